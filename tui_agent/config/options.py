@@ -1,0 +1,56 @@
+"""L2: what one start of the program was asked for, as the command line (or a test, or the app) says it.
+
+Invariant: plain data of the standard library; None means "not said", so that configuration decides.
+"""
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """Options that mean the same for the app, headless runs and the engine's process."""
+
+    cwd: Path
+    client: str = "app"
+    model: str | None = None
+    base_url: str | None = None
+    effort: str | None = None
+    policy: str | None = None
+    agent: str | None = None
+    session: str | None = None
+    """Open this session, or make it where it is absent."""
+    continue_latest: bool = False
+    """Open the newest session of this workspace (a new one where there is none)."""
+    context_mode: str | None = None
+    repo_map: str | None = None
+    max_parts: int | None = None
+    max_iterations: int | None = None
+    max_turns: int | None = None
+    timeout_seconds: float | None = None
+    max_cost_usd: float | None = None
+    investigator_profile: str | None = None
+    data_dir: Path | None = None
+    plugin_dirs: tuple[Path, ...] = field(default=())
+    no_plugins: bool = False
+    theme: str | None = None
+    interactive: bool = True
+    """Someone can answer questions. Without, what the policy would ask is denied."""
+
+    def to_json(self) -> dict[str, object]:
+        """A JSON object for the engine's process; `from_json` gives the same options back."""
+        plain = asdict(self)
+        for key in ("cwd", "data_dir"):
+            plain[key] = None if plain[key] is None else str(plain[key])
+        plain["plugin_dirs"] = [str(path) for path in self.plugin_dirs]
+        return plain
+
+    @classmethod
+    def from_json(cls, plain: dict[str, object]) -> "SessionOptions":
+        """The inverse of `to_json`."""
+        values = dict(plain)
+        values["cwd"] = Path(str(values["cwd"]))
+        values["data_dir"] = None if values["data_dir"] is None else Path(str(values["data_dir"]))
+        listed = values["plugin_dirs"]
+        values["plugin_dirs"] = tuple(Path(str(path)) for path in listed) if isinstance(listed, list) else ()
+        return cls(**values)  # type: ignore[arg-type]

@@ -1,0 +1,210 @@
+"""The only module that a plugin may import. Versioned, documented, small.
+
+A plugin is a package (a folder with `__init__.py`) or a module with a function `register(api: PluginApi) -> None`.
+What it registers has the plugin as its owner: it can be listed, traced, disabled and isolated. Importing a plugin
+must do nothing; `register` runs once a process.
+
+Tools, middleware, agents, models and environments are registered as objects and live in the engine's process.
+Panes, commands and projections are lazy `"module:name"` references and are loaded in the app's process.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from tui_agent.errors import PluginError, StaleFile, ToolError
+from tui_agent.folds.session_state import SessionStateView
+from tui_agent.ports.agent import (
+    Action,
+    Agent,
+    Ask,
+    AskModel,
+    CallTools,
+    Delegate,
+    Finish,
+    Reject,
+    SayMessage,
+)
+from tui_agent.ports.environment import Environment, ExecResult, ExecSpec, FileContent, FileInfo
+from tui_agent.ports.middleware import Fragment, Middleware, ToolNext, TurnContext
+from tui_agent.ports.model import ModelClient, ModelNext, ModelReply, ModelRequest
+from tui_agent.ports.tool import Answer, Preview, Tool, ToolContext, ToolResult, ToolSpec
+from tui_agent.protocol.base import BlobText, Frozen, JsonMap, LongText
+from tui_agent.protocol.display import (
+    CustomBlock,
+    DiffBlock,
+    DisplayBlock,
+    ImageBlock,
+    JsonBlock,
+    MarkdownBlock,
+    TableBlock,
+    TerminalBlock,
+    TextBlock,
+    TreeBlock,
+    TreeNode,
+)
+from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes
+from tui_agent.protocol.events.eval import TestFinished
+from tui_agent.protocol.events.files import FileChanged, FileRead
+from tui_agent.protocol.events.plugin import PluginEvent
+from tui_agent.protocol.events.todo import TodoItem, TodoStatus, TodoUpdated
+from tui_agent.protocol.parts import Content, ImageContent, TextContent, ToolCallPart
+from tui_agent.protocol.settings import ModelInfo
+
+API_VERSION = 1
+
+ArgsT = TypeVar("ArgsT", bound=BaseModel)
+
+
+class PluginApi(Protocol):
+    """What `register` is given. Every name is unique; a second registration of it raises `PluginError`."""
+
+    @property
+    def plugin(self) -> str:
+        """The registering plugin's name."""
+        ...
+
+    def tool(self, tool: Tool[ArgsT]) -> None:
+        """Offer a tool to agents."""
+        ...
+
+    def middleware(self, middleware: Middleware, *, order: int = 500) -> None:
+        """Put a middleware into the chain; lower `order` is further out. The built-in ones stand at 100 to 400."""
+        ...
+
+    def agent(self, name: str, make: Callable[[], Agent], *, description: str = "") -> None:
+        """Offer an agent of the hub; `make` gives a new instance for each task."""
+        ...
+
+    def model(self, provider: str, make: Callable[[ModelInfo], ModelClient]) -> None:
+        """Offer a provider: `make` gives a client for a profile that names it."""
+        ...
+
+    def environment(self, name: str, make: Callable[[str], Environment]) -> None:
+        """Offer an environment; `make` is given the workspace's absolute path."""
+        ...
+
+    def command(self, name: str, target: str, *, help: str) -> None:
+        """Offer a slash command, `target` as `"module:name"`."""
+        ...
+
+    def pane(self, name: str, target: str, *, title: str) -> None:
+        """Offer a pane, `target` as `"module:name"` of a widget class in the plugin's `tui/` folder."""
+        ...
+
+    def projection(self, name: str, target: str) -> None:
+        """Offer a fold, `target` as `"module:name"` of a class without arguments."""
+        ...
+
+    def theme(self, path: str) -> None:
+        """Offer a theme file (TOML, as in themes/)."""
+        ...
+
+    def hook(self, event: str, target: Callable[..., object]) -> None:
+        """Be told of an event kind after it is stored; the return value is ignored."""
+        ...
+
+
+class BaseMiddleware:
+    """A middleware that does nothing: inherit and override what is needed."""
+
+    name = "unnamed"
+
+    async def on_turn_start(self, turn: TurnContext) -> None:
+        """Before the turn's first iteration."""
+
+    def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
+        """Pieces of the system prompt or context for the next request. Pure."""
+        return ()
+
+    async def wrap_model(self, request: ModelRequest, nxt: ModelNext) -> ModelReply:
+        """Around one model call; may change the request or call `nxt` again."""
+        return await nxt(request)
+
+    async def wrap_tool(self, call: ToolCallPart, nxt: ToolNext) -> ToolResult:
+        """Around one tool call, after the policy's decision."""
+        return await nxt(call)
+
+    async def on_turn_end(self, turn: TurnContext) -> None:
+        """After the turn's last iteration; `turn.reason` tells why it ended."""
+
+
+def text_result(
+    text: str, *, ok: bool = True, summary: str = "", display: Sequence[DisplayBlock] = ()
+) -> ToolResult:
+    """A result whose content for the model is one text."""
+    return ToolResult(ok=ok, content=(TextContent(text=text),), summary=summary, display=tuple(display))
+
+
+__all__ = [
+    "API_VERSION",
+    "Action",
+    "Agent",
+    "Answer",
+    "Ask",
+    "AskModel",
+    "BaseMiddleware",
+    "BlobText",
+    "CallTools",
+    "Connects",
+    "Content",
+    "CustomBlock",
+    "Delegate",
+    "DiffBlock",
+    "DisplayBlock",
+    "Effect",
+    "Environment",
+    "ExecResult",
+    "ExecSpec",
+    "FileChanged",
+    "FileContent",
+    "FileInfo",
+    "FileRead",
+    "Finish",
+    "Fragment",
+    "Frozen",
+    "ImageBlock",
+    "ImageContent",
+    "Internal",
+    "JsonBlock",
+    "JsonMap",
+    "LongText",
+    "MarkdownBlock",
+    "Middleware",
+    "ModelClient",
+    "ModelInfo",
+    "ModelNext",
+    "ModelReply",
+    "ModelRequest",
+    "PluginApi",
+    "PluginError",
+    "PluginEvent",
+    "Preview",
+    "Reads",
+    "Reject",
+    "Runs",
+    "SayMessage",
+    "SessionStateView",
+    "StaleFile",
+    "TableBlock",
+    "TerminalBlock",
+    "TestFinished",
+    "TextBlock",
+    "TextContent",
+    "TodoItem",
+    "TodoStatus",
+    "TodoUpdated",
+    "Tool",
+    "ToolCallPart",
+    "ToolContext",
+    "ToolError",
+    "ToolNext",
+    "ToolResult",
+    "ToolSpec",
+    "TreeBlock",
+    "TreeNode",
+    "TurnContext",
+    "Writes",
+    "text_result",
+]

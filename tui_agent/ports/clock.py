@@ -1,0 +1,31 @@
+"""L2: time and identifiers, injected so that tests and replays are exact."""
+
+from typing import Protocol
+
+from tui_agent.protocol.ids import CallId, CommandId, RequestId, RunId, SessionId
+
+
+class Clock(Protocol):
+    """Wall time for records, monotonic time for durations, sleep for waits."""
+
+    def now(self) -> float:
+        """Seconds since the epoch, UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds from an arbitrary start; never goes back."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; cancellable."""
+        ...
+
+
+class Ids(Protocol):
+    """Makes identifiers; each call gives a new one."""
+
+    def session(self) -> SessionId: ...
+    def run(self) -> RunId: ...
+    def command(self) -> CommandId: ...
+    def request(self) -> RequestId: ...
+    def call(self) -> CallId: ...

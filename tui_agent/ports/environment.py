@@ -1,0 +1,107 @@
+"""L2: an environment: files and processes of one workspace. One contract test holds for all of them.
+
+Paths are given relative to `root` (with `/`) or absolute; an environment refuses what lies outside `root` for
+writing, and follows no link out of it.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
+
+OutputSink: TypeAlias = Callable[[bytes], None]
+"""Called on the event loop with output as it comes; stdout and stderr in the order they were read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecSpec:
+    """A program to run: `argv` without a shell, or `script` by `bash -c`. No terminal, empty standard input."""
+
+    argv: tuple[str, ...] = ()
+    script: str = ""
+    cwd: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    timeout: float | None = None
+    """Seconds; the whole process group is killed after it."""
+    max_output: int = 50_000_000
+    """Bytes kept of the output; what comes after is counted and dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecResult:
+    """`exit_code` is None when the program was killed; `ended` tells why. `output` is all that was kept."""
+
+    exit_code: int | None
+    ended: Literal["exited", "timeout", "cancelled", "not_found", "failed"]
+    output: bytes
+    dropped: int
+    duration_ms: float
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """`kind` says what really is there, links not followed."""
+
+    path: str
+    kind: Literal["file", "directory", "link", "other"]
+    size: int
+    mtime_ns: int
+    mode: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileContent:
+    """A file's bytes as they were at one moment, with their hex SHA-256."""
+
+    path: str
+    data: bytes
+    digest: str
+    mtime_ns: int
+    mode: int
+
+
+class Environment(Protocol):
+    """Files and processes. Every method raises `EnvironmentFault` with a plain message when it fails."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def root(self) -> str:
+        """Absolute path of the workspace."""
+        ...
+
+    async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
+        """Run to the end. Cancelling ends the whole process group: terminate, wait briefly, kill."""
+        ...
+
+    async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
+        """A regular file's content. Refuses devices, pipes and anything above `max_bytes`."""
+        ...
+
+    async def write(self, path: str, data: bytes, expect: str | None) -> FileContent:
+        """Replace atomically, keeping the mode. `expect` is the digest the file must still have; None: it must not
+        exist. Raises `StaleFile` otherwise. Makes missing folders."""
+        ...
+
+    async def remove(self, path: str, expect: str) -> None:
+        """Remove a file that still has the digest `expect`."""
+        ...
+
+    async def stat(self, path: str) -> FileInfo | None: ...
+
+    async def listdir(self, path: str) -> tuple[FileInfo, ...]:
+        """A folder's entries, sorted by name."""
+        ...
+
+    def walk(self, path: str = "", *, ignored: bool = False) -> AsyncIterator[FileInfo]:
+        """All files below, in sorted order, `.gitignore` respected unless `ignored`; `.git` and caches left out."""
+        ...
+
+    def resolve(self, path: str) -> str:
+        """The absolute path after links are followed; may not exist yet."""
+        ...
+
+    async def aclose(self) -> int:
+        """End everything it started; returns how many processes had to be killed."""
+        ...

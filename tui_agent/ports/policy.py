@@ -1,0 +1,42 @@
+"""L2: permission decisions over effects."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from tui_agent.protocol.effects import Effect
+from tui_agent.protocol.events.policy import Choice
+from tui_agent.protocol.settings import PolicyName
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyFacts:
+    """What a decision may depend on besides the effects. Paths in `resolved` are absolute, links followed."""
+
+    workspace: str
+    policy: PolicyName
+    resolved: dict[str, str] = field(default_factory=dict)
+    """As a tool was given a path → the file it really is."""
+    granted: tuple[str, ...] = ()
+    """Rules that the user allowed for this session, as written in `permission.decided.rule`."""
+    allowed_tools: frozenset[str] | None = None
+    interactive: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """`ask` carries the choices that an approval offers. `rule_id` names the rule; `reason` is a sentence."""
+
+    verdict: Literal["allow", "ask", "deny"]
+    rule_id: str
+    reason: str
+    classes: tuple[str, ...] = ()
+    choices: tuple[Choice, ...] = ()
+    risk: str = ""
+    default_no: bool = False
+
+
+class Policy(Protocol):
+    """Pure: the same call with the same facts is judged the same. No matching rule means ask."""
+
+    def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision: ...

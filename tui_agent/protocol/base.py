@@ -1,0 +1,40 @@
+"""L0: the frozen base model and the text and JSON types that every event is built of.
+
+Invariant: building refuses unknown fields; reading (see `union`) ignores them.
+"""
+
+from typing import Annotated, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+
+class Frozen(BaseModel):
+    """Plain immutable data: hashable by identity of content, refuses unknown fields when built."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=False, ser_json_inf_nan="null", defer_build=True
+    )
+
+
+class BlobText(Frozen):
+    """A text too long for a log line, kept in the session's blob folder.
+
+    `blob_sha256` is the hex SHA-256 of the UTF-8 bytes, `size` their count, `preview` the first
+    characters (at most 1,024), cut at a character boundary.
+    """
+
+    blob_sha256: str
+    size: int
+    preview: str
+
+
+LongText: TypeAlias = Annotated[str | BlobText, Field(union_mode="left_to_right")]
+"""A text as it stands in a log: whole up to 8 KB of UTF-8, else a `BlobText`."""
+
+JsonMap: TypeAlias = dict[str, JsonValue]
+"""A JSON object. A leaf of exactly the fields of `BlobText` stands for a long string (see `store.blobs`)."""
+
+
+def text_preview(text: LongText) -> str:
+    """What can be shown of a text without reading its blob."""
+    return text if isinstance(text, str) else text.preview

@@ -1,0 +1,219 @@
+"""L0: commands, what a user or client wants; imperative. The engine checks each against the folded state.
+
+Invariant: plain data. `id` is stamped by the client's facade; events that follow carry it as `cause`.
+"""
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from tui_agent.protocol.base import Frozen
+from tui_agent.protocol.events.policy import Reach
+from tui_agent.protocol.ids import AgentId, CallId, CommandId, RequestId
+from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName
+
+
+class Attachment(Frozen):
+    """A file that goes with a message, by its path on the engine's machine."""
+
+    path: str
+    media_type: str
+
+
+class CommandBase(Frozen):
+    """Base of every command."""
+
+    id: CommandId = CommandId("")
+    kind: str
+
+
+class SubmitPrompt(CommandBase):
+    """Start a turn with this message. While a turn runs it is rejected: `Steer` or `Queue` say what is meant."""
+
+    kind: Literal["submit_prompt"] = "submit_prompt"
+    text: str
+    attachments: tuple[Attachment, ...] = ()
+
+
+class Steer(CommandBase):
+    """Put a message into the running turn. When none runs it starts one."""
+
+    kind: Literal["steer"] = "steer"
+    text: str
+    attachments: tuple[Attachment, ...] = ()
+
+
+class Queue(CommandBase):
+    """Send a message after the running turn. When none runs it starts one."""
+
+    kind: Literal["queue"] = "queue"
+    text: str
+    attachments: tuple[Attachment, ...] = ()
+
+
+class Unqueue(CommandBase):
+    """Take a queued message back."""
+
+    kind: Literal["unqueue"] = "unqueue"
+    queue_id: RequestId
+
+
+class Interrupt(CommandBase):
+    """Stop the running turn, one delegate, or one call."""
+
+    kind: Literal["interrupt"] = "interrupt"
+    scope: Literal["turn", "agent", "call"] = "turn"
+    agent: AgentId | None = None
+    call_id: CallId | None = None
+
+
+class Pause(CommandBase):
+    """Hold the running turn before its next model call or tool."""
+
+    kind: Literal["pause"] = "pause"
+
+
+class Resume(CommandBase):
+    """Let a paused turn go on."""
+
+    kind: Literal["resume"] = "resume"
+
+
+class DecidePermission(CommandBase):
+    """Answer a permission request. `rule` replaces the offered rule where the user edited it."""
+
+    kind: Literal["decide_permission"] = "decide_permission"
+    request_id: RequestId
+    decision: Literal["allow", "deny"]
+    reach: Reach = "once"
+    rule: str = ""
+    message: str = ""
+
+
+class AnswerQuestion(CommandBase):
+    """Answer the agent's question."""
+
+    kind: Literal["answer_question"] = "answer_question"
+    question_id: RequestId
+    answer: str
+    choice: int | None = None
+
+
+class Revert(CommandBase):
+    """Move the branch's head back to `to_seq`, and the files with it where `files` is set."""
+
+    kind: Literal["revert"] = "revert"
+    to_seq: int
+    files: bool = True
+
+
+class Fork(CommandBase):
+    """Make a new session that continues this one's log from `at_seq`."""
+
+    kind: Literal["fork"] = "fork"
+    at_seq: int
+
+
+class SetModel(CommandBase):
+    """Use another model: a profile's name, a litellm model name, `scripted:FILE`, `replay:SESSION` or `demo`."""
+
+    kind: Literal["set_model"] = "set_model"
+    model: str
+    base_url: str = ""
+
+
+class SetEffort(CommandBase):
+    """Use another reasoning effort."""
+
+    kind: Literal["set_effort"] = "set_effort"
+    effort: Effort
+
+
+class SetPolicy(CommandBase):
+    """Use another policy profile."""
+
+    kind: Literal["set_policy"] = "set_policy"
+    policy: PolicyName
+
+
+class SetAgent(CommandBase):
+    """Use another agent of the hub from the next turn on."""
+
+    kind: Literal["set_agent"] = "set_agent"
+    agent: str
+
+
+class SetContextMode(CommandBase):
+    """Use another way of assembling context."""
+
+    kind: Literal["set_context_mode"] = "set_context_mode"
+    mode: ContextMode
+
+
+class SetBudgets(CommandBase):
+    """Replace the limits."""
+
+    kind: Literal["set_budgets"] = "set_budgets"
+    budgets: Budgets
+
+
+class Compact(CommandBase):
+    """Summarise what came before, with a focus if one is given."""
+
+    kind: Literal["compact"] = "compact"
+    focus: str = ""
+
+
+class RunUserShell(CommandBase):
+    """Run the user's own command; `hidden` keeps its output out of the model's context."""
+
+    kind: Literal["run_user_shell"] = "run_user_shell"
+    command: str
+    hidden: bool = False
+
+
+class Rename(CommandBase):
+    """Give the session a name."""
+
+    kind: Literal["rename"] = "rename"
+    title: str
+
+
+class Reload(CommandBase):
+    """Load plugins and configuration again."""
+
+    kind: Literal["reload"] = "reload"
+
+
+class Close(CommandBase):
+    """Let go of the session; a running turn is interrupted first."""
+
+    kind: Literal["close"] = "close"
+    reason: Literal["quit", "done", "signal", "switched"] = "quit"
+
+
+Command: TypeAlias = Annotated[
+    SubmitPrompt
+    | Steer
+    | Queue
+    | Unqueue
+    | Interrupt
+    | Pause
+    | Resume
+    | DecidePermission
+    | AnswerQuestion
+    | Revert
+    | Fork
+    | SetModel
+    | SetEffort
+    | SetPolicy
+    | SetAgent
+    | SetContextMode
+    | SetBudgets
+    | Compact
+    | RunUserShell
+    | Rename
+    | Reload
+    | Close,
+    Field(discriminator="kind"),
+]

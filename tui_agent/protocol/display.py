@@ -1,0 +1,113 @@
+"""L0: display blocks, the closed set of things a tool or plugin can show a person.
+
+Invariant: data only. A block of an unknown kind is shown as the text that stands in for it.
+"""
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, JsonValue
+
+from tui_agent.protocol.base import Frozen, JsonMap, LongText
+
+
+class TextBlock(Frozen):
+    """Plain text."""
+
+    kind: Literal["text"] = "text"
+    text: LongText
+
+
+class MarkdownBlock(Frozen):
+    """Markdown source."""
+
+    kind: Literal["markdown"] = "markdown"
+    text: LongText
+
+
+class DiffBlock(Frozen):
+    """A change of one file as a unified diff (hunks only, no file header lines).
+
+    `path` is relative to the workspace where it lies in it; `added` and `removed` count lines.
+    """
+
+    kind: Literal["diff"] = "diff"
+    path: str
+    diff: LongText
+    added: int
+    removed: int
+    language: str = ""
+
+
+class TerminalBlock(Frozen):
+    """Output of a program, as it came (control sequences are cleaned where it is drawn).
+
+    `omitted` counts the lines left out in front of `text`, when only the tail is held.
+    """
+
+    kind: Literal["terminal"] = "terminal"
+    text: LongText
+    omitted: int = 0
+
+
+class TableBlock(Frozen):
+    """Rows of cells; `align` has one of `l`, `r`, `c` a column."""
+
+    kind: Literal["table"] = "table"
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    align: str = ""
+
+
+class TreeNode(Frozen):
+    """A labelled node of a tree."""
+
+    label: str
+    children: tuple["TreeNode", ...] = ()
+
+
+class TreeBlock(Frozen):
+    """A tree of labels."""
+
+    kind: Literal["tree"] = "tree"
+    roots: tuple[TreeNode, ...]
+
+
+class JsonBlock(Frozen):
+    """A JSON value."""
+
+    kind: Literal["json"] = "json"
+    data: JsonValue
+
+
+class ImageBlock(Frozen):
+    """An image kept as a blob; drawn as its name and size."""
+
+    kind: Literal["image"] = "image"
+    media_type: str
+    blob_sha256: str
+    size: int
+    name: str = ""
+
+
+class CustomBlock(Frozen):
+    """A plugin's own block: drawn by the plugin `owner` where it is loaded, else as `text`."""
+
+    kind: Literal["custom"] = "custom"
+    owner: str
+    name: str
+    data: JsonMap
+    text: str
+
+
+DisplayBlock: TypeAlias = Annotated[
+    TextBlock
+    | MarkdownBlock
+    | DiffBlock
+    | TerminalBlock
+    | TableBlock
+    | TreeBlock
+    | JsonBlock
+    | ImageBlock
+    | CustomBlock,
+    Field(discriminator="kind"),
+]

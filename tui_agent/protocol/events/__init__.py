@@ -1,0 +1,1 @@
+"""L0: the payloads of events, one module a subject. Past tense; frozen; additive."""

@@ -1,0 +1,9 @@
+"""L0: the base of every event payload."""
+
+from tui_agent.protocol.base import Frozen
+
+
+class Payload(Frozen):
+    """Base of every event. Each subclass narrows `kind` by a Literal; no default comes from a clock or a uuid."""
+
+    kind: str

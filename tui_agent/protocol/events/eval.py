@@ -1,0 +1,51 @@
+"""L0: tests, verifiers and evaluation cases."""
+
+from typing import Literal
+
+from tui_agent.protocol.base import LongText
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.ids import CallId
+
+
+class TestFinished(Payload):
+    """A test run, normalised. Counts are -1 where the framework's output did not tell."""
+
+    __test__ = False  # not a test class, whatever a collector thinks of the name
+
+    kind: Literal["test.finished"] = "test.finished"
+    framework: str
+    command: str
+    passed: int
+    failed: int
+    skipped: int
+    exit_code: int | None
+    failures: tuple[str, ...] = ()
+    call_id: CallId | None = None
+
+
+class VerifierFinished(Payload):
+    """A case's verifier gave a reward (1.0 and more is success)."""
+
+    kind: Literal["verifier.finished"] = "verifier.finished"
+    verifier: str
+    reward: float
+    output: LongText = ""
+
+
+class EvalCaseStarted(Payload):
+    """An evaluation case runs in this session."""
+
+    kind: Literal["eval.case_started"] = "eval.case_started"
+    suite: str
+    case: str
+    arm: str
+
+
+class EvalScored(Payload):
+    """The case's score, with the category of its failure (empty on success)."""
+
+    kind: Literal["eval.scored"] = "eval.scored"
+    case: str
+    passed: bool
+    score: float
+    failure: str = ""

@@ -1,0 +1,99 @@
+"""L0: what is asked of a model, what comes back, and how it fails."""
+
+from typing import Literal, TypeAlias
+
+from tui_agent.protocol.base import LongText
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.ids import CallId, RequestId
+from tui_agent.protocol.parts import ModelPart, Usage
+from tui_agent.protocol.settings import ModelInfo
+
+FaultKind: TypeAlias = Literal[
+    "rate_limit",
+    "overloaded",
+    "overflow",
+    "auth",
+    "transport",
+    "timeout",
+    "cut",
+    "empty",
+    "malformed",
+    "refusal",
+    "invalid_request",
+    "script",
+]
+"""`rate_limit`, `overloaded`, `transport`, `timeout`, `cut` and `empty` are transient; the rest are not retried."""
+
+FinishReason: TypeAlias = Literal["stop", "tool_calls", "length", "refusal"]
+
+
+class ModelRequested(Payload):
+    """A request goes out (again: `attempt` > 1 only after a `model.retried`). The context is in the
+    `context.packed` event of the same `request_id`."""
+
+    kind: Literal["model.requested"] = "model.requested"
+    request_id: RequestId
+    iteration: int
+    local_iteration: int
+    model: ModelInfo
+    tools: tuple[str, ...]
+    messages: int
+    max_tokens: int
+    estimated_tokens: int = 0
+
+
+class ModelDelta(Payload):
+    """A merged piece of a streaming answer (at most 20 a second, or 2 KB). `block` counts the answer's parts."""
+
+    kind: Literal["model.delta"] = "model.delta"
+    request_id: RequestId
+    part: Literal["text", "reasoning", "tool_call"]
+    block: int
+    text: str
+    name: str = ""
+    call_id: CallId | None = None
+
+
+class ModelResponded(Payload):
+    """A whole answer, after the provider's own finish signal. Its parts have the indices `first_part` and on.
+
+    `cost_usd` is None where no price is known. Times in milliseconds from the request.
+    """
+
+    kind: Literal["model.responded"] = "model.responded"
+    request_id: RequestId
+    first_part: int
+    parts: tuple[ModelPart, ...]
+    finish: FinishReason
+    usage: Usage
+    cost_usd: float | None
+    duration_ms: float
+    first_token_ms: float | None = None
+    provider_id: str = ""
+
+
+class ModelRetried(Payload):
+    """A transient fault; the same request goes out again after `wait_s` seconds. The partial answer is void."""
+
+    kind: Literal["model.retried"] = "model.retried"
+    request_id: RequestId
+    attempt: int
+    fault: FaultKind
+    message: str
+    wait_s: float
+    status: int | None = None
+
+
+class ModelFailed(Payload):
+    """The request has failed for good. `partial` is the text that had come; it is shown, never run."""
+
+    kind: Literal["model.failed"] = "model.failed"
+    request_id: RequestId
+    fault: FaultKind | Literal["cancelled"]
+    message: str
+    hint: str = ""
+    status: int | None = None
+    attempts: int = 1
+    partial: LongText = ""
+    usage: Usage = Usage()
+    cost_usd: float | None = None

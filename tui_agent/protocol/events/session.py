@@ -1,0 +1,133 @@
+"""L0: a session's life: start, runs, branches, settings, faults of the engine itself."""
+
+from typing import Literal
+
+from pydantic import JsonValue
+
+from tui_agent.protocol.base import JsonMap, LongText
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.ids import RunId, SessionId
+from tui_agent.protocol.settings import ModelInfo, SessionSettings
+
+
+class SessionStarted(Payload):
+    """Always seq 0. `workspace` is an absolute path; `product` names and versions the writer."""
+
+    kind: Literal["session.started"] = "session.started"
+    workspace: str
+    product: str
+    settings: SessionSettings
+    title: str = ""
+
+
+class SessionTitled(Payload):
+    """The session got a name: from its first prompt (`by` = auto) or from the user."""
+
+    kind: Literal["session.titled"] = "session.titled"
+    title: str
+    by: Literal["auto", "user"]
+
+
+class SessionForked(Payload):
+    """This session continues another one's log up to and including `at_seq` (whose line had `parent_crc`)."""
+
+    kind: Literal["session.forked"] = "session.forked"
+    parent_session: SessionId
+    at_seq: int
+    parent_crc: str
+    changed: JsonMap = {}
+
+
+class SessionHeadMoved(Payload):
+    """The branch continues from `to_seq`; what came after it is off the branch, not deleted.
+
+    The envelope's `parent` of this event is `to_seq` itself.
+    """
+
+    kind: Literal["session.head_moved"] = "session.head_moved"
+    to_seq: int
+    reason: Literal["revert", "undo", "redo", "branch"]
+    files: bool = False
+
+
+class SessionContextLoaded(Payload):
+    """A bounded summary of an earlier session was taken into this one's context."""
+
+    kind: Literal["session.context_loaded"] = "session.context_loaded"
+    from_session: SessionId
+    turns: int
+    summary: LongText
+
+
+class SessionEnded(Payload):
+    """The session was closed on purpose."""
+
+    kind: Literal["session.ended"] = "session.ended"
+    reason: str
+
+
+class RunStarted(Payload):
+    """A process took hold of the session. `client` is who drives it."""
+
+    kind: Literal["run.started"] = "run.started"
+    run_id: RunId
+    pid: int
+    client: Literal["app", "headless", "demo", "eval", "web", "editor"]
+    product: str
+    model: ModelInfo
+
+
+class RunResumed(Payload):
+    """A later process took up a session that has history. `closed_calls` were left open by the one before."""
+
+    kind: Literal["run.resumed"] = "run.resumed"
+    run_id: RunId
+    after_seq: int
+    clean: bool
+    closed_calls: int = 0
+
+
+class RunFinished(Payload):
+    """The process let go of the session in order. Its absence at the end of a log means a crash."""
+
+    kind: Literal["run.finished"] = "run.finished"
+    run_id: RunId
+    reason: Literal["quit", "done", "signal", "error", "switched"]
+
+
+class SettingsChanged(Payload):
+    """One setting has a new value. `key` is a field of `SessionSettings`; values as JSON."""
+
+    kind: Literal["settings.changed"] = "settings.changed"
+    key: Literal["model", "policy", "agent", "context_mode", "repo_map", "budgets"]
+    value: JsonValue
+    previous: JsonValue
+    by: Literal["user", "agent", "engine"] = "user"
+
+
+class CommandRejected(Payload):
+    """A command could not be carried out now. `reason` and `hint` are sentences for the user."""
+
+    kind: Literal["command.rejected"] = "command.rejected"
+    command: str
+    reason: str
+    hint: str = ""
+
+
+class ErrorRaised(Payload):
+    """The engine met an exception that nothing expected, and went on serving."""
+
+    kind: Literal["error.raised"] = "error.raised"
+    where: str
+    message: str
+    hint: str = ""
+    detail: LongText = ""
+
+
+class LogRepaired(Payload):
+    """On opening, a torn tail was moved to `side_file`, or bad lines in the middle were stepped over."""
+
+    kind: Literal["log.repaired"] = "log.repaired"
+    moved_bytes: int
+    side_file: str
+    bad_lines: tuple[int, ...] = ()

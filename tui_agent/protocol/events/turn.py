@@ -1,0 +1,124 @@
+"""L0: turns, iterations, and what people say."""
+
+from typing import Literal, TypeAlias
+
+from tui_agent.protocol.base import LongText
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.ids import RequestId
+from tui_agent.protocol.parts import ImageContent
+
+TurnEnd: TypeAlias = Literal[
+    "finished",
+    "rejected",
+    "interrupted",
+    "part_limit",
+    "iteration_limit",
+    "turn_limit",
+    "time_limit",
+    "cost_limit",
+    "denied",
+    "stuck",
+    "model_error",
+    "error",
+]
+
+
+class UserMessageReceived(Payload):
+    """A message of the user that opens (or will open) a turn. `source` tells how it came."""
+
+    kind: Literal["user.message"] = "user.message"
+    text: LongText
+    attachments: tuple[ImageContent, ...] = ()
+    source: Literal["prompt", "queue", "simulated", "agent"] = "prompt"
+    queue_id: RequestId | None = None
+
+
+class UserQueued(Payload):
+    """A message that waits for the running turn's end."""
+
+    kind: Literal["user.queued"] = "user.queued"
+    queue_id: RequestId
+    text: LongText
+    attachments: tuple[ImageContent, ...] = ()
+
+
+class UserUnqueued(Payload):
+    """A queued message was taken back by the user before it was sent."""
+
+    kind: Literal["user.unqueued"] = "user.unqueued"
+    queue_id: RequestId
+
+
+class UserSteered(Payload):
+    """A message into the running turn: it goes to the model with its next request, after the open results."""
+
+    kind: Literal["user.steered"] = "user.steered"
+    text: LongText
+    attachments: tuple[ImageContent, ...] = ()
+
+
+class UserShellFinished(Payload):
+    """The user ran a command themselves (`!`); `hidden` (`!!`) keeps it out of the model's context."""
+
+    kind: Literal["user.shell_finished"] = "user.shell_finished"
+    command: str
+    output: LongText
+    exit_code: int | None
+    duration_ms: float
+    hidden: bool = False
+
+
+class TurnStarted(Payload):
+    """`turn` counts from 1 in a session."""
+
+    kind: Literal["turn.started"] = "turn.started"
+    turn: int
+
+
+class TurnFinished(Payload):
+    """The agent is idle again. `detail` is a sentence for the user where the reason needs one."""
+
+    kind: Literal["turn.finished"] = "turn.finished"
+    turn: int
+    reason: TurnEnd
+    detail: str = ""
+    duration_ms: float = 0.0
+
+
+class IterationStarted(Payload):
+    """One call of `Agent.step` and what it asks for begins. `iteration` counts globally from 1, `local_iteration`
+    within the agent's task."""
+
+    kind: Literal["iteration.started"] = "iteration.started"
+    iteration: int
+    local_iteration: int
+    delegate_level: int = 0
+
+
+class IterationFinished(Payload):
+    """`action` names what the agent's step returned."""
+
+    kind: Literal["iteration.finished"] = "iteration.finished"
+    iteration: int
+    action: Literal["calls", "message", "delegate", "finish", "reject", "none"]
+    duration_ms: float
+
+
+class QuestionAsked(Payload):
+    """The agent asks the user. `plan` questions show a plan to approve, edit or refuse."""
+
+    kind: Literal["question.asked"] = "question.asked"
+    question_id: RequestId
+    text: LongText
+    form: Literal["text", "choice", "plan", "stuck"]
+    options: tuple[str, ...] = ()
+
+
+class QuestionAnswered(Payload):
+    """`choice` is the index of the chosen option, or None for free words; `answer` the words (or edited plan)."""
+
+    kind: Literal["question.answered"] = "question.answered"
+    question_id: RequestId
+    answer: LongText
+    choice: int | None = None
+    by: Literal["user", "engine"] = "user"

@@ -1,0 +1,127 @@
+"""L0: the closed, tagged union of all event payloads.
+
+Invariant: `KINDS` maps every kind to its one class; docs/events.md is generated from it.
+"""
+
+from typing import Annotated, TypeAlias, get_args
+
+from pydantic import Field
+
+from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.context import (
+    ContextCompacted,
+    ContextPacked,
+    ContextWarned,
+    MemoryUpdated,
+    RepomapBuilt,
+    RepomapUsed,
+)
+from tui_agent.protocol.events.env import EnvStarted, EnvStopped
+from tui_agent.protocol.events.eval import EvalCaseStarted, EvalScored, TestFinished, VerifierFinished
+from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged, FileRead
+from tui_agent.protocol.events.model import (
+    ModelDelta,
+    ModelFailed,
+    ModelRequested,
+    ModelResponded,
+    ModelRetried,
+)
+from tui_agent.protocol.events.plugin import PluginEvent, PluginFailed, PluginLoaded
+from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
+from tui_agent.protocol.events.session import (
+    CommandRejected,
+    ErrorRaised,
+    LogRepaired,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    SessionContextLoaded,
+    SessionEnded,
+    SessionForked,
+    SessionHeadMoved,
+    SessionStarted,
+    SessionTitled,
+    SettingsChanged,
+)
+from tui_agent.protocol.events.todo import TodoUpdated
+from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted
+from tui_agent.protocol.events.turn import (
+    IterationFinished,
+    IterationStarted,
+    QuestionAnswered,
+    QuestionAsked,
+    TurnFinished,
+    TurnStarted,
+    UserMessageReceived,
+    UserQueued,
+    UserShellFinished,
+    UserSteered,
+    UserUnqueued,
+)
+
+CorePayload: TypeAlias = Annotated[
+    SessionStarted
+    | SessionTitled
+    | SessionForked
+    | SessionHeadMoved
+    | SessionContextLoaded
+    | SessionEnded
+    | RunStarted
+    | RunResumed
+    | RunFinished
+    | SettingsChanged
+    | CommandRejected
+    | ErrorRaised
+    | LogRepaired
+    | UserMessageReceived
+    | UserQueued
+    | UserUnqueued
+    | UserSteered
+    | UserShellFinished
+    | TurnStarted
+    | TurnFinished
+    | IterationStarted
+    | IterationFinished
+    | QuestionAsked
+    | QuestionAnswered
+    | ModelRequested
+    | ModelDelta
+    | ModelResponded
+    | ModelRetried
+    | ModelFailed
+    | ToolCalled
+    | ToolStarted
+    | ToolProgress
+    | ToolFinished
+    | PermissionRequested
+    | PermissionDecided
+    | FileRead
+    | FileChanged
+    | CheckpointTaken
+    | CheckpointRestored
+    | ContextPacked
+    | ContextWarned
+    | ContextCompacted
+    | MemoryUpdated
+    | RepomapBuilt
+    | RepomapUsed
+    | AgentSpawned
+    | AgentStateChanged
+    | AgentFinished
+    | TodoUpdated
+    | EnvStarted
+    | EnvStopped
+    | PluginLoaded
+    | PluginFailed
+    | PluginEvent
+    | TestFinished
+    | VerifierFinished
+    | EvalCaseStarted
+    | EvalScored,
+    Field(discriminator="kind"),
+]
+
+KINDS: dict[str, type[Payload]] = {
+    str(payload.model_fields["kind"].default): payload for payload in get_args(get_args(CorePayload)[0])
+}

@@ -1,0 +1,17 @@
+"""L0: names for the kinds of identifiers. All are made by an injected `ports.clock.Ids`, never here."""
+
+from typing import NewType
+
+SessionId = NewType("SessionId", str)
+"""`ses_` + 16 characters that sort by creation time."""
+RunId = NewType("RunId", str)
+"""`run_` + 12 hexadecimal digits."""
+AgentId = NewType("AgentId", str)
+"""`main`, or a delegate's name, unique in its session."""
+CommandId = NewType("CommandId", str)
+CallId = NewType("CallId", str)
+"""A tool call's id, unique in its session: made locally where the provider gave none or repeated one."""
+RequestId = NewType("RequestId", str)
+"""A model request's, a permission request's or a question's id, unique in its session."""
+
+MAIN_AGENT = AgentId("main")

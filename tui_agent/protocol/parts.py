@@ -1,0 +1,97 @@
+"""L0: parts of a model's answer, and the content that is sent to a model.
+
+A part's index is not stored in it: `model.responded.first_part` and `tool.finished.part` number the parts of a
+session from 0 without gaps.
+"""
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from tui_agent.protocol.base import Frozen, JsonMap, LongText
+from tui_agent.protocol.ids import CallId
+
+
+class TextContent(Frozen):
+    """Text for a model."""
+
+    kind: Literal["text"] = "text"
+    text: LongText
+
+
+class ImageContent(Frozen):
+    """An image for a model; its bytes are always a blob."""
+
+    kind: Literal["image"] = "image"
+    media_type: str
+    blob_sha256: str
+    size: int
+    name: str = ""
+
+
+Content: TypeAlias = Annotated[TextContent | ImageContent, Field(discriminator="kind")]
+
+
+class ReasoningPart(Frozen):
+    """Thinking that a provider showed. `signature` and `opaque` are sent back unchanged to the same model only."""
+
+    kind: Literal["reasoning"] = "reasoning"
+    text: LongText
+    signature: LongText | None = None
+    opaque: JsonMap | None = None
+
+
+class TextPart(Frozen):
+    """Words of the model for the user."""
+
+    kind: Literal["text"] = "text"
+    text: LongText
+
+
+class ToolCallPart(Frozen):
+    """A call that the model asks for.
+
+    `malformed` holds the raw arguments where they are no JSON object: such a call is answered with an error and
+    never run.
+    """
+
+    kind: Literal["tool_call"] = "tool_call"
+    call_id: CallId
+    name: str
+    arguments: JsonMap
+    malformed: LongText | None = None
+
+
+class PatchPart(Frozen):
+    """A patch as an agent program reports it (foreign agents only)."""
+
+    kind: Literal["patch"] = "patch"
+    text: LongText
+
+
+ModelPart: TypeAlias = Annotated[
+    ReasoningPart | TextPart | ToolCallPart | PatchPart, Field(discriminator="kind")
+]
+
+
+class ToolResultPart(Frozen):
+    """What the model is told about a call."""
+
+    kind: Literal["tool_result"] = "tool_result"
+    call_id: CallId
+    content: tuple[Content, ...]
+
+
+class Usage(Frozen):
+    """Tokens of one model call, as the provider counted them (0 where it said nothing).
+
+    `input_tokens` includes `cached_tokens` (read from the provider's cache) and `cache_write_tokens`;
+    `output_tokens` includes `reasoning_tokens`. `estimated` marks counts that are ours, not the provider's.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    estimated: bool = False

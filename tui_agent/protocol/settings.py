@@ -1,0 +1,70 @@
+"""L0: the settings of a running session, as they stand in events and views."""
+
+from enum import StrEnum
+from typing import Literal, TypeAlias
+
+from tui_agent.protocol.base import Frozen
+
+Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
+EFFORTS: tuple[Effort, ...] = ("none", "minimal", "low", "medium", "high", "xhigh")
+
+PolicyName: TypeAlias = Literal["plan", "ask", "accept-edits", "bypass"]
+POLICIES: tuple[PolicyName, ...] = ("plan", "ask", "accept-edits", "bypass")
+
+ContextMode: TypeAlias = Literal["none", "pack", "memory"]
+CONTEXT_MODES: tuple[ContextMode, ...] = ("none", "pack", "memory")
+
+
+class AgentState(StrEnum):
+    """What an agent is doing, as one word for log, header and status line."""
+
+    LOADING = "loading"
+    IDLE = "idle"
+    RUNNING = "running"
+    WAITING = "waiting"
+    PAUSED = "paused"
+    THROTTLED = "throttled"
+    FINISHED = "finished"
+    REJECTED = "rejected"
+    ERROR = "error"
+
+
+class ModelInfo(Frozen):
+    """Which model answers, without keys. `effort` is what the user set, `effective_effort` what is sent.
+
+    `window` is the context window in tokens (0: unknown). Prices are USD for one million tokens; None: unknown.
+    """
+
+    profile: str
+    provider: str
+    model: str
+    base_url: str = ""
+    effort: Effort | None = None
+    effective_effort: str | None = None
+    window: int = 0
+    max_output: int = 0
+    input_price: float | None = None
+    output_price: float | None = None
+    cached_price: float | None = None
+    images: bool = False
+
+
+class Budgets(Frozen):
+    """Limits that end a turn; None means no limit. `seconds` and `usd` count over one turn and the session."""
+
+    max_parts: int | None = None
+    max_iterations: int | None = None
+    max_turns: int | None = None
+    timeout_seconds: float | None = None
+    max_cost_usd: float | None = None
+
+
+class SessionSettings(Frozen):
+    """Everything that the user can switch while a session lives."""
+
+    model: ModelInfo
+    policy: PolicyName = "ask"
+    agent: str = "default"
+    context_mode: ContextMode = "pack"
+    repo_map: Literal["off", "auto"] = "auto"
+    budgets: Budgets = Budgets()
