@@ -3,6 +3,9 @@
 Invariant: plain and picklable; everything in it comes from events.
 """
 
+import hashlib
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tui_agent.protocol.base import JsonMap
@@ -10,7 +13,14 @@ from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.todo import TodoItem
 from tui_agent.protocol.events.turn import QuestionAsked, TurnEnd, UserMessageReceived, UserQueued
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId, RunId
+from tui_agent.protocol.parts import Content
 from tui_agent.protocol.settings import AgentState, SessionSettings
+
+
+def call_digest(name: str, arguments: JsonMap, content: Sequence[Content]) -> str:
+    """A short digest of what was called and what came of it; equal for a call that only repeats."""
+    plain = [name, arguments, [piece.model_dump(mode="json") for piece in content]]
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +85,12 @@ class SessionStateView:
     delegate_level: int = 0
     parts: int = 0
     """How many parts there are; the next part's index."""
+    repeated_call: str = ""
+    """A digest of the newest finished call's name, arguments and result content (`call_digest`)."""
+    repeats: int = 0
+    """How many calls in a row had that digest."""
     almost_stuck: bool = False
+    """`repeats` has reached 3."""
     last_error: str = ""
     last_event: str = ""
     todo: tuple[TodoItem, ...] = ()

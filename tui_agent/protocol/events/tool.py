@@ -44,6 +44,8 @@ class ToolProgress(Payload):
 class ToolFinished(Payload):
     """The call's end, with the part that the model is told (index `part`).
 
+    `part` is None where the engine only closes a call that was never run (stopped, lost): no progress was made.
+
     `summary` is the row's outcome in few words (`61 lines`, `exit 1`, `denied: rule …`). `full_output` is the whole
     output where `content` holds a preview. `data` is the tool's own JSON.
     """
@@ -52,7 +54,7 @@ class ToolFinished(Payload):
     call_id: CallId
     name: str
     status: ToolStatus
-    part: int
+    part: int | None
     content: tuple[Content, ...]
     display: tuple[DisplayBlock, ...] = ()
     summary: str = ""
