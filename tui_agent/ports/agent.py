@@ -25,14 +25,6 @@ class SayMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Delegate:
-    """Hand a task to another agent of the hub; its summary is the next iteration's observation."""
-
-    agent: str
-    task: str
-
-
-@dataclass(frozen=True, slots=True)
 class Finish:
     """The task is done."""
 
@@ -46,7 +38,7 @@ class Reject:
     reason: str
 
 
-Action: TypeAlias = CallTools | SayMessage | Delegate | Finish | Reject
+Action: TypeAlias = CallTools | SayMessage | Finish | Reject
 
 
 @dataclass(frozen=True, slots=True)

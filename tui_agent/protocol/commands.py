@@ -99,21 +99,6 @@ class AnswerQuestion(CommandBase):
     choice: int | None = None
 
 
-class Revert(CommandBase):
-    """Move the branch's head back to `to_seq`, and the files with it where `files` is set."""
-
-    kind: Literal["revert"] = "revert"
-    to_seq: int
-    files: bool = True
-
-
-class Fork(CommandBase):
-    """Make a new session that continues this one's log from `at_seq`."""
-
-    kind: Literal["fork"] = "fork"
-    at_seq: int
-
-
 class SetModel(CommandBase):
     """Use another model: a profile's name, a litellm model name, `scripted:FILE`, `replay:SESSION` or `demo`."""
 
@@ -157,13 +142,6 @@ class SetBudgets(CommandBase):
     budgets: Budgets
 
 
-class Compact(CommandBase):
-    """Summarise what came before, with a focus if one is given."""
-
-    kind: Literal["compact"] = "compact"
-    focus: str = ""
-
-
 class RunUserShell(CommandBase):
     """Run the user's own command; `hidden` keeps its output out of the model's context."""
 
@@ -177,12 +155,6 @@ class Rename(CommandBase):
 
     kind: Literal["rename"] = "rename"
     title: str
-
-
-class Reload(CommandBase):
-    """Load plugins and configuration again."""
-
-    kind: Literal["reload"] = "reload"
 
 
 class Close(CommandBase):
@@ -202,18 +174,14 @@ Command: TypeAlias = Annotated[
     | Resume
     | DecidePermission
     | AnswerQuestion
-    | Revert
-    | Fork
     | SetModel
     | SetEffort
     | SetPolicy
     | SetAgent
     | SetContextMode
     | SetBudgets
-    | Compact
     | RunUserShell
     | Rename
-    | Reload
     | Close,
     Field(discriminator="kind"),
 ]
