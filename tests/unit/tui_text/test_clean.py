@@ -1,0 +1,85 @@
+"""What foreign text may still do on the screen after the boundary: nothing."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from tui_agent.tui import text
+
+HOSTILE = [
+    "\x1b]52;c;SGVsbG8=\x07",
+    "\x1b]52;c;SGVsbG8=\x1b\\",
+    "\x9d52;c;SGVsbG8=\x9c",
+    "\x1b[31m",
+    "\x9b31m",
+    "\x1bP1$r0m\x1b\\",
+    "\x1b_payload\x1b\\",
+    "\x1bc",
+    "\x1b(0",
+    "\x00\x07\x08\x7f\x85\x9f",
+    "\u202e\u2066\u200f\u061c",
+    "\U000e0041\U000e007f",
+    "\u200b\ufeff\u00ad\u3164",
+]
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_nothing_that_a_terminal_obeys_is_left(hostile: str) -> None:
+    assert text.clean(f"a{hostile}b") == "ab"
+
+
+def test_an_unfinished_escape_string_does_not_swallow_the_text_behind_it() -> None:
+    assert text.clean("\x1b]0;title without end\nnext line") == "]0;title without end\nnext line"
+
+
+def test_revealed_text_names_every_hidden_code_point_and_drops_none() -> None:
+    assert text.clean("rm \u202e\x1b[8mx\x00", reveal=True) == "rm <U+202E><U+001B>[8mx<U+0000>"
+
+
+def test_line_ends_of_every_kind_become_line_feeds() -> None:
+    assert text.clean("a\r\nb\rc\u2028d\x0ce") == "a\nb\nc\nd\ne"
+
+
+def test_lone_surrogates_cannot_reach_the_terminal() -> None:
+    assert text.clean("a\ud800b") == "a\ufffdb"
+
+
+def test_joined_emoji_stay_joined() -> None:
+    family = "👩\u200d👩\u200d👧"
+    assert text.clean(family) == family
+
+
+def test_stacked_marks_are_cut_to_what_a_line_can_hold() -> None:
+    assert text.clean("a" + "\u0301" * 500) == "a" + "\u0301" * 4
+
+
+def test_tabs_stop_at_cells_not_at_characters() -> None:
+    assert text.clean("世\tx\na\ty") == "世  x\na   y"
+
+
+@pytest.mark.parametrize("markup", ["[bold]x[/bold]", "[/a/b]", "[@click=app.quit]press[/]", "\\[x"])
+def test_markup_is_shown_letter_by_letter(markup: str) -> None:
+    made = text.content(markup)
+    assert made.plain == markup
+    assert made.spans == []
+
+
+@pytest.mark.parametrize("start", ["\x1b]", "\x9d", "\x1b[0", "\x1b", "\u0301", "\u200d", "é\t"])
+def test_a_huge_line_of_unfinished_sequences_is_done_before_the_time_limit(start: str) -> None:
+    assert "\x1b" not in text.clean(start * 1_000_000)
+
+
+@given(st.text())
+def test_cleaned_text_is_stable_and_free_of_controls(given_text: str) -> None:
+    cleaned = text.clean(given_text)
+    assert text.clean(cleaned) == cleaned
+    assert not any((ord(c) < 32 and c != "\n") or 0x7F <= ord(c) < 0xA0 for c in cleaned)
+
+
+@given(st.text(alphabet="ab世é👩\u0301\u200d ", max_size=40), st.integers(0, 40))
+def test_taking_cells_never_loses_or_overruns(given_text: str, cells: int) -> None:
+    line = text.clean(given_text)
+    head, tail = text.take(line, cells)
+    assert head + tail == line
+    assert cell_len(head) <= cells

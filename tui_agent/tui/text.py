@@ -1,0 +1,140 @@
+"""L7: the boundary for foreign text: what a model, a tool, a file or a user wrote becomes harmless cells here.
+
+Invariant: what `clean` returns holds no control character but the line feed, no escape sequence, no character that is
+invisible or turns the direction of others, and no lone surrogate; nothing foreign is ever read as markup. Every regular
+expression here is linear in its input (possessive or bounded), so that a line of 10 MB is safe.
+"""
+
+import re
+from typing import Final
+
+from rich.cells import cell_len, split_text
+from textual.content import Content
+from textual.style import Style
+
+TAB: Final = 4
+
+_PLAIN = re.compile(r"[\n\x20-\x7e]*+")
+_STRING = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f\n]{0,4096}+(?:\x07|\x1b\\|\x9c)"
+_CSI = r"(?:\x1b\[|\x9b)[0-?]{0,128}+[ -/]{0,16}+[@-~]"
+_ESCAPE = re.compile(rf"{_STRING}|{_CSI}|\x1b[ -/]{{0,8}}+[0-Z\\^-~]?|\x1b")
+_BREAK = re.compile(r"\r\n|\r|\u2028|\u2029|\x0b|\x0c")
+_UNSEEN = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_REMOVE = re.compile(rf"[\x00-\x08\x0e-\x1f\x7f-\x9f{_UNSEEN}]++")
+_JOINERS = re.compile(r"(?<![^\x00-\x7f])[\u200c\u200d\ufe0e\ufe0f]++|[\u200c\u200d]{2,}+")
+_REVEAL = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{_UNSEEN}\u2028\u2029\u200c\u200d\ud800-\udfff]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_STACKED = re.compile(
+    r"([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]{4})[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]++"
+)
+
+
+def clean(text: str, *, reveal: bool = False, tab: int = TAB) -> str:
+    """Foreign text without anything that a terminal obeys or an eye cannot see; tabs become spaces.
+
+    With `reveal` nothing is taken away: every such character is shown as its code point, `<U+202E>`. That is the form
+    for approvals, where the text must be judged exactly.
+    """
+    if _PLAIN.fullmatch(text):
+        return text
+    if reveal:
+        text = _REVEAL.sub(_code_point, text)
+    else:
+        text = _ESCAPE.sub("", text)
+        text = _BREAK.sub("\n", text)
+        text = _REMOVE.sub("", text)
+        if not text.isascii():
+            text = _JOINERS.sub("", text)
+            text = _SURROGATE.sub("\ufffd", text)
+            text = _STACKED.sub(r"\1", text)
+    return expand_tabs(text, tab) if "\t" in text else text
+
+
+def clean_line(text: str, *, reveal: bool = False) -> str:
+    """`clean`, with line breaks as single spaces: for titles, labels and cells."""
+    cleaned = clean(text, reveal=reveal)
+    return cleaned.replace("\n", " ") if "\n" in cleaned else cleaned
+
+
+def content(text: str, style: Style | None = None, *, reveal: bool = False) -> Content:
+    """Foreign text as Textual `Content`: shown letter by letter, never read as markup."""
+    cleaned = clean(text, reveal=reveal)
+    return Content(cleaned) if style is None else Content.styled(cleaned, style)
+
+
+def expand_tabs(text: str, tab: int = TAB) -> str:
+    """Tabs to spaces, with tab stops counted in cells."""
+    if text.isascii():
+        return text.expandtabs(tab)
+    return "\n".join(_expand_line(line, tab) if "\t" in line else line for line in text.split("\n"))
+
+
+def width(text: str) -> int:
+    """Cells that a cleaned text of one line takes on a terminal (wide, combining and joined characters counted)."""
+    return len(text) if text.isascii() else cell_len(text)
+
+
+def fit(text: str, cells: int, ellipsis: str = "…") -> str:
+    """A cleaned line cut to at most `cells`, the cut marked by the ellipsis where there is room for it.
+
+    For right-hand notes and list cells only; code, commands, paths in an approval and answers are wrapped instead.
+    """
+    if width(text) <= cells:
+        return text
+    room = cells - width(ellipsis)
+    if room < 0:
+        return take(text, max(cells, 0))[0]
+    return take(text, room)[0].rstrip() + ellipsis
+
+
+def pad(text: str, cells: int) -> str:
+    """A cleaned line filled with spaces to `cells`; a longer one stays as it is."""
+    return text + " " * (cells - width(text))
+
+
+def take(text: str, cells: int) -> tuple[str, str]:
+    """Split a cleaned line so that the first half takes at most `cells`, never through a character."""
+    if text.isascii():
+        return text[:cells], text[cells:]
+    if cell_len(text) <= cells:
+        return text, ""
+    if cells <= 0:
+        return "", text
+    # A window keeps the cost of splitting a huge line at the size of what is taken.
+    window = text[: cells * 4 + 16]
+    if cell_len(window) <= cells:
+        window = text
+    head, _ = split_text(window, cells)
+    # Where a wide character stands on the edge, the library puts a space in place of each of its halves.
+    if not text.startswith(head):
+        head = head[:-1]
+    if not text.startswith(head):
+        head = _whole_characters(window, cells)
+    return head, text[len(head) :]
+
+
+def _whole_characters(text: str, cells: int) -> str:
+    end = 0
+    while end < len(text) and cell_len(text[: end + 1]) <= cells:
+        end += 1
+    return text[:end]
+
+
+def _expand_line(line: str, tab: int) -> str:
+    pieces = line.split("\t")
+    out: list[str] = []
+    at = 0
+    for piece in pieces[:-1]:
+        cells = width(piece)
+        fill = tab - (at + cells) % tab
+        out.append(piece + " " * fill)
+        at += cells + fill
+    out.append(pieces[-1])
+    return "".join(out)
+
+
+def _code_point(match: re.Match[str]) -> str:
+    return f"<U+{ord(match.group()):04X}>"
