@@ -1,0 +1,253 @@
+"""Plugins are found without being imported, loaded whole or not at all, and the rest goes on."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tui_agent.errors import PluginError
+from tui_agent.plugin_host.bundled import bundled
+from tui_agent.plugin_host.check import check_plugin
+from tui_agent.plugin_host.discover import PluginPlaces
+from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
+from tui_agent.plugin_host.modules import NAMESPACE
+from tui_agent.protocol.events.plugin import PluginLoaded
+
+HELLO = Path(__file__).parents[2] / "fixtures" / "plugins" / "hello"
+
+NOTHING = "def register(api):\n    pass\n"
+TOOL = """
+from typing import ClassVar
+from pydantic import BaseModel
+from tui_agent.plugin_api import ToolSpec
+
+class NoArgs(BaseModel):
+    pass
+
+class NoOp:
+    spec: ClassVar[ToolSpec] = ToolSpec("noop", "Does nothing.", NoArgs, "wait")
+    def target(self, args): return ""
+    def effects(self, args): return ()
+    async def preview(self, args, env): ...
+    async def run(self, args, ctx): ...
+
+def register(api):
+    api.tool(NoOp())
+"""
+
+
+def write(folder: Path, name: str, code: str, manifest: str = "") -> Path:
+    place = folder / name
+    place.mkdir(parents=True)
+    (place / "__init__.py").write_text(code, encoding="utf-8")
+    if manifest:
+        (place / "plugin.toml").write_text(manifest, encoding="utf-8")
+    return place
+
+
+def load(folder: Path, **more: object) -> LoadedPlugins:
+    return PluginHost(PluginPlaces(user=folder, entry_points=False), **more).load()  # type: ignore[arg-type]
+
+
+def failure(loaded: LoadedPlugins, plugin: str) -> str:
+    [event] = [event for event in loaded.failed if event.plugin == plugin]
+    return event.message
+
+
+def test_a_strangers_plugin_registers_everything_under_its_name() -> None:
+    loaded = PluginHost(PluginPlaces(extra=(HELLO,), entry_points=False)).load()
+    [event] = loaded.events
+    assert event == PluginLoaded(
+        plugin="hello",
+        version="1.2.0",
+        source="option",
+        offers=(
+            "tool:greet",
+            "middleware:politeness",
+            "command:greet",
+            "pane:greetings",
+            "projection:greetings",
+            "theme:mint",
+            "hook:tool.finished",
+        ),
+    )
+    assert loaded.tools[0].tool.spec.description == "Greet a person by name."
+    assert {offer.owner for offer in loaded.tools} == {"hello"}
+    assert loaded.themes[0].path == HELLO / "mint.toml"
+
+
+def test_what_the_app_needs_is_imported_only_when_asked_for() -> None:
+    host = PluginHost(PluginPlaces(extra=(HELLO,), entry_points=False))
+    loaded = host.load()
+    assert f"{NAMESPACE}.hello.tui.pane" not in sys.modules
+    pane = host.resolve(loaded.panes[0])
+    assert getattr(pane, "__name__", "") == "GreetingsPane"
+    command = host.resolve(loaded.commands[0])
+    assert callable(command)
+    assert command("Ada") == "Please greet Ada."
+
+
+def test_a_folder_of_plugins_can_be_given_too() -> None:
+    loaded = PluginHost(PluginPlaces(extra=(HELLO.parent,), entry_points=False)).load()
+    assert loaded.loaded == ["hello"]
+
+
+def test_names_are_listed_without_importing(tmp_path: Path) -> None:
+    write(tmp_path, "loud", "raise RuntimeError('imported')\n", 'version = "3"\n')
+    host = PluginHost(PluginPlaces(user=tmp_path, entry_points=False), disabled={"loud"})
+    [found] = host.names()
+    assert (found.name, found.version, found.source) == ("loud", "3", "user")
+    assert not host.enabled("loud")
+    assert host.load().events == []
+
+
+def test_a_project_is_looked_at_only_when_trusted(tmp_path: Path) -> None:
+    write(tmp_path, "theirs", NOTHING)
+    distrusted = PluginHost(PluginPlaces(project=tmp_path, entry_points=False))
+    assert distrusted.names() == []
+    trusted = PluginHost(PluginPlaces(project=tmp_path, trusted=True, entry_points=False))
+    assert trusted.load().loaded == ["theirs"]
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("import nowhere_at_all\n", "needs the module nowhere_at_all"),
+        ("def regster(api): pass\n", "no function register"),
+        ("def register(api):\n    raise ValueError('no luck')\n", "ValueError: no luck"),
+        ("import sys\nsys.exit(3)\n", "it ended the program"),
+        ("def register(:\n", "SyntaxError"),
+        ("PLUGIN_API = 99\n" + NOTHING, "version 99 of the plugin interface"),
+        ("def register(api):\n    api.pane('p', 'no target', title='')\n", "no reference"),
+        ("def register(api):\n    api.theme('absent.toml')\n", "not a file"),
+        ("def register(api):\n    api.hook('What?', print)\n", "no event kind"),
+        ("def register(api):\n    api.agent('a b', print)\n", "not usable"),
+        ("def register(api):\n    api.tool(object())\n", "no `spec`"),
+    ],
+)
+def test_a_broken_plugin_is_reported_and_the_others_load(tmp_path: Path, code: str, words: str) -> None:
+    write(tmp_path, "broken", code)
+    write(tmp_path, "good", NOTHING)
+    loaded = load(tmp_path)
+    assert words in failure(loaded, "broken")
+    assert loaded.loaded == ["good"]
+    assert not [name for name in sys.modules if name.startswith(f"{NAMESPACE}.broken")]
+
+
+def test_the_place_of_the_failure_is_told(tmp_path: Path) -> None:
+    place = write(tmp_path, "broken", "def register(api):\n    raise ValueError\n")
+    [event] = load(tmp_path).failed
+    assert event.where == f"{place / '__init__.py'}:2"
+
+
+def test_nothing_of_a_plugin_that_fails_half_way_remains(tmp_path: Path) -> None:
+    write(tmp_path, "half", TOOL + "    raise ValueError('late')\n")
+    write(tmp_path, "other", TOOL)
+    loaded = load(tmp_path)
+    assert [offer.owner for offer in loaded.tools] == ["other"]
+
+
+def test_a_name_that_is_taken_fails_the_later_plugin(tmp_path: Path) -> None:
+    write(tmp_path, "first", TOOL)
+    write(tmp_path, "second", TOOL)
+    loaded = load(tmp_path)
+    assert failure(loaded, "second").startswith("The tool noop of second is already offered by first.")
+    assert loaded.loaded == ["first"]
+
+
+def test_a_later_plugin_of_the_same_name_cannot_take_its_place(tmp_path: Path) -> None:
+    write(tmp_path / "user", "twin", TOOL)
+    write(tmp_path / "project", "twin", NOTHING)
+    places = PluginPlaces(
+        user=tmp_path / "user", project=tmp_path / "project", trusted=True, entry_points=False
+    )
+    loaded = PluginHost(places).load()
+    assert "already there" in failure(loaded, "twin")
+    assert [offer.owner for offer in loaded.tools] == ["twin"]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "words"),
+    [
+        ("api = 2\n", "version 2 of the plugin interface"),
+        ("api = '1'\n", "api must be a whole number"),
+        ("name = \n", "cannot be read"),
+        ("entry = 'x'\n", "unknown fields: entry"),
+        ("name = 'No Good'\n", "not usable"),
+    ],
+)
+def test_a_wrong_manifest_keeps_the_code_from_being_imported(
+    tmp_path: Path, manifest: str, words: str
+) -> None:
+    write(tmp_path, "plug", "raise RuntimeError('imported')\n", manifest)
+    [event] = load(tmp_path).failed
+    assert words in event.message
+
+
+def test_middlewares_stand_in_their_order(tmp_path: Path) -> None:
+    code = (
+        "from tui_agent.plugin_api import BaseMiddleware\n"
+        "class M(BaseMiddleware):\n    name = '{0}'\n"
+        "def register(api):\n    api.middleware(M(), order={1})\n"
+    )
+    write(tmp_path, "alpha", code.format("alpha", 700))
+    write(tmp_path, "beta", code.format("beta", 100))
+    assert [offer.owner for offer in load(tmp_path).middlewares] == ["beta", "alpha"]
+
+
+def test_registering_late_is_refused(tmp_path: Path) -> None:
+    code = "kept = []\ndef register(api):\n    kept.append(api)\n"
+    write(tmp_path, "late", code)
+    load(tmp_path)
+    api = sys.modules[f"{NAMESPACE}.late"].kept[0]
+    with pytest.raises(PluginError, match="after its register"):
+        api.command("x", "a:b", help="")
+
+
+def test_a_single_file_is_a_plugin_and_can_refer_to_itself(tmp_path: Path) -> None:
+    code = "def register(api):\n    api.command('x', 'single:run', help='')\ndef run():\n    return 7\n"
+    (tmp_path / "single.py").write_text(code, encoding="utf-8")
+    host = PluginHost(PluginPlaces(user=tmp_path, entry_points=False))
+    target = host.resolve(host.load().commands[0])
+    assert callable(target)
+    assert target() == 7
+
+
+def test_a_reference_that_leads_nowhere_is_a_plugin_error(tmp_path: Path) -> None:
+    write(tmp_path, "lost", "def register(api):\n    api.command('x', 'gone:run', help='')\n")
+    host = PluginHost(PluginPlaces(user=tmp_path, entry_points=False))
+    with pytest.raises(PluginError, match="no module"):
+        host.resolve(host.load().commands[0])
+
+
+def test_a_given_folder_that_is_not_there_is_reported(tmp_path: Path) -> None:
+    loaded = PluginHost(PluginPlaces(extra=(tmp_path / "gone",), entry_points=False)).load()
+    assert "does not exist" in failure(loaded, "gone")
+
+
+def test_checking_a_good_plugin_finds_nothing_and_leaves_nothing() -> None:
+    report = check_plugin(HELLO)
+    assert report.ok
+    assert report.notes == ()
+    assert "tool:greet" in report.offers
+    assert f"{NAMESPACE}.hello" not in sys.modules
+
+
+def test_checking_names_what_is_wrong(tmp_path: Path) -> None:
+    code = "import tui_agent.errors\ndef register(api):\n    api.command('x', 'gone:run', help='')\n"
+    report = check_plugin(write(tmp_path, "sloppy", code))
+    assert not report.ok
+    assert "gone:run" in report.faults[0]
+    assert "tui_agent.errors" in report.notes[0]
+    assert not check_plugin(tmp_path / "absent").ok
+
+
+def test_the_bundled_folders_are_found_in_a_checkout() -> None:
+    root = Path(__file__).parents[3]
+    assert bundled("plugins") == root / "plugins"
+    assert bundled("themes") == root / "themes"
+
+
+def test_the_bundled_plugins_load() -> None:
+    loaded = PluginHost(PluginPlaces(bundled=bundled("plugins"), only_bundled=True)).load()
+    assert loaded.failed == []

@@ -1,0 +1,206 @@
+"""Tools by name: what a model is offered, and what it is told when a call does not fit."""
+
+from typing import ClassVar, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from tui_agent.errors import PluginError
+from tui_agent.ports.environment import Environment
+from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolSpec
+from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.effects import Effect, Reads
+from tui_agent.tools.arguments import InvalidArguments
+from tui_agent.tools.names import canonical
+from tui_agent.tools.registry import ToolRegistry
+from tui_agent.tools.schema import json_schema
+
+
+class Item(BaseModel):
+    """One thing to do."""
+
+    text: str
+    status: Literal["pending", "done"] = "pending"
+
+
+class Arguments(BaseModel):
+    path: str = Field(description="The file")
+    start: int | None = None
+    whole: bool = False
+    ratio: float = 1.0
+    items: list[Item] = []
+    extra: dict[str, str] = {}
+
+
+class ReadTool:
+    spec: ClassVar[ToolSpec] = ToolSpec("read_file", "Reads a file.", Arguments, "read")
+
+    def target(self, args: Arguments) -> str:
+        return args.path
+
+    def effects(self, args: Arguments) -> tuple[Effect, ...]:
+        return (Reads(path=args.path),)
+
+    async def preview(self, args: Arguments, env: Environment) -> Preview:
+        return Preview(())
+
+    async def run(self, args: Arguments, ctx: ToolContext) -> ToolResult:
+        return ToolResult(True, ())
+
+
+class GrepTool(ReadTool):
+    spec: ClassVar[ToolSpec] = ToolSpec("grep", "Searches.", Arguments, "search")
+
+
+def registry() -> ToolRegistry:
+    tools = ToolRegistry()
+    tools.add("files", ReadTool())
+    tools.add("search", GrepTool())
+    return tools
+
+
+def parsed(arguments: JsonMap) -> Arguments:
+    result = registry().parse("read_file", arguments)
+    assert isinstance(result, Arguments), result
+    return result
+
+
+def refused(arguments: JsonMap, tool: str = "read_file") -> str:
+    result = registry().parse(tool, arguments)
+    assert isinstance(result, InvalidArguments)
+    return result.message
+
+
+def keys_of(node: object) -> set[str]:
+    if isinstance(node, list):
+        return set().union(*(keys_of(item) for item in node))
+    if isinstance(node, dict):
+        return set(node) | set().union(*(keys_of(value) for value in node.values()))
+    return set()
+
+
+def test_schema_is_whole_without_references_or_titles() -> None:
+    schema = json_schema(Arguments)
+    assert schema["type"] == "object"
+    assert schema["additionalProperties"] is False
+    assert schema["required"] == ["path"]
+    assert not keys_of(schema) & {"$ref", "$defs", "title", "anyOf"}
+    properties = schema["properties"]
+    assert isinstance(properties, dict)
+    assert properties["start"] == {"type": "integer"}
+    assert properties["items"] == {
+        "type": "array",
+        "default": [],
+        "items": {
+            "type": "object",
+            "description": "One thing to do.",
+            "additionalProperties": False,
+            "required": ["text"],
+            "properties": {
+                "text": {"type": "string"},
+                "status": {"type": "string", "enum": ["pending", "done"], "default": "pending"},
+            },
+        },
+    }
+
+
+def test_a_field_named_title_stays_in_the_schema() -> None:
+    class Titled(BaseModel):
+        title: str
+
+    assert json_schema(Titled)["properties"] == {"title": {"type": "string"}}
+
+
+def test_a_model_that_contains_itself_is_cut() -> None:
+    class Node(BaseModel):
+        children: "list[Node]" = []
+
+    Node.model_rebuild(_types_namespace={"Node": Node})
+    assert "$ref" not in keys_of(json_schema(Node))
+
+
+def test_offers_keep_the_order_of_registration() -> None:
+    tools = registry()
+    assert tools.names() == ("read_file", "grep")
+    assert [schema.name for schema in tools.schemas()] == ["read_file", "grep"]
+    assert [schema.name for schema in tools.schemas(["grep", "nothing"])] == ["grep"]
+    assert tools.owner("grep") == "search"
+
+
+def test_a_name_is_registered_once() -> None:
+    tools = registry()
+    with pytest.raises(PluginError, match=r"read_file of other is already offered by files"):
+        tools.add("other", ReadTool())
+
+
+def test_shapes_with_one_reading_are_put_right() -> None:
+    args = parsed(
+        {
+            "path": "123",
+            "start": "7",
+            "whole": "True",
+            "ratio": "0.5",
+            "items": '[{"text": "a"}]',
+            "extra": ' {"k": "v"} ',
+        }
+    )
+    assert args == Arguments(
+        path="123", start=7, whole=True, ratio=0.5, items=[Item(text="a")], extra={"k": "v"}
+    )
+
+
+def test_a_text_that_looks_like_json_stays_text() -> None:
+    assert parsed({"path": '["a"]'}).path == '["a"]'
+
+
+def test_null_for_an_optional_field_means_left_out() -> None:
+    assert parsed({"path": "a", "start": None, "whole": None}) == Arguments(path="a")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({}, ["path", "required", "text"]),
+        ({"path": 3}, ["path", "string", "3"]),
+        ({"path": "a", "start": "soon"}, ["start", "integer", "'soon'"]),
+        ({"path": "a", "items": "[{"}, ["items", "list"]),
+        ({"path": "a", "items": [{"text": "x", "status": "later"}]}, ["items[0].status", "pending"]),
+        ({"path": "a", "pth": "b"}, ["'pth'", "did you mean 'path'"]),
+    ],
+)
+def test_what_does_not_fit_is_named_with_what_was_expected(arguments: JsonMap, words: list[str]) -> None:
+    message = refused(arguments)
+    assert message.startswith("read_file")
+    assert all(word in message for word in words), message
+
+
+def test_an_unknown_tool_is_answered_with_near_names() -> None:
+    assert "read_file" in refused({}, "read_fil")
+    assert "Did you mean grep" in refused({}, "search_code")
+    assert "The tools are: read_file, grep" in refused({}, "zzzzzz")
+
+
+@pytest.mark.parametrize(
+    ("foreign", "ours"),
+    [
+        ("search_code", "grep"),
+        ("execute_shell", "run_command"),
+        ("Bash", "run_command"),
+        ("shell", "run_command"),
+        ("read", "read_file"),
+        ("write", "write_file"),
+        ("str_replace", "edit_file"),
+        ("edit", "edit_file"),
+        ("ls", "list_directory"),
+        ("functions.read", "read_file"),
+        ("grep", "grep"),
+        ("my_tool", "my_tool"),
+    ],
+)
+def test_foreign_names_become_ours(foreign: str, ours: str) -> None:
+    assert canonical(foreign) == ours
+    assert canonical(canonical(foreign)) == ours
+
+
+def test_a_registered_name_is_never_rewritten() -> None:
+    assert canonical("search", known=("search",)) == "search"

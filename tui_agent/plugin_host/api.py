@@ -1,0 +1,155 @@
+"""L3: what a plugin's `register` is given: it books every offer under the plugin's name.
+
+Invariant: nothing reaches the session from here; the loader takes the offers over once `register` has returned.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar, cast
+
+from pydantic import BaseModel
+
+from tui_agent.errors import PluginError
+from tui_agent.plugin_host.offers import (
+    AnyTool,
+    LazyRef,
+    OfferedAgent,
+    OfferedEnvironment,
+    OfferedHook,
+    OfferedMiddleware,
+    OfferedModel,
+    OfferedTheme,
+    OfferedTool,
+    Offers,
+)
+from tui_agent.ports.agent import Agent
+from tui_agent.ports.environment import Environment
+from tui_agent.ports.middleware import Middleware
+from tui_agent.ports.model import ModelClient
+from tui_agent.ports.tool import Tool, ToolSpec
+from tui_agent.protocol.settings import ModelInfo
+
+ArgsT = TypeVar("ArgsT", bound=BaseModel)
+
+_TARGET = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_EVENT = re.compile(r"[a-z]+(\.[a-z_]+)?|\*")
+
+
+class OwnedApi:
+    """`PluginApi` for one plugin. `taken` maps `"kind:name"` to the plugin that owns the name already."""
+
+    def __init__(self, plugin: str, folder: Path | None, taken: Mapping[str, str]) -> None:
+        self._plugin = plugin
+        self._folder = folder
+        self._taken = taken
+        self._open = True
+        self.offers = Offers()
+        self.names: list[str] = []
+
+    @property
+    def plugin(self) -> str:
+        """The registering plugin's name."""
+        return self._plugin
+
+    def close(self) -> None:
+        """From here on a registration raises: `register` has returned."""
+        self._open = False
+
+    def tool(self, tool: Tool[ArgsT]) -> None:
+        """Offer a tool to agents."""
+        spec = getattr(tool, "spec", None)
+        if not isinstance(spec, ToolSpec):
+            raise PluginError(f"{type(tool).__name__} of {self._plugin} has no `spec` of type ToolSpec.")
+        for method in ("target", "effects", "preview", "run"):
+            if not callable(getattr(tool, method, None)):
+                raise PluginError(f"The tool {spec.name} of {self._plugin} has no method `{method}`.")
+        self._book("tool", spec.name)
+        self.offers.tools.append(OfferedTool(self._plugin, cast(AnyTool, tool)))
+
+    def middleware(self, middleware: Middleware, *, order: int = 500) -> None:
+        """Put a middleware into the chain; lower `order` is further out."""
+        self._book("middleware", middleware.name)
+        self.offers.middlewares.append(OfferedMiddleware(self._plugin, order, middleware))
+
+    def agent(self, name: str, make: Callable[[], Agent], *, description: str = "") -> None:
+        """Offer an agent of the hub."""
+        self._book("agent", name)
+        self.offers.agents.append(OfferedAgent(self._plugin, name, _callable(make, name), description))
+
+    def model(self, provider: str, make: Callable[[ModelInfo], ModelClient]) -> None:
+        """Offer a provider."""
+        self._book("model", provider)
+        self.offers.models.append(OfferedModel(self._plugin, provider, _callable(make, provider)))
+
+    def environment(self, name: str, make: Callable[[str], Environment]) -> None:
+        """Offer an environment."""
+        self._book("environment", name)
+        self.offers.environments.append(OfferedEnvironment(self._plugin, name, _callable(make, name)))
+
+    def command(self, name: str, target: str, *, help: str) -> None:
+        """Offer a slash command, `target` as `"module:name"`."""
+        self._book("command", name)
+        self.offers.commands.append(LazyRef(self._plugin, name, _target(target), help))
+
+    def pane(self, name: str, target: str, *, title: str) -> None:
+        """Offer a pane, `target` as `"module:name"` of a widget class in the plugin's `tui/` folder."""
+        self._book("pane", name)
+        self.offers.panes.append(LazyRef(self._plugin, name, _target(target), title))
+
+    def projection(self, name: str, target: str) -> None:
+        """Offer a fold, `target` as `"module:name"` of a class without arguments."""
+        self._book("projection", name)
+        self.offers.projections.append(LazyRef(self._plugin, name, _target(target)))
+
+    def theme(self, path: str) -> None:
+        """Offer a theme file; a relative path is taken from the plugin's folder."""
+        given = Path(path)
+        full = given if given.is_absolute() or self._folder is None else self._folder / given
+        if not full.is_file():
+            raise PluginError(f"The theme {path} of {self._plugin} is not a file.")
+        self._book("theme", full.stem)
+        self.offers.themes.append(OfferedTheme(self._plugin, full))
+
+    def hook(self, event: str, target: Callable[..., object]) -> None:
+        """Be told of an event kind after it is stored; `"*"` is every kind."""
+        if not _EVENT.fullmatch(event):
+            raise PluginError(f"{event!r} is no event kind; one looks like `tool.finished`.")
+        self._check_open()
+        self.offers.hooks.append(OfferedHook(self._plugin, event, _callable(target, event)))
+        self.names.append(f"hook:{event}")
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise PluginError(f"{self._plugin} registers after its register() has returned.")
+
+    def _book(self, kind: str, name: str) -> None:
+        self._check_open()
+        if not _WORD.fullmatch(name):
+            raise PluginError(
+                f"The {kind} name {name!r} of {self._plugin} is not usable: letters, digits, _ and -."
+            )
+        key = f"{kind}:{name}"
+        owner = self._plugin if key in self.names else self._taken.get(key)
+        if owner is not None:
+            raise PluginError(
+                f"The {kind} {name} of {self._plugin} is already offered by {owner}.",
+                hint="Choose another name, or disable one of the two.",
+            )
+        self.names.append(key)
+
+
+CallT = TypeVar("CallT", bound=Callable[..., object])
+
+
+def _callable(make: CallT, name: str) -> CallT:
+    if not callable(make):
+        raise PluginError(f"What is registered for {name!r} cannot be called.")
+    return make
+
+
+def _target(target: str) -> str:
+    if not _TARGET.fullmatch(target):
+        raise PluginError(f'{target!r} is no reference; one looks like "tui.pane:NotesPane".')
+    return target

@@ -1,0 +1,167 @@
+"""L3: loads plugins and reports on each, as an event that the session can store.
+
+Invariant: a plugin is in `LoadedPlugins` whole or not at all; whatever it raises becomes `plugin.failed` and the
+rest goes on.
+"""
+
+import sys
+import traceback
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+
+from tui_agent.errors import PluginError, TuiAgentError
+from tui_agent.plugin_api import API_VERSION
+from tui_agent.plugin_host.api import OwnedApi
+from tui_agent.plugin_host.discover import Found, PluginPlaces, discover
+from tui_agent.plugin_host.modules import forget, import_entry, import_from, import_target
+from tui_agent.plugin_host.offers import LazyRef, Offers
+from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
+
+
+@dataclass(slots=True)
+class LoadedPlugins(Offers):
+    """Everything that was registered, and one event a plugin, in load order."""
+
+    events: list[PluginLoaded | PluginFailed] = field(default_factory=list)
+
+    @property
+    def loaded(self) -> list[str]:
+        """Names of the plugins that work."""
+        return [event.plugin for event in self.events if isinstance(event, PluginLoaded)]
+
+    @property
+    def failed(self) -> list[PluginFailed]:
+        """Those that do not, with the reason."""
+        return [event for event in self.events if isinstance(event, PluginFailed)]
+
+
+class PluginHost:
+    """The plugins of one process. `disabled` names plugins that are listed but never imported."""
+
+    def __init__(self, places: PluginPlaces, disabled: Collection[str] = ()) -> None:
+        self._places = places
+        self._disabled = frozenset(disabled)
+        self._modules: dict[str, ModuleType] = {}
+        self._taken: dict[str, str] = {}
+
+    def names(self) -> list[Found]:
+        """Every plugin that is there, disabled ones too, in load order. Imports nothing."""
+        return discover(self._places)
+
+    def enabled(self, name: str) -> bool:
+        """Whether `load` would import it."""
+        return name not in self._disabled
+
+    def load(self) -> LoadedPlugins:
+        """Import and register all that are enabled. Call it once a process."""
+        loaded = LoadedPlugins()
+        owners: dict[str, Found] = {}
+        for found in self.names():
+            if found.name in self._disabled:
+                continue
+            earlier = owners.setdefault(found.name, found)
+            if earlier is not found:
+                loaded.events.append(
+                    _failed(found, f"A plugin {found.name} is already there, {_of(earlier)}.")
+                )
+                continue
+            offers, event = self._load_one(found)
+            loaded.events.append(event)
+            if offers is not None:
+                loaded.add_all(offers)
+        return loaded
+
+    def resolve(self, ref: LazyRef) -> object:
+        """What a command, pane or projection refers to, imported now. Raises `PluginError`."""
+        module = self._modules.get(ref.owner)
+        if module is None:
+            raise PluginError(f"{ref.name} cannot be loaded: the plugin {ref.owner} is not.")
+        try:
+            return import_target(module, ref.target)
+        except TuiAgentError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise PluginError(f"{ref.target} of {ref.owner} cannot be loaded: {_words(error)}.") from error
+
+    def _load_one(self, found: Found) -> tuple[Offers | None, PluginLoaded | PluginFailed]:
+        if found.fault:
+            return None, _failed(found, found.fault)
+        before = frozenset(sys.modules)
+        try:
+            module, api = self._register(found)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - supervises foreign code
+            self._drop(found, before)
+            return None, _failed(found, _words(error), _where(error, found.path))
+        self._modules[found.name] = module
+        self._taken.update((name, found.name) for name in api.names)
+        version = found.version or str(getattr(module, "__version__", ""))
+        event = PluginLoaded(plugin=found.name, version=version, source=found.source, offers=tuple(api.names))
+        return api.offers, event
+
+    def _register(self, found: Found) -> tuple[ModuleType, OwnedApi]:
+        _check_version(found.api)
+        module = import_entry(found.entry) if found.path is None else import_from(found.name, found.path)
+        wants = getattr(module, "PLUGIN_API", None)
+        _check_version(wants if isinstance(wants, int) else None)
+        name = found.entry.partition(":")[2].strip() or "register"
+        register = getattr(module, name, None)
+        if not callable(register):
+            raise PluginError(f"It has no function {name}(api).")
+        folder = found.path if found.path is None or found.path.is_dir() else found.path.parent
+        api = OwnedApi(found.name, folder, self._taken)
+        try:
+            register(api)
+        finally:
+            api.close()
+        return module, api
+
+    def _drop(self, found: Found, before: frozenset[str]) -> None:
+        if found.path is not None:
+            forget(found.name)
+            return
+        package = found.entry.partition(":")[0].strip()
+        for key in [key for key in sys.modules if key == package and key not in before]:
+            del sys.modules[key]
+
+
+def _check_version(wanted: int | None) -> None:
+    if wanted is not None and wanted != API_VERSION:
+        raise PluginError(
+            f"It was written for version {wanted} of the plugin interface; this is version {API_VERSION}.",
+            hint="Install a version of the plugin that fits."
+            if wanted < API_VERSION
+            else "Update tui-agent.",
+        )
+
+
+def _failed(found: Found, message: str, where: str = "") -> PluginFailed:
+    return PluginFailed(plugin=found.name, message=message, where=where or _of(found))
+
+
+def _of(found: Found) -> str:
+    return str(found.path) if found.path is not None else f"entry point {found.entry}"
+
+
+def _words(error: BaseException) -> str:
+    """A sentence a user can act on; an exception's own class is named where its words alone say little."""
+    if isinstance(error, TuiAgentError):
+        return str(error)
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return f"It needs the module {error.name}, which is not installed."
+    text = " ".join(str(error).split())
+    kind = "it ended the program" if isinstance(error, SystemExit) else type(error).__name__
+    return f"{kind}: {text}" if text else kind
+
+
+def _where(error: BaseException, path: Path | None) -> str:
+    """The last line of the plugin's own code that the error went through, as `file:line`."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno or 0}"
+    place = ""
+    root = None if path is None else str(path)
+    for frame in traceback.extract_tb(error.__traceback__):
+        if root is not None and frame.filename.startswith(root):
+            place = f"{frame.filename}:{frame.lineno}"
+    return place

@@ -1,0 +1,72 @@
+"""L3: a plugin's module under a private name, so that two plugins, or a plugin and a library, never collide.
+
+Invariant: every module of a plugin stands in `sys.modules` under `tui_agent_plugins.<name>`; `forget` removes all
+of them. `sys.path` is never changed.
+"""
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from tui_agent.errors import PluginError
+
+NAMESPACE = "tui_agent_plugins"
+
+
+def import_from(name: str, path: Path) -> ModuleType:
+    """Import the plugin at `path`, a folder with `__init__.py` or one file. What it raises passes through."""
+    _namespace()
+    full = f"{NAMESPACE}.{name}"
+    package = path.is_dir()
+    spec = importlib.util.spec_from_file_location(
+        full,
+        path / "__init__.py" if package else path,
+        submodule_search_locations=[str(path)] if package else None,
+    )
+    if spec is None or spec.loader is None:
+        raise PluginError(f"{path} is no Python file.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[full] = module
+    setattr(sys.modules[NAMESPACE], name, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def import_entry(value: str) -> ModuleType:
+    """Import the module that an entry point names (`package.module`, or `package.module:register`)."""
+    return importlib.import_module(value.partition(":")[0].strip())
+
+
+def import_target(module: ModuleType, target: str) -> object:
+    """What `"module:name"` means inside a plugin: a submodule of it, or itself by its own name."""
+    where, _, name = target.partition(":")
+    full = f"{module.__name__}.{where}"
+    try:
+        itself = where == module.__name__.rpartition(".")[2]
+        found = module if itself else importlib.import_module(full)
+    except ModuleNotFoundError as error:
+        raise PluginError(f"{target} cannot be loaded: there is no module {error.name}.") from error
+    try:
+        value: object = getattr(found, name)
+    except AttributeError as error:
+        raise PluginError(f"{target} cannot be loaded: {where} has no {name}.") from error
+    return value
+
+
+def forget(name: str) -> None:
+    """Remove every trace of a plugin's modules."""
+    full = f"{NAMESPACE}.{name}"
+    for loaded in [key for key in sys.modules if key == full or key.startswith(full + ".")]:
+        del sys.modules[loaded]
+    parent = sys.modules.get(NAMESPACE)
+    if parent is not None and hasattr(parent, name):
+        delattr(parent, name)
+
+
+def _namespace() -> None:
+    if NAMESPACE not in sys.modules:
+        package = ModuleType(NAMESPACE, "Plugins, each under its own name.")
+        package.__path__ = []
+        sys.modules[NAMESPACE] = package
