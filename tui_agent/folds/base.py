@@ -23,14 +23,15 @@ class Projection(Protocol[ViewT]):
 def branch(records: Sequence[Record]) -> list[Record]:
     """The records on the current branch, in order: those reached from the last one by `parent`.
 
-    Linear in the number of records; a log without a moved head comes back whole.
+    Linear in the number of records; a log without a moved head comes back whole. Where a parent is missing (its line
+    was damaged, or its reader left deltas out) the branch goes on with the nearest record before it.
     """
     on_branch: list[Record] = []
     wanted: int | None = records[-1].seq if records else None
     for record in reversed(records):
         if wanted is None:
             break
-        if record.seq == wanted:
+        if record.seq <= wanted:
             on_branch.append(record)
             wanted = record.parent
     on_branch.reverse()

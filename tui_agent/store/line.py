@@ -1,0 +1,130 @@
+"""L1: one event as one line, and back.
+
+Invariant: a line ends in `,"crc":"xxxxxxxx"}` and a newline, where the eight digits are the CRC-32 of every byte
+before that field; bytes that do not fit their checksum are never taken for an event.
+"""
+
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic_core import from_json
+
+from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record, UnknownEvent
+from tui_agent.protocol.ids import AgentId
+from tui_agent.store.blobs import BlobStore
+
+LINE_LIMIT = 64 * 1024
+"""Bytes of a line, its newline included."""
+
+_CRC_LENGTH = len(b',"crc":"00000000"}')
+_LINE_START = b'{"v":'
+_LINE_END = re.compile(rb',"crc":"[0-9a-f]{8}"\}')
+_SALVAGE_TRIES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that cannot be an event: `number` counts from 1."""
+
+    number: int
+
+
+@cache
+def _adapter() -> TypeAdapter[Envelope]:
+    return TypeAdapter(Envelope)
+
+
+def seal(body: bytes) -> bytes:
+    """A whole line of `body`, a JSON object of an event without its closing brace."""
+    return b'%b,"crc":"%08x"}\n' % (body, zlib.crc32(body))
+
+
+def intact(line: bytes) -> bool:
+    """Whether a line (without its newline) fits its checksum."""
+    body, crc = line[:-_CRC_LENGTH], line[-_CRC_LENGTH:]
+    return crc == b',"crc":"%08x"}' % zlib.crc32(body)
+
+
+def validate(line: bytes) -> Envelope:
+    """The event of a line whose checksum is known to fit. Raises pydantic's `ValidationError`."""
+    return _adapter().validate_json(line, extra="ignore")
+
+
+def decode(line: bytes, blobs: BlobStore | None = None) -> Record | None:
+    """The record of a line without its newline; None where it is damaged.
+
+    A whole line of an unknown kind, of a newer version or of an unexpected shape is an `UnknownEvent`. `blobs` is
+    where the payload of a line lies that was too long for the log.
+    """
+    if not intact(line):
+        return None
+    try:
+        event = validate(line)
+    except ValidationError:
+        return _inflated(line, blobs) or _unknown(line)
+    return event if event.v <= SCHEMA_VERSION else _unknown(line)
+
+
+def _unknown(line: bytes) -> UnknownEvent | None:
+    raw = _object(line)
+    if raw is None:
+        return None
+    seq, at, parent, payload = raw.get("seq"), raw.get("at"), raw.get("parent"), raw.get("payload")
+    if not isinstance(seq, int) or not (parent is None or isinstance(parent, int)):
+        return None
+    return UnknownEvent(
+        seq=seq,
+        at=float(at) if isinstance(at, int | float) else 0.0,
+        agent=AgentId(str(raw.get("agent", ""))),
+        parent=parent,
+        kind=str(payload.get("kind", "")) if isinstance(payload, dict) else "",
+        raw=raw,
+    )
+
+
+def _object(line: bytes) -> dict[str, JsonValue] | None:
+    try:
+        raw = from_json(line)
+    except ValueError:
+        return None
+    return raw if isinstance(raw, dict) else None
+
+
+def _inflated(line: bytes, blobs: BlobStore | None) -> Envelope | None:
+    """The event whose payload as a whole is a blob (see `store.shrink.outsource`)."""
+    raw = _object(line)
+    payload = None if raw is None else raw.get("payload")
+    if raw is None or blobs is None or not isinstance(payload, dict):
+        return None
+    digest = payload.get("payload_blob")
+    data = blobs.find(digest) if isinstance(digest, str) else None
+    if data is None:
+        return None
+    try:
+        return _adapter().validate_python({**raw, "payload": from_json(data)}, extra="ignore")
+    except ValueError:
+        return None
+
+
+def salvage(line: bytes) -> Iterator[bytes]:
+    """Whole events inside a damaged line: behind a run of NUL bytes, or around a newline that was overwritten.
+
+    Tries a bounded number of places, so a hostile line costs no more than a long one.
+    """
+    position, tries = 0, 0
+    while tries < _SALVAGE_TRIES:
+        end = _LINE_END.search(line, position)
+        if end is None:
+            return
+        start = line.rfind(_LINE_START, position, end.start())
+        while start >= 0 and tries < _SALVAGE_TRIES:
+            tries += 1
+            if intact(line[start : end.end()]):
+                yield line[start : end.end()]
+                break
+            start = line.rfind(_LINE_START, position, start)
+        position = end.end()

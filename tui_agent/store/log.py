@@ -1,0 +1,275 @@
+"""L1: the one writer of a session's log.
+
+Invariant: an event is one `write` of one whole line, or it is not in the log; what `append` returned is what any
+reader reads; `seq` has no holes but where a line was damaged later.
+"""
+
+import threading
+from bisect import bisect_right
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import anyio
+import anyio.to_thread
+from pydantic import ValidationError
+from pydantic_core import to_json
+
+from tui_agent.errors import StoreError, StoreFull
+from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.session import LogRepaired, SessionHeadMoved
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CommandId, SessionId
+from tui_agent.store.blobs import BlobStore, whole_characters
+from tui_agent.store.files import FileOps, SystemFiles
+from tui_agent.store.follow import LogFollower
+from tui_agent.store.line import LINE_LIMIT, decode, seal, validate
+from tui_agent.store.lock import WriterLock
+from tui_agent.store.redact import Redactor
+from tui_agent.store.repair import EVENTS, Opened, create_log, open_log, rescue
+from tui_agent.store.scan import records
+from tui_agent.store.shrink import Shrinker
+
+_ENVELOPE_ROOM = 1_024
+"""Bytes of a line that are kept for the envelope around the payload."""
+
+
+class WallClock(Protocol):
+    """Seconds since the epoch, for `at`."""
+
+    def now(self) -> float: ...
+
+
+class SessionLog:
+    """One session's append-only log, held by its writer. Implements `ports.log.Log`.
+
+    `append`, `read` and followers belong to one thread; `commit` syncs in another. `repaired` tells what opening had
+    to repair, for the session to record.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        clock: WallClock,
+        redactor: Redactor,
+        lock: WriterLock,
+        ops: FileOps | None = None,
+        new: bool = False,
+    ) -> None:
+        self.folder = folder
+        self._session = SessionId(folder.name)
+        self._clock = clock
+        self._lock = lock
+        self._ops: FileOps = ops or SystemFiles()
+        self.blobs = BlobStore(folder / "blobs", redactor=redactor, ops=self._ops)
+        self._shrinker = Shrinker(self.blobs, redactor)
+        opened: Opened = (create_log if new else open_log)(folder, self._ops)
+        self.repaired: LogRepaired | None = opened.repaired
+        self._fd = opened.fd
+        self._end = opened.end
+        self._last_seq = opened.last_seq
+        self._base_end = opened.end
+        self._records: list[Record] = []
+        self._base_loaded = opened.end == 0
+        self._tail_torn = False
+        self._synced = 0
+        self._syncing: anyio.Event | None = None
+        self._sync_lost = False
+        self._file_guard = threading.Lock()
+        self._sync_guard = threading.Lock()
+        self._followers: set[LogFollower] = set()
+        self._closed = False
+        self._names: dict[str | None, bytes] = {None: b"null"}
+
+    @property
+    def session(self) -> SessionId:
+        """The session's id, which is its folder's name."""
+        return self._session
+
+    @property
+    def last_seq(self) -> int:
+        """-1 while empty."""
+        return self._last_seq
+
+    @property
+    def closed(self) -> bool:
+        """Whether the log was let go of."""
+        return self._closed
+
+    def append(
+        self, payload: Payload, *, agent: AgentId = MAIN_AGENT, cause: CommandId | None = None
+    ) -> Envelope:
+        """Store one event and return it exactly as it will be read back.
+
+        Raises `StoreFull` when it could not be stored: then nothing of it is in the log, nothing waits to be written
+        later, and the caller still has the payload to show, or to append again once there is space. Raises
+        `StoreError` for a payload that no reader would understand, or on a closed log.
+        """
+        if self._closed:
+            raise StoreError(f"The session {self._session} is closed; {payload.kind} was not recorded.")
+        raw = self._shrinker.prepare(payload, LINE_LIMIT - _ENVELOPE_ROOM)
+        line = seal(self._body(raw, self._parent_of(payload), agent, cause))
+        event = self._as_read(line[:-1], payload.kind)
+        self._write(line, payload.kind)
+        self._last_seq = event.seq
+        self._records.append(event)
+        for follower in self._followers:
+            follower.wake()
+        return event
+
+    def _parent_of(self, payload: Payload) -> int | None:
+        if isinstance(payload, SessionHeadMoved):
+            return payload.to_seq
+        return self._last_seq if self._last_seq >= 0 else None
+
+    def _body(self, raw: bytes, parent: int | None, agent: str, cause: str | None) -> bytes:
+        return b'{"v":%d,"seq":%d,"at":%b,"session":%b,"agent":%b,"parent":%b,"cause":%b,"payload":%b' % (
+            SCHEMA_VERSION,
+            self._last_seq + 1,
+            repr(float(self._clock.now())).encode(),
+            self._name(self._session),
+            self._name(agent),
+            b"null" if parent is None else b"%d" % parent,
+            b"null" if cause is None else to_json(whole_characters(cause)),
+            raw,
+        )
+
+    def _name(self, name: str) -> bytes:
+        encoded = self._names.get(name)
+        if encoded is None:
+            encoded = self._names[name] = to_json(whole_characters(name))
+        return encoded
+
+    def _as_read(self, line: bytes, kind: str) -> Envelope:
+        try:
+            return validate(line)
+        except ValidationError as fault:
+            event = decode(line, self.blobs)
+            if isinstance(event, Envelope):
+                return event
+            raise StoreError(
+                f"An event {kind} cannot be recorded, since no reader would understand it.",
+                hint=str(fault)[:500],
+            ) from fault
+
+    def _write(self, line: bytes, kind: str) -> None:
+        with self._file_guard:
+            try:
+                if self._tail_torn:
+                    self._cut_back()
+                written = self._ops.write(self._fd, line)
+                if written == len(line):
+                    self._end += written
+                    return
+                reason = f"only {written} of {len(line)} bytes were written"
+                cause = None
+            except OSError as fault:
+                reason, cause = fault.strerror or str(fault), fault
+            self._tail_torn = True
+            try:
+                self._cut_back()
+            except OSError:
+                reason += ", and the file's end could not be put back yet"
+            raise StoreFull(
+                f"{kind} could not be stored in {self.folder / EVENTS}: {reason}.",
+                hint="Free some space and try again; everything before it is stored.",
+            ) from cause
+
+    def _cut_back(self) -> None:
+        self._ops.truncate(self._fd, self._end)
+        self._tail_torn = False
+
+    async def commit(self) -> None:
+        """Return once everything appended so far is on stable storage, blobs first.
+
+        Calls that come while another one syncs share the next sync. Raises `StoreError`.
+        """
+        target = self._end
+        while self._synced < target:
+            if self._syncing is not None:
+                await self._syncing.wait()
+                continue
+            self._syncing = done = anyio.Event()
+            try:
+                await anyio.to_thread.run_sync(self._sync)
+            finally:
+                self._syncing = None
+                done.set()
+
+    def _sync(self) -> None:
+        with self._sync_guard:
+            end = self._end
+            self.blobs.sync()
+            try:
+                if not self._sync_lost:
+                    self._ops.sync(self._fd)
+                    self._synced = end
+                    return
+            except OSError:
+                self._sync_lost = True
+            try:
+                self._move_to_new_file()
+            except OSError as fault:
+                raise StoreError(
+                    f"The log of session {self._session} could not be made durable: {fault.strerror or fault}.",
+                    hint="Check the disk; nothing with side effects should run until this works.",
+                ) from fault
+
+    def _move_to_new_file(self) -> None:
+        """A failed sync is never tried again on the same file: its pages may be gone and the next would lie."""
+        with self._file_guard:
+            fd = rescue(self.folder, self._end, self._ops)
+            old, self._fd = self._fd, fd
+            self._synced = self._end
+            self._sync_lost = self._tail_torn = False
+        self._ops.close(old)
+
+    def read(self, after: int = -1) -> Sequence[Record]:
+        """All records with `seq` > `after`."""
+        return self._held(after)[self._index(after) :]
+
+    def next_after(self, seq: int, limit: int) -> Sequence[Record]:
+        """The next records behind `seq`, at most `limit`."""
+        held = self._held(seq)
+        start = self._index(seq)
+        return held[start : start + limit]
+
+    def _index(self, after: int) -> int:
+        held = self._records
+        if after >= self._last_seq:  # a follower that keeps up asks this for every event
+            return len(held)
+        return bisect_right(held, after, key=_seq)
+
+    def _held(self, after: int) -> list[Record]:
+        """The records in memory, with the history of earlier runs if `after` reaches into it."""
+        if not self._base_loaded and (not self._records or self._records[0].seq > after + 1):
+            data = (self.folder / EVENTS).read_bytes()[: self._base_end]
+            self._records[:0] = records(data, self.blobs)
+            self._base_loaded = True
+        return self._records
+
+    def follow(self, after: int = -1) -> LogFollower:
+        """A cursor behind `after`."""
+        follower = LogFollower(self, after)
+        self._followers.add(follower)
+        return follower
+
+    def drop(self, follower: LogFollower) -> None:
+        """Forget a follower."""
+        self._followers.discard(follower)
+
+    def close(self) -> None:
+        """Let go of the file and the lock; followers end after what they have not seen yet."""
+        if self._closed:
+            return
+        self._closed = True
+        with self._sync_guard:
+            self._ops.close(self._fd)
+        self._lock.release()
+        for follower in tuple(self._followers):
+            follower.wake()
+
+
+def _seq(record: Record) -> int:
+    return record.seq

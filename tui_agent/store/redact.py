@@ -1,0 +1,73 @@
+"""L1: redaction of secrets, before anything is written.
+
+Invariant: linear in the text (no pattern backtracks over what another one of its repeats could match), and cheap
+where there is nothing: each rule's pattern runs only on a text that holds one of its trigger words.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic import JsonValue
+
+from tui_agent.store.redact_rules import RULES, SECRET_KEY, Rule, is_placeholder
+
+MIN_SECRET = 8
+"""Characters from which on the value of a secret variable is looked for: shorter ones are words."""
+
+
+class Redactor:
+    """Replaces what looks like a secret, and the given secrets, by `[redacted: kind]`.
+
+    `rules` None means the built-in set. `secrets` maps names of variables to their values; a value is found wherever
+    it stands, and its name tells in the text what stood there.
+    """
+
+    def __init__(self, rules: Sequence[Rule] | None = None, secrets: Mapping[str, str] | None = None) -> None:
+        self._rules = tuple(RULES if rules is None else rules)
+        named = [(value, name) for name, value in (secrets or {}).items() if len(value.strip()) >= MIN_SECRET]
+        self._secrets = tuple(sorted(((value.strip(), name) for value, name in named), key=_longest_first))
+        self._triggers = tuple(sorted(self._trigger_bytes()))
+
+    def _trigger_bytes(self) -> Iterable[bytes]:
+        words = {word.encode() for rule in self._rules for word in rule.triggers}
+        for value, _ in self._secrets:
+            words.add(json.dumps(value, ensure_ascii=False)[1:-1].lower().encode("utf-8", "replace"))
+        return words
+
+    def suspects(self, raw: bytes) -> bool:
+        """Whether JSON text may hold a secret: False is certain, True only asks for a closer look."""
+        low = raw.lower()
+        for word in self._triggers:  # a plain loop: this runs for every event
+            if word in low and (word != b"token" or low.count(b"token") > low.count(b'tokens":')):
+                return True
+        return False
+
+    def text(self, text: str) -> str:
+        """The text without its secrets; the same object where there is none."""
+        for value, name in self._secrets:
+            if value in text:
+                text = text.replace(value, f"[redacted: {name}]")
+        low = text.lower()
+        for rule in self._rules:
+            if any(word in low for word in rule.triggers):
+                text = rule.apply(text)
+        return text
+
+    def json(self, value: JsonValue) -> JsonValue:
+        """A JSON value with every string redacted; a string under a key like `password` goes whole."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, list):
+            return [self.json(item) for item in value]
+        if isinstance(value, dict):
+            return {self.text(key): self._member(key, item) for key, item in value.items()}
+        return value
+
+    def _member(self, key: str, value: JsonValue) -> JsonValue:
+        if isinstance(value, str) and len(value) >= 4 and SECRET_KEY.fullmatch(key):
+            return value if is_placeholder(value) else f"[redacted: {key.lower()}]"
+        return self.json(value)
+
+
+def _longest_first(secret: tuple[str, str]) -> tuple[int, str]:
+    return -len(secret[0]), secret[0]

@@ -1,0 +1,109 @@
+"""L1: opening a log under its lock, and bringing it over to a new file when its disk fails.
+
+Invariant: what is cut off is first kept in a side file; whole lines are never moved or changed.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.errors import SessionNotFound, StoreError
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.session import LogRepaired
+from tui_agent.store.files import FileOps, sync_path, write_all, write_file
+from tui_agent.store.line import decode
+from tui_agent.store.scan import lines, survey
+
+EVENTS = "events.jsonl"
+MAX_REPORTED = 1_000
+"""Bad lines that one `log.repaired` names; the rest are stepped over all the same."""
+
+_APPEND = os.O_WRONLY | os.O_APPEND
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A log that is ready for the next event: its last line is whole, and `end` bytes stand in it."""
+
+    fd: int
+    end: int
+    last_seq: int
+    repaired: LogRepaired | None
+
+
+def open_log(folder: Path, ops: FileOps) -> Opened:
+    """Open a session's log for writing; the caller holds its lock. Raises `SessionNotFound`, `StoreError`."""
+    path = folder / EVENTS
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError as fault:
+        raise SessionNotFound(
+            f"There is no session {folder.name} in {folder.parent}.", hint="`sessions list` shows them."
+        ) from fault
+    found = survey(data)
+    torn = data[found.good_end :]
+    bad = _unreported(data, found.bad_lines) if found.bad_lines else ()
+    try:
+        side = _set_aside(folder, torn, ops) if torn else ""
+        fd = ops.open(path, _APPEND)
+        if torn:
+            ops.truncate(fd, found.good_end)
+            ops.sync(fd)
+    except OSError as fault:
+        raise StoreError(
+            f"The log of session {folder.name} could not be opened for writing: {fault.strerror or fault}.",
+            hint="Free some space or check the folder's permissions; reading it still works.",
+        ) from fault
+    repaired = LogRepaired(moved_bytes=len(torn), side_file=side, bad_lines=bad) if torn or bad else None
+    return Opened(fd, found.good_end, found.last_seq, repaired)
+
+
+def create_log(folder: Path, ops: FileOps) -> Opened:
+    """Make a new, empty log in an existing folder, durable with its name."""
+    fd = ops.open(folder / EVENTS, _APPEND | os.O_CREAT | os.O_EXCL)
+    ops.sync(fd)
+    for place in (folder, folder.parent):
+        sync_path(ops, place)
+    return Opened(fd, 0, -1, None)
+
+
+def rescue(folder: Path, end: int, ops: FileOps) -> int:
+    """Copy the first `end` bytes to a new file that takes the log's place, and open that.
+
+    For a log whose sync has failed: its pages may be gone though the next sync would report success.
+    """
+    path = folder / EVENTS
+    data = path.read_bytes()[:end]
+    if survey(data).good_end != end:
+        raise OSError("what was written cannot be read back whole")
+    write_file(ops, path, data, sync=True)
+    return ops.open(path, _APPEND)
+
+
+def _set_aside(folder: Path, torn: bytes, ops: FileOps) -> str:
+    number = 1
+    while (folder / f"events.torn-{number}").exists():
+        number += 1
+    path = folder / f"events.torn-{number}"
+    fd = ops.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    try:
+        write_all(ops, fd, torn)
+        ops.sync(fd)
+    except OSError:
+        ops.unlink(path)
+        raise
+    finally:
+        ops.close(fd)
+    sync_path(ops, folder)
+    return path.name
+
+
+def _unreported(data: bytes, bad: tuple[int, ...]) -> tuple[int, ...]:
+    """The bad lines that no earlier `log.repaired` of this log has named."""
+    named: set[int] = set()
+    for _, line in lines(data):
+        if b'"log.repaired"' in line:
+            record = decode(line)
+            if isinstance(record, Envelope) and isinstance(record.payload, LogRepaired):
+                named.update(record.payload.bad_lines)
+    return tuple(number for number in bad if number not in named)[:MAX_REPORTED]

@@ -1,0 +1,104 @@
+"""L1: a log's bytes split into records, damaged lines and a torn tail.
+
+Invariant: a bad line never ends the reading; `seq` only grows in what is given back.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tui_agent.protocol.envelope import Record
+from tui_agent.store.blobs import BlobStore
+from tui_agent.store.line import decode, intact, salvage
+
+_SEQ = re.compile(rb'\{"v":\d+,"seq":(\d+),')
+_PAYLOAD = b'"payload":'
+_REQUEST = b'"request_id":"'
+_DELTA = b'{"kind":"model.delta",'
+_CLOSING = (b'{"kind":"model.responded",', b'{"kind":"model.failed",')
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a log's bytes hold, without parsing them: `good_end` is where the last whole line ends.
+
+    `bad_lines` count from 1; what lies behind `good_end` is torn and none of them.
+    """
+
+    good_end: int
+    last_seq: int
+    bad_lines: tuple[int, ...]
+
+
+def lines(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Every whole line without its newline, with the offset behind it. A last piece without newline is left out."""
+    start = 0
+    while (end := data.find(b"\n", start)) >= 0:
+        yield end + 1, data[start:end]
+        start = end + 1
+
+
+def survey(data: bytes) -> Survey:
+    """Check every line's checksum."""
+    good_end, last_seq = 0, -1
+    bad: list[int] = []
+    settled = 0
+    for number, (end, line) in enumerate(lines(data), start=1):
+        seq = _any_seq(line) if intact(line) else None
+        if seq is None:
+            bad.append(number)
+            for piece in salvage(line):
+                seq = seq_of(piece)
+        if seq is not None and seq > last_seq:
+            good_end, last_seq, settled = end, seq, len(bad)
+    return Survey(good_end, last_seq, tuple(bad[:settled]))
+
+
+def seq_of(line: bytes) -> int | None:
+    """The `seq` of a line that this product wrote."""
+    match = _SEQ.match(line)
+    return int(match.group(1)) if match else None
+
+
+def _any_seq(line: bytes) -> int | None:
+    """The `seq` of a whole line, also of one that another version laid out differently."""
+    seq = seq_of(line)
+    if seq is None and (record := decode(line)) is not None:
+        seq = record.seq
+    return seq
+
+
+def records(data: bytes, blobs: BlobStore, *, after: int = -1, skip_deltas: bool = False) -> Iterator[Record]:
+    """The records in whole lines with `seq` > `after`, in order; damaged lines are stepped over.
+
+    With `skip_deltas` the deltas of requests that have ended are left out: their text stands in the answer.
+    """
+    ended = ended_requests(data) if skip_deltas else frozenset()
+    last = after
+    for _, line in lines(data):
+        if ended and _request(line, (_DELTA,)) in ended:
+            continue
+        if after >= 0 and (seq := seq_of(line)) is not None and seq <= after:
+            continue
+        record = decode(line, blobs)
+        pieces = [record] if record is not None else [decode(piece, blobs) for piece in salvage(line)]
+        for found in pieces:
+            if found is not None and found.seq > last:
+                last = found.seq
+                yield found
+
+
+def ended_requests(data: bytes) -> frozenset[bytes]:
+    """The ids of all requests with an answer or a final failure."""
+    found = {request for _, line in lines(data) if (request := _request(line, _CLOSING)) is not None}
+    return frozenset(found)
+
+
+def _request(line: bytes, kinds: tuple[bytes, ...]) -> bytes | None:
+    """The request of a line whose payload begins as one of `kinds`. Quotes inside strings are escaped, and the
+    envelope's own fields come before any JSON value, so the first match is the payload itself."""
+    start = line.find(_PAYLOAD) + len(_PAYLOAD)
+    if start < len(_PAYLOAD) or not line.startswith(kinds, start):
+        return None
+    start = line.find(_REQUEST, start) + len(_REQUEST)
+    return line[start : line.find(b'"', start)]

@@ -1,0 +1,213 @@
+"""L1: the folder of all sessions: making, opening, reading, listing and naming them.
+
+Invariant: a session is its folder `sessions/<id>`; nothing else is needed to open or list it.
+"""
+
+import mmap
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.errors import SessionNotFound, StoreError, StoreFull, UsageError
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.session import SessionStarted, SessionTitled
+from tui_agent.protocol.ids import SessionId
+from tui_agent.store.files import FOLDER_MODE, FileOps, SystemFiles, sync_path
+from tui_agent.store.line import decode
+from tui_agent.store.lock import WriterLock, is_locked
+from tui_agent.store.log import SessionLog, WallClock
+from tui_agent.store.reader import blobs_of, read_records, tail_bytes
+from tui_agent.store.redact import Redactor
+from tui_agent.store.repair import EVENTS
+from tui_agent.store.scan import lines, records, seq_of
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+_HEAD_BYTES, _TAIL_BYTES, _LONG_TAIL_BYTES = 16 * 1024, 4 * 1024, 128 * 1024
+_TITLED = b'"payload":{"kind":"session.titled"'
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """A session as a list shows it. `updated` is the time of its last event, `events` how many it has."""
+
+    id: SessionId
+    path: Path
+    workspace: str
+    started: float
+    updated: float
+    title: str
+    events: int
+    locked: bool
+    size_bytes: int
+
+
+class SessionStore:
+    """All sessions below one folder `root` (the data folder's `sessions`)."""
+
+    def __init__(
+        self, root: Path, clock: WallClock, redactor: Redactor, *, ops: FileOps | None = None
+    ) -> None:
+        self.root = root
+        self._clock = clock
+        self._redactor = redactor
+        self._ops: FileOps = ops or SystemFiles()
+
+    def folder(self, session_id: str) -> Path:
+        """Where a session lies, whether it exists or not. Raises `SessionNotFound` for what can be no id."""
+        if not _ID.fullmatch(session_id):
+            raise SessionNotFound(
+                f"{session_id!r} is not a session's id.", hint="`sessions list` shows them."
+            )
+        return self.root / session_id
+
+    def create(self, session_id: str) -> SessionLog:
+        """Make a new session and hold it. Raises `StoreError` where there is one already, `StoreFull`."""
+        folder = self.folder(session_id)
+        try:
+            self.root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+            folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
+            (folder / "blobs").mkdir(mode=FOLDER_MODE, exist_ok=True)
+            sync_path(self._ops, self.root.parent)
+            return self._hold(folder, wait_s=0.0, new=True)
+        except FileExistsError as fault:
+            raise StoreError(
+                f"There is a session {session_id} already.", hint="Open it, or take another id."
+            ) from fault
+        except OSError as fault:
+            raise StoreFull(
+                f"The session {session_id} could not be made in {self.root}: {fault.strerror or fault}.",
+                hint="Free some space, or move the data folder with --data-dir.",
+            ) from fault
+
+    def open(self, session_id: str, wait_s: float = 2.0) -> SessionLog:
+        """Hold an existing session, waiting for a process that is just letting go of it.
+
+        Raises `SessionNotFound`, `SessionLocked`, `StoreError`. Blocks up to `wait_s` seconds.
+        """
+        folder = self.folder(session_id)
+        self._require(folder)
+        return self._hold(folder, wait_s=wait_s, new=False)
+
+    def _hold(self, folder: Path, *, wait_s: float, new: bool) -> SessionLog:
+        lock = WriterLock(folder / "lock", wait_s=wait_s)
+        try:
+            return SessionLog(
+                folder, clock=self._clock, redactor=self._redactor, lock=lock, ops=self._ops, new=new
+            )
+        except BaseException:
+            lock.release()
+            raise
+
+    def read(self, session_id: str) -> list[Record]:
+        """Every record of a session, held by someone or not."""
+        folder = self.folder(session_id)
+        self._require(folder)
+        return read_records(folder)
+
+    def list(self, workspace: str | None = None) -> list[SessionSummary]:
+        """All sessions (of one workspace), the last used first. Reads the ends of each log only."""
+        found = []
+        for folder in self._folders():
+            summary = summarise(folder)
+            if summary is not None and workspace in (None, summary.workspace):
+                found.append(summary)
+        return sorted(found, key=lambda summary: (-summary.updated, summary.id))
+
+    def latest(self, workspace: str | None) -> SessionId | None:
+        """The session of this workspace that was used last."""
+        sessions = self.list(workspace)
+        return sessions[0].id if sessions else None
+
+    def resolve(self, name: str) -> SessionId:
+        """The id that a prefix or the word `latest` means. Raises `SessionNotFound`, `UsageError` if it is not one."""
+        if name == "latest":
+            latest = self.latest(None)
+            if latest is None:
+                raise SessionNotFound("There are no sessions yet.", hint="tui-agent starts one.")
+            return latest
+        ids = sorted(folder.name for folder in self._folders() if folder.name.startswith(name))
+        if name in ids:
+            return SessionId(name)
+        match ids:
+            case [only] if name:
+                return SessionId(only)
+            case [] | [_]:
+                raise SessionNotFound(f"No session begins with {name!r}.", hint="`sessions list` shows them.")
+            case _:
+                raise UsageError(
+                    f"{len(ids)} sessions begin with {name!r}: {', '.join(ids[:5])}.", hint="Give more."
+                )
+
+    def _folders(self) -> Sequence[Path]:
+        if not self.root.is_dir():
+            return []
+        return [folder for folder in self.root.iterdir() if (folder / EVENTS).is_file()]
+
+    @staticmethod
+    def _require(folder: Path) -> None:
+        if not (folder / EVENTS).is_file():
+            raise SessionNotFound(
+                f"There is no session {folder.name} in {folder.parent}.", hint="`sessions list` shows them."
+            )
+
+
+def summarise(folder: Path) -> SessionSummary | None:
+    """A session's summary from its log's ends; None where nothing readable stands at either."""
+    path = folder / EVENTS
+    try:
+        with path.open("rb") as log:
+            head = log.read(_HEAD_BYTES)
+        size = path.stat().st_size
+        last = _last(folder, head, size)
+    except OSError:
+        return None
+    start = next(iter(_known(head, folder)), None)
+    if start is None and last is None:
+        return None
+    started = start.payload if start is not None and isinstance(start.payload, SessionStarted) else None
+    return SessionSummary(
+        id=SessionId(folder.name),
+        path=folder,
+        workspace=started.workspace if started else "",
+        started=start.at if start else 0.0,
+        updated=last.at if last else (start.at if start else 0.0),
+        title=_title(path, size) or (started.title if started else ""),
+        events=last.seq + 1 if last else 0,
+        locked=is_locked(folder / "lock"),
+        size_bytes=size,
+    )
+
+
+def _known(data: bytes, folder: Path) -> Sequence[Envelope]:
+    first = data[: data.find(b"\n") + 1]
+    return [record for record in records(first, blobs_of(folder)) if isinstance(record, Envelope)]
+
+
+def _last(folder: Path, head: bytes, size: int) -> Record | None:
+    """The last whole record: from the last line, or from further back where that is a long or a torn one."""
+    for reach in (_TAIL_BYTES, _LONG_TAIL_BYTES):
+        data = head if size <= len(head) else tail_bytes(folder / EVENTS, reach)
+        for _, line in reversed(list(lines(data))):
+            if seq_of(line) is None:
+                continue
+            found = list(records(line + b"\n", blobs_of(folder)))
+            if found:
+                return found[-1]
+    return None
+
+
+def _title(path: Path, size: int) -> str:
+    """The newest title, by a search of the bytes from the end: a log is never parsed for it."""
+    if size == 0:
+        return ""
+    with path.open("rb") as log, mmap.mmap(log.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        end = size
+        while (found := data.rfind(_TITLED, 0, end)) >= 0:
+            start = data.rfind(b"\n", 0, found) + 1
+            stop = data.find(b"\n", found)
+            record = decode(data[start : stop if stop >= 0 else size])
+            if isinstance(record, Envelope) and isinstance(record.payload, SessionTitled):
+                return record.payload.title
+            end = found
+    return ""
