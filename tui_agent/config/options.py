@@ -34,6 +34,8 @@ class SessionOptions:
     plugin_dirs: tuple[Path, ...] = field(default=())
     no_plugins: bool = False
     theme: str | None = None
+    prompt: str | None = None
+    """A first message that the app sends once it is ready."""
     interactive: bool = True
     """Someone can answer questions. Without, what the policy would ask is denied."""
 

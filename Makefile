@@ -1,0 +1,57 @@
+# Everything happens in .venv. The stamps make a second call quick: they are older than what they stand for
+# only when a lock or pyproject.toml has changed.
+
+VENV := .venv
+BIN := $(VENV)/bin
+RUNTIME := $(VENV)/.installed-runtime
+DEV := $(VENV)/.installed-dev
+SOURCES := tui_agent plugins tests benchmarks
+WORKERS ?= 2
+ARGS ?=
+
+.PHONY: run test bench check fmt soak wheel lock install clean help
+
+run: $(RUNTIME) ## install what is needed and open the app (ARGS="…" goes to it)
+	@$(BIN)/tui-agent $(ARGS)
+
+test: $(DEV) ## run the tests
+	@$(BIN)/python -m pytest -n $(WORKERS) -q $(ARGS)
+
+bench: $(DEV) ## measure, beside an empty Textual app on the same machine, and print the table
+	@$(BIN)/python -m benchmarks.run $(ARGS)
+
+check: $(DEV) ## format, lint, strict types, import contracts, size budgets
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python -m pytest -q tests/architecture/test_size_budgets.py
+
+fmt: $(DEV) ## format and fix what can be fixed
+	@$(BIN)/ruff check --fix-only .
+	@$(BIN)/ruff format .
+
+soak: $(DEV) ## the long runs
+	@$(BIN)/python -m pytest -q -m soak --timeout 0 $(ARGS)
+
+wheel: $(DEV) ## build dist/*.whl
+	@$(BIN)/python -m hatchling build -t wheel
+
+lock: ## resolve pyproject.toml again (needs uv)
+	@requirements/lock.sh
+
+install: $(DEV) ## everything for developing
+
+clean: ## remove what these rules made
+	@rm -rf $(VENV) dist build
+
+help: ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+$(RUNTIME): requirements/lock.txt pyproject.toml requirements/install.sh
+	@requirements/install.sh requirements/lock.txt
+	@touch $@
+
+$(DEV): requirements/dev.txt pyproject.toml requirements/install.sh
+	@requirements/install.sh requirements/dev.txt
+	@touch $@ $(RUNTIME)

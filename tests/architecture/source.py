@@ -1,0 +1,69 @@
+"""The product's source as the architecture tests look at it: files, trees, and what they import."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Source:
+    """One Python file, by its path from the repository's root."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.relative_to(ROOT).as_posix()
+
+    @cached_property
+    def text(self) -> str:
+        return self.path.read_text(encoding="utf-8")
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text, self.name)
+
+    def imports(self) -> Iterator[tuple[str, int]]:
+        """Every imported module's full name and line, wherever in the file the import stands."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    yield alias.name, node.lineno
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                yield node.module, node.lineno
+
+    def functions(self) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield node
+
+    def classes(self) -> Iterator[ast.ClassDef]:
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.ClassDef):
+                yield node
+
+
+def product() -> list[Source]:
+    """tui_agent/ and the bundled plugins."""
+    return [
+        Source(path) for folder in ("tui_agent", "plugins") for path in sorted((ROOT / folder).rglob("*.py"))
+    ]
+
+
+def package() -> list[Source]:
+    return [source for source in product() if source.name.startswith("tui_agent/")]
+
+
+def plugins() -> list[Source]:
+    return [source for source in product() if source.name.startswith("plugins/")]
+
+
+def tooling() -> list[Source]:
+    """Tests and benchmarks: they follow fewer rules."""
+    return [
+        Source(path) for folder in ("tests", "benchmarks") for path in sorted((ROOT / folder).rglob("*.py"))
+    ]

@@ -1,0 +1,158 @@
+"""The house rules that a machine can check."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from tests.architecture.source import ROOT, Source, package, plugins, product, tooling
+
+VAGUE_NAMES = {"manager", "helper", "helpers", "util", "utils", "data", "process", "common", "misc"}
+ALLOWED_NAMES = {"tui_agent/environments/process.py", "tui_agent/engine_process.py"}
+
+LAYERS = {
+    "protocol": "L0",
+    "folds": "L1",
+    "store": "L1",
+    "ports": "L2",
+    "config": "L2",
+    "models": "L3",
+    "environments": "L3",
+    "tools": "L3",
+    "policy": "L3",
+    "context": "L3",
+    "checkpoints": "L3",
+    "plugin_host": "L3",
+    "engine": "L4",
+    "middleware": "L4",
+    "session": "L5",
+    "evals": "L6",
+    "export": "L6",
+    "cli": "L7",
+    "tui": "L7",
+}
+
+SUPERVISORS: dict[str, str] = {
+    "tui_agent/cli/main.py": "the program's last resort: one line for the user, a traceback with --debug",
+    "tui_agent/engine/running.py": "a tool's or plugin's fault becomes a result and must not end the turn",
+    "tui_agent/engine/turns.py": "a fault in a turn becomes error.raised; the session goes on serving",
+    "tui_agent/plugin_host/loader.py": "a broken plugin is reported as plugin.failed and the app lives",
+}
+"""Files that may catch `Exception`, each with its reason."""
+
+BROAD = {"Exception", "BaseException"}
+
+OUR_WORDS = re.compile(
+    r"(?<![A-Za-z])(?:step|steps|cycle|cycles)(?![A-Za-z])|(?<=_)(?:step|cycle)s?\b|\b(?:step|cycle)s?(?=_)"
+)
+ALLOWED_WORDS = re.compile(
+    r"Agent\.step|agent's step|\.step\b|def step\(|step_budget|`step`|async def step|itertools\.cycle"
+)
+
+
+def where(source: Source, node: ast.AST) -> str:
+    return f"{source.name}:{getattr(node, 'lineno', 1)}"
+
+
+def test_no_module_has_a_vague_name() -> None:
+    parts = {source.name: set(re.split(r"[/_.]", source.name)) for source in product()}
+    assert not [name for name, words in parts.items() if words & VAGUE_NAMES and name not in ALLOWED_NAMES]
+
+
+def test_every_module_says_what_it_is() -> None:
+    assert not [source.name for source in product() if not ast.get_docstring(source.tree)]
+
+
+def test_every_module_of_a_layer_names_its_layer() -> None:
+    def wrong(source: Source) -> bool:
+        folder = source.name.split("/")[1]
+        layer = LAYERS.get(folder)
+        return layer is not None and not (ast.get_docstring(source.tree) or "").startswith(f"{layer}:")
+
+    assert not [source.name for source in package() if wrong(source)]
+
+
+def test_every_package_has_a_layer() -> None:
+    folders = {source.name.split("/")[1] for source in package() if source.name.count("/") > 1}
+    assert not sorted(folders - set(LAYERS) - {"_bundled"})
+
+
+def broad_handlers(source: Source) -> Iterator[str]:
+    """Where everything is caught and the handler does not end by raising (again, or translated)."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.ExceptHandler) and not isinstance(node.body[-1], ast.Raise):
+            named = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+            if any(n is None or (isinstance(n, ast.Name) and n.id in BROAD) for n in named):
+                yield where(source, node)
+
+
+def test_only_supervisors_catch_every_exception() -> None:
+    assert not [
+        place for source in product() if source.name not in SUPERVISORS for place in broad_handlers(source)
+    ]
+
+
+def test_every_named_supervisor_still_is_one() -> None:
+    listed = [source for source in product() if source.name in SUPERVISORS]
+    assert {source.name for source in listed if any(broad_handlers(source))} == set(SUPERVISORS)
+
+
+def test_no_task_is_started_outside_a_task_group() -> None:
+    bare = {"create_task", "ensure_future", "run_coroutine_threadsafe"}
+
+    def started(source: Source) -> Iterator[str]:
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.Call):
+                name = (
+                    node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                )
+                if name in bare:
+                    yield where(source, node)
+
+    assert not [place for source in product() for place in started(source)]
+
+
+def test_nothing_prints_outside_the_command_line() -> None:
+    def prints(source: Source) -> Iterator[str]:
+        for node in ast.walk(source.tree):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in {"print", "input"}
+            ):
+                yield where(source, node)
+
+    allowed = ("tui_agent/cli/", "tui_agent/__main__.py")
+    assert not [
+        place for source in product() if not source.name.startswith(allowed) for place in prints(source)
+    ]
+
+
+def test_turns_iterations_and_parts_have_no_other_names() -> None:
+    found = []
+    for source in product():
+        for number, line in enumerate(source.text.splitlines(), 1):
+            if OUR_WORDS.search(ALLOWED_WORDS.sub("", line)):
+                found.append(f"{source.name}:{number}: {line.strip()}")
+    assert not found
+
+
+def test_plugins_import_only_the_plugin_api() -> None:
+    found = [
+        f"{source.name}:{line}: {module}"
+        for source in plugins()
+        for module, line in source.imports()
+        if module.split(".")[0] == "tui_agent" and module != "tui_agent.plugin_api"
+    ]
+    assert not found
+
+
+def test_tests_neither_patch_our_modules_nor_sleep() -> None:
+    pattern = re.compile(r"(?:patch|setattr)\(\s*['\"]tui_agent|mock\.patch|\btime\.sleep\(")
+    found = [
+        f"{source.name}:{number}"
+        for source in tooling()
+        if source.name.startswith("tests/") and source.path != ROOT / "tests/architecture/test_house_rules.py"
+        for number, line in enumerate(source.text.splitlines(), 1)
+        if pattern.search(line)
+    ]
+    assert not found

@@ -1,0 +1,70 @@
+"""What a start loads, seen in a process of its own: a quick start stays quick only if nobody adds an import."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+SLOW = (
+    "textual",
+    "rich",
+    "pydantic",
+    "litellm",
+    "tiktoken",
+    "tree_sitter",
+    "httpx",
+    "anyio",
+    "yaml",
+    "watchfiles",
+)
+
+
+def loaded(code: str) -> set[str]:
+    """The top-level names of all modules that a fresh interpreter has loaded after `code`."""
+    program = f"import json, sys\n{code}\nprint('\\n' + json.dumps(sorted({{m.split('.')[0] for m in sys.modules}})))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    names: list[str] = json.loads(done.stdout.splitlines()[-1])
+    return set(names)
+
+
+def command(*argv: str) -> str:
+    return (
+        f"sys.argv = ['tui-agent', *{list(argv)!r}]\nfrom tui_agent.__main__ import main\n"
+        "try: main()\nexcept SystemExit: pass"
+    )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import tui_agent",
+        "import tui_agent.__main__",
+        "import tui_agent.cli.main",
+        command("--version"),
+        command("--help"),
+    ],
+)
+def test_starting_the_program_loads_nothing_slow(code: str) -> None:
+    assert not loaded(code) & set(SLOW)
+
+
+def test_version_loads_no_argument_parser() -> None:
+    assert "argparse" not in loaded(command("--version"))
+
+
+@pytest.mark.parametrize(
+    "module", ["tui_agent.protocol.events.union", "tui_agent.ports.session", "tui_agent.plugin_api"]
+)
+def test_what_everybody_imports_is_light(module: str) -> None:
+    assert not loaded(f"import {module}") & {
+        "textual",
+        "rich",
+        "litellm",
+        "tiktoken",
+        "tree_sitter",
+        "httpx",
+        "yaml",
+    }

@@ -1,0 +1,41 @@
+"""Each third party has one door: only the modules named here import it."""
+
+import pytest
+
+from tests.architecture.source import Source, product
+
+DOORS: dict[str, tuple[str, ...]] = {
+    "textual": ("tui_agent/tui/",),
+    "rich": ("tui_agent/tui/",),
+    "litellm": ("tui_agent/models/litellm_client.py",),
+    "tree_sitter": ("tui_agent/context/repomap/", "tui_agent/policy/shell"),
+    "tiktoken": ("tui_agent/context/tokens.py",),
+    "watchfiles": ("tui_agent/tui/theme", "tui_agent/plugin_host/"),
+    "httpx": ("tui_agent/models/",),
+    "platformdirs": ("tui_agent/config/",),
+    "keyring": ("tui_agent/config/",),
+    "duckdb": ("tui_agent/export/",),
+    "ray": ("tui_agent/evals/engines",),
+}
+
+LAZY = {"litellm", "tiktoken", "tree_sitter", "watchfiles", "keyring", "httpx", "duckdb", "ray"}
+"""Slow ones: they may be imported inside a function."""
+
+
+def passes(source: Source, third_party: str) -> bool:
+    in_a_plugins_screen = source.name.startswith("plugins/") and "/tui/" in source.name
+    return source.name.startswith(DOORS[third_party]) or (
+        in_a_plugins_screen and third_party in {"textual", "rich"}
+    )
+
+
+@pytest.mark.parametrize("third_party", sorted(DOORS))
+def test_only_its_door_imports(third_party: str) -> None:
+    found = [
+        f"{source.name}:{line}"
+        for source in product()
+        for module, line in source.imports()
+        if (module.split(".")[0] == third_party or module.split(".")[0].startswith(f"{third_party}_"))
+        and not passes(source, third_party)
+    ]
+    assert not found

@@ -1,0 +1,50 @@
+"""L7: Open the full-screen app on a workspace, with a first message if one is given.
+
+Invariant: refuses before anything is loaded where there is no terminal to draw on.
+"""
+
+import argparse
+import os
+import sys
+from importlib import import_module
+
+from tui_agent.cli.options import EVERYTHING, GROUPS, session_options
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import UsageError
+
+EXAMPLES = """\
+examples:
+  tui-agent
+  tui-agent --continue
+  tui-agent -C ~/code/shop -m anthropic/claude-sonnet-4-5 "why does test_cart fail?"
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The app takes every common option."""
+    parser.add_argument("prompt", nargs="?", metavar="PROMPT", help="a first message")
+    for group in EVERYTHING:
+        GROUPS[group](parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Open the app and return its exit status."""
+    options = session_options(arguments, client="app", interactive=True)
+    return open_app(options)
+
+
+def open_app(options: SessionOptions) -> int:
+    """Draw `options`' session on this terminal until the user leaves."""
+    need_terminal()
+    # By name: the screen's library is slow, and nothing else on the command line needs it.
+    status: int = import_module("tui_agent.tui.app").run_app(options)
+    return status
+
+
+def need_terminal() -> None:
+    """Raises `UsageError` where the app could not be seen or typed into."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") == "dumb":
+        raise UsageError(
+            "The app needs a terminal, and this is none.",
+            hint='Without one: tui-agent run "…" for one turn, tui-agent demo --headless to see it work.',
+        )

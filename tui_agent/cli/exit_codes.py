@@ -1,0 +1,51 @@
+"""L7: exit statuses. Invariant: one table for every command; scripts rely on it."""
+
+from enum import IntEnum
+
+from tui_agent.errors import ConfigError, ModelError, ScriptError, SessionLocked, SessionNotFound, UsageError
+
+
+class Exit(IntEnum):
+    """What the program's exit status says."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    BUDGET = 3
+    DENIED = 4
+    MODEL = 5
+    INTERRUPTED = 130
+
+
+_TURN_ENDS = {
+    "finished": Exit.DONE,
+    "rejected": Exit.FAILED,
+    "interrupted": Exit.INTERRUPTED,
+    "part_limit": Exit.BUDGET,
+    "iteration_limit": Exit.BUDGET,
+    "turn_limit": Exit.BUDGET,
+    "time_limit": Exit.BUDGET,
+    "cost_limit": Exit.BUDGET,
+    "denied": Exit.DENIED,
+    "stuck": Exit.FAILED,
+    "model_error": Exit.MODEL,
+    "error": Exit.FAILED,
+}
+
+
+def of_turn_end(reason: str) -> Exit:
+    """The status for why a turn ended; a reason that is not known counts as failed."""
+    return _TURN_ENDS.get(reason, Exit.FAILED)
+
+
+def of_error(error: BaseException) -> Exit:
+    """The status for an error that ended a command."""
+    match error:
+        case UsageError() | ConfigError() | SessionNotFound() | SessionLocked():
+            return Exit.USAGE
+        case ModelError() | ScriptError():
+            return Exit.MODEL
+        case KeyboardInterrupt():
+            return Exit.INTERRUPTED
+        case _:
+            return Exit.FAILED

@@ -1,0 +1,143 @@
+"""L7: from words on the command line to one command, and from what went wrong to one line and an exit status.
+
+Invariant: only the called command's module is imported; every way out goes through `main`.
+"""
+
+import argparse
+import difflib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
+
+from tui_agent import __version__
+from tui_agent.cli import exit_codes
+from tui_agent.cli.options import EVERYTHING, GROUPS, Parser
+from tui_agent.cli.verbs import APP, VERBS, Verb
+from tui_agent.errors import TuiAgentError, UsageError
+
+EXAMPLES = """\
+examples:
+  tui-agent                                  open the app on the current directory
+  tui-agent "why does test_login fail?"      the same, with a first message
+  tui-agent demo                             see it work, with no account and no network
+  tui-agent run "add a --json flag" --policy accept-edits
+  tui-agent -- run                           a prompt that looks like a command or an option
+"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one command and return its exit status. Errors end as one line on standard error."""
+    words = list(argv)
+    debug = "--debug" in words[: words.index("--") if "--" in words else None]
+    try:
+        return dispatch(words)
+    except SystemExit as leaving:  # argparse's way out of --help
+        return int(leaving.code or 0)
+    except BrokenPipeError:
+        # Whoever read our output has gone. Standard output must not be flushed into nothing at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exit_codes.Exit.DONE
+    except KeyboardInterrupt:
+        sys.stderr.write("Interrupted.\n")
+        return exit_codes.Exit.INTERRUPTED
+    except Exception as error:  # noqa: BLE001
+        if debug:
+            traceback.print_exc()
+        else:
+            sys.stderr.write(f"{one_line(error)}\n")
+        return exit_codes.of_error(error)
+
+
+def one_line(error: Exception) -> str:
+    """What happened, to what, and what to do, without a line break."""
+    if isinstance(error, TuiAgentError):
+        text = str(error)
+    else:
+        text = f"Unexpected {type(error).__name__}: {error}. Run it again with --debug to see where."
+    return "tui-agent: " + " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def dispatch(words: list[str]) -> int:
+    """Find the command among the words, parse the rest for it, and run it."""
+    top = top_parser()
+    at = position_of_command(words, top.options_with_value())
+    if at is None:
+        if any(word in ("-h", "--help") for word in words[: words.index("--") if "--" in words else None]):
+            top.print_help()
+            return exit_codes.Exit.DONE
+        return call("tui-agent", APP, words)
+    name = words[at]
+    if name in VERBS:
+        return call(f"tui-agent {name}", VERBS[name], words[:at] + words[at + 1 :])
+    guess_wrong_name(name, words)
+    if any(word in ("-h", "--help") for word in words):
+        top.print_help()
+        return exit_codes.Exit.DONE
+    return call("tui-agent", APP, words)
+
+
+def position_of_command(words: list[str], options_with_value: set[str]) -> int | None:
+    """Where the first word stands that is neither an option nor an option's value; None after `--`."""
+    at = 0
+    while at < len(words):
+        word = words[at]
+        if word == "--":
+            return None
+        if not word.startswith("-") or word == "-":
+            return at
+        at += 2 if word in options_with_value else 1
+    return None
+
+
+def guess_wrong_name(name: str, words: list[str]) -> None:
+    """A single word that nearly is a command is a slip of the finger, not a prompt."""
+    close = difflib.get_close_matches(name, VERBS, n=1, cutoff=0.75)
+    if close and " " not in name:
+        raise UsageError(
+            f"There is no command {name!r}.",
+            hint=f"Did you mean {close[0]!r}? A prompt of this word: tui-agent -- {name}",
+        )
+
+
+def call(prog: str, verb: Verb, words: list[str]) -> int:
+    """Parse `words` for a command and run it."""
+    module = import_module(verb.module)
+    arguments = parser_for(prog, verb, module).parse_args(words)
+    status: int = (getattr(arguments, "call", None) or module.run)(arguments)
+    return status
+
+
+def parser_for(prog: str, verb: Verb, module: ModuleType) -> Parser:
+    """The parser of one command: its own arguments and the common options it has a use for."""
+    parser = Parser(
+        prog=prog,
+        description=(module.__doc__ or verb.summary).split(":", 1)[-1].strip().split("\n\n")[0],
+        epilog=module.EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--debug", action="store_true", help="show a traceback where something fails")
+    module.configure(parser)
+    return parser
+
+
+def top_parser() -> Parser:
+    """The parser whose help lists the commands, and which knows every common option."""
+    listed = "\n".join(f"  {name:<12} {verb.summary}" for name, verb in VERBS.items())
+    parser = Parser(
+        prog="tui-agent",
+        usage="tui-agent [options] [PROMPT]\n       tui-agent COMMAND [options] …",
+        description=f"A terminal coding agent that records every event.\n\ncommands:\n{listed}",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("prompt", nargs="?", metavar="PROMPT", help="a first message for the app")
+    parser.add_argument("-V", "--version", action="version", version=f"tui-agent {__version__}")
+    parser.add_argument("--debug", action="store_true", help="show a traceback where something fails")
+    for group in EVERYTHING:
+        GROUPS[group](parser)
+    return parser
