@@ -1,0 +1,52 @@
+"""L2: `.env` files, read into a mapping. The process's own environment is never changed.
+
+Invariant: no interpolation and no commands: a value is what stands between the quotes, or up to a comment.
+"""
+
+import re
+from pathlib import Path
+
+from tui_agent.config.files import read_small
+from tui_agent.errors import ConfigError
+
+_LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "$": "$"}
+
+
+def read(path: Path) -> dict[str, str]:
+    """The variables of a `.env` file; empty where there is none. Raises `ConfigError` with file and line."""
+    text = read_small(path)
+    return {} if text is None else parse(text, str(path))
+
+
+def parse(text: str, name: str = ".env") -> dict[str, str]:
+    """`NAME=value` lines; `export`, comments, blank lines, single and double quotes (these with escapes)."""
+    values: dict[str, str] = {}
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip()
+        if not line or line.startswith("#"):
+            continue
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise ConfigError(
+                f"{name}, line {number}: this is not NAME=value.", hint="Correct or remove the line."
+            )
+        values[match[1]] = _value(match[2], f"{name}, line {number}")
+    return values
+
+
+def _value(raw: str, where: str) -> str:
+    quote = raw[:1]
+    if quote not in ("'", '"'):
+        return re.split(r"\s#", raw, maxsplit=1)[0].strip()
+    out: list[str] = []
+    rest = iter(raw[1:])
+    for character in rest:
+        if character == quote:
+            return "".join(out)
+        if character == "\\" and quote == '"':
+            following = next(rest, "")
+            out.append(_ESCAPES.get(following, "\\" + following))
+        else:
+            out.append(character)
+    raise ConfigError(f"{where}: the quote {quote} is not closed.", hint="Close it on the same line.")

@@ -1,0 +1,59 @@
+"""L2: reading small text files of configuration, and writing the user's private ones.
+
+Invariant: only regular files are read, with a size limit; a private file is never readable by others, not even
+for a moment, and is replaced whole.
+"""
+
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from tui_agent.errors import ConfigError
+
+MAX_BYTES = 1 << 20
+
+
+def read_small(path: Path) -> str | None:
+    """A small text file's content; None where there is none. Raises `ConfigError` where it cannot be read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be read: {error.strerror}.", hint="Make it readable for you, or remove it."
+        ) from error
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ConfigError(f"{path} is no regular file.", hint="Remove it.")
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ConfigError(f"{path} is larger than {MAX_BYTES >> 20} MiB.", hint="Make it smaller.")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{path} is not UTF-8 text (byte {error.start}).", hint="Save it as UTF-8."
+        ) from error
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace a file of the user's with mode 0600, its folder 0700. Raises `ConfigError`."""
+    fresh = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(path)
+        except BaseException:
+            fresh.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be written: {error.strerror}.", hint="Check the folder's permissions and space."
+        ) from error

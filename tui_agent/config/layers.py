@@ -1,0 +1,255 @@
+"""L2: the layers of configuration, nearest wins: defaults < user file < project file (trusted) < environment < options.
+
+Invariant: loading writes nothing, changes no environment variable and reads no file of an untrusted project.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import ValidationError
+
+from tui_agent.config import dotenv, trust
+from tui_agent.config.files import read_small
+from tui_agent.config.options import SessionOptions
+from tui_agent.config.paths import Paths, find
+from tui_agent.config.settings import Config
+from tui_agent.errors import ConfigError
+
+Tree = dict[str, Any]
+
+VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "TUI_AGENT_OPENAI_MODEL": ("model",),
+        "TUI_AGENT_MODEL": ("model",),
+        "TUI_AGENT_BASE_URL": ("base_url",),
+        "TUI_AGENT_REASONING_EFFORT": ("reasoning_effort",),
+        "TUI_AGENT_POLICY": ("policy",),
+        "TUI_AGENT_AGENT": ("agent",),
+        "TUI_AGENT_THEME": ("theme",),
+        "TUI_AGENT_SYMBOLS": ("symbols",),
+        "TUI_AGENT_MOTION": ("motion",),
+        "TUI_AGENT_MOUSE": ("mouse",),
+        "TUI_AGENT_VIM": ("vim",),
+        "TUI_AGENT_CONTEXT_MODE": ("context_mode",),
+        "TUI_AGENT_REPO_MAP": ("repo_map",),
+        "TUI_AGENT_INVESTIGATOR_PROFILE": ("investigator_profile",),
+        "TUI_AGENT_MAX_PARTS": ("budgets", "max_parts"),
+        "TUI_AGENT_MAX_ITERATIONS": ("budgets", "max_iterations"),
+        "TUI_AGENT_MAX_TURNS": ("budgets", "max_turns"),
+        "TUI_AGENT_MAX_COST": ("budgets", "max_cost_usd"),
+        "TUI_AGENT_TIMEOUT_SECONDS": ("budgets", "timeout_seconds"),
+    }
+)
+"""What each variable sets; of two for the same key the later one wins."""
+
+FALLBACKS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"OPENAI_MODEL": ("model",), "OPENAI_BASE_URL": ("base_url",)}
+)
+"""Variables of others' making: they count only where no layer of ours says anything."""
+
+
+@dataclass
+class _Layers:
+    """The tree that grows layer by layer, and where each leaf came from."""
+
+    tree: Tree = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
+
+    def put(self, layer: Tree, origin: str) -> None:
+        _merge(self.tree, layer, origin, self.origins, "")
+
+    def set(self, key: tuple[str, ...], value: object, origin: str) -> None:
+        layer: Tree = {key[-1]: value}
+        for part in reversed(key[:-1]):
+            layer = {part: layer}
+        self.put(layer, origin)
+
+
+def load(options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None) -> Config:
+    """The effective configuration of one start. Raises `ConfigError` naming file, line, key and what to do.
+
+    `here` is the folder the program was started in, where it is not `options.cwd`: its `.env` counts too.
+    """
+    variables = environment(options, environ, here=here)
+    paths = find(options.cwd, variables, options.data_dir)
+    trusted = trust.is_trusted(paths.project, paths)
+    layers = _Layers()
+    for name, key in FALLBACKS.items():
+        if variables.get(name):
+            layers.set(key, variables[name], f"environment {name}")
+    layers.put(read_toml(paths.user_config), str(paths.user_config))
+    if trusted:
+        layers.put(read_toml(paths.project_config), str(paths.project_config))
+    for name, key in VARIABLES.items():
+        if variables.get(name):
+            layers.set(key, variables[name], f"environment {name}")
+    layers.put(_from_options(options), "options")
+    _place(layers, options, variables, paths)
+    ignored = () if trusted else trust.hooks_of(paths.project)
+    config = _validated(layers.tree, layers.origins)
+    placed = Paths(paths.config_dir, config.data_dir, config.cache_dir, paths.project)
+    return config.placed(
+        origins=layers.origins, paths=placed, trusted=trusted, ignored=ignored, plugins=not options.no_plugins
+    )
+
+
+def environment(
+    options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None
+) -> dict[str, str]:
+    """The environment over the `.env` files of trusted folders (the project, `--cwd`, and `here`), as a new mapping.
+
+    What the real environment says wins; of two files the one of `--cwd`.
+    """
+    paths = find(options.cwd, environ, options.data_dir)
+    merged: dict[str, str] = {}
+    for folder in dict.fromkeys((here or options.cwd, paths.project, options.cwd)):
+        if (folder / ".env").exists() and _env_trusted(folder, paths):
+            merged |= dotenv.read(folder / ".env")
+    return {**merged, **environ}
+
+
+def _env_trusted(folder: Path, paths: Paths) -> bool:
+    """A `.env` counts where its own folder is trusted; a subfolder of a project is trusted by itself."""
+    return trust.is_trusted(folder, paths)
+
+
+def read_toml(path: Path) -> Tree:
+    """One configuration file, checked by itself so that a fault is reported with its file and line."""
+    text = read_small(path)
+    if text is None:
+        return {}
+    try:
+        tree = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is no valid TOML: {error}.", hint="Correct that line.") from error
+    try:
+        Config.model_validate(_complete(tree))
+    except ValidationError as error:
+        raise ConfigError(*_words(error, path, text)) from error
+    return tree
+
+
+def _complete(tree: Tree) -> Tree:
+    """The tree with a name for each model that only overrides another layer's profile."""
+    models = tree.get("models")
+    if not isinstance(models, dict):
+        return tree
+    named = {
+        name: {"model": "inherited", **table} if isinstance(table, dict) else table
+        for name, table in models.items()
+    }
+    return {**tree, "models": named}
+
+
+def _words(error: ValidationError, path: Path, text: str) -> tuple[str]:
+    found = error.errors()[0]
+    loc = [str(part) for part in found["loc"]]
+    line = _line_of(text, loc)
+    where = f"{path}, line {line}" if line else str(path)
+    return (f"{where}: {_fault(found['type'], '.'.join(loc), found['msg'], found.get('input'))}",)
+
+
+def _fault(kind: str, key: str, message: str, given: object) -> str:
+    if kind == "extra_forbidden":
+        known = _known_keys(key)
+        return f"unknown key '{key}'. Remove it or correct it{f' (known: {known})' if known else ''}."
+    if kind == "missing":
+        return f"'{key}' is missing. Add it."
+    return f"'{key}' is {given!r}: {message[:1].lower()}{message[1:]}. Correct the value."
+
+
+def _known_keys(key: str) -> str:
+    parent = key.split(".")[:-1]
+    if not parent:
+        return ", ".join(sorted(Config.model_fields))
+    if parent[0] == "models" and len(parent) == 2:
+        return ", ".join(sorted(Config.model_fields["models"].annotation.__args__[1].model_fields))  # type: ignore[union-attr]
+    return ""
+
+
+def _line_of(text: str, loc: list[str]) -> int | None:
+    """The line where a key is set: the last of its parts that a line names, in or after its table's header."""
+    if not loc:
+        return None
+    table = ""
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip()
+        header = re.fullmatch(r"\[+\s*([^\]]+?)\s*\]+\s*(?:#.*)?", line)
+        if header:
+            table = header[1].replace('"', "").replace(" ", "")
+            if table == ".".join(loc):
+                return number
+            continue
+        name = re.match(r"([\w.\"'-]+)\s*=", line)
+        if name is None:
+            continue
+        full = ".".join(part for part in (table, name[1].replace('"', "").replace("'", "")) if part)
+        if full == ".".join(loc) or ".".join(loc).startswith(full + "."):
+            return number
+    return None
+
+
+def _validated(tree: Tree, origins: Mapping[str, str]) -> Config:
+    try:
+        return Config.model_validate(tree)
+    except ValidationError as error:
+        found = error.errors()[0]
+        key = ".".join(str(part) for part in found["loc"])
+        origin = origins.get(key) or next(
+            (o for k, o in origins.items() if k.startswith(f"{key.rsplit('.', 1)[0]}.")), ""
+        )
+        where = origin or "configuration"
+        raise ConfigError(
+            f"{where}: {_fault(found['type'], key, found['msg'], found.get('input'))}"
+        ) from error
+
+
+def _from_options(options: SessionOptions) -> Tree:
+    said: Tree = {
+        "model": options.model,
+        "base_url": options.base_url,
+        "reasoning_effort": options.effort,
+        "policy": options.policy,
+        "agent": options.agent,
+        "context_mode": options.context_mode,
+        "repo_map": options.repo_map,
+        "investigator_profile": options.investigator_profile,
+        "theme": options.theme,
+        "plugin_dirs": options.plugin_dirs or None,
+        "budgets": {
+            "max_parts": options.max_parts,
+            "max_iterations": options.max_iterations,
+            "max_turns": options.max_turns,
+            "timeout_seconds": options.timeout_seconds,
+            "max_cost_usd": options.max_cost_usd,
+        },
+    }
+    said["budgets"] = {key: value for key, value in said["budgets"].items() if value is not None}
+    return {key: value for key, value in said.items() if value not in (None, {})}
+
+
+def _place(layers: _Layers, options: SessionOptions, variables: Mapping[str, str], paths: Paths) -> None:
+    """Fill in where sessions and caches lie, nearest wins as for everything else."""
+    if options.data_dir is not None:
+        layers.set(("data_dir",), options.data_dir.absolute(), "options")
+    elif variables.get("TUI_AGENT_HOME"):
+        layers.set(("data_dir",), paths.data_dir, "environment TUI_AGENT_HOME")
+    layers.tree.setdefault("data_dir", paths.data_dir)
+    layers.tree.setdefault("cache_dir", paths.cache_dir)
+
+
+def _merge(tree: Tree, layer: Tree, origin: str, origins: dict[str, str], prefix: str) -> None:
+    for key, value in layer.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict):
+            inner = tree.get(key)
+            tree[key] = inner if isinstance(inner, dict) else {}
+            _merge(tree[key], value, origin, origins, f"{name}.")
+        else:
+            tree[key] = value
+            origins[name] = origin

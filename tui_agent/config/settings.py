@@ -1,0 +1,140 @@
+"""L2: everything that a configuration file may say, typed.
+
+Invariant: an unknown key is refused; every field says what it means; no secret has a field here.
+"""
+
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+
+from tui_agent.config.paths import Paths
+from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName
+
+Symbols: TypeAlias = Literal["auto", "unicode", "ascii"]
+Motion: TypeAlias = Literal["auto", "on", "off"]
+
+
+class Table(BaseModel):
+    """A table of a configuration file: frozen, and strict about its keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ModelProfile(Table):
+    """One `[models.NAME]`: a named way to reach a model. Keys are never in it, only the variable that holds one."""
+
+    provider: str = Field(
+        "", description="How to talk to it: openai-chat, openai-responses, litellm, or a vendor's name."
+    )
+    model: str = Field(description="The model's name as the provider knows it.")
+    base_url: str = Field("", description="The address, with or without /v1; empty: the provider's own.")
+    api_key_env: str = Field(
+        "", description="The environment variable that holds the key; empty: the vendor's."
+    )
+    timeout: float = Field(
+        300.0, gt=0, description="Seconds without a byte after which an answer has stalled."
+    )
+    max_output: int = Field(
+        0, ge=0, description="Most tokens of one answer; 0: what the model allows, with a cap."
+    )
+    reasoning_effort: Effort | None = Field(
+        None, description="none, minimal, low, medium, high or xhigh; refused where the provider has none."
+    )
+    context_window: int = Field(0, ge=0, description="Tokens; 0: as the price map knows it.")
+    input_price: float | None = Field(None, ge=0, description="USD for a million input tokens.")
+    output_price: float | None = Field(None, ge=0, description="USD for a million output tokens.")
+    cached_price: float | None = Field(
+        None, ge=0, description="USD for a million tokens read from the cache."
+    )
+    images: bool | None = Field(
+        None, description="Whether it takes images; absent: as the price map knows it."
+    )
+    stream: bool = Field(True, description="Whether to ask for a stream; false for servers that have none.")
+    headers: dict[str, str] = Field(
+        default_factory=dict,
+        description="More HTTP headers. Never a key: configuration is no place for secrets.",
+    )
+
+
+class Config(Table):
+    """The effective configuration. `origin` tells which layer gave a value."""
+
+    model: str = Field(
+        "", description="The model to start with: a profile, provider/model, scripted:FILE, demo."
+    )
+    base_url: str = Field("", description="The address to use instead of the model's own.")
+    reasoning_effort: Effort | None = Field(None, description="How hard the model should think.")
+    models: dict[str, ModelProfile] = Field(default_factory=dict, description="Model profiles by name.")
+    investigator_profile: str = Field(
+        "", description="The model profile of read-only delegates; empty: the same."
+    )
+    policy: PolicyName = Field("ask", description="The permission profile to start with.")
+    agent: str = Field("default", description="The agent of the hub that takes tasks.")
+    context_mode: ContextMode = Field("pack", description="How context is assembled: none, pack or memory.")
+    repo_map: Literal["off", "auto"] = Field(
+        "auto", description="Whether the repository map goes into the context."
+    )
+    budgets: Budgets = Field(default_factory=Budgets, description="Limits that end a turn.")
+    theme: str = Field("", description="A theme's name; empty: by the terminal's background.")
+    symbols: Symbols = Field("auto", description="unicode, ascii, or auto (by locale and terminal).")
+    motion: Motion = Field("auto", description="Whether anything blinks or moves.")
+    mouse: bool = Field(True, description="Whether the mouse is used.")
+    vim: bool = Field(False, description="Vim keys in the prompt.")
+    keys: dict[str, str | tuple[str, ...]] = Field(
+        default_factory=dict, description="Action name to key or keys, over the built-in ones."
+    )
+    plugin_dirs: tuple[Path, ...] = Field((), description="More folders to look for plugins in.")
+    plugins_disabled: tuple[str, ...] = Field((), description="Names of plugins that are not loaded.")
+    data_dir: Path = Field(Path(), description="Where sessions lie.")
+    cache_dir: Path = Field(Path(), description="Where repository maps lie; can be deleted.")
+
+    _origins: dict[str, str] = PrivateAttr(default_factory=dict)
+    _paths: Paths | None = PrivateAttr(None)
+    _trusted: bool = PrivateAttr(False)
+    _ignored: tuple[Path, ...] = PrivateAttr(())
+    _plugins: bool = PrivateAttr(True)
+
+    @property
+    def paths(self) -> Paths:
+        """The folders of this start. Raises `RuntimeError` on a configuration that was not loaded by `layers`."""
+        if self._paths is None:
+            raise RuntimeError("This configuration was built by hand and has no paths.")
+        return self._paths
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the project's own files (configuration, plugins, `.env`) may be used."""
+        return self._trusted
+
+    @property
+    def ignored(self) -> tuple[Path, ...]:
+        """Files of the project that were left unread because it is not trusted."""
+        return self._ignored
+
+    @property
+    def plugins_enabled(self) -> bool:
+        """False with `--no-plugins`."""
+        return self._plugins
+
+    def origin(self, key: str) -> str:
+        """Which layer gave a value (`models.fast.base_url`): a file, `environment NAME`, `options`, or `default`."""
+        if key in self._origins:
+            return self._origins[key]
+        inner = sorted({layer for name, layer in self._origins.items() if name.startswith(f"{key}.")})
+        return ", ".join(inner) if inner else "default"
+
+    def placed(
+        self,
+        *,
+        origins: dict[str, str],
+        paths: Paths,
+        trusted: bool,
+        ignored: tuple[Path, ...],
+        plugins: bool,
+    ) -> "Config":
+        """The same values with the facts about where they came from (for `layers`)."""
+        copy = self.model_copy()
+        copy._origins, copy._paths = dict(origins), paths
+        copy._trusted, copy._ignored, copy._plugins = trusted, ignored, plugins
+        return copy

@@ -1,0 +1,116 @@
+"""L3: a model client that fails on purpose, seeded, around another one.
+
+Invariant: the same seed gives the same faults in the same order; never more than two in a row, so that whoever
+retries gets through.
+"""
+
+import random
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AbstractAsyncContextManager, aclosing
+from dataclasses import replace
+from typing import Literal, TypeAlias, get_args
+
+from tui_agent.models.faults import fault
+from tui_agent.ports.clock import Clock
+from tui_agent.ports.model import (
+    Finished,
+    ModelChunk,
+    ModelClient,
+    ModelRequest,
+    TextChunk,
+    ToolCallChunk,
+)
+
+Mischief: TypeAlias = Literal[
+    "none",
+    "rate_limit",
+    "overloaded",
+    "refused",
+    "cut",
+    "stall",
+    "empty",
+    "half_call",
+    "no_id",
+    "same_id",
+    "repeat",
+]
+
+IN_A_ROW = 2
+SHARE = 0.4
+"""How many requests are disturbed."""
+
+
+class ChaosClient:
+    """Disturbs the answers of `inner` by a seeded plan."""
+
+    def __init__(self, inner: ModelClient, seed: int, clock: Clock) -> None:
+        self._inner = inner
+        self._random = random.Random(seed)
+        self._clock = clock
+        self._row = 0
+
+    def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelChunk]]:
+        """One answer, perhaps disturbed; see `ports.model.ModelClient`."""
+        return aclosing(self._chunks(request, self._choose()))
+
+    async def aclose(self) -> None:
+        """Close the inner client."""
+        await self._inner.aclose()
+
+    def _choose(self) -> Mischief:
+        kinds: tuple[Mischief, ...] = get_args(Mischief)[1:]
+        chosen = self._random.choice(kinds)
+        if self._random.random() >= SHARE or self._row >= IN_A_ROW:
+            self._row = 0
+            return "none"
+        self._row += 1
+        return chosen
+
+    async def _chunks(self, request: ModelRequest, mischief: Mischief) -> AsyncGenerator[ModelChunk, None]:
+        at_once = self._at_once(mischief)
+        if at_once is not None:
+            yield at_once
+            return
+        stop = self._random.randrange(1, 6) if mischief in ("cut", "stall") else None
+        count = 0
+        async with self._inner.stream(request) as chunks:
+            async for chunk in chunks:
+                if mischief == "empty" and isinstance(chunk, TextChunk | ToolCallChunk):
+                    continue
+                count += 1
+                if stop is not None and (count > stop or isinstance(chunk, Finished)):
+                    if mischief == "stall":
+                        yield fault("timeout", "The provider sent nothing more (chaos).")
+                    return
+                for piece in _bent(chunk, mischief):
+                    yield piece
+
+    def _at_once(self, mischief: Mischief) -> ModelChunk | None:
+        match mischief:
+            case "rate_limit":
+                return fault(
+                    "rate_limit", "Too many requests (chaos).", retry_after=self._random.choice([None, 1.0])
+                )
+            case "overloaded":
+                return fault("overloaded", "The provider is overloaded (chaos).")
+            case "refused":
+                return fault("transport", "The connection was refused (chaos).")
+            case _:
+                return None
+
+
+def _bent(chunk: ModelChunk, mischief: Mischief) -> list[ModelChunk]:
+    """A chunk as a faulty server would send it."""
+    if not isinstance(chunk, ToolCallChunk):
+        return [chunk]
+    match mischief:
+        case "half_call":
+            return [replace(chunk, arguments=chunk.arguments[: len(chunk.arguments) // 2])]
+        case "no_id":
+            return [replace(chunk, call_id=None)]
+        case "same_id":
+            return [replace(chunk, call_id="call_0" if chunk.call_id else None)]
+        case "repeat":
+            return [chunk, replace(chunk, arguments="")]
+        case _:
+            return [chunk]

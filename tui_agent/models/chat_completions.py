@@ -1,0 +1,179 @@
+"""L3: Chat Completions, spoken directly over HTTP.
+
+Invariant: an answer is complete only by the provider's own `finish_reason`; `[DONE]` or the end of the body without
+one is a cut stream (no `Finished` comes out).
+"""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from tui_agent.models import chat_messages, faults, pricing
+from tui_agent.models.endpoint import Endpoint
+from tui_agent.models.http import Exchange, HttpStreams
+from tui_agent.ports.clock import Clock
+from tui_agent.ports.model import (
+    Finished,
+    ModelChunk,
+    ModelRequest,
+    ReasoningChunk,
+    TextChunk,
+    ToolCallChunk,
+    UsageChunk,
+)
+from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.events.model import FinishReason
+from tui_agent.protocol.parts import Usage
+from tui_agent.protocol.settings import ModelInfo
+
+ROUTE = "chat/completions"
+
+FINISHES: dict[str, FinishReason] = {
+    "stop": "stop",
+    "end_turn": "stop",
+    "eos": "stop",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "tool_use": "tool_calls",
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "refusal",
+    "safety": "refusal",
+    "refusal": "refusal",
+}
+
+THOUGHTS = ("reasoning_content", "reasoning")
+"""The fields in which servers stream thinking: DeepSeek, Qwen, vLLM, SGLang; OpenRouter, Groq, Ollama."""
+
+
+class ChatCompletionsClient:
+    """A client for one endpoint that speaks Chat Completions."""
+
+    def __init__(self, endpoint: Endpoint, clock: Clock) -> None:
+        self._endpoint = endpoint
+        self._streams = HttpStreams(endpoint, clock)
+
+    def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelChunk]]:
+        """One answer, streamed; see `ports.model.ModelClient`."""
+        return self._streams.open(
+            lambda: Exchange(ROUTE, body(request, self._endpoint), ChatDialect(request.model))
+        )
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._streams.aclose()
+
+
+def body(request: ModelRequest, endpoint: Endpoint) -> JsonMap:
+    """The JSON of one request. A reasoning effort is never sent on this route."""
+    limit = "max_completion_tokens" if endpoint.host == "api.openai.com" else "max_tokens"
+    out: JsonMap = {
+        "model": request.model.model,
+        "messages": list(chat_messages.messages(request)),
+        limit: request.max_tokens,
+        "stream": endpoint.stream,
+    }
+    if endpoint.stream:
+        out["stream_options"] = {"include_usage": True}
+    if request.tools:
+        out["tools"] = list(chat_messages.tools(request.tools))
+    return out
+
+
+class ChatDialect:
+    """Reads one answer of the Chat Completions form."""
+
+    def __init__(self, info: ModelInfo) -> None:
+        self._info = info
+        self._done = False
+        self._id = ""
+
+    def event(self, data: bytes) -> list[ModelChunk]:
+        """One streamed chunk. Raises `ValueError` where it is no JSON."""
+        if data == b"[DONE]":
+            return []
+        chunk = json.loads(data)
+        if not isinstance(chunk, dict):
+            raise ValueError("a chunk that is no object")
+        if chunk.get("error"):
+            return [faults.from_error(chunk["error"])]
+        if not self._id:
+            self._id = str(chunk.get("id") or "")
+        out: list[ModelChunk] = []
+        for choice in chunk.get("choices") or ():
+            if choice.get("index"):
+                continue
+            self._choice(choice.get("delta") or choice.get("message") or {}, choice.get("finish_reason"), out)
+        if chunk.get("usage"):
+            usage = usage_of(chunk["usage"])
+            out.append(UsageChunk(usage, pricing.cost(self._info, usage)))
+        return out
+
+    def whole(self, body: bytes) -> list[ModelChunk]:
+        """An answer that came in one piece."""
+        return self.event(body)
+
+    def _choice(self, delta: dict[str, Any], finish: str | None, out: list[ModelChunk]) -> None:
+        for field in THOUGHTS:
+            if delta.get(field):
+                out.append(ReasoningChunk(delta[field], opaque={"field": field}))
+                break
+        if delta.get("reasoning_details"):
+            out.append(
+                ReasoningChunk("", opaque={"field": "reasoning", "details": delta["reasoning_details"]})
+            )
+        content = delta.get("content")
+        if content:
+            out.append(TextChunk(content if isinstance(content, str) else _joined(content)))
+        if delta.get("refusal"):
+            out.append(TextChunk(str(delta["refusal"])))
+            finish = "refusal" if finish else finish
+        out += [_call(call) for call in delta.get("tool_calls") or ()]
+        if delta.get("function_call"):
+            out.append(_call({"index": 0, "function": delta["function_call"]}))
+        if finish and not self._done:
+            self._done = True
+            out.append(self._finish(finish))
+
+    def _finish(self, finish: str) -> ModelChunk:
+        if finish in ("error", "abort", "network_error"):
+            return faults.fault("cut", f"The provider ended the answer with '{finish}'.")
+        return Finished(FINISHES.get(finish.lower(), "stop"), self._id)
+
+
+def usage_of(said: dict[str, Any]) -> Usage:
+    """Token counts of the Chat Completions form and its dialects."""
+    prompt = said.get("prompt_tokens_details") or {}
+    completion = said.get("completion_tokens_details") or {}
+    cached = prompt.get("cached_tokens") or said.get("prompt_cache_hit_tokens") or 0
+    return Usage(
+        input_tokens=int(said.get("prompt_tokens") or 0),
+        output_tokens=int(said.get("completion_tokens") or 0),
+        cached_tokens=int(cached),
+        cache_write_tokens=int(prompt.get("cache_write_tokens") or 0),
+        reasoning_tokens=int(completion.get("reasoning_tokens") or 0),
+    )
+
+
+def _call(call: dict[str, Any]) -> ToolCallChunk:
+    function = call.get("function") or {}
+    arguments = function.get("arguments")
+    if arguments is None:
+        arguments = ""
+    elif not isinstance(arguments, str):
+        arguments = json.dumps(arguments)
+    index = call.get("index")
+    return ToolCallChunk(
+        index=index if isinstance(index, int) else None,
+        call_id=str(call["id"]) if call.get("id") else None,
+        name=function.get("name") or None,
+        arguments=arguments,
+    )
+
+
+def _joined(content: object) -> str:
+    """Content as a list of blocks, which a few servers send."""
+    if not isinstance(content, list):
+        return str(content)
+    return "".join(str(block.get("text") or "") for block in content if isinstance(block, dict))

@@ -1,0 +1,139 @@
+"""L3: the provider-neutral history as Chat Completions messages (also litellm's form).
+
+Invariant: every call is followed by its result; reasoning goes back to the profile that gave it only; images of tool
+results come in a user message after the results, because tool messages carry text only.
+"""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+
+from pydantic import JsonValue
+
+from tui_agent.ports.model import ModelRequest, ToolSchema
+from tui_agent.protocol.base import JsonMap, text_preview
+from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
+from tui_agent.protocol.parts import Content, ImageContent, ReasoningPart, TextContent, TextPart, ToolCallPart
+
+IMAGE_LEFT_OUT = "[an image is left out: this model does not take images]"
+
+
+def messages(request: ModelRequest) -> list[JsonMap]:
+    """All messages of a request, the system prompt first."""
+    out: list[JsonMap] = []
+    if request.system:
+        out.append({"role": "system", "content": request.system})
+    pictures: list[JsonMap] = []
+    for message in request.messages:
+        if pictures and not isinstance(message, ToolMessage):
+            out.append(_pictures(pictures))
+            pictures = []
+        out.append(_message(message, request))
+        if isinstance(message, ToolMessage) and request.model.images:
+            pictures += _images(message.content, request.images)
+    if pictures:
+        out.append(_pictures(pictures))
+    return out
+
+
+def tools(schemas: Sequence[ToolSchema]) -> list[JsonMap]:
+    """Tool schemas as functions."""
+    return [
+        {
+            "type": "function",
+            "function": {"name": s.name, "description": s.description, "parameters": s.parameters},
+        }
+        for s in schemas
+    ]
+
+
+def data_url(image: ImageContent, images: Mapping[str, bytes]) -> str | None:
+    """An image as a data URL; None where its bytes are not with the request."""
+    content = images.get(image.blob_sha256)
+    if content is None:
+        return None
+    return f"data:{image.media_type};base64,{base64.b64encode(content).decode('ascii')}"
+
+
+def plain(content: Sequence[Content], *, mark_images: bool) -> str:
+    """The text of a content; images are named where `mark_images`."""
+    pieces = []
+    for item in content:
+        if isinstance(item, TextContent):
+            pieces.append(text_preview(item.text))
+        elif mark_images:
+            pieces.append(IMAGE_LEFT_OUT)
+    return "\n".join(pieces)
+
+
+def _message(message: Message, request: ModelRequest) -> JsonMap:
+    match message:
+        case UserMessage(content=content):
+            return {"role": "user", "content": _content(content, request)}
+        case SummaryMessage(text=text):
+            return {"role": "user", "content": text_preview(text)}
+        case ToolMessage():
+            text = plain(message.content, mark_images=not request.model.images)
+            return {"role": "tool", "tool_call_id": message.call_id, "content": text}
+        case AssistantMessage():
+            return _assistant(message, request.model.profile)
+
+
+def _content(content: Sequence[Content], request: ModelRequest) -> JsonValue:
+    if not any(isinstance(item, ImageContent) for item in content) or not request.model.images:
+        return plain(content, mark_images=True)
+    out: list[JsonValue] = []
+    for item in content:
+        if isinstance(item, TextContent):
+            out.append({"type": "text", "text": text_preview(item.text)})
+        else:
+            out += _images((item,), request.images) or [{"type": "text", "text": IMAGE_LEFT_OUT}]
+    return out
+
+
+def _images(content: Sequence[Content], images: Mapping[str, bytes]) -> list[JsonMap]:
+    urls = [data_url(item, images) for item in content if isinstance(item, ImageContent)]
+    return [{"type": "image_url", "image_url": {"url": url}} for url in urls if url]
+
+
+def _pictures(pictures: list[JsonMap]) -> JsonMap:
+    return {
+        "role": "user",
+        "content": [{"type": "text", "text": "The images of the results above:"}, *pictures],
+    }
+
+
+def _assistant(message: AssistantMessage, profile: str) -> JsonMap:
+    said = "".join(text_preview(part.text) for part in message.parts if isinstance(part, TextPart))
+    calls: list[JsonMap] = [
+        {
+            "id": part.call_id,
+            "type": "function",
+            "function": {"name": part.name, "arguments": json.dumps(part.arguments, ensure_ascii=False)},
+        }
+        for part in message.parts
+        if isinstance(part, ToolCallPart)
+    ]
+    out: JsonMap = {"role": "assistant", "content": said or (None if calls else "")}
+    if calls:
+        out["tool_calls"] = list(calls)
+    if message.model == profile:
+        out.update(_thoughts(message))
+    return out
+
+
+def _thoughts(message: AssistantMessage) -> JsonMap:
+    """Reasoning in the very field that the server sent it in; servers that need none ignore it."""
+    out: JsonMap = {}
+    for part in message.parts:
+        if not isinstance(part, ReasoningPart) or part.opaque is None:
+            continue
+        field = part.opaque.get("field")
+        if isinstance(field, str) and part.text:
+            before = out.get(field)
+            out[field] = (before if isinstance(before, str) else "") + text_preview(part.text)
+        details = part.opaque.get("details")
+        if isinstance(details, list):
+            earlier = out.get("reasoning_details")
+            out["reasoning_details"] = [*(earlier if isinstance(earlier, list) else []), *details]
+    return out

@@ -1,0 +1,203 @@
+"""L3: what a provider's failure means: status, words and headers to one typed fault.
+
+Invariant: the provider's own words are kept unchanged in `original`; a key never gets into a message of ours.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+
+from tui_agent.ports.model import ModelFault
+from tui_agent.protocol.events.model import FaultKind
+
+TRANSIENT: frozenset[FaultKind] = frozenset(
+    ("rate_limit", "overloaded", "transport", "timeout", "cut", "empty")
+)
+
+ORIGINAL_LIMIT = 4_000
+
+OVERFLOW = re.compile(
+    "|".join(
+        (
+            r"context[_ ]length[_ ]exceeded",  # OpenAI and Azure's code
+            r"maximum context length",  # OpenAI, DeepSeek, vLLM, OpenRouter
+            r"exceeds? the (?:model'?s? )?(?:maximum )?context",  # Azure, xAI, LM Studio
+            r"context window (?:of|is|has been|exceed|limit|size)",  # OpenAI Responses, Moonshot
+            r"(?:exceeds?|exceeded|larger than|beyond|over) (?:the |your |its )?(?:available |model'?s? )?context (?:window|size|length)",
+            r"prompt is too long",  # Anthropic
+            r"input (?:length )?(?:and|\+) `?max_tokens`? exceeds? (?:the )?context",  # Anthropic
+            r"input token count .{0,40}exceeds the maximum",  # Gemini, Vertex
+            r"input is too long for requested model",  # Bedrock
+            r"too many input tokens|too many tokens: ",  # Bedrock, Cohere
+            r"prompt contains .{0,40}tokens.{0,60}too large for model",  # Mistral
+            r"reduce the length of (?:the|your) (?:messages|prompt|input)",  # Groq, OpenAI
+            r"request (?:size )?too large for model .{0,80}context",
+            r"maximum prompt length is",  # xAI
+            r"(?:inputs?|prompt) tokens? .{0,60}must be <=? ?\d",  # Text Generation Inference, Together
+            r"tokens? .{0,20}(?:\+|plus) .{0,40}max_new_tokens",  # Together, TGI
+            r"prompt length \(?\d+\)? exceeds",
+            r"exceeds? the available context size",  # llama.cpp
+            r"input length .{0,30}exceeds (?:the )?(?:maximum|context)",  # Fireworks, SGLang
+            r"requested input length .{0,40}exceeds",
+            r"model'?s max(?:imum)? (?:prompt|input|sequence) length",  # Fireworks, Cerebras, Databricks
+            r"range of input length should be",  # DashScope (Qwen)
+            r"total message(?:s)? (?:token )?length exceed|exceeded model token limit",  # Moonshot
+            r"prompt exceeds max(?:imum)? length|prompt_too_long",  # Z.ai, Novita
+            r"too large for the model'?s context",
+            r"string_above_max_length|context_window_exceeded|model_max_prompt_tokens_exceeded",
+        )
+    ),
+    re.IGNORECASE,
+)
+"""How providers say that a request does not fit the context window."""
+
+_OVERLOADED = re.compile(
+    r"overloaded|at capacity|server is busy|temporarily unavailable|try again later", re.I
+)
+_REFUSAL = re.compile(
+    r"content[_ ](?:policy|filter|management)|responsible ?ai|safety (?:system|setting)|flagged|prohibited",
+    re.I,
+)
+_AUTH = re.compile(
+    r"invalid[_ ]?(?:x-)?api[_ -]?key|incorrect api key|authentication|unauthori[sz]ed|no auth credentials",
+    re.I,
+)
+_QUOTA = re.compile(
+    r"insufficient[_ ](?:quota|balance|funds|credits?)|billing|credit balance|payment required", re.I
+)
+_LIMIT = re.compile(r"rate[_ -]?limit|too many requests|tokens per min|requests per min", re.I)
+
+_HINTS: Mapping[FaultKind, str] = {
+    "auth": "Check the key and the variable that holds it (tui-agent doctor).",
+    "rate_limit": "The provider limits how much it answers; it is asked again after a wait.",
+    "overflow": "Use /compact, or a model with a larger window.",
+    "transport": "Check the address and the network.",
+    "invalid_request": "Check the model's name and its options (tui-agent models check).",
+    "refusal": "Say it in other words, or choose another model.",
+    "empty": "The model said nothing; it is asked once more.",
+}
+
+
+def transient(kind: FaultKind) -> bool:
+    """Whether the same request may succeed when it is sent again."""
+    return kind in TRANSIENT
+
+
+def fault(
+    kind: FaultKind, message: str, *, original: str = "", retry_after: float | None = None
+) -> ModelFault:
+    """A fault without an HTTP status, with the hint of its kind."""
+    return ModelFault(
+        kind=kind,
+        message=message,
+        retry_after=retry_after,
+        original=original[:ORIGINAL_LIMIT],
+        hint=_HINTS.get(kind, ""),
+    )
+
+
+def from_status(status: int, body: str, headers: Mapping[str, str], *, now: float) -> ModelFault:
+    """The fault of an HTTP error. `headers` with lower-case names; `now` in seconds since the epoch, for dates."""
+    said = words(body)
+    kind = kind_of(status, f"{said} {body[:ORIGINAL_LIMIT]}")
+    short = said if len(said) <= 500 else said[:500] + "…"
+    return ModelFault(
+        kind=kind,
+        message=f"The provider answered {status}: {short}" if short else f"The provider answered {status}.",
+        retry_after=retry_after(headers, now),
+        status=status,
+        original=body[:ORIGINAL_LIMIT],
+        hint=_QUOTA_HINT if _QUOTA.search(body) else _HINTS.get(kind, ""),
+    )
+
+
+_QUOTA_HINT = "Check the account's credit with the provider."
+
+
+def from_error(error: object, *, now: float = 0.0) -> ModelFault:
+    """The fault of an error object that a provider sent inside a stream."""
+    body = error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
+    status = _inner_status(error)
+    said = words(body)
+    kind = kind_of(status or 0, f"{said} {body}")
+    return ModelFault(
+        kind=kind,
+        message=f"The provider broke off with an error: {said[:500]}",
+        retry_after=retry_after({}, now),
+        status=status,
+        original=body[:ORIGINAL_LIMIT],
+        hint=_HINTS.get(kind, ""),
+    )
+
+
+def kind_of(status: int, text: str) -> FaultKind:
+    """The kind of a failure from its status (0: none) and its words; the words decide where a status is shared."""
+    if OVERFLOW.search(text) and not (status == 429 and _LIMIT.search(text)):
+        return "overflow"
+    if status in (401, 403) or (status in (0, 400) and _AUTH.search(text)):
+        return "refusal" if status == 403 and _REFUSAL.search(text) else "auth"
+    if status == 402 or (status in (0, 400, 429) and _QUOTA.search(text)):
+        return "auth"
+    if status in (503, 529) or (status in (0, 500, 502) and _OVERLOADED.search(text)):
+        return "overloaded"
+    if status == 429 or (status == 0 and _LIMIT.search(text)):
+        return "rate_limit"
+    if status in (408, 504):
+        return "timeout"
+    if status == 413:
+        return "overflow"
+    if 400 <= status < 500:
+        return "refusal" if _REFUSAL.search(text) else "invalid_request"
+    if status == 0 and _REFUSAL.search(text):
+        return "refusal"
+    return "transport"
+
+
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """The provider's wish in seconds: `retry-after-ms`, `Retry-After` as seconds or as an HTTP date."""
+    exact = _number(headers.get("retry-after-ms"))
+    if exact is not None:
+        return exact / 1000
+    said = headers.get("retry-after")
+    seconds = _number(said)
+    if seconds is not None or not said:
+        return seconds
+    try:
+        return max(0.0, parsedate_to_datetime(said).timestamp() - now)
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def words(body: str) -> str:
+    """The human sentence in an error body: `error.message`, `message`, `detail`, or the text itself."""
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return re.sub(r"<[^>]*>|\s+", " ", body[:2_000]).strip()
+    while isinstance(found, list) and found:
+        found = found[0]
+    for name in ("error", "message", "detail", "msg"):
+        if isinstance(found, dict) and found.get(name):
+            return words(json.dumps(found[name]))
+    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+
+
+def _inner_status(error: object) -> int | None:
+    if not isinstance(error, dict):
+        return None
+    for name in ("status", "code", "http_status"):
+        value = error.get(name)
+        if isinstance(value, str) and value.isdigit():
+            value = int(value)
+        if isinstance(value, int) and 400 <= value < 600:
+            return value
+    return 529 if error.get("type") == "overloaded_error" else None
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text) if text else None
+    except ValueError:
+        return None
+    return value if value is not None and 0 <= value < 1e9 else None

@@ -1,0 +1,100 @@
+"""L3: a model that gives a session's recorded answers again, in order.
+
+Invariant: which answer comes depends on how many stand in the history; nothing is asked of any provider.
+"""
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
+
+from tui_agent.folds.base import branch
+from tui_agent.models.faults import fault
+from tui_agent.ports.clock import Clock
+from tui_agent.ports.log import BlobReader
+from tui_agent.ports.model import (
+    Finished,
+    ModelChunk,
+    ModelRequest,
+    ReasoningChunk,
+    TextChunk,
+    ToolCallChunk,
+    UsageChunk,
+)
+from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId
+from tui_agent.protocol.messages import AssistantMessage
+from tui_agent.protocol.parts import ModelPart, PatchPart, ReasoningPart, TextPart, ToolCallPart
+
+
+class ReplayClient:
+    """Gives recorded answers as chunks. `name` stands in messages."""
+
+    def __init__(self, answers: Sequence[ModelResponded], name: str, clock: Clock) -> None:
+        self._answers = tuple(answers)
+        self._name = name
+        self._clock = clock
+
+    def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelChunk]]:
+        """One answer; see `ports.model.ModelClient`."""
+        return aclosing(self._chunks(request))
+
+    async def aclose(self) -> None:
+        """Nothing is held open."""
+
+    async def _chunks(self, request: ModelRequest) -> AsyncGenerator[ModelChunk, None]:
+        index = sum(isinstance(message, AssistantMessage) for message in request.messages)
+        if index >= len(self._answers):
+            yield fault(
+                "script",
+                f"{self._name} has {len(self._answers)} recorded answers, and a further one was asked for.",
+            )
+            return
+        answer = self._answers[index]
+        for number, part in enumerate(answer.parts):
+            yield _chunk(part, number)
+        yield UsageChunk(answer.usage, answer.cost_usd)
+        yield Finished(answer.finish, answer.provider_id)
+
+
+def recorded_answers(
+    records: Sequence[Record], blobs: BlobReader, agent: AgentId = MAIN_AGENT
+) -> tuple[ModelResponded, ...]:
+    """An agent's answers on the current branch of a log, in order, with their long texts whole."""
+    return tuple(
+        _whole(record.payload, blobs)
+        for record in branch(records)
+        if isinstance(record, Envelope)
+        and record.agent == agent
+        and isinstance(record.payload, ModelResponded)
+    )
+
+
+def _whole(answer: ModelResponded, blobs: BlobReader) -> ModelResponded:
+    parts: list[ModelPart] = []
+    for part in answer.parts:
+        match part:
+            case TextPart() | PatchPart():
+                parts.append(part.model_copy(update={"text": blobs.text(part.text)}))
+            case ReasoningPart():
+                signature = None if part.signature is None else blobs.text(part.signature)
+                parts.append(part.model_copy(update={"text": blobs.text(part.text), "signature": signature}))
+            case ToolCallPart():
+                malformed = None if part.malformed is None else blobs.text(part.malformed)
+                arguments = blobs.resolve(part.arguments)
+                parts.append(part.model_copy(update={"arguments": arguments, "malformed": malformed}))
+    return answer.model_copy(update={"parts": tuple(parts)})
+
+
+def _chunk(part: ModelPart, number: int) -> ModelChunk:
+    match part:
+        case ReasoningPart():
+            signature = "" if part.signature is None else text_preview(part.signature)
+            return ReasoningChunk(text_preview(part.text), signature, part.opaque)
+        case ToolCallPart():
+            raw = json.dumps(part.arguments, ensure_ascii=False)
+            sent = raw if part.malformed is None else text_preview(part.malformed)
+            return ToolCallChunk(number, part.call_id, part.name, sent)
+        case TextPart() | PatchPart():
+            return TextChunk(text_preview(part.text))

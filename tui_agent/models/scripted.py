@@ -1,0 +1,293 @@
+"""L3: a model that answers from a script: for demos, tests and evaluations, without account or network.
+
+Invariant: which answer comes depends on the conversation alone (how many answers stand in it), so that a resumed
+session goes on where it was; what the script does not expect fails with the entry, what it expected and what came.
+"""
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AbstractAsyncContextManager, aclosing
+from dataclasses import dataclass, field
+
+from tui_agent.models import pricing
+from tui_agent.models.faults import fault
+from tui_agent.models.script_format import (
+    Expect,
+    ExpectResult,
+    Script,
+    ScriptedAnswer,
+    ScriptedCall,
+    ScriptedFault,
+    Words,
+    unrolled,
+)
+from tui_agent.ports.clock import Clock
+from tui_agent.ports.model import (
+    Finished,
+    ModelChunk,
+    ModelFault,
+    ModelRequest,
+    ReasoningChunk,
+    TextChunk,
+    ToolCallChunk,
+    UsageChunk,
+)
+from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.events.model import FinishReason
+from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
+from tui_agent.protocol.parts import Content, TextContent, Usage
+
+PIECE = 12
+"""Characters a chunk."""
+
+FRAME = 0.03
+"""Seconds between the waits of a paced answer."""
+
+
+@dataclass(slots=True)
+class _Place:
+    """Where a conversation stands: its newest request, the entry that answers it, and how often it was asked."""
+
+    request_id: str = ""
+    index: int = -1
+    attempts: int = 0
+
+
+@dataclass(slots=True)
+class ScriptedClient:
+    """Answers requests from a script. `name` stands in messages."""
+
+    script: Script
+    name: str
+    clock: Clock
+    _places: dict[str, _Place] = field(default_factory=dict)
+
+    def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelChunk]]:
+        """One answer; see `ports.model.ModelClient`."""
+        return aclosing(self._chunks(request))
+
+    async def aclose(self) -> None:
+        """Nothing is held open."""
+
+    async def _chunks(self, request: ModelRequest) -> AsyncGenerator[ModelChunk, None]:
+        key, answers = self._conversation(request)
+        place = self._place(key, request)
+        if place.index >= len(answers):
+            yield fault(
+                "script",
+                f"The script {self.name} has {len(answers)} answers{f' for {key}' if key else ''}, and a further one"
+                f" was asked for. {_came(request)}",
+            )
+            return
+        answer = answers[place.index]
+        wrong = mismatch(answer.expect, request)
+        if wrong:
+            where = f"answer {place.index + 1} of {len(answers)}{f' for {key}' if key else ''}"
+            yield fault("script", f"The script {self.name}, {where}: {wrong} {_came(request)}")
+            return
+        failure = answer.faults[place.attempts - 1] if place.attempts <= len(answer.faults) else None
+        async for chunk in self._play(answer, request, place.index, failure):
+            yield chunk
+
+    async def _play(
+        self, answer: ScriptedAnswer, request: ModelRequest, index: int, failure: ScriptedFault | None
+    ) -> AsyncGenerator[ModelChunk, None]:
+        pace = self.script.pace if answer.pace is None else answer.pace
+        if answer.delay:
+            await self.clock.sleep(answer.delay)
+        left = failure.after if failure is not None else None
+        due = 0.0
+        for chunk in _pieces(answer, index):
+            size = _size(chunk)
+            if left is not None and size > left:
+                break
+            left = left - size if left is not None else None
+            due += size / pace if pace else 0.0
+            if due >= FRAME:
+                await self.clock.sleep(due)
+                due = 0.0
+            yield chunk
+        if failure is not None:
+            if failure.kind != "cut":
+                yield _failed(failure)
+            return
+        usage = _usage(answer, request)
+        yield UsageChunk(usage, pricing.cost(request.model, usage))
+        yield Finished(answer.finish or _finish(answer), f"scripted-{index + 1}")
+
+    def _conversation(self, request: ModelRequest) -> tuple[str, list[ScriptedAnswer]]:
+        first = _first_user(request.messages)
+        for number, conversation in enumerate(self.script.conversations, 1):
+            match = conversation.match
+            if _holds(match.first_user, first) and _holds(match.system, request.system):
+                return f"conversation {number}", unrolled(conversation.answers)
+        return "", unrolled(self.script.answers)
+
+    def _place(self, key: str, request: ModelRequest) -> _Place:
+        """The entry for a request: as many as there are answers in the history; where a part of it was compacted
+        away, the one after the last that was given."""
+        # Two delegates of one kind are two conversations: their first words tell them apart.
+        place = self._places.setdefault(
+            f"{key}|{_first_user(request.messages)[:200] if key else ''}", _Place()
+        )
+        if place.request_id == request.request_id:
+            place.attempts += 1
+            return place
+        index = sum(isinstance(message, AssistantMessage) for message in request.messages)
+        if any(isinstance(message, SummaryMessage) for message in request.messages):
+            index = max(index, place.index + 1)
+        place.request_id, place.index, place.attempts = request.request_id, index, 1
+        return place
+
+
+def mismatch(expect: Expect | None, request: ModelRequest) -> str:
+    """What of an expectation does not hold, as one sentence; empty when all does."""
+    if expect is None:
+        return ""
+    last = _last_user(request.messages)
+    if not _holds(expect.last_user, last):
+        return f"it expected a last user message with {_quoted(expect.last_user)}."
+    if not _holds(expect.system, request.system):
+        return f"it expected a system prompt with {_quoted(expect.system)}."
+    offered = {tool.name for tool in request.tools}
+    absent = [name for name in expect.tools if name not in offered]
+    if absent:
+        return f"it expected the tools {', '.join(absent)} to be offered."
+    results = _last_results(request.messages)
+    if expect.tool_results is not None and expect.tool_results != len(results):
+        return f"it expected {expect.tool_results} tool results."
+    return _result_mismatch(expect.tool_result, results)
+
+
+def _result_mismatch(expect: ExpectResult | None, results: list[ToolMessage]) -> str:
+    if expect is None:
+        return ""
+    for result in results:
+        if expect.name and expect.name != result.name:
+            continue
+        if expect.ok is not None and expect.ok != result.ok:
+            continue
+        if _holds(expect.contains, _text(result.content)):
+            return ""
+    wanted = [f"of {expect.name}"] if expect.name else []
+    if expect.ok is not None:
+        wanted.append("that succeeded" if expect.ok else "that failed")
+    if expect.contains:
+        wanted.append(f"with {_quoted(expect.contains)}")
+    return f"it expected a tool result {' '.join(wanted)}."
+
+
+def _pieces(answer: ScriptedAnswer, index: int) -> list[ModelChunk]:
+    thought = answer.reasoning
+    out: list[ModelChunk] = [ReasoningChunk(thought[at : at + PIECE]) for at in range(0, len(thought), PIECE)]
+    out += [TextChunk(answer.text[at : at + PIECE]) for at in range(0, len(answer.text), PIECE)]
+    for number, call in enumerate(answer.calls):
+        out += _call_pieces(call, index, number)
+    return out
+
+
+def _call_pieces(call: ScriptedCall, index: int, number: int) -> list[ModelChunk]:
+    raw = call.raw if call.raw is not None else json.dumps(call.arguments, ensure_ascii=False)
+    call_id = call.id or f"call_s{index + 1}_{number + 1}"
+    size = PIECE * 4
+    rest = [ToolCallChunk(number, None, None, raw[at : at + size]) for at in range(0, len(raw), size)]
+    return [ToolCallChunk(number, call_id, call.name, ""), *rest]
+
+
+def _size(chunk: ModelChunk) -> int:
+    match chunk:
+        case TextChunk(text) | ReasoningChunk(text):
+            return len(text)
+        case ToolCallChunk():
+            return len(chunk.arguments)
+        case _:
+            return 0
+
+
+def _failed(failure: ScriptedFault) -> ModelFault:
+    plain = fault(failure.kind, failure.message, retry_after=failure.retry_after, original=failure.message)
+    return ModelFault(
+        kind=plain.kind,
+        message=plain.message,
+        retry_after=plain.retry_after,
+        status=failure.status,
+        original=plain.original,
+        hint=plain.hint,
+    )
+
+
+def _finish(answer: ScriptedAnswer) -> FinishReason:
+    return "tool_calls" if answer.calls else "stop"
+
+
+def _usage(answer: ScriptedAnswer, request: ModelRequest) -> Usage:
+    """The script's figures, or an estimate of four characters a token."""
+    if answer.usage is not None:
+        said = answer.usage
+        return Usage(
+            input_tokens=said.input,
+            output_tokens=said.output,
+            cached_tokens=said.cached,
+            reasoning_tokens=said.reasoning,
+        )
+    sent = len(request.system) + sum(_length(message) for message in request.messages)
+    sent += sum(len(tool.name) + len(tool.description) + len(str(tool.parameters)) for tool in request.tools)
+    came = len(answer.reasoning) + len(answer.text) + sum(len(str(call.arguments)) for call in answer.calls)
+    return Usage(input_tokens=sent // 4, output_tokens=max(1, came // 4), estimated=True)
+
+
+def _length(message: Message) -> int:
+    match message:
+        case UserMessage() | ToolMessage():
+            return len(_text(message.content))
+        case SummaryMessage(text=text):
+            return len(text_preview(text))
+        case AssistantMessage():
+            return sum(
+                len(str(getattr(part, "text", getattr(part, "arguments", "")))) for part in message.parts
+            )
+
+
+def _first_user(messages: tuple[Message, ...]) -> str:
+    return next((_text(m.content) for m in messages if isinstance(m, UserMessage)), "")
+
+
+def _last_user(messages: tuple[Message, ...]) -> str:
+    return next((_text(m.content) for m in reversed(messages) if isinstance(m, UserMessage)), "")
+
+
+def _last_results(messages: tuple[Message, ...]) -> list[ToolMessage]:
+    """The tool results since the last answer."""
+    results: list[ToolMessage] = []
+    for message in reversed(messages):
+        if isinstance(message, AssistantMessage):
+            break
+        if isinstance(message, ToolMessage):
+            results.insert(0, message)
+    return results
+
+
+def _text(content: tuple[Content, ...]) -> str:
+    return "\n".join(text_preview(item.text) for item in content if isinstance(item, TextContent))
+
+
+def _holds(words: Words, text: str) -> bool:
+    wanted = (words,) if isinstance(words, str) else words
+    folded = text.lower()
+    return all(word.lower() in folded for word in wanted)
+
+
+def _quoted(words: Words) -> str:
+    return " and ".join(repr(word) for word in ((words,) if isinstance(words, str) else words))
+
+
+def _came(request: ModelRequest) -> str:
+    """What came instead, shortly."""
+    results = _last_results(request.messages)
+    if results:
+        shown = "; ".join(
+            f"{result.name} ({'ok' if result.ok else 'failed'}) {_text(result.content)[:300]!r}"
+            for result in results
+        )
+        return f"What came: {shown}."
+    return f"What came: the user message {_last_user(request.messages)[:300]!r}."

@@ -1,0 +1,100 @@
+"""L3: who offers models: addresses, the variables that hold keys, and which client speaks to them.
+
+Invariant: a key goes to its own vendor's address only, or to an address that the user named.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tui_agent.config.settings import ModelProfile
+
+ClientName: TypeAlias = Literal["openai-chat", "openai-responses", "litellm", "scripted", "replay", "chaos"]
+
+CLIENTS: Mapping[str, ClientName] = {
+    "openai-chat": "openai-chat",
+    "openai-responses": "openai-responses",
+    "openai-codex": "openai-responses",
+    "litellm": "litellm",
+}
+"""Provider names that a profile may give, and the client behind each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """Somebody who offers models under `name/model`. `base_url` empty: litellm knows the address.
+
+    `keys` are variables, the first that is set counts; empty: no key is needed.
+    """
+
+    name: str
+    client: ClientName
+    base_url: str = ""
+    keys: tuple[str, ...] = ()
+    base_url_env: str = ""
+    litellm: str = ""
+
+    @property
+    def map_name(self) -> str:
+        """What litellm's price map calls it."""
+        return self.litellm or self.name
+
+
+_DIRECT = (
+    Vendor("openai", "openai-responses", "https://api.openai.com/v1", ("OPENAI_API_KEY",)),
+    Vendor("deepseek", "openai-chat", "https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",)),
+    Vendor("groq", "openai-chat", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
+    Vendor("mistral", "openai-chat", "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",)),
+    Vendor("openrouter", "openai-chat", "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
+    Vendor("xai", "openai-chat", "https://api.x.ai/v1", ("XAI_API_KEY",)),
+    Vendor(
+        "together_ai",
+        "openai-chat",
+        "https://api.together.xyz/v1",
+        ("TOGETHER_API_KEY", "TOGETHERAI_API_KEY"),
+    ),
+    Vendor("fireworks_ai", "openai-chat", "https://api.fireworks.ai/inference/v1", ("FIREWORKS_API_KEY",)),
+    Vendor("cerebras", "openai-chat", "https://api.cerebras.ai/v1", ("CEREBRAS_API_KEY",)),
+    Vendor("moonshot", "openai-chat", "https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",)),
+    Vendor("zai", "openai-chat", "https://api.z.ai/api/paas/v4", ("ZAI_API_KEY",)),
+    Vendor("mimo", "openai-chat", "https://api.xiaomimimo.com/v1", ("MIMO_API_KEY", "XIAOMI_API_KEY")),
+    Vendor("ollama", "openai-chat", "http://localhost:11434/v1", base_url_env="OLLAMA_HOST"),
+    Vendor("lm_studio", "openai-chat", "http://localhost:1234/v1", base_url_env="LM_STUDIO_API_BASE"),
+    Vendor("llamafile", "openai-chat", "http://localhost:8080/v1", base_url_env="LLAMAFILE_API_BASE"),
+    Vendor(
+        "vllm", "openai-chat", "http://localhost:8000/v1", base_url_env="VLLM_API_BASE", litellm="hosted_vllm"
+    ),
+)
+
+_BY_LITELLM = (
+    Vendor("anthropic", "litellm", keys=("ANTHROPIC_API_KEY",)),
+    Vendor("gemini", "litellm", keys=("GEMINI_API_KEY", "GOOGLE_API_KEY")),
+    Vendor("cohere", "litellm", keys=("COHERE_API_KEY", "CO_API_KEY"), litellm="cohere_chat"),
+    Vendor("perplexity", "litellm", keys=("PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY")),
+    Vendor("azure", "litellm", keys=("AZURE_API_KEY",), base_url_env="AZURE_API_BASE"),
+    Vendor("databricks", "litellm", keys=("DATABRICKS_API_KEY",)),
+    Vendor("deepinfra", "litellm", keys=("DEEPINFRA_API_KEY",)),
+    Vendor("novita", "litellm", keys=("NOVITA_API_KEY",)),
+    Vendor("nebius", "litellm", keys=("NEBIUS_API_KEY",)),
+    Vendor("dashscope", "litellm", keys=("DASHSCOPE_API_KEY",)),
+)
+
+VENDORS: Mapping[str, Vendor] = {vendor.name: vendor for vendor in (*_DIRECT, *_BY_LITELLM)}
+
+BUILT_IN: Mapping[str, ModelProfile] = {
+    "mimo-v2.5": ModelProfile(provider="mimo", model="mimo-v2.5"),
+}
+"""Profiles that need no configuration, only their key."""
+
+
+def by_host(host: str) -> Vendor | None:
+    """The vendor whose own address this is."""
+    for vendor in _DIRECT:
+        if vendor.keys and f"://{host}/" in vendor.base_url + "/":
+            return vendor
+    return None
+
+
+def by_map_name(name: str) -> Vendor | None:
+    """The vendor that the price map calls so."""
+    return next((vendor for vendor in VENDORS.values() if vendor.map_name == name), None)
