@@ -1,8 +1,10 @@
 """L1: which files the session changed, and by how much."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tui_agent.protocol.events.files import Author
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.files import Author, FileChanged
+from tui_agent.protocol.events.turn import TurnStarted
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +28,54 @@ class FilesChangedView:
     added: int = 0
     removed: int = 0
     turn_files: tuple[str, ...] = ()
+
+
+class FilesChanged:
+    """Folds `file.changed`."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, ChangedFile] = {}
+        self._turn_files: dict[str, None] = {}
+        self._added = 0
+        self._removed = 0
+        self._view: FilesChangedView | None = None
+
+    def apply(self, ev: Envelope) -> bool:
+        """Take one event in; True if a file changed or a new turn began."""
+        payload = ev.payload
+        if isinstance(payload, FileChanged):
+            self._take(payload, ev.seq)
+        elif isinstance(payload, TurnStarted) and self._turn_files:
+            self._turn_files = {}
+        else:
+            return False
+        self._view = None
+        return True
+
+    def _take(self, change: FileChanged, seq: int) -> None:
+        self._turn_files[change.path] = None
+        self._added += change.added
+        self._removed += change.removed
+        known = self._files.get(change.path)
+        if known is None:
+            self._files[change.path] = ChangedFile(
+                change.path, change.before, change.after, change.added, change.removed, (change.author,), seq
+            )
+            return
+        authors = known.authors if change.author in known.authors else (*known.authors, change.author)
+        self._files[change.path] = replace(
+            known,
+            after=change.after,
+            added=known.added + change.added,
+            removed=known.removed + change.removed,
+            authors=authors,
+            last_seq=seq,
+        )
+
+    def view(self) -> FilesChangedView:
+        """The files as they are now."""
+        if self._view is None:
+            self._view = FilesChangedView(
+                tuple(self._files.values()), self._added, self._removed, tuple(self._turn_files)
+            )
+        return self._view

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
-from tui_agent.protocol.events.todo import TodoItem
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
+from tui_agent.protocol.ids import MAIN_AGENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,3 +14,26 @@ class TodoView:
     items: tuple[TodoItem, ...] = ()
     done: int = 0
     current: int | None = None
+
+
+class Todo:
+    """Folds `todo.updated` of the main agent; delegates keep their own lists to themselves."""
+
+    def __init__(self) -> None:
+        self._view = TodoView()
+
+    def apply(self, ev: Envelope) -> bool:
+        """Take one event in; True if the list changed."""
+        if not isinstance(ev.payload, TodoUpdated) or ev.agent != MAIN_AGENT:
+            return False
+        items = ev.payload.items
+        self._view = TodoView(
+            items=items,
+            done=sum(item.status in ("completed", "verified") for item in items),
+            current=next((i for i, item in enumerate(items) if item.status == "in_progress"), None),
+        )
+        return True
+
+    def view(self) -> TodoView:
+        """The list as it is now."""
+        return self._view

@@ -30,8 +30,23 @@ Walked: TypeAlias = (
 )
 
 _NEVER = frozenset(
-    "kind blob_sha256 digest before after commit prefix_digest call_id request_id question_id queue_id run_id "
-    "provider_id parent_crc session".split()
+    [
+        "kind",
+        "blob_sha256",
+        "digest",
+        "before",
+        "after",
+        "commit",
+        "prefix_digest",
+        "call_id",
+        "request_id",
+        "question_id",
+        "queue_id",
+        "run_id",
+        "provider_id",
+        "parent_crc",
+        "session",
+    ]
 )
 """Fields that are copied as they are: identifiers and hashes."""
 _UNCHANGED = frozenset(("signature", "opaque"))

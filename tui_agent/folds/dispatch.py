@@ -1,0 +1,35 @@
+"""L1: which function of a fold takes which event: one look-up an event, however many kinds there are."""
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.base import Payload
+
+FoldT = TypeVar("FoldT")
+PayloadT = TypeVar("PayloadT", bound=Payload)
+
+
+class Handlers(Generic[FoldT]):
+    """A fold's functions by payload class. Each returns whether the view changed."""
+
+    def __init__(self) -> None:
+        self._by_class: dict[type[Payload], Callable[..., bool]] = {}
+
+    def on(
+        self, payload: type[PayloadT]
+    ) -> Callable[[Callable[[FoldT, Envelope, PayloadT], bool]], Callable[[FoldT, Envelope, PayloadT], bool]]:
+        """Register the decorated function for one class of payload."""
+
+        def register(
+            handler: Callable[[FoldT, Envelope, PayloadT], bool],
+        ) -> Callable[[FoldT, Envelope, PayloadT], bool]:
+            self._by_class[payload] = handler
+            return handler
+
+        return register
+
+    def apply(self, fold: FoldT, ev: Envelope) -> bool:
+        """Hand the event to its function; False where the fold has none for it."""
+        handler = self._by_class.get(type(ev.payload))
+        return False if handler is None else handler(fold, ev, ev.payload)

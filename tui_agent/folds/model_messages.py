@@ -1,0 +1,225 @@
+"""L1: the log as the history that one agent's model sees.
+
+Invariant: whenever no call is open the view is legal (`protocol.messages.check_pairs`): each call of an answer is
+followed by its one result, and what a person said meanwhile stands behind the results.
+"""
+
+from tui_agent.folds.dispatch import Handlers
+from tui_agent.protocol.base import BlobText, LongText
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.agent import AgentSpawned
+from tui_agent.protocol.events.context import ContextCompacted
+from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
+from tui_agent.protocol.events.session import SessionContextLoaded
+from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.events.turn import (
+    TurnFinished,
+    UserMessageReceived,
+    UserShellFinished,
+    UserSteered,
+)
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId
+from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
+from tui_agent.protocol.parts import Content, ImageContent, TextContent, TextPart, ToolCallPart
+
+INTERRUPTED = "[The user interrupted here.]"
+
+
+class ModelMessages:
+    """Folds one agent's events into its history.
+
+    What the user says while calls run (`user.steered`, a shell command) waits at the end of the view, and is put in
+    place by the next `model.requested`.
+    """
+
+    def __init__(self, agent: AgentId = MAIN_AGENT) -> None:
+        self.agent = agent
+        self._messages: list[Message] = []
+        self._late: list[Message] = []
+        self._open: set[CallId] = set()
+        self._profiles: dict[RequestId, str] = {}
+        self._task: int | None = None
+        self._view: tuple[Message, ...] | None = None
+
+    def apply(self, ev: Envelope) -> bool:
+        """Take one event in; True if the history changed."""
+        if ev.agent != self.agent:
+            return False
+        changed = _ON.apply(self, ev)
+        if changed:
+            self._view = None
+        return changed
+
+    def view(self) -> tuple[Message, ...]:
+        """The history from its beginning (or its newest summary) to what waits to be sent."""
+        if self._view is None:
+            self._view = (*self._messages, *self._late)
+        return self._view
+
+    def add(self, message: Message) -> bool:
+        """Put a person's message at the end: at once, or behind the results that are still to come."""
+        (self._late if self._open or self._late else self._messages).append(message)
+        return True
+
+    def mark(self, message: Message) -> bool:
+        """Put a note where the history stands, before what waits to be sent."""
+        (self._late if self._open else self._messages).append(message)
+        return True
+
+    def delay(self, message: Message) -> bool:
+        """Put a message at the end of the view until the next request."""
+        self._late.append(message)
+        return True
+
+    def task(self, text: LongText, seq: int) -> bool:
+        """The delegate's task: its first message, unless the same comes again as the message that opens its turn."""
+        self._task = len(self._messages)
+        return self.add(UserMessage(content=(TextContent(text=text),), seq=seq))
+
+    def opens(self, message: UserMessage) -> bool:
+        """A message that opens a turn; a delegate's first one takes the place of its task."""
+        if self._task is not None and self._task < len(self._messages):
+            self._messages[self._task] = message
+            self._task = None
+            return True
+        return self.add(message)
+
+    def request(self, request_id: RequestId, profile: str) -> bool:
+        """A request goes out: what waited is part of it."""
+        self._profiles[request_id] = profile
+        self._task = None
+        if not self._late or self._open:
+            return False
+        self._messages += self._late
+        self._late = []
+        return True
+
+    def answer(self, request_id: RequestId, message: AssistantMessage) -> bool:
+        """The model's answer, and the calls that it opens."""
+        profile = self._profiles.pop(request_id, "")
+        if not message.parts:
+            return False
+        self._messages.append(message.model_copy(update={"model": profile}))
+        self._open.update(part.call_id for part in message.parts if isinstance(part, ToolCallPart))
+        return True
+
+    def result(self, message: ToolMessage) -> bool:
+        """A call's result; one that this history never asked for is left out."""
+        if message.call_id not in self._open:
+            return False
+        self._open.discard(message.call_id)
+        self._messages.append(message)
+        return True
+
+    def compact(self, through: int, summary: SummaryMessage) -> bool:
+        """Let `summary` stand for everything up to `through`; results whose call is gone go with it."""
+        kept = [message for message in self._messages if message.seq > through]
+        asked = {
+            part.call_id
+            for message in kept
+            if isinstance(message, AssistantMessage)
+            for part in message.parts
+            if isinstance(part, ToolCallPart)
+        }
+        self._messages = [
+            summary,
+            *(
+                message
+                for message in kept
+                if not isinstance(message, ToolMessage) or message.call_id in asked
+            ),
+        ]
+        self._open &= asked
+        self._task = None
+        return True
+
+    def preface(self, message: Message) -> bool:
+        """Put a message before everything else."""
+        self._messages.insert(0, message)
+        return True
+
+
+_ON: Handlers[ModelMessages] = Handlers()
+
+
+def _content(text: LongText, attachments: tuple[ImageContent, ...]) -> tuple[Content, ...]:
+    if text == "" and attachments:
+        return attachments
+    return (TextContent(text=text), *attachments)
+
+
+@_ON.on(UserMessageReceived)
+def _message(fold: ModelMessages, ev: Envelope, payload: UserMessageReceived) -> bool:
+    return fold.opens(UserMessage(content=_content(payload.text, payload.attachments), seq=ev.seq))
+
+
+@_ON.on(UserSteered)
+def _steered(fold: ModelMessages, ev: Envelope, payload: UserSteered) -> bool:
+    return fold.delay(UserMessage(content=_content(payload.text, payload.attachments), seq=ev.seq))
+
+
+@_ON.on(UserShellFinished)
+def _shell(fold: ModelMessages, ev: Envelope, payload: UserShellFinished) -> bool:
+    if payload.hidden:
+        return False
+    end = "did not end" if payload.exit_code is None else f"exit status {payload.exit_code}"
+    head = f"[The user ran a command: {payload.command} ({end}). Its output:]"
+    if isinstance(payload.output, BlobText):
+        content: tuple[Content, ...] = (TextContent(text=head), TextContent(text=payload.output))
+    else:
+        content = (TextContent(text=f"{head}\n{payload.output}"),)
+    return fold.add(UserMessage(content=content, seq=ev.seq))
+
+
+@_ON.on(AgentSpawned)
+def _spawned(fold: ModelMessages, ev: Envelope, payload: AgentSpawned) -> bool:
+    return fold.task(payload.task, ev.seq)
+
+
+@_ON.on(SessionContextLoaded)
+def _loaded(fold: ModelMessages, ev: Envelope, payload: SessionContextLoaded) -> bool:
+    return fold.preface(SummaryMessage(text=payload.summary, seq=ev.seq))
+
+
+@_ON.on(ContextCompacted)
+def _compacted(fold: ModelMessages, ev: Envelope, payload: ContextCompacted) -> bool:
+    return fold.compact(payload.through_seq, SummaryMessage(text=payload.summary, seq=ev.seq))
+
+
+@_ON.on(ModelRequested)
+def _requested(fold: ModelMessages, ev: Envelope, payload: ModelRequested) -> bool:
+    return fold.request(payload.request_id, payload.model.profile)
+
+
+@_ON.on(ModelResponded)
+def _responded(fold: ModelMessages, ev: Envelope, payload: ModelResponded) -> bool:
+    return fold.answer(payload.request_id, AssistantMessage(parts=payload.parts, seq=ev.seq))
+
+
+@_ON.on(ModelFailed)
+def _failed(fold: ModelMessages, ev: Envelope, payload: ModelFailed) -> bool:
+    partial = payload.partial
+    if payload.fault != "cancelled" or (isinstance(partial, str) and not partial.strip()):
+        return False
+    message = AssistantMessage(parts=(TextPart(text=partial),), seq=ev.seq)
+    return fold.answer(payload.request_id, message)
+
+
+@_ON.on(ToolFinished)
+def _finished(fold: ModelMessages, ev: Envelope, payload: ToolFinished) -> bool:
+    return fold.result(
+        ToolMessage(
+            call_id=payload.call_id,
+            name=payload.name,
+            content=payload.content,
+            ok=payload.status == "ok",
+            seq=ev.seq,
+        )
+    )
+
+
+@_ON.on(TurnFinished)
+def _turn_finished(fold: ModelMessages, ev: Envelope, payload: TurnFinished) -> bool:
+    if payload.reason != "interrupted":
+        return False
+    return fold.mark(UserMessage(content=(TextContent(text=INTERRUPTED),), seq=ev.seq))

@@ -1,0 +1,134 @@
+"""L1: the state of a session, which commands are checked against and agents and tools are given.
+
+Invariant: plain and picklable; everything in it comes from events.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.events.policy import PermissionRequested
+from tui_agent.protocol.events.todo import TodoItem
+from tui_agent.protocol.events.turn import QuestionAsked, TurnEnd, UserMessageReceived, UserQueued
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId, RunId
+from tui_agent.protocol.parts import Content, ImageContent
+from tui_agent.protocol.settings import AgentState, SessionSettings
+
+
+def call_digest(name: str, arguments: JsonMap, content: Sequence[Content]) -> str:
+    """A short digest of what was called and what came of it; equal for a call that only repeats.
+
+    Of the content only the first piece counts (notes may follow it), a kept text by its digest.
+    """
+    plain = [name, arguments, [_content_digest(piece) for piece in content[:1]]]
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _content_digest(piece: Content) -> str:
+    if isinstance(piece, ImageContent):
+        return piece.blob_sha256
+    if isinstance(piece.text, str):
+        return hashlib.sha256(piece.text.encode("utf-8", "replace")).hexdigest()
+    return piece.text.blob_sha256
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    """A call of the newest answer that has no result yet."""
+
+    call_id: CallId
+    name: str
+    agent: AgentId
+    called: bool
+    """tool.called was recorded."""
+    started: bool
+    """tool.started was recorded: its side effects may have happened."""
+    writes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """The newest known content of a file that the session has read or written: its digest and whether all was seen."""
+
+    digest: str
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over the session. Cost is None as long as no call had a known price."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cost_usd: float | None = None
+    model_calls: int = 0
+    tool_calls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStateView:
+    """The whole state, as of `seq`."""
+
+    seq: int = -1
+    workspace: str = ""
+    title: str = ""
+    run_id: RunId | None = None
+    settings: SessionSettings | None = None
+    agent: AgentId = MAIN_AGENT
+    agent_state: AgentState = AgentState.LOADING
+    state_reason: str = ""
+    phase: str = "idle"
+    """message, model, policy, tools, trace or idle: the lit stage of the pipeline line."""
+    root_task: str = ""
+    subtask: str = ""
+    turn: int = 0
+    turn_running: bool = False
+    turn_started_at: float | None = None
+    turn_start_part: int = 0
+    turn_iterations: int = 0
+    turn_cost_usd: float | None = None
+    last_turn_end: TurnEnd | None = None
+    iteration: int = 0
+    local_iteration: int = 0
+    delegate_level: int = 0
+    parts: int = 0
+    """How many parts there are; the next part's index."""
+    repeated_call: str = ""
+    """A digest of the newest finished call's name, arguments and result content (`call_digest`)."""
+    repeats: int = 0
+    """How many calls in a row had that digest."""
+    almost_stuck: bool = False
+    """`repeats` has reached 3."""
+    last_error: str = ""
+    last_event: str = ""
+    todo: tuple[TodoItem, ...] = ()
+    queue: tuple[UserQueued, ...] = ()
+    pending_prompt: UserMessageReceived | None = None
+    """A message that is recorded but whose turn has not begun (a crash in between)."""
+    steers: int = 0
+    """Steering messages that no request has carried yet."""
+    open_calls: tuple[OpenCall, ...] = ()
+    open_requests: tuple[RequestId, ...] = ()
+    """Model requests without an answer."""
+    permissions: tuple[PermissionRequested, ...] = ()
+    """Questions that wait for a decision."""
+    questions: tuple[QuestionAsked, ...] = ()
+    granted: tuple[str, ...] = ()
+    """Rules allowed for this session."""
+    read_files: dict[str, ReadFile] = field(default_factory=dict)
+    explored: tuple[str, ...] = ()
+    open_questions: tuple[str, ...] = ()
+    totals: Totals = Totals()
+    turn_totals: Totals = Totals()
+    clean: bool = True
+    """The newest run finished in order (or none has begun)."""
+    extra: JsonMap = field(default_factory=dict)
+    """A plugin's task-specific values: plugin.event named `state`, by plugin."""
+
+    @property
+    def confirmation_mode(self) -> bool:
+        """Whether writes and commands ask first."""
+        return self.settings is not None and self.settings.policy in ("ask", "plan")
