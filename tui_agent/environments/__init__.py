@@ -1,0 +1,1 @@
+"""L3: where tools act: files and programs of one workspace."""

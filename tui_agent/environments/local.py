@@ -1,0 +1,187 @@
+"""L3: the user's own machine as an environment.
+
+Invariant: nothing here blocks the event loop; files are contained in the workspace (see `contain`), programs leave
+nothing behind (see `spawn`).
+"""
+
+import os
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+
+from anyio import to_thread
+
+from tui_agent.environments import spawn
+from tui_agent.environments.contain import Containment
+from tui_agent.environments.descendants import LINUX, Family, carriers
+from tui_agent.environments.local_files import LocalFiles
+from tui_agent.environments.walk import walk
+from tui_agent.errors import EnvironmentFault
+from tui_agent.ports.environment import ExecResult, ExecSpec, FileContent, FileInfo, OutputSink
+
+MARKER = "TUI_AGENT_COMMAND"
+"""The variable that every program started here carries, so that strays are found."""
+CHILD_ENVIRONMENT = {
+    "PYTHONUTF8": "1",
+    "TERM": "dumb",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+"""Set for every program: no pager, no question, no colour by terminal. No locale is forced."""
+FORCED_COLOUR = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
+_BATCH = 512
+_BATCH_S = 0.05
+
+
+class LocalEnvironment:
+    """Files and processes below `root` on this machine; contract: `ports.environment.Environment`.
+
+    `environ` is the base of the programs' environment (this process's own when None); `hidden` names variables that
+    no program is shown, such as the keys of model providers; `grace` is how many seconds a program has between
+    SIGTERM and SIGKILL when its time was up.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        environ: Mapping[str, str] | None = None,
+        hidden: Collection[str] = (),
+        grace: float = spawn.TERMINATE_GRACE_S,
+    ) -> None:
+        self._contain = Containment(str(root))
+        self._files = LocalFiles(self._contain)
+        self._environ = environ
+        self._hidden = frozenset(hidden) | FORCED_COLOUR
+        self._grace = grace
+        self._token = secrets.token_hex(12)
+        self._count = 0
+        self._families: set[Family] = set()
+        self._closed = False
+
+    @property
+    def name(self) -> str:
+        return "local"
+
+    @property
+    def root(self) -> str:
+        return self._contain.root
+
+    async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
+        """Run to the end; see the contract and `spawn`."""
+        if self._closed:
+            raise EnvironmentFault("The environment is closed: nothing more can be run in it.")
+        folder = "/".join((self.root.rstrip("/"), *self._contain.parts(spec.cwd)))
+        self._count += 1
+        marker = f"{self._token}-{self._count}"
+        env = self._child_environment(folder, marker, spec.env)
+        argv = spec.argv or (_shell(env), "-c", spec.script)
+        command = spawn.Command(
+            argv=(_program(argv[0], env), *argv[1:]),
+            cwd=folder,
+            env=env,
+            marker=f"{MARKER}={marker}",
+            timeout=spec.timeout,
+            max_output=spec.max_output,
+        )
+        return await spawn.run(command, on_output, self._families, self._grace)
+
+    async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
+        """A regular file's content."""
+        return await to_thread.run_sync(self._files.read, path, max_bytes)
+
+    async def write(self, path: str, data: bytes, expect: str | None) -> FileContent:
+        """Replace or create a file; the change and the return cannot be split by cancellation."""
+        return await to_thread.run_sync(self._files.write, path, data, expect)
+
+    async def remove(self, path: str, expect: str) -> None:
+        """Remove a file that still has the digest `expect`."""
+        await to_thread.run_sync(self._files.remove, path, expect)
+
+    async def stat(self, path: str) -> FileInfo | None:
+        """What is there, a link at the path's end not followed."""
+        return await to_thread.run_sync(self._files.stat, path)
+
+    async def listdir(self, path: str) -> tuple[FileInfo, ...]:
+        """A folder's entries, sorted by name."""
+        return await to_thread.run_sync(self._files.listdir, path)
+
+    async def walk(self, path: str = "", *, ignored: bool = False) -> AsyncIterator[FileInfo]:
+        """Files and links below, pulled from a thread in batches."""
+        found = walk(self._contain, path, ignored)
+        while batch := await to_thread.run_sync(_batch, found):
+            for item in batch:
+                yield item
+
+    def resolve(self, path: str) -> str:
+        """The absolute path after links are followed, wherever it leads."""
+        return self._contain.resolve(path)
+
+    async def aclose(self) -> int:
+        """End every program that still runs, and strays of earlier ones; returns how many were killed."""
+        self._closed = True
+        killed = sum(family.kill() for family in tuple(self._families))
+        if LINUX:
+            marker = f"{MARKER}={self._token}-".encode()
+            killed += await to_thread.run_sync(_kill_carriers, marker)
+        return killed
+
+    def _child_environment(self, folder: str, marker: str, extra: Mapping[str, str]) -> dict[str, str]:
+        base = os.environ if self._environ is None else self._environ
+        env = {name: value for name, value in base.items() if name not in self._hidden}
+        # Behind everything of the user's own: a bare `python` is found where the system has none.
+        path = env.get("PATH", os.defpath)
+        env["PATH"] = path + os.pathsep + str(Path(sys.executable).parent)
+        return {**env, **CHILD_ENVIRONMENT, **extra, "PWD": folder, MARKER: marker}
+
+
+def _program(name: str, env: Mapping[str, str]) -> str:
+    """The program to start; a bare `python` that is nowhere to be found is this interpreter."""
+    if "/" in name:
+        return name
+    found = shutil.which(name, path=env.get("PATH"))
+    if found is None and _is_python(name):
+        return sys.executable
+    return found or name
+
+
+def _is_python(name: str) -> bool:
+    if not name.startswith("python"):
+        return False
+    version = name.removeprefix("python")
+    return version in ("", "3") or (version.startswith("3.") and version[2:].isdigit())
+
+
+def _shell(env: Mapping[str, str]) -> str:
+    return shutil.which("bash", path=env.get("PATH")) or "/bin/sh"
+
+
+def _batch(found: Iterator[FileInfo]) -> list[FileInfo]:
+    """The next files: as many as come in a short time, so that the first are there at once."""
+    until = time.monotonic() + _BATCH_S
+    batch: list[FileInfo] = []
+    for item in islice(found, _BATCH):
+        batch.append(item)
+        if time.monotonic() > until:
+            break
+    return batch
+
+
+def _kill_carriers(marker: bytes) -> int:
+    killed = 0
+    for _ in range(10):
+        strays = list(carriers(marker))
+        for pid in strays:
+            try:
+                os.kill(pid, 9)
+                killed += 1
+            except (ProcessLookupError, PermissionError):
+                continue
+        if not strays:
+            break
+    return killed

@@ -1,0 +1,265 @@
+"""L3: reading, replacing and removing files of a local workspace. Blocking: called in threads.
+
+Invariants: only regular files are opened for their content; a file is replaced as a whole or not at all; a change is
+made only where the file still is what the caller knows.
+"""
+
+import hashlib
+import os
+import secrets
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+
+from tui_agent.environments.contain import FILE_FLAGS, Containment, fault, shown
+from tui_agent.errors import EnvironmentFault, StaleFile
+from tui_agent.ports.environment import FileContent, FileInfo
+
+COMPARE_LIMIT = 1_000_000_000
+"""Bytes of a file up to which its digest is taken before it is replaced or removed."""
+_CHUNK = 1 << 20
+
+
+def kind_of(mode: int) -> str:
+    """The kind of thing that a mode tells, as `FileInfo.kind`."""
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        return "directory"
+    return "link" if stat.S_ISLNK(mode) else "other"
+
+
+def info(path: str, found: os.stat_result) -> FileInfo:
+    """A `FileInfo` of what was found at `path`."""
+    return FileInfo(
+        path=path,
+        kind=kind_of(found.st_mode),  # type: ignore[arg-type]
+        size=found.st_size,
+        mtime_ns=found.st_mtime_ns,
+        mode=stat.S_IMODE(found.st_mode),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A file as it stands before a change."""
+
+    digest: str
+    found: os.stat_result
+
+
+def _open_regular(name: str, at: int, path: str) -> tuple[int, os.stat_result]:
+    fd = os.open(name, FILE_FLAGS, dir_fd=at)
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            what = "a folder" if stat.S_ISDIR(found.st_mode) else "no regular file (a device, pipe or socket)"
+            raise EnvironmentFault(f"{shown(path)} is {what}.")
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd, found
+
+
+class LocalFiles:
+    """Files below one root."""
+
+    def __init__(self, containment: Containment) -> None:
+        self._contain = containment
+
+    def read(self, path: str, max_bytes: int) -> FileContent:
+        """See `ports.environment.Environment.read`."""
+        parts = self._contain.parts(path)
+        if not parts:
+            raise EnvironmentFault(f"{shown(path)} is a folder.")
+        try:
+            with self._contain.folder(parts[:-1]) as at:
+                fd, found = _open_regular(parts[-1], at, path)
+                try:
+                    data = _read_up_to(fd, found.st_size, max_bytes, path)
+                finally:
+                    os.close(fd)
+        except OSError as error:
+            raise fault(path, error) from error
+        return FileContent(
+            path="/".join(parts),
+            data=data,
+            digest=hashlib.sha256(data).hexdigest(),
+            mtime_ns=found.st_mtime_ns,
+            mode=stat.S_IMODE(found.st_mode),
+        )
+
+    def write(self, path: str, data: bytes, expect: str | None) -> FileContent:
+        """See `ports.environment.Environment.write`."""
+        parts = self._contain.parts(path)
+        if not parts:
+            raise EnvironmentFault(f"{shown(path)} is a folder.")
+        try:
+            with self._contain.folder(parts[:-1], make=expect is None) as at:
+                standing = _standing(parts[-1], at, path)
+                _must_match(standing, expect, path)
+                found = _replace(parts[-1], at, path, data, standing)
+        except OSError as error:
+            raise fault(path, error) from error
+        return FileContent(
+            path="/".join(parts),
+            data=data,
+            digest=hashlib.sha256(data).hexdigest(),
+            mtime_ns=found.st_mtime_ns,
+            mode=stat.S_IMODE(found.st_mode),
+        )
+
+    def remove(self, path: str, expect: str) -> None:
+        """See `ports.environment.Environment.remove`. A link is refused, not followed."""
+        parts = self._contain.entry(path)
+        if not parts:
+            raise EnvironmentFault(f"{shown(path)} is a folder.")
+        try:
+            with self._contain.folder(parts[:-1]) as at:
+                standing = _standing(parts[-1], at, path)
+                _must_match(standing, expect, path)
+                os.unlink(parts[-1], dir_fd=at)
+                os.fsync(at)
+        except OSError as error:
+            raise fault(path, error) from error
+
+    def stat(self, path: str) -> FileInfo | None:
+        """What is at `path`, a link at its end not followed; None where nothing is."""
+        parts = self._contain.entry(path)
+        try:
+            with self._contain.folder(parts[:-1]) as at:
+                found = os.stat(parts[-1] if parts else ".", dir_fd=at, follow_symlinks=False)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise fault(path, error) from error
+        return info("/".join(parts) or ".", found)
+
+    def listdir(self, path: str) -> tuple[FileInfo, ...]:
+        """A folder's entries, sorted by name; what vanishes meanwhile is left out."""
+        parts = self._contain.parts(path)
+        try:
+            with self._contain.folder(parts) as at:
+                return tuple(scan(at, "/".join(parts)))
+        except OSError as error:
+            raise fault(path, error) from error
+
+
+def scan(at: int, base: str) -> list[FileInfo]:
+    """The entries of an open folder, sorted by name."""
+    prefix = base + "/" if base else ""
+    found: list[FileInfo] = []
+    with os.scandir(at) as entries:
+        for entry in entries:
+            with suppress(FileNotFoundError):
+                found.append(info(prefix + entry.name, entry.stat(follow_symlinks=False)))
+    found.sort(key=lambda item: item.path)
+    return found
+
+
+def _read_up_to(fd: int, size: int, max_bytes: int, path: str) -> bytes:
+    """All of a file, refused as soon as it proves longer than `max_bytes` (its size may be a lie or grow)."""
+    if size > max_bytes:
+        raise EnvironmentFault(
+            f"{shown(path)} is too big: {size:,} bytes, the limit is {max_bytes:,}.",
+            hint="Look at a piece of it with a command.",
+        )
+    pieces: list[bytes] = []
+    left = max_bytes + 1
+    while left > 0 and (piece := os.read(fd, min(left, _CHUNK))):
+        pieces.append(piece)
+        left -= len(piece)
+    if left <= 0:
+        raise EnvironmentFault(f"{shown(path)} is too big: more than {max_bytes:,} bytes.")
+    return b"".join(pieces)
+
+
+def _standing(name: str, at: int, path: str) -> Standing | None:
+    try:
+        fd, found = _open_regular(name, at, path)
+    except FileNotFoundError:
+        return None
+    try:
+        if found.st_size > COMPARE_LIMIT:
+            raise EnvironmentFault(f"{shown(path)} is too big to be changed here: {found.st_size:,} bytes.")
+        digest = hashlib.sha256()
+        while piece := os.read(fd, _CHUNK):
+            digest.update(piece)
+    finally:
+        os.close(fd)
+    return Standing(digest.hexdigest(), found)
+
+
+def _must_match(standing: Standing | None, expect: str | None, path: str) -> None:
+    if standing is None:
+        if expect is not None:
+            raise StaleFile(f"{shown(path)} is no longer there.", hint="Look at the folder again.")
+        return
+    if expect is None:
+        raise StaleFile(f"{shown(path)} exists already.", hint="Read it before replacing it.")
+    if standing.digest != expect:
+        raise StaleFile(f"{shown(path)} has changed since it was read.", hint="Read it again.")
+
+
+def _replace(name: str, at: int, path: str, data: bytes, standing: Standing | None) -> os.stat_result:
+    if standing is not None and not standing.found.st_mode & 0o222:
+        raise EnvironmentFault(
+            f"{shown(path)} is write-protected (mode {stat.S_IMODE(standing.found.st_mode):03o}).",
+            hint="Change its mode first if it really is to be changed.",
+        )
+    temp = f".{secrets.token_hex(12)}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(temp, flags, 0o666 if standing is None else 0o600, dir_fd=at)
+    try:
+        try:
+            _write_all(fd, data)
+            if standing is not None:
+                _take_over_mode(fd, standing)
+            os.fsync(fd)
+            found = os.fstat(fd)
+        finally:
+            os.close(fd)
+        if standing is None:
+            _put_new(temp, name, at, path)
+        else:
+            _still_the_same(name, at, path, standing)
+            os.replace(temp, name, src_dir_fd=at, dst_dir_fd=at)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temp, dir_fd=at)
+        raise
+    os.fsync(at)
+    return found
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def _take_over_mode(fd: int, standing: Standing) -> None:
+    with suppress(PermissionError):
+        os.fchown(fd, standing.found.st_uid, standing.found.st_gid)
+    os.fchmod(fd, stat.S_IMODE(standing.found.st_mode))
+
+
+def _put_new(temp: str, name: str, at: int, path: str) -> None:
+    """Give a new file its name without ever replacing one that appeared meanwhile."""
+    try:
+        os.link(temp, name, src_dir_fd=at, dst_dir_fd=at)
+    except FileExistsError as error:
+        raise StaleFile(f"{shown(path)} exists already.", hint="Read it before replacing it.") from error
+    except OSError:
+        # Some file systems have no hard links; there the check and the rename are two operations.
+        _must_match(_standing(name, at, path), None, path)
+        os.replace(temp, name, src_dir_fd=at, dst_dir_fd=at)
+        return
+    os.unlink(temp, dir_fd=at)
+
+
+def _still_the_same(name: str, at: int, path: str, standing: Standing) -> None:
+    now = os.stat(name, dir_fd=at, follow_symlinks=False)
+    before = standing.found
+    if (now.st_ino, now.st_size, now.st_mtime_ns) != (before.st_ino, before.st_size, before.st_mtime_ns):
+        raise StaleFile(f"{shown(path)} has changed since it was read.", hint="Read it again.")

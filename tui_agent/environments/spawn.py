@@ -1,0 +1,187 @@
+"""L3: programs that are run to their end, with nothing of theirs left behind.
+
+Invariants: a program has its own session and process group, no terminal and an empty standard input; stdout and stderr
+share one pipe, so their order is real; whatever way the run ends, every process it started is ended too. Those are
+known by their session, their group, their parents, and a variable that they carry in their environment.
+"""
+
+import math
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+from anyio import to_thread
+
+from tui_agent.environments.descendants import Family
+from tui_agent.ports.environment import ExecResult, OutputSink
+
+TERMINATE_GRACE_S = 2.0
+"""How long a program may take to end after SIGTERM when its time was up."""
+CANCEL_GRACE_S = 0.2
+"""The same when a person interrupted: the prompt is to be back within 300 ms."""
+CLEANUP_LIMIT_S = 5.0
+_CHUNK = 1 << 16
+_LAST_WORDS_S = 0.5
+"""How long output is still awaited after the program ended, while others hold the pipe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What to start: an absolute folder, the whole environment, and the variable that marks its family."""
+
+    argv: tuple[str, ...]
+    cwd: str
+    env: Mapping[str, str]
+    marker: str
+    timeout: float | None
+    max_output: int
+
+
+class Collected:
+    """Output as it comes: all of it to the sink, the first `limit` bytes kept, the rest counted."""
+
+    def __init__(self, limit: int, sink: OutputSink) -> None:
+        self._limit = limit
+        self._sink = sink
+        self._kept = bytearray()
+        self.dropped = 0
+
+    def take(self, data: bytes) -> None:
+        room = self._limit - len(self._kept)
+        self._kept += data[: max(room, 0)]
+        self.dropped += max(len(data) - max(room, 0), 0)
+        self._sink(data)
+
+    def output(self) -> bytes:
+        return bytes(self._kept)
+
+
+async def run(
+    command: Command, sink: OutputSink, families: set[Family], grace: float = TERMINATE_GRACE_S
+) -> ExecResult:
+    """Run to the end. The running program's family stands in `families` meanwhile.
+
+    When the caller is cancelled, everything is ended first, then the cancellation goes on.
+    """
+    began = time.monotonic()
+    collected = Collected(command.max_output, sink)
+    read_end, write_end = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
+    os.set_blocking(read_end, False)
+    try:
+        try:
+            program = await to_thread.run_sync(_start, command, write_end)
+        finally:
+            os.close(write_end)
+        if isinstance(program, ExecResult):
+            return program
+        family = Family(program, command.marker)
+        families.add(family)
+        try:
+            ended = await _attend(family, read_end, collected, command.timeout, grace)
+        finally:
+            families.discard(family)
+    finally:
+        os.close(read_end)
+    code = program.returncode
+    return ExecResult(
+        exit_code=None if ended == "timeout" else _shell_code(code),
+        ended="timeout" if ended == "timeout" else "exited",
+        output=collected.output(),
+        dropped=collected.dropped,
+        duration_ms=(time.monotonic() - began) * 1000,
+        message=_said(ended, code, command.timeout),
+    )
+
+
+def _start(command: Command, write_end: int) -> "subprocess.Popen[bytes] | ExecResult":
+    try:
+        return subprocess.Popen(
+            command.argv,
+            cwd=command.cwd,
+            env=dict(command.env),
+            stdin=subprocess.DEVNULL,
+            stdout=write_end,
+            stderr=write_end,
+            start_new_session=True,
+            close_fds=True,
+        )
+    except FileNotFoundError:
+        if not Path(command.cwd).is_dir():
+            return _not_started("failed", f"The folder {command.cwd} does not exist.")
+        return _not_started("not_found", f"There is no program {command.argv[0]}.")
+    except PermissionError:
+        return _not_started("failed", f"{command.argv[0]} may not be executed (permission denied).")
+    except (OSError, ValueError) as error:
+        return _not_started("failed", f"{command.argv[0]} could not be started: {error}.")
+
+
+def _not_started(ended: str, message: str) -> ExecResult:
+    return ExecResult(None, "not_found" if ended == "not_found" else "failed", b"", 0, 0.0, message)
+
+
+async def _attend(
+    family: Family, read_end: int, collected: Collected, timeout: float | None, patience: float
+) -> str:
+    """Read and wait until the program ends or its time is up, then end what is left of its family."""
+    ended = "cancelled"
+    grace = CANCEL_GRACE_S
+    try:
+        with anyio.move_on_after(math.inf if timeout is None else timeout) as scope:
+            async with anyio.create_task_group() as group:
+                group.start_soon(_read, read_end, collected)
+                await family.wait()
+                group.cancel_scope.deadline = anyio.current_time() + _LAST_WORDS_S
+            ended = "exited"
+        if scope.cancelled_caught:
+            ended, grace = "timeout", patience
+    finally:
+        with anyio.move_on_after(CLEANUP_LIMIT_S, shield=True):
+            await family.end(grace)
+            _drain(read_end, collected)
+    return ended
+
+
+async def _read(read_end: int, collected: Collected) -> None:
+    while True:
+        await anyio.wait_readable(read_end)
+        try:
+            data = os.read(read_end, _CHUNK)
+        except BlockingIOError:
+            continue
+        if not data:
+            return
+        collected.take(data)
+
+
+def _drain(read_end: int, collected: Collected) -> None:
+    """What still stands in the pipe (at most its size)."""
+    with suppress(BlockingIOError):
+        for _ in range(32):
+            data = os.read(read_end, _CHUNK)
+            if not data:
+                return
+            collected.take(data)
+
+
+def _shell_code(returncode: int | None) -> int | None:
+    """The exit code as a shell tells it: 128 and the signal's number for a program that a signal ended."""
+    if returncode is None:
+        return None
+    return returncode if returncode >= 0 else 128 - returncode
+
+
+def _said(ended: str, returncode: int | None, timeout: float | None) -> str:
+    if ended == "timeout":
+        return f"stopped after {timeout:g} s"
+    if returncode is not None and returncode < 0:
+        try:
+            return f"ended by {signal.Signals(-returncode).name}"
+        except ValueError:
+            return f"ended by signal {-returncode}"
+    return ""
