@@ -4,8 +4,17 @@ Limits (fractions of the window): warning from 0.32 (back below 0.28), soft limi
 at 0.85.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.context import ContextCompacted, ContextPacked, Section, SectionName
+from tui_agent.protocol.events.model import ModelRequested, ModelResponded
+from tui_agent.protocol.events.session import SessionStarted, SettingsChanged
+from tui_agent.protocol.ids import MAIN_AGENT, RequestId
+from tui_agent.protocol.parts import Usage
+from tui_agent.protocol.settings import ModelInfo
 
 MeterLevel: TypeAlias = Literal["below", "near", "over", "compaction"]
 
@@ -36,3 +45,141 @@ class ContextMeterView:
     next_tokens: int = 0
     next_cost_usd: float | None = None
     warnings: tuple[str, ...] = ()
+
+
+NAMES: dict[SectionName, str] = {
+    "system": "system",
+    "task_contract": "task",
+    "available_tools": "tools",
+    "packed_context": "packed files",
+    "working_memory": "memory",
+    "repo_map": "repo map",
+    "session_context": "earlier session",
+    "recent_observations": "observations",
+    "mentions": "mentions",
+    "instructions": "instructions",
+    "messages": "messages",
+    "tool_results": "tool results",
+}
+"""What a person reads for each section."""
+
+
+class ContextMeter:
+    """Folds the main agent's manifests and the provider's own counts."""
+
+    def __init__(self) -> None:
+        self._window = 0
+        self._used = 0
+        self._level: MeterLevel = "below"
+        self._estimated = True
+        self._sections: tuple[MeterSection, ...] = ()
+        self._warnings: tuple[str, ...] = ()
+        self._model: ModelInfo | None = None
+        self._request: RequestId | None = None
+        self._answer = Usage()
+        self._view: ContextMeterView | None = None
+
+    def apply(self, ev: Envelope) -> bool:
+        """Take one event in; True if the meter changed."""
+        if ev.agent != MAIN_AGENT:
+            return False
+        match ev.payload:
+            case ContextPacked() as packed:
+                self._packed(packed)
+            case ModelRequested(model=model, request_id=request):
+                self._model, self._request = model, request
+                self._window = model.window or self._window
+            case ModelResponded(request_id=request, usage=usage) if request == self._request:
+                self._answered(usage)
+            case ContextCompacted(before_tokens=before, after_tokens=after):
+                self._set(max(0, self._used - max(0, before - after)))
+                self._estimated, self._answer = True, Usage()
+            case SettingsChanged(key="model", value=dict() as model):
+                window = model.get("window")
+                self._window = window if isinstance(window, int) else 0
+            case SessionStarted(settings=settings):
+                self._window, self._model = settings.model.window, settings.model
+            case _:
+                return False
+        self._level = next_level(self._level, self._used / self._window if self._window else 0.0)
+        self._view = None
+        return True
+
+    def _packed(self, packed: ContextPacked) -> None:
+        self._window = packed.window or self._window
+        self._sections = tuple(MeterSection(NAMES[item.name], item.tokens) for item in packed.sections)
+        self._warnings = tuple(
+            _warning(item) for item in packed.sections if item.reduced or item.dropped_blocks
+        )
+        self._estimated, self._answer = packed.estimated, Usage()
+        self._set(packed.total_tokens)
+
+    def _answered(self, usage: Usage) -> None:
+        self._answer = usage
+        if usage.input_tokens and not usage.estimated:
+            self._estimated = False
+            self._set(usage.input_tokens)
+
+    def _set(self, used: int) -> None:
+        """Take a new total; the sections are stretched so that they still add up to it."""
+        self._used = used
+        shares = shares_of([item.tokens for item in self._sections], used)
+        self._sections = tuple(
+            MeterSection(item.name, share) for item, share in zip(self._sections, shares, strict=True)
+        )
+
+    def view(self) -> ContextMeterView:
+        """The meter as of the newest request."""
+        if self._view is None:
+            new = self._answer.output_tokens
+            self._view = ContextMeterView(
+                used=self._used,
+                window=self._window,
+                fraction=self._used / self._window if self._window else 0.0,
+                level=self._level,
+                estimated=self._estimated,
+                sections=self._sections,
+                next_tokens=self._used + new,
+                next_cost_usd=self._forecast(new),
+                warnings=self._warnings,
+            )
+        return self._view
+
+    def _forecast(self, new: int) -> float | None:
+        """What the next turn's first request may cost: what was sent comes from the provider's cache where it keeps
+        one, the newest answer is new to it, and the next answer is taken to be as long."""
+        model = self._model
+        if model is None or model.input_price is None:
+            return None
+        caches = self._answer.cached_tokens > 0 and model.cached_price is not None
+        again = model.cached_price if caches and model.cached_price is not None else model.input_price
+        return (self._used * again + new * model.input_price + new * (model.output_price or 0.0)) / 1_000_000
+
+
+def next_level(level: MeterLevel, fraction: float) -> MeterLevel:
+    """The level of a fraction; back to `below` only under the lower limit, so that it does not flicker."""
+    if fraction >= CRITICAL:
+        return "compaction"
+    if fraction >= SOFT:
+        return "over"
+    if fraction >= WARN or (level != "below" and fraction >= WARN_OFF):
+        return "near"
+    return "below"
+
+
+def shares_of(parts: Sequence[int], total: int) -> list[int]:
+    """Whole numbers in the proportion of `parts` that add up to `total` (largest remainder)."""
+    whole = sum(parts)
+    if whole in (0, total):
+        return list(parts)
+    exact = [part * total / whole for part in parts]
+    shares = [int(share) for share in exact]
+    by_remainder = sorted(range(len(parts)), key=lambda index: shares[index] - exact[index])
+    for index in by_remainder[: total - sum(shares)]:
+        shares[index] += 1
+    return shares
+
+
+def _warning(section: Section) -> str:
+    what = f"{section.dropped_blocks} left out" if section.dropped_blocks else "shortened"
+    return f"{NAMES[section.name]}: {what}{f', {section.rule}' if section.rule else ''}"

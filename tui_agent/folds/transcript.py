@@ -4,138 +4,65 @@ Invariant: an entry keeps its `id` and position for ever; when it changes, it is
 `revision`, and its index is reported once by `Transcript.drain`.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from tui_agent.folds.entries import (
+    AnswerEntry,
+    Entry,
+    EntryBase,
+    NoticeEntry,
+    NoticeKind,
+    NoticeLevel,
+    QuestionEntry,
+    ReasoningEntry,
+    ToolEntry,
+    ToolState,
+    TranscriptView,
+    TurnEntry,
+    UserEntry,
+)
+from tui_agent.folds.transcript_draft import Draft
+from tui_agent.folds.transcript_notices import ON_NOTICES
+from tui_agent.folds.transcript_talk import ON_TALK
+from tui_agent.folds.transcript_tools import ON_TOOLS
+from tui_agent.protocol.envelope import Envelope
 
-from tui_agent.protocol.base import JsonMap, LongText
-from tui_agent.protocol.display import DisplayBlock
-from tui_agent.protocol.events.turn import TurnEnd
-from tui_agent.protocol.ids import AgentId, CallId, RequestId
-from tui_agent.protocol.parts import ImageContent
-
-ToolState: TypeAlias = Literal[
-    "queued", "running", "waiting", "done", "failed", "denied", "interrupted", "lost"
+__all__ = [
+    "AnswerEntry",
+    "Entry",
+    "EntryBase",
+    "NoticeEntry",
+    "NoticeKind",
+    "NoticeLevel",
+    "QuestionEntry",
+    "ReasoningEntry",
+    "ToolEntry",
+    "ToolState",
+    "Transcript",
+    "TranscriptView",
+    "TurnEntry",
+    "UserEntry",
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class EntryBase:
-    """What every entry has. `seq` is the event that opened it, `at` its wall time, `turn` 0 before the first."""
+class Transcript:
+    """Folds all that a reader of the chat should see. Delegates show on the row of the call that started them."""
 
-    id: str
-    seq: int
-    at: float
-    turn: int
-    revision: int
-    agent: AgentId
+    def __init__(self) -> None:
+        self._draft = Draft()
 
+    def apply(self, ev: Envelope) -> bool:
+        """Take one event in; True if an entry changed. O(1), also for a piece of a long answer."""
+        draft = self._draft
+        before = draft.revision
+        if not ON_TALK.apply(draft, ev) and not ON_TOOLS.apply(draft, ev):
+            ON_NOTICES.apply(draft, ev)
+        return draft.revision != before
 
-@dataclass(frozen=True, slots=True)
-class UserEntry(EntryBase):
-    """What the user said. Queued ones move to `sent` when their turn begins (a new entry; this one turns `moved`)."""
+    def drain(self) -> list[int]:
+        """The indices of the entries that are new or have changed since the last call, in order; each once."""
+        changed = sorted(self._draft.changed)
+        self._draft.changed.clear()
+        return changed
 
-    text: LongText
-    attachments: tuple[ImageContent, ...]
-    state: Literal["sent", "queued", "steered", "removed"]
-    queue_id: RequestId | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerEntry(EntryBase):
-    """The model's words (Markdown). While `streaming` the text grows; `stopped` marks an answer cut short."""
-
-    text: LongText
-    streaming: bool
-    stopped: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ReasoningEntry(EntryBase):
-    """The model's shown thinking."""
-
-    text: LongText
-    streaming: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ToolEntry(EntryBase):
-    """A tool call. `output` is the live tail (at most 16 KB) while it runs; `blocks` the result's display."""
-
-    call_id: CallId
-    name: str
-    verb: str
-    target: str
-    state: ToolState
-    arguments: JsonMap
-    outcome: str = ""
-    started_at: float | None = None
-    duration_ms: float | None = None
-    output: str = ""
-    output_lines: int = 0
-    """Lines of live output so far, also those no longer held."""
-    blocks: tuple[DisplayBlock, ...] = ()
-    denied: str = ""
-    full_output: LongText | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NoticeEntry(EntryBase):
-    """Something that happened beside the talk. `lines` are sentences; the first is the headline."""
-
-    kind: Literal[
-        "retry",
-        "model_failed",
-        "error",
-        "rejected",
-        "compaction",
-        "repair",
-        "settings",
-        "shell",
-        "plugin",
-        "resume",
-        "stuck",
-        "context",
-    ]
-    level: Literal["info", "running", "warning", "error"]
-    lines: tuple[str, ...]
-    blocks: tuple[DisplayBlock, ...] = ()
-    command: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionEntry(EntryBase):
-    """A question of the agent, and its answer once there is one."""
-
-    question_id: RequestId
-    text: LongText
-    form: str
-    options: tuple[str, ...]
-    answer: LongText | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TurnEntry(EntryBase):
-    """A turn's end row."""
-
-    reason: TurnEnd
-    detail: str
-    duration_ms: float
-    iterations: int
-    files: int
-    added: int
-    removed: int
-    cost_usd: float | None
-
-
-Entry: TypeAlias = (
-    UserEntry | AnswerEntry | ReasoningEntry | ToolEntry | NoticeEntry | QuestionEntry | TurnEntry
-)
-
-
-@dataclass(frozen=True, slots=True)
-class TranscriptView:
-    """`entries` is a read-only window on the fold's own list: O(1) to make, valid until the next `apply`."""
-
-    entries: Sequence[Entry]
-    revision: int
+    def view(self) -> TranscriptView:
+        """A window on the entries, valid until the next `apply`."""
+        return TranscriptView(self._draft.entries, self._draft.revision)

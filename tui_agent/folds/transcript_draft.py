@@ -1,0 +1,110 @@
+"""L1: the transcript while it is being folded: its entries, and where each open thing stands.
+
+Invariant: every change of an entry goes through `add`, `change` or `grow`, which count the revision and note the index.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TypeAlias
+
+from tui_agent.folds.entries import (
+    AnswerEntry,
+    Entry,
+    NoticeEntry,
+    NoticeKind,
+    NoticeLevel,
+    ReasoningEntry,
+    ToolEntry,
+)
+from tui_agent.folds.growing import Entries
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.ids import AgentId, CallId, RequestId
+
+Head: TypeAlias = tuple[str, int, float, int, int, AgentId]
+"""The fields of `EntryBase`, in order."""
+Stream: TypeAlias = dict[int, int]
+"""Indices of a request's streamed entries by block."""
+
+
+class TurnSums:
+    """What the running turn's end row will say."""
+
+    def __init__(self) -> None:
+        self.iterations = 0
+        self.files: set[str] = set()
+        self.added = 0
+        self.removed = 0
+        self.cost_usd: float | None = None
+
+    def spend(self, cost: float | None) -> None:
+        """Add a model call's cost, where one is known."""
+        if cost is not None:
+            self.cost_usd = (self.cost_usd or 0.0) + cost
+
+
+class Draft:
+    """The mutable transcript. The dicts map ids of open things to the index of their entry."""
+
+    def __init__(self) -> None:
+        self.entries = Entries()
+        self.revision = 0
+        self.changed: set[int] = set()
+        self.turn = 0
+        self.turn_running = False
+        self.sums = TurnSums()
+        self.queued: dict[RequestId, int] = {}
+        self.streams: dict[RequestId, Stream] = {}
+        self.retries: dict[RequestId, int] = {}
+        self.tools: dict[CallId, int] = {}
+        self.questions: dict[RequestId, int] = {}
+        self.delegates: dict[AgentId, int] = {}
+        self.delegate_calls: dict[int, int] = {}
+        self.workspace = ""
+
+    def head(self, ev: Envelope, entry_id: str, *, turn: int | None = None) -> Head:
+        """The common fields of a new entry that this event opens."""
+        return entry_id, ev.seq, ev.at, self.turn if turn is None else turn, self.revision + 1, ev.agent
+
+    def add(self, entry: Entry) -> int:
+        """Append an entry."""
+        self.revision += 1
+        index = self.entries.add(entry)
+        self.changed.add(index)
+        return index
+
+    def put(self, index: int, entry: Entry) -> bool:
+        """Replace an entry by its successor, made with `revision=self.revision + 1`."""
+        self.revision += 1
+        self.entries.put(index, entry)
+        self.changed.add(index)
+        return True
+
+    def grow(self, index: int, piece: str) -> bool:
+        """Append text to a growing entry."""
+        self.revision += 1
+        self.entries.grow(index, piece, self.revision)
+        self.changed.add(index)
+        return True
+
+    def tool(self, index: int | None) -> ToolEntry | None:
+        """The tool entry at an index."""
+        entry = None if index is None else self.entries[index]
+        return entry if isinstance(entry, ToolEntry) else None
+
+    def streamed(self, index: int) -> AnswerEntry | ReasoningEntry | None:
+        """The streamed entry at an index."""
+        entry = self.entries[index]
+        return entry if isinstance(entry, AnswerEntry | ReasoningEntry) else None
+
+    def notice(self, ev: Envelope, kind: NoticeKind, level: NoticeLevel, lines: Iterable[str]) -> int:
+        """Append a notice; empty lines are left out."""
+        said = tuple(line for line in lines if line)
+        return self.add(NoticeEntry(*self.head(ev, f"notice.{ev.seq}"), kind, level, said))
+
+    def renotice(self, index: int, level: NoticeLevel, lines: Iterable[str] | None = None) -> bool:
+        """Give a notice a new level, and new words where there are some."""
+        entry = self.entries[index]
+        if not isinstance(entry, NoticeEntry):
+            return False
+        said = entry.lines if lines is None else tuple(line for line in lines if line)
+        return self.put(index, replace(entry, level=level, lines=said, revision=self.revision + 1))

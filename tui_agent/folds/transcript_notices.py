@@ -1,0 +1,164 @@
+"""L1: the transcript's side of what happens beside the talk: faults, settings, compaction, repairs."""
+
+from dataclasses import replace
+
+from pydantic import JsonValue
+
+from tui_agent.folds.dispatch import Handlers
+from tui_agent.folds.entries import NoticeEntry, NoticeLevel
+from tui_agent.folds.transcript_draft import Draft
+from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.display import MarkdownBlock, TerminalBlock
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.context import ContextCompacted, ContextWarned
+from tui_agent.protocol.events.plugin import PluginFailed
+from tui_agent.protocol.events.session import (
+    CommandRejected,
+    ErrorRaised,
+    LogRepaired,
+    RunResumed,
+    SessionContextLoaded,
+    SessionForked,
+    SessionHeadMoved,
+    SettingsChanged,
+)
+from tui_agent.protocol.events.turn import UserShellFinished
+from tui_agent.protocol.ids import MAIN_AGENT
+
+ON_NOTICES: Handlers[Draft] = Handlers()
+
+_SETTINGS = {
+    "model": "model",
+    "policy": "policy",
+    "agent": "agent",
+    "context_mode": "context mode",
+    "repo_map": "repository map",
+    "budgets": "limits",
+}
+_WARNINGS = {
+    "near": "The context is near the soft limit.",
+    "over": "The context is over the soft limit.",
+    "compaction": "The context is almost full; old turns will be summarised.",
+}
+
+
+def short_tokens(count: int) -> str:
+    """A number of tokens as a person reads it: `412`, `1.2k`, `42k`."""
+    if count < 1_000:
+        return str(count)
+    return f"{count / 1_000:.1f}k"
+
+
+@ON_NOTICES.on(ErrorRaised)
+def _error(draft: Draft, ev: Envelope, payload: ErrorRaised) -> bool:
+    index = draft.notice(ev, "error", "error", (payload.message, payload.hint))
+    if payload.detail:
+        entry = draft.entries[index]
+        if isinstance(entry, NoticeEntry):
+            draft.put(index, replace(entry, blocks=(TerminalBlock(text=payload.detail),)))
+    return True
+
+
+@ON_NOTICES.on(CommandRejected)
+def _rejected(draft: Draft, ev: Envelope, payload: CommandRejected) -> bool:
+    head = draft.head(ev, f"notice.{ev.seq}")
+    lines = tuple(line for line in (payload.reason, payload.hint) if line)
+    draft.add(NoticeEntry(*head, "rejected", "warning", lines, command=payload.command))
+    return True
+
+
+@ON_NOTICES.on(LogRepaired)
+def _repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> bool:
+    moved = f"{payload.moved_bytes} bytes of an unfinished line were moved to {payload.side_file}."
+    bad = f"{len(payload.bad_lines)} damaged lines were stepped over."
+    lines = ["The session's log was repaired."]
+    lines += [moved] if payload.moved_bytes else []
+    lines += [bad] if payload.bad_lines else []
+    draft.notice(ev, "repair", "warning", lines)
+    return True
+
+
+@ON_NOTICES.on(SettingsChanged)
+def _settings(draft: Draft, ev: Envelope, payload: SettingsChanged) -> bool:
+    words = f"{_SETTINGS[payload.key]} {_value(payload.value)}".strip()
+    draft.notice(ev, "settings", "info", (words,))
+    return True
+
+
+def _value(value: JsonValue) -> str:
+    if not isinstance(value, dict):
+        return str(value)
+    if "profile" in value:
+        return " ".join(str(value[key]) for key in ("profile", "effort") if value.get(key))
+    said = ", ".join(f"{key} {item}" for key, item in value.items() if item is not None)
+    return said or "none"
+
+
+@ON_NOTICES.on(UserShellFinished)
+def _shell(draft: Draft, ev: Envelope, payload: UserShellFinished) -> bool:
+    failed = payload.exit_code != 0
+    outcome = "did not end" if payload.exit_code is None else f"exit {payload.exit_code}"
+    hidden = "not in the model's context" if payload.hidden else ""
+    head = draft.head(ev, f"notice.{ev.seq}")
+    lines = tuple(line for line in (outcome, hidden) if line)
+    blocks = (TerminalBlock(text=payload.output),) if payload.output else ()
+    level: NoticeLevel = "warning" if failed else "info"
+    draft.add(NoticeEntry(*head, "shell", level, lines, blocks, payload.command))
+    return True
+
+
+@ON_NOTICES.on(PluginFailed)
+def _plugin(draft: Draft, ev: Envelope, payload: PluginFailed) -> bool:
+    draft.notice(ev, "plugin", "warning", (f"The plugin {payload.plugin} is off.", payload.message))
+    return True
+
+
+@ON_NOTICES.on(RunResumed)
+def _resumed(draft: Draft, ev: Envelope, payload: RunResumed) -> bool:
+    if payload.clean:
+        return False
+    closed = f"{payload.closed_calls} open tool calls were closed." if payload.closed_calls else ""
+    draft.notice(ev, "resume", "warning", ("The last run did not end in order.", closed))
+    return True
+
+
+@ON_NOTICES.on(SessionHeadMoved)
+def _moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> bool:
+    files = "Its files were put back too." if payload.files else ""
+    draft.notice(ev, "resume", "info", (f"Back at event {payload.to_seq} ({payload.reason}).", files))
+    return True
+
+
+@ON_NOTICES.on(SessionForked)
+def _forked(draft: Draft, ev: Envelope, payload: SessionForked) -> bool:
+    draft.notice(ev, "resume", "info", (f"Forked from {payload.parent_session} at event {payload.at_seq}.",))
+    return True
+
+
+@ON_NOTICES.on(SessionContextLoaded)
+def _loaded(draft: Draft, ev: Envelope, payload: SessionContextLoaded) -> bool:
+    words = f"A summary of {payload.turns} turns of {payload.from_session} was taken in."
+    head = draft.head(ev, f"notice.{ev.seq}")
+    draft.add(NoticeEntry(*head, "context", "info", (words,), (MarkdownBlock(text=payload.summary),)))
+    return True
+
+
+@ON_NOTICES.on(ContextCompacted)
+def _compacted(draft: Draft, ev: Envelope, payload: ContextCompacted) -> bool:
+    if ev.agent != MAIN_AGENT:
+        return False
+    turns = "1 turn" if payload.turns == 1 else f"{payload.turns} turns"
+    words = f"{turns} became {short_tokens(payload.after_tokens)} tokens"
+    head = draft.head(ev, f"notice.{ev.seq}")
+    blocks = (MarkdownBlock(text=payload.summary),) if text_preview(payload.summary) else ()
+    draft.add(NoticeEntry(*head, "compaction", "info", (words,), blocks))
+    return True
+
+
+@ON_NOTICES.on(ContextWarned)
+def _warned(draft: Draft, ev: Envelope, payload: ContextWarned) -> bool:
+    if payload.level == "below" or ev.agent != MAIN_AGENT:
+        return False
+    level: NoticeLevel = "warning" if payload.level == "compaction" else "info"
+    draft.notice(ev, "context", level, (f"{_WARNINGS[payload.level]} {payload.fraction:.0%} is used.",))
+    return True

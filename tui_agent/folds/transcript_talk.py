@@ -1,0 +1,258 @@
+"""L1: the transcript's side of what people and the model say: messages, streamed answers, questions, turns."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tui_agent.folds.dispatch import Handlers
+from tui_agent.folds.entries import AnswerEntry, QuestionEntry, ReasoningEntry, TurnEntry, UserEntry
+from tui_agent.folds.transcript_draft import Draft, TurnSums
+from tui_agent.protocol.base import BlobText, LongText
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded, ModelRetried
+from tui_agent.protocol.events.turn import (
+    IterationStarted,
+    QuestionAnswered,
+    QuestionAsked,
+    TurnFinished,
+    TurnStarted,
+    UserMessageReceived,
+    UserQueued,
+    UserSteered,
+    UserUnqueued,
+)
+from tui_agent.protocol.ids import MAIN_AGENT, RequestId
+from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextPart
+
+ON_TALK: Handlers[Draft] = Handlers()
+
+_FAULTS = {
+    "rate_limit": "The model's provider asks to wait.",
+    "overloaded": "The model's provider is overloaded.",
+    "transport": "The model server does not answer.",
+    "timeout": "The model took too long to answer.",
+    "cut": "The answer was cut off.",
+    "empty": "The model gave an empty answer.",
+    "overflow": "The request does not fit the model's context window.",
+    "auth": "The provider does not accept the key.",
+    "malformed": "The model's answer could not be read.",
+    "refusal": "The model refused to answer.",
+    "invalid_request": "The provider does not accept the request.",
+    "script": "The scripted model does not expect this request.",
+}
+
+
+def _is_empty(text: LongText) -> bool:
+    return isinstance(text, str) and not text.strip()
+
+
+@ON_TALK.on(UserMessageReceived)
+def _message(draft: Draft, ev: Envelope, payload: UserMessageReceived) -> bool:
+    if ev.agent != MAIN_AGENT:
+        return False
+    if payload.queue_id is not None:
+        _remove(draft, draft.queued.pop(payload.queue_id, None))
+    turn = draft.turn if draft.turn_running else draft.turn + 1
+    head = draft.head(ev, f"user.{ev.seq}", turn=turn)
+    draft.add(UserEntry(*head, payload.text, payload.attachments, "sent", payload.queue_id))
+    return True
+
+
+@ON_TALK.on(UserQueued)
+def _queued(draft: Draft, ev: Envelope, payload: UserQueued) -> bool:
+    head = draft.head(ev, f"user.{ev.seq}")
+    entry = UserEntry(*head, payload.text, payload.attachments, "queued", payload.queue_id)
+    draft.queued[payload.queue_id] = draft.add(entry)
+    return True
+
+
+@ON_TALK.on(UserUnqueued)
+def _unqueued(draft: Draft, ev: Envelope, payload: UserUnqueued) -> bool:
+    return _remove(draft, draft.queued.pop(payload.queue_id, None))
+
+
+def _remove(draft: Draft, index: int | None) -> bool:
+    entry = None if index is None else draft.entries[index]
+    if index is None or not isinstance(entry, UserEntry):
+        return False
+    return draft.put(index, replace(entry, state="removed", revision=draft.revision + 1))
+
+
+@ON_TALK.on(UserSteered)
+def _steered(draft: Draft, ev: Envelope, payload: UserSteered) -> bool:
+    head = draft.head(ev, f"user.{ev.seq}")
+    draft.add(UserEntry(*head, payload.text, payload.attachments, "steered"))
+    return True
+
+
+@ON_TALK.on(TurnStarted)
+def _turn_started(draft: Draft, ev: Envelope, payload: TurnStarted) -> bool:
+    draft.turn, draft.turn_running, draft.sums = payload.turn, True, TurnSums()
+    return False
+
+
+@ON_TALK.on(IterationStarted)
+def _iteration(draft: Draft, ev: Envelope, payload: IterationStarted) -> bool:
+    draft.sums.iterations += payload.delegate_level == 0
+    return False
+
+
+@ON_TALK.on(TurnFinished)
+def _turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> bool:
+    sums = draft.sums
+    head = draft.head(ev, f"turn.{payload.turn}.{ev.seq}")
+    draft.add(
+        TurnEntry(
+            *head,
+            reason=payload.reason,
+            detail=payload.detail,
+            duration_ms=payload.duration_ms,
+            iterations=sums.iterations,
+            files=len(sums.files),
+            added=sums.added,
+            removed=sums.removed,
+            cost_usd=sums.cost_usd,
+        )
+    )
+    draft.turn_running = False
+    return True
+
+
+@ON_TALK.on(QuestionAsked)
+def _asked(draft: Draft, ev: Envelope, payload: QuestionAsked) -> bool:
+    head = draft.head(ev, f"question.{payload.question_id}")
+    entry = QuestionEntry(*head, payload.question_id, payload.text, payload.form, payload.options)
+    draft.questions[payload.question_id] = draft.add(entry)
+    return True
+
+
+@ON_TALK.on(QuestionAnswered)
+def _answered(draft: Draft, ev: Envelope, payload: QuestionAnswered) -> bool:
+    index = draft.questions.pop(payload.question_id, None)
+    entry = None if index is None else draft.entries[index]
+    if index is None or not isinstance(entry, QuestionEntry):
+        return False
+    return draft.put(index, replace(entry, answer=payload.answer, revision=draft.revision + 1))
+
+
+@ON_TALK.on(ModelDelta)
+def _delta(draft: Draft, ev: Envelope, payload: ModelDelta) -> bool:
+    if payload.part == "tool_call" or ev.agent != MAIN_AGENT:
+        return False
+    stream = draft.streams.setdefault(payload.request_id, {})
+    index = stream.get(payload.block)
+    if index is None:
+        index = stream[payload.block] = _open(draft, ev, payload)
+    return draft.grow(index, payload.text)
+
+
+def _open(draft: Draft, ev: Envelope, payload: ModelDelta) -> int:
+    head = draft.head(ev, f"{payload.part}.{payload.request_id}.{payload.block}")
+    if payload.part == "reasoning":
+        return draft.add(ReasoningEntry(*head, "", streaming=True))
+    return draft.add(AnswerEntry(*head, "", streaming=True))
+
+
+@ON_TALK.on(ModelResponded)
+def _responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> bool:
+    draft.sums.spend(payload.cost_usd)
+    if ev.agent != MAIN_AGENT:
+        return False
+    request = payload.request_id
+    _settle_retry(draft, request)
+    stream = draft.streams.pop(request, {})
+    left = [stream[block] for block in sorted(stream)]
+    for block, part in enumerate(payload.parts):
+        if isinstance(part, TextPart | ReasoningPart):
+            _finish_part(draft, ev, _entry_id(request, block, part), part, left)
+    for index in left:
+        _finish(draft, index, "")
+    return True
+
+
+def _entry_id(request: RequestId, block: int, part: ModelPart) -> str:
+    return f"{part.kind}.{request}.{block}"
+
+
+def _finish_part(
+    draft: Draft, ev: Envelope, entry_id: str, part: TextPart | ReasoningPart, left: list[int]
+) -> None:
+    """Give the next streamed entry of the part's kind its final text, or make one where nothing was streamed."""
+    wanted = AnswerEntry if isinstance(part, TextPart) else ReasoningEntry
+    index = next((one for one in left if isinstance(draft.entries[one], wanted)), None)
+    if index is not None:
+        left.remove(index)
+        _finish(draft, index, part.text)
+    elif not _is_empty(part.text):
+        draft.add(wanted(*draft.head(ev, entry_id), part.text, streaming=False))
+
+
+def _finish(draft: Draft, index: int, text: LongText, *, stopped: bool = False) -> None:
+    entry = draft.streamed(index)
+    if entry is None:
+        return
+    if isinstance(text, BlobText) and _is_text_of(text, entry.text):
+        text = entry.text
+    done = replace(entry, text=text, streaming=False, revision=draft.revision + 1)
+    draft.put(index, replace(done, stopped=stopped) if isinstance(done, AnswerEntry) else done)
+
+
+def _is_text_of(blob: BlobText, text: LongText) -> bool:
+    if not isinstance(text, str):
+        return False
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() == blob.blob_sha256
+
+
+@ON_TALK.on(ModelRetried)
+def _retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> bool:
+    if ev.agent != MAIN_AGENT:
+        return False
+    for index in draft.streams.get(payload.request_id, {}).values():
+        entry = draft.streamed(index)  # the entries stay, empty: the next try may fill them again
+        if entry is not None:
+            draft.put(index, replace(entry, text="", revision=draft.revision + 1))
+    lines = (_FAULTS.get(payload.fault, ""), payload.message, _next_try(payload))
+    known = draft.retries.get(payload.request_id)
+    if known is not None:
+        return draft.renotice(known, "running", lines)
+    draft.retries[payload.request_id] = draft.notice(ev, "retry", "running", lines)
+    return True
+
+
+def _next_try(payload: ModelRetried) -> str:
+    return f"Try {payload.attempt + 1} in {payload.wait_s:.0f} s."
+
+
+def _settle_retry(draft: Draft, request: RequestId) -> None:
+    index = draft.retries.pop(request, None)
+    if index is not None:
+        draft.renotice(index, "info")
+
+
+@ON_TALK.on(ModelFailed)
+def _failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> bool:
+    draft.sums.spend(payload.cost_usd)
+    if ev.agent != MAIN_AGENT:
+        return False
+    _settle_retry(draft, payload.request_id)
+    stream = draft.streams.pop(payload.request_id, {})
+    answers = _stop(draft, [stream[block] for block in sorted(stream)])
+    if not answers and not _is_empty(payload.partial):
+        head = draft.head(ev, f"text.{payload.request_id}.0")
+        draft.add(AnswerEntry(*head, payload.partial, streaming=False, stopped=True))
+    if payload.fault != "cancelled":
+        tries = f"{payload.attempts} tries were made." if payload.attempts > 1 else ""
+        headline = _FAULTS.get(payload.fault, "The model failed.")
+        draft.notice(ev, "model_failed", "error", (headline, payload.message, tries, payload.hint))
+    return True
+
+
+def _stop(draft: Draft, indices: Sequence[int]) -> int:
+    """Mark streamed entries as cut short; returns how many of them hold words of the answer."""
+    answers = 0
+    for index in indices:
+        entry = draft.streamed(index)
+        if entry is not None:
+            _finish(draft, index, entry.text, stopped=True)
+            answers += isinstance(entry, AnswerEntry) and not _is_empty(entry.text)
+    return answers
