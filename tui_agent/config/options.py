@@ -5,6 +5,9 @@ Invariant: plain data of the standard library; None means "not said", so that co
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Literal, TypeAlias
+
+Client: TypeAlias = Literal["app", "headless", "demo", "eval", "web", "editor"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +15,7 @@ class SessionOptions:
     """Options that mean the same for the app, headless runs and the engine's process."""
 
     cwd: Path
-    client: str = "app"
+    client: Client = "app"
     model: str | None = None
     base_url: str | None = None
     effort: str | None = None

@@ -1,0 +1,253 @@
+"""An engine over a real log in a folder, with doubles for model, policy and tools."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+import anyio
+from pydantic import BaseModel
+
+from tests.stubs.clock import SequentialIds
+from tui_agent.context.assemble import Assembly
+from tui_agent.engine.model_agent import ModelAgent
+from tui_agent.engine.parts import EngineParts
+from tui_agent.engine.recorder import Recorder
+from tui_agent.engine.serve import Engine
+from tui_agent.environments.local import LocalEnvironment
+from tui_agent.errors import ConfigError
+from tui_agent.ports.agent import Agent
+from tui_agent.ports.environment import Environment
+from tui_agent.ports.middleware import Middleware
+from tui_agent.ports.model import Finished, ModelChunk, ModelRequest, TextChunk, ToolCallChunk
+from tui_agent.ports.policy import Decision, PolicyFacts
+from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolSpec
+from tui_agent.protocol.commands import Command
+from tui_agent.protocol.effects import Effect, Internal, Writes
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.session import RunStarted
+from tui_agent.protocol.ids import RunId
+from tui_agent.protocol.parts import TextContent
+from tui_agent.protocol.settings import Budgets, ModelInfo, PolicyName, SessionSettings
+from tui_agent.session.clock import SystemClock
+from tui_agent.session.resume import begin, take_up
+from tui_agent.store.redact import Redactor
+from tui_agent.store.sessions import SessionStore
+from tui_agent.tools.registry import ToolRegistry
+
+MODEL = ModelInfo(profile="fake", provider="fake", model="fake", window=10_000, max_output=1000)
+PolicyAnswer = Callable[[str, Sequence[Effect], PolicyFacts], Decision]
+
+
+def say(text: str) -> list[ModelChunk]:
+    return [TextChunk(text), Finished("stop")]
+
+
+def call(*calls: tuple[str, str], text: str = "") -> list[ModelChunk]:
+    """An answer that calls tools: (name, JSON arguments) each."""
+    chunks: list[ModelChunk] = [TextChunk(text)] if text else []
+    chunks += [
+        ToolCallChunk(index, f"c{id(calls)}_{index}", name, arguments)
+        for index, (name, arguments) in enumerate(calls)
+    ]
+    return [*chunks, Finished("tool_calls")]
+
+
+class FakeModel:
+    """Answers in order; an entry may be a callable that is awaited while the stream is open."""
+
+    def __init__(self, answers: Sequence[object]) -> None:
+        self.answers = list(answers)
+        self.requests: list[ModelRequest] = []
+
+    @asynccontextmanager
+    async def stream(self, request: ModelRequest) -> AsyncIterator[AsyncIterator[ModelChunk]]:
+        self.requests.append(request)
+        yield self._chunks(self.answers.pop(0) if self.answers else say("nothing more"))
+
+    async def _chunks(self, answer: object) -> AsyncIterator[ModelChunk]:
+        assert isinstance(answer, list)
+        for chunk in answer:
+            if callable(chunk):
+                await chunk()
+            else:
+                yield chunk
+
+    async def aclose(self) -> None:
+        return
+
+
+class Words(BaseModel):
+    words: str = ""
+
+
+class EchoTool:
+    """Gives its words back; can wait, fail, and claim to write."""
+
+    def __init__(
+        self,
+        name: str = "echo",
+        *,
+        safe: bool = True,
+        writes: bool = False,
+        before: Callable[[str], object] | None = None,
+        timeout: float | None = 5.0,
+    ) -> None:
+        self.spec = ToolSpec(
+            name, "Gives the words back.", Words, "echo", timeout=timeout, parallel_safe=safe
+        )
+        self.writes = writes
+        self.before = before
+        self.ran: list[str] = []
+
+    spec: ClassVar[ToolSpec]  # type: ignore[misc]
+
+    def target(self, args: Words) -> str:
+        return args.words
+
+    def effects(self, args: Words) -> tuple[Effect, ...]:
+        return (Writes(path="x"),) if self.writes else (Internal(what="echo"),)
+
+    async def preview(self, args: Words, env: Environment) -> Preview:
+        return Preview((), content=args.words)
+
+    async def run(self, args: Words, ctx: ToolContext) -> ToolResult:
+        self.ran.append(args.words)
+        if self.before is not None:
+            waited = self.before(args.words)
+            if hasattr(waited, "__await__"):
+                await waited  # type: ignore[misc]
+        ctx.progress(args.words)
+        return ToolResult(ok=True, content=(TextContent(text=f"echo: {args.words}"),), summary="done")
+
+
+def allow(tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
+    return Decision("allow", "test.allow", "the test allows it")
+
+
+def ask(tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
+    if f"allow {tool}" in facts.granted:
+        return Decision("allow", "granted", "allowed for this session")
+    return Decision("ask", "test.ask", "the test asks")
+
+
+@dataclass
+class FakePolicy:
+    answer: PolicyAnswer = allow
+
+    def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
+        return self.answer(tool, effects, facts)
+
+
+@dataclass
+class Bench:
+    """A running engine and what it recorded."""
+
+    engine: Engine
+    recorder: Recorder
+    model: FakeModel
+    events: list[Envelope]
+    changed: anyio.Condition = field(default_factory=anyio.Condition)
+
+    def submit(self, command: Command) -> None:
+        self.engine.submit(command)
+
+    def kinds(self) -> list[str]:
+        return [event.payload.kind for event in self.events]
+
+    def of(self, kind: type[Payload]) -> list[Payload]:
+        return [event.payload for event in self.events if isinstance(event.payload, kind)]
+
+    async def until(self, kind: str, count: int = 1) -> Envelope:
+        """Wait until `count` events of the kind are recorded; the newest of them."""
+        with anyio.fail_after(10):
+            while True:
+                found = [event for event in self.events if event.payload.kind == kind]
+                if len(found) >= count:
+                    return found[count - 1]
+                self._news = anyio.Event()
+                await self._news.wait()
+
+    _news: anyio.Event = field(default_factory=anyio.Event)
+
+    def seen(self, event: Envelope) -> None:
+        self.events.append(event)
+        self._news.set()
+
+
+@asynccontextmanager
+async def running(
+    tmp_path: Path,
+    answers: Sequence[object],
+    tools: Sequence[object] = (),
+    *,
+    policy: PolicyAnswer = allow,
+    budgets: Budgets | None = None,
+    middlewares: Sequence[Middleware] = (),
+    agents: dict[str, Callable[[], Agent]] | None = None,
+    interactive: bool = True,
+    policy_name: PolicyName = "ask",
+    session: str = "ses_test",
+    serve: bool = True,
+    remember: Callable[[str], None] | None = None,
+) -> AsyncIterator[Bench]:
+    """An engine that serves until the block ends."""
+    clock, ids = SystemClock(), SequentialIds()
+    store = SessionStore(tmp_path / "sessions", clock, Redactor())
+    exists = (tmp_path / "sessions" / session).exists()
+    log = store.open(session) if exists else store.create(session)
+    history = log.read()
+    bench: list[Bench] = []
+    recorder = Recorder(log, history, (lambda event: bench[0].seen(event),))
+    registry = ToolRegistry()
+    for tool in tools:
+        registry.add("test", tool)  # type: ignore[arg-type]
+    model = FakeModel(answers)
+    workspace = tmp_path / "workspace"
+    workspace.mkdir(exist_ok=True)
+    parts = EngineParts(
+        recorder=recorder,
+        blobs=log.blobs,
+        env=LocalEnvironment(workspace),
+        tools=registry,
+        policy=FakePolicy(policy),
+        middlewares=[make(recorder) if callable(make) else make for make in middlewares],
+        agents=agents or {"default": ModelAgent},
+        client=lambda info: model,
+        resolve_model=_resolve,
+        assembly=Assembly(),
+        jitter=lambda: 0.0,
+        clock=clock,
+        ids=ids,
+        interactive=interactive,
+        remember_rule=remember,
+    )
+    troubles: list[Exception] = []
+    engine = Engine(parts, troubles.append)
+    bench.append(Bench(engine, recorder, model, []))
+    settings = SessionSettings(model=MODEL, policy=policy_name, budgets=budgets or Budgets())
+    run = RunStarted(run_id=RunId("run_0"), pid=1, client="headless", product="test", model=MODEL)
+    if history:
+        take_up(recorder, run, history, log.repaired)
+    else:
+        begin(recorder, run, workspace=str(workspace), settings=settings)
+    try:
+        if not serve:
+            yield bench[0]
+            return
+        async with anyio.create_task_group() as group:
+            group.start_soon(engine.serve)
+            yield bench[0]
+            group.cancel_scope.cancel()
+        assert not troubles, troubles
+    finally:
+        await parts.env.aclose()
+        log.close()
+
+
+def _resolve(name: str, base_url: str, effort: object) -> ModelInfo:
+    if name == "unknown":
+        raise ConfigError("There is no model 'unknown'.", hint="/models lists them.")
+    return MODEL.model_copy(update={"profile": name, "model": name})

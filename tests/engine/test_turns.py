@@ -1,0 +1,412 @@
+"""A turn: iterations, tools, limits, interruption, steering and queueing, as recorded."""
+
+from pathlib import Path
+
+import anyio
+
+from tests.engine.harness import EchoTool, ask, call, running, say
+from tui_agent.middleware.stuck import StuckNotice
+from tui_agent.ports.agent import Action, AskModel, Finish
+from tui_agent.ports.model import Finished, ModelFault, TextChunk
+from tui_agent.protocol.commands import (
+    AnswerQuestion,
+    DecidePermission,
+    Interrupt,
+    Pause,
+    Queue,
+    Resume,
+    SetModel,
+    SetPolicy,
+    Steer,
+    SubmitPrompt,
+    Unqueue,
+)
+from tui_agent.protocol.events.model import ModelFailed, ModelResponded, ModelRetried
+from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
+from tui_agent.protocol.events.session import CommandRejected
+from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, UserMessageReceived, UserQueued
+from tui_agent.protocol.messages import ToolMessage, UserMessage, check_pairs
+from tui_agent.protocol.settings import Budgets
+
+
+async def test_a_turn_records_message_model_decision_result_and_end_in_this_order(tmp_path: Path) -> None:
+    echo = EchoTool()
+    async with running(tmp_path, [call(("echo", '{"words": "hi"}')), say("Done.")], [echo]) as bench:
+        bench.submit(SubmitPrompt(text="say hi"))
+        end = await bench.until("turn.finished")
+    wanted = [
+        "user.message",
+        "turn.started",
+        "iteration.started",
+        "context.packed",
+        "model.requested",
+        "model.responded",
+        "tool.called",
+        "permission.decided",
+        "tool.started",
+        "tool.progress",
+        "tool.finished",
+        "iteration.finished",
+        "iteration.started",
+        "context.packed",
+        "model.requested",
+        "model.responded",
+        "iteration.finished",
+        "turn.finished",
+    ]
+    assert [kind for kind in bench.kinds() if kind in wanted] == wanted
+    assert isinstance(end.payload, TurnFinished) and end.payload.reason == "finished"
+    assert echo.ran == ["hi"]
+
+
+async def test_parts_are_numbered_without_gaps_across_iterations(tmp_path: Path) -> None:
+    answers = [call(("echo", "{}"), ("echo", "{}"), text="Two calls."), say("Done.")]
+    async with running(tmp_path, answers, [EchoTool()]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+    numbers = []
+    for event in bench.events:
+        if isinstance(event.payload, ModelResponded):
+            numbers += [event.payload.first_part + n for n in range(len(event.payload.parts))]
+        elif isinstance(event.payload, ToolFinished):
+            numbers.append(event.payload.part)
+    assert numbers == list(range(6))
+
+
+async def test_calls_that_are_safe_run_side_by_side_and_none_overtakes_a_write(tmp_path: Path) -> None:
+    order: list[str] = []
+    both = anyio.Event()
+
+    async def meet(words: str) -> None:
+        order.append(words)
+        if len(order) == 2:
+            both.set()
+        await both.wait()
+
+    safe = EchoTool(before=meet)
+    write = EchoTool("write", safe=False, writes=True, before=lambda words: order.append(words))
+    calls = call(
+        ("echo", '{"words":"a"}'),
+        ("echo", '{"words":"b"}'),
+        ("write", '{"words":"w"}'),
+        ("echo", '{"words":"c"}'),
+    )
+    async with running(tmp_path, [calls, say("Done.")], [safe, write]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        results = [m for m in bench.model.requests[1].messages if isinstance(m, ToolMessage)]
+    assert sorted(order[:2]) == ["a", "b"] and order[2:] == ["w", "c"]
+    assert [result.content[0].text for result in results] == ["echo: a", "echo: b", "echo: w", "echo: c"]
+
+
+async def test_an_interrupt_leaves_a_legal_history_and_the_next_turn_works(tmp_path: Path) -> None:
+    started = anyio.Event()
+
+    async def forever(words: str) -> None:
+        started.set()
+        await anyio.sleep_forever()
+
+    tool = EchoTool(safe=False, before=forever)
+    answers = [call(("echo", '{"words":"1"}'), ("echo", '{"words":"2"}')), say("Again.")]
+    async with running(tmp_path, answers, [tool]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await started.wait()
+        bench.submit(Interrupt())
+        end = await bench.until("turn.finished")
+        assert isinstance(end.payload, TurnFinished) and end.payload.reason == "interrupted"
+        finished = [event for event in bench.of(ToolFinished)]
+        assert [event.status for event in finished] == ["interrupted", "interrupted"]
+        assert check_pairs(bench.recorder.messages()) == []
+        bench.submit(SubmitPrompt(text="and now?"))
+        await bench.until("turn.finished", 2)
+        assert check_pairs(bench.model.requests[1].messages) == []
+
+
+async def test_an_interrupt_while_the_model_streams_keeps_what_came(tmp_path: Path) -> None:
+    streaming = anyio.Event()
+
+    async def hang() -> None:
+        streaming.set()
+        await anyio.sleep_forever()
+
+    async with running(tmp_path, [[TextChunk("Half an ans"), hang]]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await streaming.wait()
+        bench.submit(Interrupt())
+        await bench.until("turn.finished")
+    (failed,) = bench.of(ModelFailed)
+    assert isinstance(failed, ModelFailed)
+    assert (failed.fault, failed.partial) == ("cancelled", "Half an ans")
+
+
+async def test_one_call_can_be_stopped_while_the_turn_goes_on(tmp_path: Path) -> None:
+    started = anyio.Event()
+
+    async def forever(words: str) -> None:
+        started.set()
+        await anyio.sleep_forever()
+
+    async with running(tmp_path, [call(("echo", "{}")), say("Fine.")], [EchoTool(before=forever)]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await started.wait()
+        running_call = bench.recorder.state.open_calls[0].call_id
+        bench.submit(Interrupt(scope="call", call_id=running_call))
+        end = await bench.until("turn.finished")
+    assert isinstance(end.payload, TurnFinished) and end.payload.reason == "finished"
+
+
+async def test_steering_reaches_the_model_with_the_next_request_and_queueing_begins_a_turn(
+    tmp_path: Path,
+) -> None:
+    started, go = anyio.Event(), anyio.Event()
+
+    async def hold(words: str) -> None:
+        started.set()
+        await go.wait()
+
+    answers = [call(("echo", "{}")), say("First."), say("Second.")]
+    async with running(tmp_path, answers, [EchoTool(before=hold)]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await started.wait()
+        bench.submit(Steer(text="use tabs"))
+        bench.submit(Queue(text="then this"))
+        await bench.until("user.queued")
+        go.set()
+        await bench.until("turn.finished", 2)
+        first, second, third = bench.model.requests
+    assert isinstance(second.messages[-1], UserMessage) and second.messages[-1].content[0].text == "use tabs"
+    assert isinstance(second.messages[-2], ToolMessage)
+    assert isinstance(third.messages[-1], UserMessage) and third.messages[-1].content[0].text == "then this"
+    sources = [m.source for m in bench.of(UserMessageReceived) if isinstance(m, UserMessageReceived)]
+    assert sources == ["prompt", "queue"]
+
+
+async def test_a_queued_message_can_be_taken_back(tmp_path: Path) -> None:
+    started, go = anyio.Event(), anyio.Event()
+
+    async def hold(words: str) -> None:
+        started.set()
+        await go.wait()
+
+    async with running(tmp_path, [call(("echo", "{}")), say("Done.")], [EchoTool(before=hold)]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await started.wait()
+        bench.submit(Queue(text="later"))
+        queued = (await bench.until("user.queued")).payload
+        assert isinstance(queued, UserQueued)
+        bench.submit(Unqueue(queue_id=queued.queue_id))
+        await bench.until("user.unqueued")
+        go.set()
+        await bench.until("turn.finished")
+        assert bench.recorder.state.queue == ()
+    assert len(bench.model.requests) == 2
+
+
+async def test_while_a_turn_runs_no_second_one_begins_and_its_ground_stays(tmp_path: Path) -> None:
+    started, go = anyio.Event(), anyio.Event()
+
+    async def hold(words: str) -> None:
+        started.set()
+        await go.wait()
+
+    async with running(tmp_path, [call(("echo", "{}")), say("Done.")], [EchoTool(before=hold)]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await started.wait()
+        bench.submit(SubmitPrompt(text="another"))
+        bench.submit(SetModel(model="other"))
+        bench.submit(SetPolicy(policy="plan"))
+        await bench.until("settings.changed")
+        go.set()
+        await bench.until("turn.finished")
+    refused = [event.command for event in bench.of(CommandRejected) if isinstance(event, CommandRejected)]
+    assert refused == ["submit_prompt", "set_model"]
+
+
+async def test_a_paused_turn_waits_before_its_next_model_call(tmp_path: Path) -> None:
+    started, go = anyio.Event(), anyio.Event()
+
+    async def hold(words: str) -> None:
+        started.set()
+        await go.wait()
+
+    async with running(tmp_path, [call(("echo", "{}")), say("Done.")], [EchoTool(before=hold)]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await started.wait()
+        bench.submit(Pause())
+        go.set()
+        while bench.recorder.state.agent_state != "paused":
+            await bench.until("agent.state_changed", bench.kinds().count("agent.state_changed") + 1)
+        assert len(bench.model.requests) == 1
+        bench.submit(Resume())
+        await bench.until("turn.finished")
+    assert len(bench.model.requests) == 2
+
+
+async def test_a_limit_of_parts_ends_the_turn_before_the_next_model_call(tmp_path: Path) -> None:
+    answers = [call(("echo", "{}"), text="One.")] * 3
+    async with running(tmp_path, answers, [EchoTool()], budgets=Budgets(max_parts=3)) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        end = await bench.until("turn.finished")
+    assert isinstance(end.payload, TurnFinished) and end.payload.reason == "part_limit"
+    assert bench.recorder.state.parts == 3
+
+
+async def test_limits_of_iterations_and_time_end_the_turn_with_their_reasons(tmp_path: Path) -> None:
+    answers = [call(("echo", "{}"))] * 5
+    async with running(tmp_path, answers, [EchoTool()], budgets=Budgets(max_iterations=2)) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        end = await bench.until("turn.finished")
+    assert isinstance(end.payload, TurnFinished) and end.payload.reason == "iteration_limit"
+    assert len(bench.model.requests) == 2
+
+    async with running(
+        tmp_path, [[anyio.sleep_forever]], session="ses_time", budgets=Budgets(timeout_seconds=0.05)
+    ) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        end = await bench.until("turn.finished")
+    assert isinstance(end.payload, TurnFinished) and end.payload.reason == "time_limit"
+
+
+async def test_a_transient_fault_is_retried_and_recorded(tmp_path: Path) -> None:
+    fault = ModelFault("rate_limit", "Too many requests.", retry_after=0.0, status=429)
+    async with running(tmp_path, [[TextChunk("lost"), fault], say("Hello.")]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("model.retried")
+        await bench.until("turn.finished")
+    (retried,) = bench.of(ModelRetried)
+    assert isinstance(retried, ModelRetried) and (retried.attempt, retried.fault) == (1, "rate_limit")
+    states = [e.payload.state for e in bench.events if e.payload.kind == "agent.state_changed"]
+    assert "throttled" in states and bench.recorder.state.last_turn_end == "finished"
+
+
+async def test_a_final_fault_ends_the_turn_as_model_error_and_keeps_the_message(tmp_path: Path) -> None:
+    fault = ModelFault("auth", "The key is not valid.", status=401, hint="Check ANTHROPIC_API_KEY.")
+    async with running(tmp_path, [[fault], say("Works.")]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        end = await bench.until("turn.finished")
+        assert isinstance(end.payload, TurnFinished) and end.payload.reason == "model_error"
+        bench.submit(SubmitPrompt(text="again"))
+        await bench.until("turn.finished", 2)
+        assert len(bench.model.requests[1].messages) == 2
+    (failed,) = bench.of(ModelFailed)
+    assert isinstance(failed, ModelFailed) and failed.hint == "Check ANTHROPIC_API_KEY."
+
+
+async def test_a_stream_without_the_providers_end_is_a_cut_and_its_calls_never_run(tmp_path: Path) -> None:
+    whole = call(("echo", '{"words":"danger"}'))
+    cut = [chunk for chunk in whole if not isinstance(chunk, Finished)]
+    echo = EchoTool()
+    async with running(tmp_path, [cut, say("Fine.")], [echo]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+    assert echo.ran == []
+    (retried,) = bench.of(ModelRetried)
+    assert isinstance(retried, ModelRetried) and retried.fault == "cut"
+
+
+async def test_a_question_of_the_policy_waits_for_the_user_and_a_session_grant_is_not_asked_again(
+    tmp_path: Path,
+) -> None:
+    answers = [call(("echo", '{"words":"1"}')), call(("echo", '{"words":"2"}')), say("Done.")]
+    echo = EchoTool()
+    async with running(tmp_path, answers, [echo], policy=ask) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        request = (await bench.until("permission.requested")).payload
+        assert isinstance(request, PermissionRequested) and echo.ran == []
+        bench.submit(
+            DecidePermission(
+                request_id=request.request_id, decision="allow", reach="session", rule="allow echo"
+            )
+        )
+        await bench.until("turn.finished")
+    assert echo.ran == ["1", "2"]
+    decided = [event for event in bench.of(PermissionDecided) if isinstance(event, PermissionDecided)]
+    assert [(event.by, event.reach) for event in decided] == [("user", "session"), ("rule", "once")]
+    assert decided[0].digest == request.digest
+
+
+async def test_a_no_is_told_to_the_model_with_the_users_words(tmp_path: Path) -> None:
+    echo = EchoTool()
+    async with running(tmp_path, [call(("echo", "{}")), say("All right.")], [echo], policy=ask) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        request = (await bench.until("permission.requested")).payload
+        assert isinstance(request, PermissionRequested)
+        bench.submit(DecidePermission(request_id=request.request_id, decision="deny", message="use the API"))
+        await bench.until("turn.finished")
+        result = bench.model.requests[1].messages[-1]
+    assert echo.ran == [] and isinstance(result, ToolMessage)
+    assert "use the API" in str(result.content[0].text)
+
+
+async def test_without_anyone_to_ask_what_the_policy_asks_is_denied(tmp_path: Path) -> None:
+    echo = EchoTool()
+    async with running(
+        tmp_path, [call(("echo", "{}")), say("Hm.")], [echo], policy=ask, interactive=False
+    ) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+    assert echo.ran == []
+    (finished,) = bench.of(ToolFinished)
+    assert isinstance(finished, ToolFinished) and finished.status == "denied"
+
+
+async def test_an_unknown_tool_and_broken_arguments_are_answered_not_run(tmp_path: Path) -> None:
+    answers = [call(("ekko", "{}"), ("echo", '{"words": 3}'), ("echo", '{"words": "x')), say("Sorry.")]
+    echo = EchoTool()
+    async with running(tmp_path, answers, [echo]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        assert check_pairs(bench.model.requests[1].messages) == []
+    finished = [event for event in bench.of(ToolFinished) if isinstance(event, ToolFinished)]
+    assert [event.status for event in finished] == ["invalid"] * 3
+    assert "echo" in str(finished[0].content[0]) and "words" in str(finished[1].content[0])
+    assert echo.ran == []
+
+
+async def test_a_tool_that_breaks_fails_its_call_and_not_the_turn(tmp_path: Path) -> None:
+    def broken(words: str) -> None:
+        raise RuntimeError("boom")
+
+    async with running(tmp_path, [call(("echo", "{}")), say("I see.")], [EchoTool(before=broken)]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        end = await bench.until("turn.finished")
+    assert isinstance(end.payload, TurnFinished) and end.payload.reason == "finished"
+    assert "error.raised" in bench.kinds()
+
+
+async def test_the_third_equal_call_is_told_to_the_model_and_the_fourth_asks_the_user(tmp_path: Path) -> None:
+    answers = [call(("echo", '{"words":"same"}')) for _ in range(6)]
+    stuck = lambda recorder: StuckNotice(lambda: recorder.state)  # noqa: E731
+    async with running(tmp_path, answers, [EchoTool()], middlewares=[stuck]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        question = (await bench.until("question.asked")).payload
+        assert isinstance(question, QuestionAsked) and question.form == "stuck"
+        bench.submit(AnswerQuestion(question_id=question.question_id, answer="Stop here", choice=1))
+        end = await bench.until("turn.finished")
+    assert isinstance(end.payload, TurnFinished) and end.payload.reason == "stuck"
+    results = [event for event in bench.of(ToolFinished) if isinstance(event, ToolFinished)]
+    assert [len(event.content) for event in results] == [1, 1, 2, 2]
+
+
+async def test_another_agent_of_the_hub_needs_only_its_step(tmp_path: Path) -> None:
+    class Done:
+        name = "done"
+
+        async def step(self, state: object, ask: AskModel) -> Action:
+            return Finish()
+
+    async with running(tmp_path, [], agents={"default": Done}) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+    assert bench.kinds().count("iteration.started") == 1 and bench.model.requests == []
+
+
+async def test_the_session_is_named_after_its_first_prompt(tmp_path: Path) -> None:
+    async with running(tmp_path, [say("Hi."), say("Hi.")]) as bench:
+        bench.submit(SubmitPrompt(text="fix   the\nnight shift " + "and more " * 20))
+        await bench.until("turn.finished")
+        bench.submit(SubmitPrompt(text="second"))
+        await bench.until("turn.finished", 2)
+        title = bench.recorder.state.title
+    assert title.startswith("fix the night shift") and len(title) <= 48

@@ -1,0 +1,161 @@
+"""L3: puts a request's context together from fragments, history and tools, and writes its manifest.
+
+Invariant: the same input gives the same system prompt, byte for byte (providers cache prefixes).
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tui_agent.context.tokens import TokenEstimate
+from tui_agent.ports.middleware import Fragment
+from tui_agent.ports.model import ToolSchema
+from tui_agent.protocol.base import LongText, text_preview
+from tui_agent.protocol.events.context import ContextPacked, FragmentRecord, Section, SectionName
+from tui_agent.protocol.ids import RequestId
+from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
+from tui_agent.protocol.parts import Content, ImageContent, ModelPart, ToolCallPart
+
+SEPARATOR = "\n\n---\n\n"
+IMAGE_CHARS = 4800
+"""An image is counted like this many characters (about 1,200 tokens)."""
+SECTION_ORDER: tuple[SectionName, ...] = (
+    "system",
+    "task_contract",
+    "instructions",
+    "session_context",
+    "working_memory",
+    "packed_context",
+    "repo_map",
+    "mentions",
+    "available_tools",
+    "recent_observations",
+    "messages",
+    "tool_results",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A system prompt and the manifest of the whole request."""
+
+    system: str
+    manifest: ContextPacked
+
+
+class Assembly:
+    """Assembles requests. Keeps only what can be computed again: sizes of messages and of tool schemas."""
+
+    def __init__(self, estimate: TokenEstimate | None = None) -> None:
+        self.estimate = estimate or TokenEstimate()
+        self._sizes: dict[int, tuple[Message, int]] = {}
+        self._tool_sizes: dict[str, tuple[ToolSchema, int]] = {}
+
+    def pack(
+        self,
+        request_id: RequestId,
+        window: int,
+        fragments: Sequence[Fragment],
+        messages: Sequence[Message],
+        tools: Sequence[ToolSchema],
+        *,
+        session_context: bool = False,
+    ) -> Packed:
+        """Compose the system prompt and count every section."""
+        ordered = sorted(fragments, key=lambda each: (each.priority, each.id))
+        clipped = [(each, self._clip(each)) for each in ordered]
+        system = SEPARATOR.join(text for _, text in clipped if text)
+        raw: dict[SectionName, int] = dict.fromkeys(SECTION_ORDER, 0)
+        sent: dict[SectionName, int] = dict.fromkeys(SECTION_ORDER, 0)
+        for fragment, text in clipped:
+            raw[fragment.section] += len(fragment.text)
+            sent[fragment.section] += len(text)
+        raw["available_tools"] = sent["available_tools"] = sum(self._tool_size(tool) for tool in tools)
+        for message in messages:
+            section: SectionName = "tool_results" if isinstance(message, ToolMessage) else "messages"
+            size = self._size(message)
+            raw[section] += size
+            sent[section] += size
+        sections = tuple(
+            Section(
+                name=name,
+                raw_chars=raw[name],
+                chars=sent[name],
+                tokens=self.estimate.of_chars(sent[name]),
+                preserved=raw[name] == sent[name],
+                reduced=raw[name] != sent[name],
+            )
+            for name in SECTION_ORDER
+            if raw[name]
+        )
+        manifest = ContextPacked(
+            request_id=request_id,
+            window=window,
+            total_tokens=sum(section.tokens for section in sections),
+            total_chars=sum(section.chars for section in sections),
+            sections=sections,
+            fragments=tuple(self._record(fragment, text) for fragment, text in clipped),
+            prefix_digest=_digest(system),
+            session_context_injected=session_context,
+        )
+        return Packed(system=system, manifest=manifest)
+
+    def _clip(self, fragment: Fragment) -> str:
+        text = fragment.text.strip()
+        if fragment.max_tokens is None:
+            return text
+        return text[: fragment.max_tokens * 4]
+
+    def _record(self, fragment: Fragment, text: str) -> FragmentRecord:
+        return FragmentRecord(
+            id=fragment.id,
+            digest=_digest(text),
+            tokens=self.estimate.of_chars(len(text)),
+            section=fragment.section,
+        )
+
+    def _size(self, message: Message) -> int:
+        known = self._sizes.get(id(message))
+        if known is not None and known[0] is message:
+            return known[1]
+        size = message_chars(message)
+        self._sizes[id(message)] = (message, size)
+        return size
+
+    def _tool_size(self, tool: ToolSchema) -> int:
+        known = self._tool_sizes.get(tool.name)
+        if known is not None and known[0] == tool:
+            return known[1]
+        size = len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters))
+        self._tool_sizes[tool.name] = (tool, size)
+        return size
+
+
+def message_chars(message: Message) -> int:
+    """Characters of a message as a model reads it; an image counts as `IMAGE_CHARS`."""
+    match message:
+        case UserMessage() | ToolMessage():
+            return sum(_content_chars(piece) for piece in message.content)
+        case SummaryMessage():
+            return _text_chars(message.text)
+        case AssistantMessage():
+            return sum(_part_chars(part) for part in message.parts)
+
+
+def _content_chars(piece: Content) -> int:
+    return IMAGE_CHARS if isinstance(piece, ImageContent) else _text_chars(piece.text)
+
+
+def _part_chars(part: ModelPart) -> int:
+    if isinstance(part, ToolCallPart):
+        return len(part.name) + len(json.dumps(part.arguments, ensure_ascii=False))
+    return _text_chars(part.text)
+
+
+def _text_chars(text: LongText) -> int:
+    return len(text) if isinstance(text, str) else max(text.size, len(text_preview(text)))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]

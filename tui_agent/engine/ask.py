@@ -1,0 +1,261 @@
+"""L4: one question to a model: context packed, middlewares around, streamed, retried, recorded.
+
+Invariant: every `model.requested` is followed by exactly one `model.responded` or `model.failed`, whatever happens.
+"""
+
+from collections.abc import Collection
+from functools import partial
+from typing import Literal
+
+import anyio
+
+from tui_agent.engine.merge import Ticker
+from tui_agent.engine.parts import EngineParts
+from tui_agent.engine.request import RequestBuilder
+from tui_agent.engine.states import StateKeeper
+from tui_agent.errors import ModelError
+from tui_agent.models.assembler import Assembler
+from tui_agent.models.backoff import wait
+from tui_agent.models.faults import transient
+from tui_agent.models.pricing import cost
+from tui_agent.ports.agent import Ask
+from tui_agent.ports.middleware import Middleware
+from tui_agent.ports.model import (
+    ModelFault,
+    ModelNext,
+    ModelReply,
+    ModelRequest,
+)
+from tui_agent.protocol.events.context import ContextPacked
+from tui_agent.protocol.events.model import (
+    ModelDelta,
+    ModelFailed,
+    ModelRequested,
+    ModelResponded,
+    ModelRetried,
+)
+from tui_agent.protocol.ids import AgentId
+from tui_agent.protocol.messages import AssistantMessage
+from tui_agent.protocol.parts import ToolCallPart, Usage
+from tui_agent.protocol.settings import AgentState, SessionSettings
+
+DEFAULT_MAX_OUTPUT = 8192
+_Block = tuple[Literal["text", "reasoning", "tool_call"], int, str]
+"""(part kind, block number, tool name)"""
+
+
+class ModelCaller:
+    """Asks models for one agent."""
+
+    def __init__(self, parts: EngineParts, ticker: Ticker, states: StateKeeper, agent: AgentId) -> None:
+        self._parts = parts
+        self._ticker = ticker
+        self._states = states
+        self._agent = agent
+        self._builder = RequestBuilder(parts.blobs)
+        self._used = {
+            part.call_id
+            for message in parts.recorder.messages(agent)
+            if isinstance(message, AssistantMessage)
+            for part in message.parts
+            if isinstance(part, ToolCallPart)
+        }
+
+    async def ask(self, ask: Ask) -> ModelReply:
+        """Run the middlewares' chain around one model call. Raises `ModelError` once a fault is final."""
+        recorder = self._parts.recorder
+        state = recorder.state
+        settings = _settings(state.settings)
+        history = recorder.messages(self._agent) if ask.messages is None else ask.messages
+        tools = self._parts.tools.schemas(ask.tools)
+        fragments = [
+            fragment for middleware in self._parts.middlewares for fragment in middleware.contribute(state)
+        ]
+        request_id = self._parts.ids.request()
+        packed = self._parts.assembly.pack(request_id, settings.model.window, fragments, history, tools)
+        messages = self._builder.messages(history)
+        request = ModelRequest(
+            request_id=request_id,
+            model=settings.model,
+            system=packed.system if ask.system is None else ask.system,
+            messages=messages,
+            tools=tools,
+            max_tokens=settings.model.max_output or DEFAULT_MAX_OUTPUT,
+            images=self._builder.images(messages),
+        )
+        chain: ModelNext = partial(self._call, packed.manifest)
+        for middleware in reversed(self._parts.middlewares):
+            chain = partial(_wrapped, middleware, chain)
+        return await chain(request)
+
+    async def _call(self, manifest: ContextPacked, request: ModelRequest) -> ModelReply:
+        parts, recorder = self._parts, self._parts.recorder
+        recorder.append(manifest, agent=self._agent)
+        state = recorder.state
+        recorder.append(
+            ModelRequested(
+                request_id=request.request_id,
+                iteration=state.iteration,
+                local_iteration=state.local_iteration,
+                model=request.model,
+                tools=tuple(tool.name for tool in request.tools),
+                messages=len(request.messages),
+                max_tokens=request.max_tokens,
+                estimated_tokens=manifest.total_tokens,
+            ),
+            agent=self._agent,
+        )
+        call = _Call(parts, self._ticker, self._agent, request)
+        attempt = 1
+        while True:
+            try:
+                fault = await call.attempt()
+            except anyio.get_cancelled_exc_class():
+                call.failed(ModelFault("cut", "stopped"), attempt, cancelled=True)
+                raise
+            if fault is None:
+                return self._respond(call, manifest)
+            wait = self._wait_for(fault, attempt)
+            if wait is None:
+                call.failed(fault, attempt)
+                raise ModelError(fault.message, hint=fault.hint)
+            await self._throttle(call, fault, attempt, wait)
+            attempt += 1
+
+    def _wait_for(self, fault: ModelFault, attempt: int) -> float | None:
+        """Seconds until the next try, or None when there is none."""
+        allowed = 1 if fault.kind == "empty" else self._parts.max_retries
+        if not transient(fault.kind) or attempt > allowed:
+            return None
+        return wait(attempt, fault.retry_after, self._parts.jitter())
+
+    async def _throttle(self, call: "_Call", fault: ModelFault, attempt: int, wait: float) -> None:
+        self._parts.recorder.append(
+            ModelRetried(
+                request_id=call.request.request_id,
+                attempt=attempt,
+                fault=fault.kind,
+                message=fault.message,
+                wait_s=round(wait, 3),
+                status=fault.status,
+            ),
+            agent=self._agent,
+        )
+        self._states.set(AgentState.THROTTLED, f"{fault.kind}, try {attempt + 1}", agent=self._agent)
+        try:
+            await self._parts.clock.sleep(wait)
+        except anyio.get_cancelled_exc_class():
+            call.failed(fault, attempt, cancelled=True)
+            raise
+        self._states.set(AgentState.RUNNING, agent=self._agent)
+
+    def _respond(self, call: "_Call", manifest: ContextPacked) -> ModelReply:
+        recorder = self._parts.recorder
+        reply = call.reply(recorder.state.parts, manifest.total_tokens, self._used)
+        self._used |= {part.call_id for part in reply.parts if isinstance(part, ToolCallPart)}
+        recorder.append(
+            ModelResponded(
+                request_id=call.request.request_id,
+                first_part=reply.first_part,
+                parts=reply.parts,
+                finish=reply.finish,
+                usage=reply.usage,
+                cost_usd=reply.cost_usd,
+                duration_ms=reply.duration_ms,
+                first_token_ms=reply.first_token_ms,
+                provider_id=reply.provider_id,
+            ),
+            agent=self._agent,
+        )
+        if not reply.usage.estimated:
+            self._parts.assembly.estimate.observe(manifest.total_chars, reply.usage.input_tokens)
+        return reply
+
+
+class _Call:
+    """One request on its way, over all its attempts."""
+
+    def __init__(self, parts: EngineParts, ticker: Ticker, agent: AgentId, request: ModelRequest) -> None:
+        self._parts = parts
+        self._ticker = ticker
+        self._agent = agent
+        self.request = request
+        self._assembler = Assembler()
+        self._started = parts.clock.monotonic()
+        self._first_token: float | None = None
+
+    async def attempt(self) -> ModelFault | None:
+        """Stream once; None when a whole answer came."""
+        self._assembler = assembler = Assembler([tool.name for tool in self.request.tools])
+        client = self._parts.client(self.request.model)
+        clock = self._parts.clock
+        with self._ticker.merging(clock, self._emit) as merger:
+            async with client.stream(self.request) as chunks:
+                async for chunk in chunks:
+                    delta = assembler.feed(chunk)
+                    if delta is None:
+                        continue
+                    if self._first_token is None:
+                        self._first_token = clock.monotonic()
+                    merger.add((delta.part, delta.block, delta.name), delta.text)
+        return assembler.settle()
+
+    def _emit(self, block: _Block, text: str) -> None:
+        kind, number, name = block
+        self._parts.recorder.append(
+            ModelDelta(
+                request_id=self.request.request_id,
+                part=kind,
+                block=number,
+                text=text,
+                name=name,
+            ),
+            agent=self._agent,
+        )
+
+    def failed(self, fault: ModelFault, attempts: int, *, cancelled: bool = False) -> None:
+        """Record the end of a request that gave no answer."""
+        self._parts.recorder.append(
+            ModelFailed(
+                request_id=self.request.request_id,
+                fault="cancelled" if cancelled else fault.kind,
+                message=fault.message,
+                hint=fault.hint,
+                status=fault.status,
+                attempts=attempts,
+                partial=self._assembler.partial,
+            ),
+            agent=self._agent,
+        )
+
+    def reply(self, first_part: int, estimated_input: int, used: Collection[str]) -> ModelReply:
+        """The whole answer, its parts numbered from `first_part`; call ids in `used` are not used again."""
+        now = self._parts.clock.monotonic()
+        assembler = self._assembler
+        usage = assembler.usage
+        if not usage.input_tokens and not usage.output_tokens:
+            output = len(assembler.text) // 4
+            usage = Usage(input_tokens=estimated_input, output_tokens=output, estimated=True)
+        first = self._first_token
+        return ModelReply(
+            parts=assembler.parts(self._parts.ids, used),
+            finish=assembler.finish,
+            usage=usage,
+            cost_usd=assembler.cost_usd
+            if assembler.cost_usd is not None
+            else cost(self.request.model, usage),
+            first_part=first_part,
+            duration_ms=round((now - self._started) * 1000, 1),
+            first_token_ms=None if first is None else round((first - self._started) * 1000, 1),
+            provider_id=assembler.finished.provider_id if assembler.finished is not None else "",
+        )
+
+
+async def _wrapped(middleware: Middleware, nxt: ModelNext, request: ModelRequest) -> ModelReply:
+    return await middleware.wrap_model(request, nxt)
+
+
+def _settings(settings: SessionSettings | None) -> SessionSettings:
+    if settings is None:
+        raise ModelError("The session has no model.", hint="/model chooses one.")
+    return settings

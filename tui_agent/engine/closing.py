@@ -1,0 +1,54 @@
+"""L4: ends what was left open, so that every history is legal: after an interruption, a limit, or a crash.
+
+Invariant: afterwards no call of the branch is without a result and no request without an end.
+"""
+
+from tui_agent.engine.recorder import Recorder
+from tui_agent.protocol.events.model import ModelFailed
+from tui_agent.protocol.events.tool import ToolFinished, ToolStatus
+from tui_agent.protocol.parts import TextContent
+
+_WORDS: dict[ToolStatus, tuple[str, str]] = {
+    "interrupted": ("This call was stopped; it has no result.", "stopped"),
+    "lost": (
+        "The program ended while this call ran. What it did is not known: look before you run it again.",
+        "lost",
+    ),
+}
+
+
+def close_calls(recorder: Recorder, *, crashed: bool = False, why: str = "") -> int:
+    """Give every open call its result; returns how many there were. `crashed`: a started one counts as lost."""
+    open_calls = recorder.state.open_calls
+    for call in open_calls:
+        status: ToolStatus = "lost" if crashed and call.started else "interrupted"
+        for_model, summary = _WORDS[status]
+        if why and not call.started:
+            for_model, summary = f"Not run: {why}", "not run"
+        recorder.append(
+            ToolFinished(
+                call_id=call.call_id,
+                name=call.name,
+                status=status,
+                part=None,
+                content=(TextContent(text=for_model),),
+                summary=summary,
+            ),
+            agent=call.agent,
+        )
+    return len(open_calls)
+
+
+def close_requests(recorder: Recorder, partials: dict[str, str]) -> int:
+    """End every open model request as cancelled, with the text that had come; returns how many there were."""
+    open_requests = recorder.state.open_requests
+    for request_id in open_requests:
+        recorder.append(
+            ModelFailed(
+                request_id=request_id,
+                fault="cancelled",
+                message="The program ended while the model answered.",
+                partial=partials.get(request_id, ""),
+            )
+        )
+    return len(open_requests)

@@ -1,0 +1,195 @@
+"""L4: the gate in front of every tool call: policy, then the user where the policy asks.
+
+Invariant: a `permission.decided` for exactly these effects and this content is in the log before a call starts; a
+call that changed while the user thought is asked again.
+"""
+
+import json
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from tui_agent.engine.mailbox import Waiting
+from tui_agent.engine.parts import EngineParts
+from tui_agent.engine.states import StateKeeper
+from tui_agent.errors import EnvironmentFault, ToolError
+from tui_agent.ports.policy import Decision, PolicyFacts
+from tui_agent.ports.tool import Preview, Tool
+from tui_agent.protocol.commands import DecidePermission
+from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.effects import Effect, Reads, Runs, Writes, digest
+from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
+from tui_agent.protocol.ids import AgentId
+from tui_agent.protocol.parts import ToolCallPart
+from tui_agent.protocol.settings import AgentState, PolicyName
+
+NO_ONE = "the policy asks, and no one is there to answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a call may run; where not, what the model is told and what the row says."""
+
+    allowed: bool
+    for_model: str = ""
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One call as it is judged."""
+
+    call: ToolCallPart
+    tool: Tool[BaseModel]
+    args: BaseModel
+    effects: tuple[Effect, ...]
+    agent: AgentId
+
+
+class Gate:
+    """Judges calls, one at a time."""
+
+    def __init__(self, parts: EngineParts, states: StateKeeper, waiting: Waiting[DecidePermission]) -> None:
+        self._parts = parts
+        self._states = states
+        self._waiting = waiting
+
+    async def decide(
+        self, call: ToolCallPart, tool: Tool[BaseModel], args: BaseModel, agent: AgentId
+    ) -> Verdict:
+        """The decision about a call, recorded. Waits for the user where the policy asks."""
+        case = _Case(call, tool, args, tool.effects(args), agent)
+        preview = Preview(())
+        while True:
+            decision = self._judge(case)
+            if decision.verdict != "ask":
+                return self._by_rule(case, decision, preview.content)
+            if not self._parts.interactive:
+                return self._by_rule(case, decision, "", NO_ONE)
+            preview = await self._preview(case)
+            request = self._request(case, decision, preview)
+            answer = await self._wait(request, agent)
+            now = await self._preview(case)
+            if answer.decision == "deny" or now.content == preview.content:
+                again = self._judge(case)
+                if again.verdict == "deny":
+                    return self._by_rule(case, again, preview.content)
+                return self._by_user(case, decision, request, answer)
+            preview = now  # what was shown is no longer what would happen: ask again
+
+    def _judge(self, case: _Case) -> Decision:
+        state = self._parts.recorder.state
+        env = self._parts.env
+        paths = {
+            path
+            for effect in case.effects
+            for path in ((effect.path,) if isinstance(effect, Reads | Writes) else ())
+        } | {effect.cwd for effect in case.effects if isinstance(effect, Runs) and effect.cwd}
+        facts = PolicyFacts(
+            workspace=env.root,
+            policy=state.settings.policy if state.settings else "ask",
+            resolved={path: env.resolve(path) for path in sorted(paths)},
+            granted=state.granted,
+            allowed_tools=self._parts.allowed_tools,
+            interactive=self._parts.interactive,
+        )
+        return self._parts.policy.decide(case.call.name, case.effects, facts)
+
+    async def _preview(self, case: _Case) -> Preview:
+        try:
+            return await case.tool.preview(case.args, self._parts.env)
+        except (ToolError, EnvironmentFault) as fault:
+            return Preview((TextBlock(text=f"No preview: {fault}"),), content=str(fault))
+
+    def _digest(self, case: _Case, content: str) -> str:
+        exact = json.dumps(case.call.arguments, sort_keys=True, ensure_ascii=True)
+        return digest(case.call.name, case.effects, exact + content)
+
+    def _request(self, case: _Case, decision: Decision, preview: Preview) -> PermissionRequested:
+        request = PermissionRequested(
+            request_id=self._parts.ids.request(),
+            call_id=case.call.call_id,
+            tool=case.call.name,
+            verb=case.tool.spec.verb,
+            target=case.tool.target(case.args),
+            effects=case.effects,
+            digest=self._digest(case, preview.content),
+            preview=preview.blocks,
+            choices=decision.choices,
+            risk=decision.risk,
+            reason=decision.reason,
+            default_no=decision.default_no,
+        )
+        self._parts.recorder.append(request, agent=case.agent)
+        return request
+
+    async def _wait(self, request: PermissionRequested, agent: AgentId) -> DecidePermission:
+        self._states.set(AgentState.WAITING, f"{request.verb} {request.target}".strip(), agent=agent)
+        answer = await self._waiting.wait(request.request_id)
+        self._states.set(AgentState.RUNNING, agent=agent)
+        return answer
+
+    def _by_rule(self, case: _Case, decision: Decision, content: str, why: str = "") -> Verdict:
+        allowed = decision.verdict == "allow"
+        reason = why or decision.reason
+        self._record(case, decision, allowed, reason, content)
+        if allowed:
+            return Verdict(True)
+        return Verdict(
+            False,
+            f"Not allowed: {reason} (rule {decision.rule_id}). Do not try to get around it; "
+            "go on without it, or say what you need.",
+            f"denied: {reason}",
+        )
+
+    def _by_user(
+        self, case: _Case, decision: Decision, request: PermissionRequested, answer: DecidePermission
+    ) -> Verdict:
+        allowed = answer.decision == "allow"
+        rule = answer.rule or next(
+            (choice.rule for choice in request.choices if choice.reach == answer.reach and choice.offered), ""
+        )
+        if allowed and answer.reach == "always" and rule and self._parts.remember_rule is not None:
+            self._parts.remember_rule(rule)
+        reason = "the user allowed it" if allowed else "the user said no"
+        self._parts.recorder.append(
+            PermissionDecided(
+                call_id=case.call.call_id,
+                request_id=request.request_id,
+                decision=answer.decision,
+                by="user",
+                policy=self._policy(),
+                rule_id=decision.rule_id,
+                reason=reason,
+                digest=request.digest,
+                effects=case.effects,
+                reach=answer.reach if allowed else "once",
+                rule=rule if allowed and answer.reach != "once" else "",
+                message=answer.message,
+            ),
+            agent=case.agent,
+        )
+        if allowed:
+            return Verdict(True)
+        words = f" They say: {answer.message}" if answer.message else ""
+        return Verdict(False, f"The user did not allow this call.{words}", "denied by you")
+
+    def _record(self, case: _Case, decision: Decision, allowed: bool, reason: str, content: str) -> None:
+        self._parts.recorder.append(
+            PermissionDecided(
+                call_id=case.call.call_id,
+                request_id=None,
+                decision="allow" if allowed else "deny",
+                by="engine" if reason == NO_ONE else "rule",
+                policy=self._policy(),
+                rule_id=decision.rule_id,
+                reason=reason,
+                digest=self._digest(case, content),
+                effects=case.effects,
+            ),
+            agent=case.agent,
+        )
+
+    def _policy(self) -> PolicyName:
+        settings = self._parts.recorder.state.settings
+        return settings.policy if settings else "ask"

@@ -1,0 +1,149 @@
+"""L4: one turn: iterations of `Agent.step` until the agent is done, a limit is reached, or someone stops it.
+
+Invariant: a turn that started always finishes, with one reason; its closing events are written even when it is
+cancelled.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tui_agent.engine.ask import ModelCaller
+from tui_agent.engine.asking import STUCK_OPTIONS, Asker
+from tui_agent.engine.limits import reached
+from tui_agent.engine.parts import EngineParts
+from tui_agent.engine.states import StateKeeper
+from tui_agent.engine.tool_phase import ToolPhase
+from tui_agent.errors import ConfigError, ModelError, ToolError
+from tui_agent.ports.agent import Action, Agent, CallTools, Finish, Reject, SayMessage
+from tui_agent.protocol.events.turn import IterationFinished, IterationStarted, TurnEnd
+from tui_agent.protocol.ids import AgentId
+from tui_agent.protocol.parts import ToolCallPart
+from tui_agent.protocol.settings import AgentState
+
+ASK_AFTER = 4
+"""So many equal calls with equal results in a row, and the user is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Why a turn ended, with a sentence for the user where the reason needs one."""
+
+    reason: TurnEnd
+    detail: str = ""
+
+
+class TurnLoop:
+    """Drives one agent through its iterations."""
+
+    def __init__(
+        self,
+        parts: EngineParts,
+        states: StateKeeper,
+        caller: ModelCaller,
+        phase: ToolPhase,
+        asker: Asker,
+        agent: AgentId,
+    ) -> None:
+        self._parts = parts
+        self._states = states
+        self._caller = caller
+        self._phase = phase
+        self._asker = asker
+        self._agent = agent
+        self._asked_about = ""
+
+    async def run(self) -> Outcome:
+        """Iterate to the end. Cancellation passes through."""
+        recorder = self._parts.recorder
+        try:
+            agent = self._make_agent()
+            while True:
+                limit = reached(recorder.state)
+                if limit is not None:
+                    return Outcome(*limit)
+                if not await self._may_go_on():
+                    return Outcome("stuck", "Stopped: the same call gave the same result again and again.")
+                await self._states.checkpoint(self._agent)
+                outcome = await self._iterate(agent)
+                if outcome is not None and not recorder.state.steers:
+                    return outcome
+        except (ModelError, ConfigError) as error:
+            return Outcome("model_error", str(error))
+
+    def _make_agent(self) -> Agent:
+        settings = self._parts.recorder.state.settings
+        name = settings.agent if settings is not None else "default"
+        make = self._parts.agents.get(name)
+        if make is None:
+            known = ", ".join(sorted(self._parts.agents))
+            raise ConfigError(f"There is no agent {name!r}.", hint=f"/agent chooses one of: {known}.")
+        return make()
+
+    async def _iterate(self, agent: Agent) -> Outcome | None:
+        recorder, clock = self._parts.recorder, self._parts.clock
+        state = recorder.state
+        iteration = state.iteration + 1
+        recorder.append(
+            IterationStarted(
+                iteration=iteration,
+                local_iteration=state.local_iteration + 1,
+                delegate_level=state.delegate_level,
+            ),
+            agent=self._agent,
+        )
+        self._states.set(AgentState.RUNNING, agent=self._agent)
+        started = clock.monotonic()
+        action = await agent.step(recorder.state, self._caller.ask)
+        outcome = await self._carry_out(action)
+        recorder.append(
+            IterationFinished(
+                iteration=iteration,
+                action=_name(action),
+                duration_ms=round((clock.monotonic() - started) * 1000, 1),
+            ),
+            agent=self._agent,
+        )
+        return outcome
+
+    async def _carry_out(self, action: Action) -> Outcome | None:
+        match action:
+            case CallTools(calls=calls):
+                await self._run_calls(calls)
+                return None
+            case SayMessage() | Finish():
+                return Outcome("finished")
+            case Reject(reason=reason):
+                return Outcome("rejected", reason)
+
+    async def _run_calls(self, calls: tuple[ToolCallPart, ...]) -> None:
+        await self._states.checkpoint(self._agent)
+        await self._phase.run(calls, self._agent)
+
+    async def _may_go_on(self) -> bool:
+        """Whether to go on when the agent turns in circles: the user decides, once for each such call."""
+        state = self._parts.recorder.state
+        if state.repeats < ASK_AFTER or self._asked_about == state.repeated_call:
+            return True
+        self._asked_about = state.repeated_call
+        try:
+            answer = await self._asker.ask(
+                f"The agent made the same call {state.repeats} times with the same result. Let it go on?",
+                STUCK_OPTIONS,
+                "stuck",
+                self._agent,
+            )
+        except ToolError:
+            return False
+        return answer.choice == 0
+
+
+def _name(action: Action) -> Literal["calls", "message", "finish", "reject"]:
+    match action:
+        case CallTools():
+            return "calls"
+        case SayMessage():
+            return "message"
+        case Finish():
+            return "finish"
+        case Reject():
+            return "reject"

@@ -1,0 +1,46 @@
+"""L4: what an engine is put together of; made by wiring, never by the engine."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tui_agent.context.assemble import Assembly
+from tui_agent.engine.recorder import Recorder
+from tui_agent.ports.agent import Agent
+from tui_agent.ports.clock import Clock, Ids
+from tui_agent.ports.environment import Environment
+from tui_agent.ports.log import Blobs
+from tui_agent.ports.middleware import Middleware
+from tui_agent.ports.model import ModelClient
+from tui_agent.ports.policy import Policy
+from tui_agent.protocol.settings import Effort, ModelInfo
+from tui_agent.tools.registry import ToolRegistry
+
+ResolveModel = Callable[[str, str, Effort | None], ModelInfo]
+"""(name, base_url, effort) -> the model's description. Raises `ConfigError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineParts:
+    """Everything that the engine uses and does not own.
+
+    `remember_rule` stores an "always" rule; `allowed_tools` limits what may be called (None: all that are offered).
+    """
+
+    recorder: Recorder
+    blobs: Blobs
+    env: Environment
+    tools: ToolRegistry
+    policy: Policy
+    middlewares: Sequence[Middleware]
+    agents: Mapping[str, Callable[[], Agent]]
+    client: Callable[[ModelInfo], ModelClient]
+    resolve_model: ResolveModel
+    assembly: Assembly
+    jitter: Callable[[], float]
+    """A random number in [0, 1) for each wait between tries."""
+    clock: Clock
+    ids: Ids
+    interactive: bool = True
+    remember_rule: Callable[[str], None] | None = None
+    allowed_tools: frozenset[str] | None = None
+    max_retries: int = 4

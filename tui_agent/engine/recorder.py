@@ -1,0 +1,64 @@
+"""L4: the engine's one way into the log, and the folds it lives by.
+
+Invariant: after `append` returns, the event is in the log and in every fold; nothing awaits in between.
+"""
+
+from collections.abc import Callable, Sequence
+
+from tui_agent.folds.model_messages import ModelMessages
+from tui_agent.folds.session_state import SessionState, SessionStateView
+from tui_agent.ports.log import Log
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CommandId
+from tui_agent.protocol.messages import Message
+
+Hook = Callable[[Envelope], None]
+
+
+class Recorder:
+    """Appends and folds. `cause` is the command that the running turn came from."""
+
+    def __init__(self, log: Log, history: Sequence[Record] = (), hooks: Sequence[Hook] = ()) -> None:
+        self._log = log
+        self._state = SessionState()
+        self._messages: dict[AgentId, ModelMessages] = {MAIN_AGENT: ModelMessages()}
+        self._hooks = tuple(hooks)
+        self.cause: CommandId | None = None
+        for record in history:
+            if isinstance(record, Envelope):
+                self._state.apply(record)
+                self._messages[MAIN_AGENT].apply(record)
+
+    @property
+    def state(self) -> SessionStateView:
+        """The session as of the newest event."""
+        return self._state.view()
+
+    def append(
+        self, payload: Payload, *, agent: AgentId = MAIN_AGENT, cause: CommandId | None = None
+    ) -> Envelope:
+        """Store one event. Raises `StoreFull`; then nothing has happened."""
+        envelope = self._log.append(payload, agent=agent, cause=cause or self.cause)
+        self._state.apply(envelope)
+        for messages in self._messages.values():
+            messages.apply(envelope)
+        for hook in self._hooks:
+            hook(envelope)
+        return envelope
+
+    async def commit(self) -> None:
+        """Return once everything so far is on stable storage."""
+        await self._log.commit()
+
+    def messages(self, agent: AgentId = MAIN_AGENT) -> tuple[Message, ...]:
+        """An agent's history as its model sees it."""
+        return self._messages[agent].view()
+
+    def add_agent(self, agent: AgentId) -> None:
+        """Keep a history for a delegate from now on."""
+        self._messages[agent] = ModelMessages(agent)
+
+    def drop_agent(self, agent: AgentId) -> None:
+        """A delegate has finished; its history stays in the log only."""
+        self._messages.pop(agent, None)

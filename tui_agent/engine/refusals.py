@@ -1,0 +1,72 @@
+"""L4: which commands cannot be carried out now, and why. Pure, over the folded state.
+
+Invariant: while a turn runs, whatever would change its ground is refused; reading, answering and stopping never are.
+"""
+
+from tui_agent.engine.mailbox import Waiting
+from tui_agent.folds.session_state import SessionStateView
+from tui_agent.protocol.commands import (
+    AnswerQuestion,
+    Command,
+    DecidePermission,
+    Interrupt,
+    Pause,
+    Queue,
+    RunUserShell,
+    SetAgent,
+    SetContextMode,
+    SetEffort,
+    SetModel,
+    Steer,
+    SubmitPrompt,
+    Unqueue,
+)
+
+Refusal = tuple[str, str]
+"""(reason, hint)"""
+_AFTER = "Esc stops it."
+
+
+def refusal(
+    command: Command,
+    state: SessionStateView,
+    running: bool,
+    decisions: Waiting[DecidePermission],
+    answers: Waiting[AnswerQuestion],
+) -> Refusal | None:
+    """Why a command is refused, None where it is not."""
+    match command:
+        case SubmitPrompt() if running:
+            return "A turn is running.", "Enter steers it, Tab sends after it, Esc stops it."
+        case SetModel() | SetEffort() | SetAgent() | SetContextMode() if running:
+            what = command.kind.removeprefix("set_").replace("_", " ")
+            return f"A turn is running. The {what} can change after it.", _AFTER
+        case RunUserShell() if running:
+            return "A turn is running. Your command can run after it.", _AFTER
+        case SubmitPrompt() | Steer() | Queue():
+            return _message_refusal(command, state, running)
+        case Interrupt() | Pause() if not running:
+            return "Nothing is running.", ""
+        case DecidePermission(request_id=request_id) if request_id not in decisions:
+            return "This question is no longer open.", ""
+        case AnswerQuestion(question_id=question_id) if question_id not in answers:
+            return "This question is no longer open.", ""
+        case Unqueue(queue_id=queue_id) if all(each.queue_id != queue_id for each in state.queue):
+            return "This message is no longer queued.", ""
+    return None
+
+
+def _message_refusal(
+    command: SubmitPrompt | Steer | Queue, state: SessionStateView, running: bool
+) -> Refusal | None:
+    if not command.text.strip() and not command.attachments:
+        return "The message is empty.", ""
+    budgets = state.settings.budgets if state.settings is not None else None
+    if budgets is None or budgets.max_turns is None or running:
+        return None
+    if state.turn >= budgets.max_turns:
+        return (
+            f"The session has had its {budgets.max_turns} turns, the limit.",
+            "/new begins another session.",
+        )
+    return None

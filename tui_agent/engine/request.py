@@ -1,0 +1,101 @@
+"""L4: makes a history ready to be sent: long texts resolved, images loaded, results in the order of their calls.
+
+Invariant: a message is resolved once; resolving what did not change costs a dictionary look-up.
+"""
+
+from collections.abc import Sequence
+
+from tui_agent.ports.log import BlobReader
+from tui_agent.protocol.base import LongText
+from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
+from tui_agent.protocol.parts import Content, ImageContent, ModelPart, ReasoningPart, ToolCallPart
+
+
+class RequestBuilder:
+    """Resolves messages against the session's blobs, and remembers what it resolved."""
+
+    def __init__(self, blobs: BlobReader) -> None:
+        self._blobs = blobs
+        self._resolved: dict[int, tuple[Message, Message]] = {}
+        self._images: dict[str, bytes] = {}
+
+    def messages(self, history: Sequence[Message]) -> tuple[Message, ...]:
+        """The history with every text whole. Raises `BlobMissing`."""
+        return tuple(self._resolve(message) for message in _ordered(history))
+
+    def images(self, messages: Sequence[Message]) -> dict[str, bytes]:
+        """The bytes of every image in the messages, by digest."""
+        wanted = [
+            piece
+            for message in messages
+            if isinstance(message, UserMessage | ToolMessage)
+            for piece in message.content
+            if isinstance(piece, ImageContent)
+        ]
+        for image in wanted:
+            if image.blob_sha256 not in self._images:
+                self._images[image.blob_sha256] = self._blobs.read(image.blob_sha256)
+        return {image.blob_sha256: self._images[image.blob_sha256] for image in wanted}
+
+    def _resolve(self, message: Message) -> Message:
+        known = self._resolved.get(id(message))
+        if known is not None and known[0] is message:
+            return known[1]
+        whole = self._whole(message)
+        self._resolved[id(message)] = (message, whole)
+        return whole
+
+    def _whole(self, message: Message) -> Message:
+        match message:
+            case UserMessage() | ToolMessage():
+                return message.model_copy(
+                    update={"content": tuple(self._content(piece) for piece in message.content)}
+                )
+            case SummaryMessage():
+                return message.model_copy(update={"text": self._text(message.text)})
+            case AssistantMessage():
+                return message.model_copy(
+                    update={"parts": tuple(whole_part(part, self._blobs) for part in message.parts)}
+                )
+
+    def _text(self, text: LongText) -> str:
+        return text if isinstance(text, str) else self._blobs.text(text)
+
+    def _content(self, piece: Content) -> Content:
+        if isinstance(piece, ImageContent) or isinstance(piece.text, str):
+            return piece
+        return piece.model_copy(update={"text": self._text(piece.text)})
+
+
+def whole_part(part: ModelPart, blobs: BlobReader) -> ModelPart:
+    """A part with its texts whole. Raises `BlobMissing`."""
+    if isinstance(part, ToolCallPart):
+        return part.model_copy(update={"arguments": blobs.resolve(part.arguments)})
+    if isinstance(part, ReasoningPart):
+        signature = None if part.signature is None else blobs.text(part.signature)
+        return part.model_copy(update={"text": blobs.text(part.text), "signature": signature})
+    return part.model_copy(update={"text": blobs.text(part.text)})
+
+
+def _ordered(history: Sequence[Message]) -> list[Message]:
+    """Results of one answer in the order of its calls, however they finished."""
+    ordered: list[Message] = []
+    order: dict[CallId, int] = {}
+    results: list[ToolMessage] = []
+    for message in history:
+        if isinstance(message, ToolMessage):
+            results.append(message)
+            continue
+        ordered.extend(_sorted(results, order))
+        results = []
+        ordered.append(message)
+        if isinstance(message, AssistantMessage):
+            calls = [part for part in message.parts if isinstance(part, ToolCallPart)]
+            order = {part.call_id: position for position, part in enumerate(calls)}
+    ordered.extend(_sorted(results, order))
+    return ordered
+
+
+def _sorted(results: list[ToolMessage], order: dict[CallId, int]) -> list[ToolMessage]:
+    return sorted(results, key=lambda result: order.get(result.call_id, len(order)))

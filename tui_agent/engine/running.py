@@ -1,0 +1,160 @@
+"""L4: runs one call that passed the gate: written ahead, bounded, its output merged, its end recorded.
+
+Invariant: `tool.started` is stored (and synced, where the call can change something) before the tool begins; what
+the tool raises becomes its result, never the turn's end, but for cancellation and a store that cannot write.
+"""
+
+from functools import partial
+
+import anyio
+from pydantic import BaseModel
+
+from tui_agent.engine.asking import Asker
+from tui_agent.engine.merge import Merger, Ticker
+from tui_agent.engine.parts import EngineParts
+from tui_agent.environments.recording import RecordingEnvironment
+from tui_agent.errors import EnvironmentFault, StoreError, ToolError
+from tui_agent.ports.middleware import Middleware, ToolNext
+from tui_agent.ports.tool import Tool, ToolContext, ToolResult
+from tui_agent.protocol.effects import Connects, Runs, Writes
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.session import ErrorRaised
+from tui_agent.protocol.events.tool import ToolFinished, ToolProgress, ToolStarted, ToolStatus
+from tui_agent.protocol.ids import AgentId, CallId
+from tui_agent.protocol.parts import Content, TextContent, ToolCallPart
+from tui_agent.tools.truncate import head_and_tail
+
+MAX_RESULT_BYTES = 120_000
+
+
+class CallRunner:
+    """Runs calls, and can stop each of them."""
+
+    def __init__(self, parts: EngineParts, ticker: Ticker, asker: Asker) -> None:
+        self._parts = parts
+        self._ticker = ticker
+        self._asker = asker
+        self._scopes: dict[CallId, anyio.CancelScope] = {}
+
+    def stop(self, call_id: CallId) -> bool:
+        """Cancel one running call; False when it does not run."""
+        scope = self._scopes.get(call_id)
+        if scope is None:
+            return False
+        scope.cancel()
+        return True
+
+    async def run(self, call: ToolCallPart, tool: Tool[BaseModel], args: BaseModel, agent: AgentId) -> None:
+        """Run one call and record its result."""
+        recorder = self._parts.recorder
+        writes = any(isinstance(effect, Writes | Runs | Connects) for effect in tool.effects(args))
+        recorder.append(ToolStarted(call_id=call.call_id, writes=writes), agent=agent)
+        if writes:
+            await recorder.commit()
+        started = self._parts.clock.monotonic()
+        emit = partial(self._progress, call.call_id, agent)
+        with anyio.CancelScope() as scope, self._ticker.merging(self._parts.clock, emit, str) as merger:
+            self._scopes[call.call_id] = scope
+            try:
+                status, result = await self._outcome(call, tool, args, agent, merger)
+            finally:
+                del self._scopes[call.call_id]
+        if scope.cancelled_caught:
+            status, result = "interrupted", _failure("The user stopped this call.", "stopped")
+        self._finish(call, agent, status, result, (self._parts.clock.monotonic() - started) * 1000)
+
+    async def _outcome(
+        self,
+        call: ToolCallPart,
+        tool: Tool[BaseModel],
+        args: BaseModel,
+        agent: AgentId,
+        merger: Merger[str],
+    ) -> tuple[ToolStatus, ToolResult]:
+        chain: ToolNext = partial(self._call, tool, args, agent, merger)
+        for middleware in reversed(self._parts.middlewares):
+            chain = partial(_wrapped, middleware, chain)
+        try:
+            with anyio.fail_after(tool.spec.timeout):
+                result = await chain(call)
+        except (ToolError, EnvironmentFault) as error:
+            return "failed", _failure(str(error), error.message.split("\n")[0][:60])
+        except TimeoutError:
+            seconds = tool.spec.timeout or 0
+            return "failed", _failure(f"Stopped after {seconds:g} s, the tool's time limit.", "timed out")
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a supervisor: a plugin's fault must not end the turn
+            return "failed", self._broken(call, agent, error)
+        return ("ok" if result.ok else "failed"), result
+
+    async def _call(
+        self, tool: Tool[BaseModel], args: BaseModel, agent: AgentId, merger: Merger[str], call: ToolCallPart
+    ) -> ToolResult:
+        parts = self._parts
+        emit = partial(self._emit, agent)
+        timeout = tool.spec.timeout
+        context = ToolContext(
+            env=RecordingEnvironment(parts.env, parts.blobs, emit, call.call_id),
+            blobs=parts.blobs,
+            call_id=call.call_id,
+            progress=partial(merger.add, "output"),
+            deadline=None if timeout is None else parts.clock.monotonic() + timeout,
+            state=parts.recorder.state,
+            ask=partial(self._asker.ask, agent=agent) if "ask" in tool.spec.needs else None,
+        )
+        return await tool.run(args, context)
+
+    def _emit(self, agent: AgentId, payload: Payload) -> None:
+        self._parts.recorder.append(payload, agent=agent)
+
+    def _progress(self, call_id: CallId, agent: AgentId, _key: str, text: str) -> None:
+        self._parts.recorder.append(ToolProgress(call_id=call_id, text=text), agent=agent)
+
+    def _broken(self, call: ToolCallPart, agent: AgentId, error: Exception) -> ToolResult:
+        owner = self._parts.tools.owner(call.name)
+        message = f"The tool {call.name} (plugin {owner}) failed: {type(error).__name__}: {error}"
+        self._parts.recorder.append(ErrorRaised(where=f"tool {call.name}", message=message), agent=agent)
+        return _failure(message, "tool broken")
+
+    def _finish(
+        self, call: ToolCallPart, agent: AgentId, status: ToolStatus, result: ToolResult, duration_ms: float
+    ) -> None:
+        recorder = self._parts.recorder
+        for event in result.events:
+            recorder.append(event, agent=agent)
+        recorder.append(
+            ToolFinished(
+                call_id=call.call_id,
+                name=call.name,
+                status=status,
+                part=recorder.state.parts,
+                content=tuple(_bounded(piece) for piece in result.content),
+                display=result.display,
+                summary=result.summary,
+                data=result.data,
+                full_output=result.full_output,
+                duration_ms=round(duration_ms, 1),
+            ),
+            agent=agent,
+        )
+
+
+def _bounded(piece: Content) -> Content:
+    """No single result may fill the window: what a tool did not bound is bounded here."""
+    if (
+        isinstance(piece, TextContent)
+        and isinstance(piece.text, str)
+        and len(piece.text) > MAX_RESULT_BYTES // 4
+    ):
+        shown = head_and_tail(piece.text, max_bytes=MAX_RESULT_BYTES, max_lines=4000)
+        return TextContent(text=shown.text)
+    return piece
+
+
+def _failure(message: str, summary: str) -> ToolResult:
+    return ToolResult(ok=False, content=(TextContent(text=message),), summary=summary)
+
+
+async def _wrapped(middleware: Middleware, nxt: ToolNext, call: ToolCallPart) -> ToolResult:
+    return await middleware.wrap_tool(call, nxt)

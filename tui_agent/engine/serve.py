@@ -1,0 +1,193 @@
+"""L4: serves a session: commands from the mailbox, one at a time, checked against the folded state.
+
+Invariant: a command either leads to events that carry its id as `cause`, or to `command.rejected`; an exception of
+the engine never ends the serving.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import anyio
+from anyio.abc import TaskGroup
+
+from tui_agent.engine.attach import attachments
+from tui_agent.engine.mailbox import Mailbox, Waiting
+from tui_agent.engine.merge import Ticker
+from tui_agent.engine.parts import EngineParts
+from tui_agent.engine.refusals import refusal
+from tui_agent.engine.settings import apply_setting
+from tui_agent.engine.states import StateKeeper
+from tui_agent.engine.turns import Turns
+from tui_agent.engine.usershell import run_user_shell
+from tui_agent.errors import ConfigError, StoreError, TuiAgentError
+from tui_agent.protocol.commands import (
+    AnswerQuestion,
+    Close,
+    Command,
+    DecidePermission,
+    Interrupt,
+    Pause,
+    Queue,
+    Rename,
+    Resume,
+    RunUserShell,
+    SetAgent,
+    SetBudgets,
+    SetContextMode,
+    SetEffort,
+    SetModel,
+    SetPolicy,
+    Steer,
+    SubmitPrompt,
+    Unqueue,
+)
+from tui_agent.protocol.events.session import CommandRejected, SessionTitled
+from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued, UserSteered, UserUnqueued
+from tui_agent.protocol.settings import AgentState
+
+TITLE_LENGTH = 48
+
+
+class Engine:
+    """One session's engine. `submit` is safe at any time; `serve` runs until `Close`."""
+
+    def __init__(self, parts: EngineParts, on_trouble: Callable[[TuiAgentError], None]) -> None:
+        self._parts = parts
+        self._on_trouble = on_trouble
+        self._mailbox = Mailbox()
+        self._ticker = Ticker()
+        self._states = StateKeeper(parts.recorder)
+        self._decisions: Waiting[DecidePermission] = Waiting()
+        self._answers: Waiting[AnswerQuestion] = Waiting()
+        self._turns = Turns(parts, self._states, self._ticker, self._decisions, self._answers)
+
+    def submit(self, command: Command) -> None:
+        """Enqueue a command."""
+        self._mailbox.put(command)
+
+    async def serve(self) -> None:
+        """Carry out commands until `Close`; then stop the turn, and return once all is closed."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._ticker.run)
+            self._guard(partial(self._states.set, AgentState.IDLE))
+            self._next_in_queue(group)
+            async for command in self._mailbox.commands():
+                if isinstance(command, Close):
+                    self._mailbox.close()
+                    continue
+                self._guard(partial(self._carry_out, command, group))
+            self._turns.interrupt()
+            await self._turns.ended()
+            group.cancel_scope.cancel()
+
+    def _guard(self, act: Callable[[], None]) -> None:
+        """What the store cannot take is told past it; everything else goes on."""
+        try:
+            act()
+        except StoreError as error:
+            self._on_trouble(error)
+
+    def _carry_out(self, command: Command, group: TaskGroup) -> None:
+        state = self._parts.recorder.state
+        reason = refusal(command, state, self._turns.running, self._decisions, self._answers)
+        if reason is not None:
+            self._reject(command, *reason)
+            return
+        try:
+            self._dispatch(command, group)
+        except ConfigError as error:
+            self._reject(command, error.message, error.hint)
+
+    def _reject(self, command: Command, reason: str, hint: str) -> None:
+        self._parts.recorder.append(
+            CommandRejected(command=command.kind, reason=reason, hint=hint), cause=command.id
+        )
+
+    def _dispatch(self, command: Command, group: TaskGroup) -> None:
+        match command:
+            case SubmitPrompt() | Steer() | Queue():
+                self._message(command, group)
+            case Unqueue(queue_id=queue_id):
+                self._parts.recorder.append(UserUnqueued(queue_id=queue_id), cause=command.id)
+            case Interrupt(scope="call", call_id=call_id) if call_id is not None:
+                self._turns.stop_call(call_id)
+            case Interrupt():
+                self._turns.interrupt()
+            case Pause():
+                self._states.pause()
+            case Resume():
+                self._states.resume()
+            case DecidePermission(request_id=request_id):
+                self._decisions.answer(request_id, command)
+            case AnswerQuestion(question_id=question_id):
+                self._answers.answer(question_id, command)
+            case SetModel() | SetEffort() | SetPolicy() | SetAgent() | SetContextMode() | SetBudgets():
+                apply_setting(self._parts, command)
+            case RunUserShell():
+                self._turns.reserve()
+                group.start_soon(self._user_shell, command)
+            case Rename(title=title):
+                self._parts.recorder.append(SessionTitled(title=title, by="user"), cause=command.id)
+            case Close():
+                return
+
+    def _message(self, command: SubmitPrompt | Steer | Queue, group: TaskGroup) -> None:
+        recorder = self._parts.recorder
+        images = attachments(self._parts.blobs, command.attachments)
+        if self._turns.running and isinstance(command, Steer):
+            recorder.append(UserSteered(text=command.text, attachments=images), cause=command.id)
+            return
+        if self._turns.running:
+            recorder.append(
+                UserQueued(queue_id=self._parts.ids.request(), text=command.text, attachments=images),
+                cause=command.id,
+            )
+            return
+        message = UserMessageReceived(text=command.text, attachments=images)
+        self._begin(message, group, command)
+
+    def _begin(self, message: UserMessageReceived, group: TaskGroup, command: Command | None) -> None:
+        recorder = self._parts.recorder
+        recorder.cause = command.id if command is not None else None
+        self._title(message)
+        recorder.append(message)
+        self._turns.reserve()
+        group.start_soon(self._turn, group)
+
+    def _title(self, message: UserMessageReceived) -> None:
+        """A session is named after its first prompt."""
+        recorder = self._parts.recorder
+        if recorder.state.title or not isinstance(message.text, str):
+            return
+        words = " ".join(message.text.split())
+        if not words:
+            return
+        cut = words if len(words) <= TITLE_LENGTH else words[:TITLE_LENGTH].rsplit(" ", 1)[0]
+        recorder.append(SessionTitled(title=cut, by="auto"))
+
+    async def _turn(self, group: TaskGroup) -> None:
+        try:
+            await self._turns.run()
+        except StoreError as error:
+            self._on_trouble(error)
+        self._next_in_queue(group)
+
+    def _next_in_queue(self, group: TaskGroup) -> None:
+        """After a turn that ended by itself, the oldest queued message begins the next one."""
+        state = self._parts.recorder.state
+        if not state.queue or self._turns.running or state.last_turn_end not in (None, "finished"):
+            return
+        waiting = state.queue[0]
+        message = UserMessageReceived(
+            text=waiting.text, attachments=waiting.attachments, source="queue", queue_id=waiting.queue_id
+        )
+        self._guard(partial(self._begin, message, group, None))
+
+    async def _user_shell(self, command: RunUserShell) -> None:
+        try:
+            with self._turns.scope:
+                await run_user_shell(self._parts, self._states, command)
+        except StoreError as error:
+            self._on_trouble(error)
+        finally:
+            self._turns.release()

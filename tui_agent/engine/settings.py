@@ -1,0 +1,61 @@
+"""L4: carries out commands that change a setting. Each is one `settings.changed`, also when the value is the same."""
+
+from typing import Literal
+
+from pydantic import BaseModel, JsonValue
+
+from tui_agent.engine.parts import EngineParts
+from tui_agent.errors import ConfigError
+from tui_agent.protocol.commands import (
+    SetAgent,
+    SetBudgets,
+    SetContextMode,
+    SetEffort,
+    SetModel,
+    SetPolicy,
+)
+from tui_agent.protocol.events.session import SettingsChanged
+from tui_agent.protocol.ids import CommandId
+from tui_agent.protocol.settings import SessionSettings
+
+Key = Literal["model", "policy", "agent", "context_mode", "repo_map", "budgets"]
+
+
+def apply_setting(
+    parts: EngineParts, command: SetModel | SetEffort | SetPolicy | SetAgent | SetContextMode | SetBudgets
+) -> None:
+    """Change the setting. Raises `ConfigError` where the value is not possible; nothing changes then."""
+    settings = parts.recorder.state.settings
+    if settings is None:
+        raise ConfigError("The session has not begun.")
+    match command:
+        case SetModel(model=name, base_url=base_url):
+            model = parts.resolve_model(name, base_url, settings.model.effort)
+            _record(parts, settings, "model", model, command.id)
+        case SetEffort(effort=effort):
+            model = parts.resolve_model(settings.model.profile, settings.model.base_url, effort)
+            _record(parts, settings, "model", model, command.id)
+        case SetPolicy(policy=policy):
+            _record(parts, settings, "policy", policy, command.id)
+        case SetAgent(agent=agent):
+            if agent not in parts.agents:
+                raise ConfigError(
+                    f"There is no agent {agent!r}.", hint=f"There are: {', '.join(sorted(parts.agents))}."
+                )
+            _record(parts, settings, "agent", agent, command.id)
+        case SetContextMode(mode=mode):
+            _record(parts, settings, "context_mode", mode, command.id)
+        case SetBudgets(budgets=budgets):
+            _record(parts, settings, "budgets", budgets, command.id)
+
+
+def _record(
+    parts: EngineParts, settings: SessionSettings, key: Key, value: BaseModel | str, cause: CommandId
+) -> None:
+    parts.recorder.append(
+        SettingsChanged(key=key, value=_plain(value), previous=_plain(getattr(settings, key))), cause=cause
+    )
+
+
+def _plain(value: BaseModel | str) -> JsonValue:
+    return value.model_dump(mode="json") if isinstance(value, BaseModel) else value

@@ -1,0 +1,47 @@
+"""L4: what the agent is doing, as recorded changes; a state that does not change is not recorded again."""
+
+import anyio
+
+from tui_agent.engine.recorder import Recorder
+from tui_agent.protocol.events.agent import AgentStateChanged
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId
+from tui_agent.protocol.settings import AgentState
+
+
+class StateKeeper:
+    """Records agents' states, and holds them while the user has paused the turn."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._now: dict[AgentId, tuple[AgentState, str]] = {}
+        self._go = anyio.Event()
+        self._go.set()
+
+    def set(self, state: AgentState, reason: str = "", *, agent: AgentId = MAIN_AGENT) -> None:
+        """Record a state if it is a new one."""
+        if self._now.get(agent) == (state, reason):
+            return
+        self._recorder.append(AgentStateChanged(state=state, reason=reason), agent=agent)
+        self._now[agent] = (state, reason)
+
+    @property
+    def paused(self) -> bool:
+        """The user holds the turn."""
+        return not self._go.is_set()
+
+    def pause(self) -> None:
+        """Hold from the next check on."""
+        if not self.paused:
+            self._go = anyio.Event()
+
+    def resume(self) -> None:
+        """Let go."""
+        self._go.set()
+
+    async def checkpoint(self, agent: AgentId = MAIN_AGENT) -> None:
+        """Wait here while the user has paused."""
+        if not self.paused:
+            return
+        self.set(AgentState.PAUSED, agent=agent)
+        await self._go.wait()
+        self.set(AgentState.RUNNING, agent=agent)

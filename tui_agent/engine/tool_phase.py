@@ -1,0 +1,154 @@
+"""L4: the tool phase: the calls of one answer, gated and run.
+
+Invariant: calls keep their order; calls marked safe run side by side, and none overtakes one that is not; every
+`tool.called` gets its `tool.finished`, here or when the turn is closed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import anyio
+from pydantic import BaseModel
+
+from tui_agent.engine.gate import Gate
+from tui_agent.engine.limits import exhausted
+from tui_agent.engine.parts import EngineParts
+from tui_agent.engine.running import CallRunner
+from tui_agent.errors import StoreError
+from tui_agent.ports.tool import Tool
+from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStatus
+from tui_agent.protocol.ids import AgentId, CallId
+from tui_agent.protocol.parts import TextContent, ToolCallPart
+from tui_agent.tools.names import canonical
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A call with what the registry knows of it; `problem` says why it cannot run."""
+
+    call: ToolCallPart
+    tool: Tool[BaseModel] | None
+    args: BaseModel | None
+    problem: str = ""
+
+    @property
+    def side_by_side(self) -> bool:
+        return self.tool is not None and self.tool.spec.parallel_safe
+
+
+class ToolPhase:
+    """Runs the calls of one answer for one agent."""
+
+    def __init__(self, parts: EngineParts, gate: Gate, runner: CallRunner) -> None:
+        self._parts = parts
+        self._gate = gate
+        self._runner = runner
+
+    async def run(self, calls: Sequence[ToolCallPart], agent: AgentId) -> None:
+        """Run all calls; returns when each has its result. Cancelled or out of budget, it leaves
+        the rest without one."""
+        planned = [self._plan(call) for call in calls]
+        for plan in planned:
+            self._called(plan, agent)
+        for group in _groups(planned):
+            if exhausted(self._parts.recorder.state):
+                return
+            ready = [plan for plan in group if await self._passes(plan, agent)]
+            await self._run_group(ready, agent)
+
+    def stop(self, call_id: CallId) -> bool:
+        """Stop one running call; the turn goes on."""
+        return self._runner.stop(call_id)
+
+    def _plan(self, call: ToolCallPart) -> _Planned:
+        name = call.name
+        if self._parts.tools.get(name) is None and canonical(name) != name:
+            name = canonical(name)
+            call = call.model_copy(update={"name": name})
+        tool = self._parts.tools.get(name)
+        if call.malformed is not None:
+            return _Planned(
+                call,
+                tool,
+                None,
+                "The arguments were no complete JSON object, so nothing was run. Send them again.",
+            )
+        parsed = self._parts.tools.parse(name, call.arguments)
+        if isinstance(parsed, BaseModel):
+            return _Planned(call, tool, parsed)
+        return _Planned(call, tool, None, parsed.message)
+
+    def _called(self, plan: _Planned, agent: AgentId) -> None:
+        tool, args = plan.tool, plan.args
+        recorder = self._parts.recorder
+        recorder.append(
+            ToolCalled(
+                call_id=plan.call.call_id,
+                name=plan.call.name,
+                arguments=plan.call.arguments,
+                iteration=recorder.state.iteration,
+                verb=tool.spec.verb if tool is not None else plan.call.name[:9],
+                target=tool.target(args) if tool is not None and args is not None else "",
+            ),
+            agent=agent,
+        )
+
+    async def _passes(self, plan: _Planned, agent: AgentId) -> bool:
+        """Whether a call may run; where not, its result is recorded here."""
+        if plan.tool is None or plan.args is None:
+            self._close(plan.call, agent, "invalid", plan.problem, "invalid call")
+            return False
+        verdict = await self._gate.decide(plan.call, plan.tool, plan.args, agent)
+        if not verdict.allowed:
+            self._close(plan.call, agent, "denied", verdict.for_model, verdict.summary)
+        return verdict.allowed
+
+    async def _run_group(self, ready: Sequence[_Planned], agent: AgentId) -> None:
+        if len(ready) == 1:
+            await self._run_one(ready[0], agent)
+            return
+        failures: list[StoreError] = []
+        async with anyio.create_task_group() as group:
+            for plan in ready:
+                group.start_soon(partial(self._run_guarded, plan, agent, failures))
+        if failures:
+            raise failures[0]
+
+    async def _run_guarded(self, plan: _Planned, agent: AgentId, failures: list[StoreError]) -> None:
+        """A store that cannot write stops the phase, but as itself and not as a group of exceptions."""
+        try:
+            await self._run_one(plan, agent)
+        except StoreError as error:
+            failures.append(error)
+
+    async def _run_one(self, plan: _Planned, agent: AgentId) -> None:
+        if plan.tool is not None and plan.args is not None:
+            await self._runner.run(plan.call, plan.tool, plan.args, agent)
+
+    def _close(
+        self, call: ToolCallPart, agent: AgentId, status: ToolStatus, for_model: str, summary: str
+    ) -> None:
+        recorder = self._parts.recorder
+        recorder.append(
+            ToolFinished(
+                call_id=call.call_id,
+                name=call.name,
+                status=status,
+                part=recorder.state.parts,
+                content=(TextContent(text=for_model),),
+                summary=summary,
+            ),
+            agent=agent,
+        )
+
+
+def _groups(planned: Sequence[_Planned]) -> list[list[_Planned]]:
+    """Neighbouring safe calls together, every other call alone, in order."""
+    groups: list[list[_Planned]] = []
+    for plan in planned:
+        if groups and plan.side_by_side and groups[-1][-1].side_by_side:
+            groups[-1].append(plan)
+        else:
+            groups.append([plan])
+    return groups

@@ -1,0 +1,172 @@
+"""L4: begins and ends turns: the message, the agent's run inside its cancel scope, the closing events.
+
+Invariant: at most one turn runs; `turn.started` is always followed by `turn.finished`.
+"""
+
+import traceback
+from functools import partial
+
+import anyio
+
+from tui_agent.engine.ask import ModelCaller
+from tui_agent.engine.asking import Asker
+from tui_agent.engine.closing import close_calls
+from tui_agent.engine.gate import Gate
+from tui_agent.engine.loop import Outcome, TurnLoop
+from tui_agent.engine.mailbox import Waiting
+from tui_agent.engine.merge import Ticker
+from tui_agent.engine.parts import EngineParts
+from tui_agent.engine.running import CallRunner
+from tui_agent.engine.states import StateKeeper
+from tui_agent.engine.tool_phase import ToolPhase
+from tui_agent.errors import StoreError
+from tui_agent.ports.middleware import TurnContext
+from tui_agent.protocol.commands import AnswerQuestion, DecidePermission
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.session import ErrorRaised
+from tui_agent.protocol.events.turn import TurnEnd, TurnFinished, TurnStarted
+from tui_agent.protocol.ids import MAIN_AGENT, CallId
+from tui_agent.protocol.settings import AgentState
+
+_STATE_AFTER: dict[TurnEnd, AgentState] = {
+    "finished": AgentState.FINISHED,
+    "rejected": AgentState.REJECTED,
+    "model_error": AgentState.ERROR,
+    "error": AgentState.ERROR,
+}
+
+
+class Turns:
+    """The turns of a session's main agent."""
+
+    def __init__(
+        self,
+        parts: EngineParts,
+        states: StateKeeper,
+        ticker: Ticker,
+        decisions: Waiting[DecidePermission],
+        answers: Waiting[AnswerQuestion],
+    ) -> None:
+        self._parts = parts
+        self._states = states
+        asker = Asker(parts, states, answers)
+        self._runner = CallRunner(parts, ticker, asker)
+        phase = ToolPhase(parts, Gate(parts, states, decisions), self._runner)
+        caller = ModelCaller(parts, ticker, states, MAIN_AGENT)
+        self._loop = partial(TurnLoop, parts, states, caller, phase, asker, MAIN_AGENT)
+        self._scope: anyio.CancelScope | None = None
+        self._done = anyio.Event()
+        self._done.set()
+
+    @property
+    def running(self) -> bool:
+        """A turn runs, or is being closed."""
+        return self._scope is not None
+
+    def reserve(self) -> None:
+        """Claim the turn at once, before its task begins, so that no second one can."""
+        self._scope = anyio.CancelScope()
+        self._done = anyio.Event()
+
+    def release(self) -> None:
+        """Give a claim back that no turn used."""
+        self._scope = None
+        self._done.set()
+
+    @property
+    def scope(self) -> anyio.CancelScope:
+        """The claimed turn's cancel scope."""
+        if self._scope is None:
+            self.reserve()
+        assert self._scope is not None
+        return self._scope
+
+    def interrupt(self) -> None:
+        """Stop the running turn; it still writes its end."""
+        if self._scope is not None:
+            self._states.resume()
+            self._scope.cancel()
+
+    def stop_call(self, call_id: CallId) -> bool:
+        """Stop one running call; the turn goes on."""
+        return self._runner.stop(call_id)
+
+    async def ended(self) -> None:
+        """Wait until no turn runs."""
+        await self._done.wait()
+
+    async def run(self) -> TurnEnd:
+        """Run the reserved turn to its end and record it. Raises only `StoreError`."""
+        recorder, clock, scope = self._parts.recorder, self._parts.clock, self.scope
+        turn = recorder.state.turn + 1
+        started = clock.monotonic()
+        try:
+            close_calls(recorder, why="the turn before ended first")
+            recorder.append(TurnStarted(turn=turn))
+            outcome = await self._bounded(turn)
+            with anyio.CancelScope(shield=True):
+                close_calls(recorder, why=outcome.detail.rstrip(".") or "the turn was stopped")
+                await self._edges("end", turn, outcome.reason)
+                duration = round((clock.monotonic() - started) * 1000, 1)
+                recorder.append(
+                    TurnFinished(
+                        turn=turn, reason=outcome.reason, detail=outcome.detail, duration_ms=duration
+                    )
+                )
+                self._states.set(_STATE_AFTER.get(outcome.reason, AgentState.IDLE), outcome.reason)
+                self.release()  # whoever reads the event above may begin the next turn at once
+                await recorder.commit()
+            return outcome.reason
+        finally:
+            if self._scope is scope:
+                self.release()
+
+    async def _bounded(self, turn: int) -> Outcome:
+        """The loop inside the turn's cancel scope and its time limit."""
+        settings = self._parts.recorder.state.settings
+        limit = settings.budgets.timeout_seconds if settings is not None else None
+        scope = self.scope
+        outcome: Outcome | None = None
+        with scope, anyio.move_on_after(limit) as clock_scope:
+            outcome = await self._supervised(turn)
+        if outcome is not None:
+            return outcome
+        if clock_scope.cancelled_caught and not scope.cancel_called:
+            return Outcome("time_limit", f"Stopped after {limit:g} s, the time limit of a turn.")
+        return Outcome("interrupted")
+
+    async def _supervised(self, turn: int) -> Outcome:
+        """A fault of the engine itself ends the turn and is told; the session goes on."""
+        try:
+            await self._edges("start", turn, None)
+            return await self._loop().run()
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a supervisor: the screen survives to show it
+            self._parts.recorder.append(
+                ErrorRaised(
+                    where="turn",
+                    message=f"{type(error).__name__}: {error}",
+                    hint="Your message is kept. Send it again, or /bug reports this.",
+                    detail=traceback.format_exc(),
+                )
+            )
+            return Outcome("error", f"The engine failed: {error}")
+
+    def _emit(self, payload: Payload) -> None:
+        self._parts.recorder.append(payload)
+
+    async def _edges(self, kind: str, turn: int, reason: TurnEnd | None) -> None:
+        recorder = self._parts.recorder
+        for middleware in self._parts.middlewares:
+            context = TurnContext(
+                turn=turn,
+                state=recorder.state,
+                emit=self._emit,
+                reason=reason,
+                kind="start" if kind == "start" else "end",
+            )
+            if kind == "start":
+                await middleware.on_turn_start(context)
+            else:
+                await middleware.on_turn_end(context)

@@ -1,0 +1,136 @@
+"""The engine's own process: options and commands in on standard input, events out on what was standard output.
+
+Invariant: nothing but the protocol's lines reaches the app: descriptor 1 is moved away first, so that a chatty
+library writes to standard error. It ends with its parent: the end of input closes the session in order.
+"""
+
+import asyncio
+import json
+import os
+import sys
+from dataclasses import dataclass
+from functools import partial
+
+import anyio
+
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import TuiAgentError
+from tui_agent.protocol.commands import Close
+from tui_agent.session.local import LocalSession
+from tui_agent.session.wire import (
+    LINE_LIMIT,
+    Closed,
+    Failed,
+    Opened,
+    Trouble,
+    note_line,
+    read_command,
+    record_line,
+)
+from tui_agent.wiring import ground, session
+
+LAST_WORDS = 2.0
+"""Seconds that an app which no longer reads is given for the last events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pipes:
+    """The descriptors that carry the protocol: input from the app, output to it."""
+
+    inp: int
+    out: int
+
+
+def main() -> int:
+    """Serve one session. Returns the exit status: 0, or 2 when the session could not be opened."""
+    return anyio.run(_serve, _claim_pipes())
+
+
+def _claim_pipes() -> Pipes:
+    """Keep both pipes for ourselves: what prints goes to standard error, what reads finds an end."""
+    pipes = Pipes(inp=os.dup(0), out=os.dup(1))
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    return pipes
+
+
+async def _serve(pipes: Pipes) -> int:
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=LINE_LIMIT)
+    await loop.connect_read_pipe(
+        partial(asyncio.StreamReaderProtocol, reader), os.fdopen(pipes.inp, "rb", buffering=0)
+    )
+    transport, protocol = await loop.connect_write_pipe(
+        asyncio.streams.FlowControlMixin, os.fdopen(pipes.out, "wb", buffering=0)
+    )
+    writer = asyncio.StreamWriter(transport, protocol, None, loop)
+    first = await reader.readline()
+    if not first:
+        return 0
+    try:
+        return await _session(SessionOptions.from_json(json.loads(first)["options"]), reader, writer)
+    except TuiAgentError as error:
+        writer.write(note_line(Failed(type(error).__name__, error.message, error.hint)))
+        await writer.drain()
+        return 2
+    finally:
+        writer.close()
+
+
+async def _session(
+    options: SessionOptions, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> int:
+    def trouble(error: TuiAgentError) -> None:
+        writer.write(note_line(Trouble(error.message, error.hint)))
+
+    base = ground(options)
+    async with session(options, base, trouble) as opened:
+        last = opened.log.last_seq
+        note = Opened(opened.id, str(opened.log.folder), last, os.getpid(), last < 0)
+        writer.write(note_line(note))
+        async with anyio.create_task_group() as group:
+            group.start_soon(_send_events, opened, last, writer)
+            await _take_commands(opened, reader)
+            await opened.ended()
+            group.cancel_scope.deadline = anyio.current_time() + LAST_WORDS
+    writer.write(note_line(Closed("done")))
+    try:
+        await writer.drain()
+    except ConnectionError:
+        return 0  # the app is gone; the log has everything
+    return 0
+
+
+async def _send_events(opened: LocalSession, after: int, writer: asyncio.StreamWriter) -> None:
+    follower = opened.follow(after)
+    try:
+        while batch := await follower.next():
+            writer.write(b"".join(record_line(record) for record in batch))
+            await writer.drain()
+    except ConnectionError:
+        opened.submit(Close(reason="signal"))
+    finally:
+        follower.close()
+
+
+async def _take_commands(opened: LocalSession, reader: asyncio.StreamReader) -> None:
+    while True:
+        try:
+            line = await reader.readline()
+        except (ValueError, ConnectionError):
+            line = b""
+        if not line:
+            opened.submit(Close(reason="signal"))
+            return
+        command = read_command(line)
+        if command is None:
+            continue
+        opened.submit(command)
+        if isinstance(command, Close):
+            return
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+"""L5: a session in this process: headless runs, tests and evals; and the heart of the engine's own process.
+
+Invariant: `submit` never blocks; once `aclose` returns the log is stored and its lock is free.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Literal
+
+import anyio
+from anyio import to_thread
+
+from tui_agent.engine.recorder import Recorder
+from tui_agent.engine.serve import Engine
+from tui_agent.errors import StoreError
+from tui_agent.ports.clock import Ids
+from tui_agent.ports.log import Follower
+from tui_agent.protocol.commands import Close, Command
+from tui_agent.protocol.events.env import EnvStopped
+from tui_agent.protocol.events.session import RunFinished
+from tui_agent.protocol.ids import CommandId, RunId, SessionId
+from tui_agent.store.log import SessionLog
+
+
+class LocalSession:
+    """The facade over an engine and its log."""
+
+    def __init__(
+        self,
+        log: SessionLog,
+        recorder: Recorder,
+        engine: Engine,
+        ids: Ids,
+        run_id: RunId,
+        release: Callable[[], Awaitable[int]],
+    ) -> None:
+        self._log = log
+        self._recorder = recorder
+        self._engine = engine
+        self._ids = ids
+        self._run_id = run_id
+        self._release = release
+        self._reason: Literal["quit", "done", "signal", "switched"] = "quit"
+        self._ended = anyio.Event()
+        self._closing = False
+
+    @property
+    def id(self) -> SessionId:
+        """The session's id."""
+        return self._log.session
+
+    @property
+    def log(self) -> SessionLog:
+        """The log itself, for who runs in the same process."""
+        return self._log
+
+    def submit(self, command: Command) -> CommandId:
+        """Enqueue a command; one without an id gets a new one."""
+        if not command.id:
+            command = command.model_copy(update={"id": self._ids.command()})
+        if isinstance(command, Close):
+            self._reason = command.reason
+        self._engine.submit(command)
+        return command.id
+
+    def follow(self, after: int = -1) -> Follower:
+        """History from `after`, then live."""
+        return self._log.follow(after)
+
+    async def read_blob(self, blob_sha256: str) -> bytes:
+        """A blob's bytes. Raises `BlobMissing`."""
+        return await to_thread.run_sync(self._log.blobs.read, blob_sha256)
+
+    async def serve(self) -> None:
+        """Run the engine until `Close`, then store the end and let go. To be started in the caller's task group."""
+        try:
+            await self._engine.serve()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._let_go()
+
+    async def _let_go(self) -> None:
+        try:
+            with anyio.move_on_after(5):
+                leftovers = await self._release()
+                self._recorder.append(EnvStopped(environment="local", leftovers=leftovers))
+            self._recorder.append(RunFinished(run_id=self._run_id, reason=self._reason))
+            await self._recorder.commit()
+        except StoreError:
+            pass  # the log ends at its last stored event: the next run sees a crash and repairs it
+        finally:
+            self._log.close()
+            self._ended.set()
+
+    async def ended(self) -> None:
+        """Wait until the engine has let go."""
+        await self._ended.wait()
+
+    async def aclose(self) -> None:
+        """Close in order and wait for it. May be called twice."""
+        if not self._closing:
+            self._closing = True
+            self.submit(Close())
+        await self._ended.wait()

@@ -1,0 +1,59 @@
+"""L5: takes a session up: says who holds it now, and closes what a crash left open.
+
+Invariant: afterwards the history is legal, whatever byte the process before ended at.
+"""
+
+from collections.abc import Sequence
+
+from tui_agent.engine.closing import close_calls, close_requests
+from tui_agent.engine.recorder import Recorder
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded, ModelRetried
+from tui_agent.protocol.events.session import LogRepaired, RunResumed, RunStarted, SessionStarted
+from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.settings import SessionSettings
+
+MAX_PARTIAL = 200_000
+
+
+def begin(recorder: Recorder, run: RunStarted, *, workspace: str, settings: SessionSettings) -> None:
+    """The first events of a new session."""
+    recorder.append(SessionStarted(workspace=workspace, product=run.product, settings=settings))
+    recorder.append(run)
+
+
+def take_up(
+    recorder: Recorder, run: RunStarted, history: Sequence[Record], repaired: LogRepaired | None
+) -> None:
+    """The first events of a later run of a session."""
+    state = recorder.state
+    after = state.seq
+    clean = state.clean and repaired is None
+    if repaired is not None:
+        recorder.append(repaired)
+    recorder.append(run)
+    closed = close_calls(recorder, crashed=True)
+    close_requests(recorder, partials(history))
+    if state.turn_running:
+        recorder.append(
+            TurnFinished(turn=state.turn, reason="interrupted", detail="The program ended in this turn.")
+        )
+    recorder.append(RunResumed(run_id=run.run_id, after_seq=after, clean=clean, closed_calls=closed))
+
+
+def partials(history: Sequence[Record]) -> dict[str, str]:
+    """The text so far of every request without an end, by request id."""
+    pieces: dict[str, list[str]] = {}
+    for record in history:
+        if not isinstance(record, Envelope):
+            continue
+        match record.payload:
+            case ModelDelta(request_id=request_id, part="text", text=text):
+                pieces.setdefault(request_id, []).append(text)
+            case (
+                ModelResponded(request_id=request_id)
+                | ModelFailed(request_id=request_id)
+                | ModelRetried(request_id=request_id)
+            ):
+                pieces.pop(request_id, None)
+    return {request_id: "".join(texts)[:MAX_PARTIAL] for request_id, texts in pieces.items()}
