@@ -154,9 +154,7 @@ class Assembler:
 
     def _reason(self, chunk: ReasoningChunk) -> Delta | None:
         last = self._blocks[-1] if self._blocks else None
-        ended = isinstance(last, _Text) and last.kind == "reasoning" and bool(last.signature or last.opaque)
-        whole = ended and (chunk.text or not chunk.signature)
-        if not isinstance(last, _Text) or last.kind != "reasoning" or whole:
+        if not isinstance(last, _Text) or last.kind != "reasoning" or self._thought_is_over(last, chunk):
             last = _Text("reasoning")
             self._blocks.append(last)
         if chunk.text:
@@ -164,6 +162,11 @@ class Assembler:
         last.signature += chunk.signature
         last.opaque = chunk.opaque if chunk.opaque is not None else last.opaque
         return Delta("reasoning", len(self._blocks) - 1, chunk.text) if chunk.text else None
+
+    @staticmethod
+    def _thought_is_over(last: _Text, chunk: ReasoningChunk) -> bool:
+        """A signature, or a provider's own whole item, closes a block of thinking; the next chunk opens another."""
+        return bool(last.signature) or (last.opaque is not None and chunk.opaque != last.opaque)
 
     def _call(self, chunk: ToolCallChunk) -> Delta | None:
         position = self._place(chunk)

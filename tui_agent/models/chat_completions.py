@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
+from pydantic import JsonValue
+
 from tui_agent.models import chat_messages, faults, pricing
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.http import Exchange, HttpStreams
@@ -88,6 +90,7 @@ class ChatDialect:
         self._info = info
         self._done = False
         self._id = ""
+        self._details: list[dict[str, Any]] = []
 
     def event(self, data: bytes) -> list[ModelChunk]:
         """One streamed chunk. Raises `ValueError` where it is no JSON."""
@@ -134,6 +137,8 @@ class ChatDialect:
             out.append(_call({"index": 0, "function": delta["function_call"]}))
         if finish and not self._done:
             self._done = True
+            if self._details:
+                out.append(ReasoningChunk("", opaque={"details": _merged(self._details)}))
             out.append(self._finish(finish))
 
     def _finish(self, finish: str) -> ModelChunk:
@@ -170,6 +175,20 @@ def _call(call: dict[str, Any]) -> ToolCallChunk:
         name=function.get("name") or None,
         arguments=arguments,
     )
+
+
+def _merged(details: list[dict[str, Any]]) -> list[JsonValue]:
+    """The pieces of `reasoning_details` as whole blocks: texts of one index are joined, other fields kept."""
+    whole: list[dict[str, Any]] = []
+    for piece in details:
+        last = whole[-1] if whole else None
+        if last is None or (last.get("index"), last.get("type")) != (piece.get("index"), piece.get("type")):
+            whole.append(dict(piece))
+            continue
+        for name, value in piece.items():
+            joins = name in ("text", "summary", "data") and isinstance(last.get(name), str)
+            last[name] = last[name] + value if joins and isinstance(value, str) else value
+    return [*whole]
 
 
 def _joined(content: object) -> str:

@@ -128,6 +128,12 @@ def _thoughts(message: AssistantMessage) -> JsonMap:
     for part in message.parts:
         if not isinstance(part, ReasoningPart) or part.opaque is None:
             continue
+        if part.opaque.get("block"):
+            earlier = out.get("thinking_blocks")
+            out["thinking_blocks"] = [
+                *(earlier if isinstance(earlier, list) else []),
+                _block(part, part.opaque),
+            ]
         field = part.opaque.get("field")
         if isinstance(field, str) and part.text:
             before = out.get(field)
@@ -137,3 +143,11 @@ def _thoughts(message: AssistantMessage) -> JsonMap:
             earlier = out.get("reasoning_details")
             out["reasoning_details"] = [*(earlier if isinstance(earlier, list) else []), *details]
     return out
+
+
+def _block(part: ReasoningPart, opaque: JsonMap) -> JsonMap:
+    """A block of Anthropic's thinking, as litellm wants it back: unchanged, with its signature."""
+    if opaque["block"] == "redacted_thinking":
+        return {"type": "redacted_thinking", "data": opaque.get("data")}
+    signature = "" if part.signature is None else text_preview(part.signature)
+    return {"type": "thinking", "thinking": text_preview(part.text), "signature": signature}
