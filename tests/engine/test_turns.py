@@ -115,7 +115,7 @@ async def test_an_interrupt_leaves_a_legal_history_and_the_next_turn_works(tmp_p
         bench.submit(Interrupt())
         end = await bench.until("turn.finished")
         assert isinstance(end.payload, TurnFinished) and end.payload.reason == "interrupted"
-        finished = [event for event in bench.of(ToolFinished)]
+        finished = list(bench.of(ToolFinished))
         assert [event.status for event in finished] == ["interrupted", "interrupted"]
         assert check_pairs(bench.recorder.messages()) == []
         bench.submit(SubmitPrompt(text="and now?"))
@@ -174,7 +174,7 @@ async def test_steering_reaches_the_model_with_the_next_request_and_queueing_beg
         await bench.until("user.queued")
         go.set()
         await bench.until("turn.finished", 2)
-        first, second, third = bench.model.requests
+        _, second, third = bench.model.requests
     assert isinstance(second.messages[-1], UserMessage) and second.messages[-1].content[0].text == "use tabs"
     assert isinstance(second.messages[-2], ToolMessage)
     assert isinstance(third.messages[-1], UserMessage) and third.messages[-1].content[0].text == "then this"

@@ -9,6 +9,7 @@ from typing import Literal
 
 import anyio
 
+from tui_agent.engine.context_watch import ContextWatch
 from tui_agent.engine.merge import Ticker
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.request import RequestBuilder
@@ -34,7 +35,7 @@ from tui_agent.protocol.events.model import (
     ModelResponded,
     ModelRetried,
 )
-from tui_agent.protocol.ids import AgentId
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId
 from tui_agent.protocol.messages import AssistantMessage
 from tui_agent.protocol.parts import ToolCallPart, Usage
 from tui_agent.protocol.settings import AgentState, SessionSettings
@@ -53,6 +54,7 @@ class ModelCaller:
         self._states = states
         self._agent = agent
         self._builder = RequestBuilder(parts.blobs)
+        self._watch = ContextWatch(parts.recorder)
         self._used = {
             part.call_id
             for message in parts.recorder.messages(agent)
@@ -169,6 +171,8 @@ class ModelCaller:
         )
         if not reply.usage.estimated:
             self._parts.assembly.estimate.observe(manifest.total_chars, reply.usage.input_tokens)
+        if self._agent == MAIN_AGENT:
+            self._watch.look()
         return reply
 
 

@@ -5,6 +5,7 @@ Invariant: after `append` returns, the event is in the log and in every fold; no
 
 from collections.abc import Callable, Sequence
 
+from tui_agent.folds.context_meter import ContextMeter, ContextMeterView
 from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.folds.session_state import SessionState, SessionStateView
 from tui_agent.ports.log import Log
@@ -23,17 +24,24 @@ class Recorder:
         self._log = log
         self._state = SessionState()
         self._messages: dict[AgentId, ModelMessages] = {MAIN_AGENT: ModelMessages()}
+        self._meter = ContextMeter()
         self._hooks = tuple(hooks)
         self.cause: CommandId | None = None
         for record in history:
             if isinstance(record, Envelope):
                 self._state.apply(record)
                 self._messages[MAIN_AGENT].apply(record)
+                self._meter.apply(record)
 
     @property
     def state(self) -> SessionStateView:
         """The session as of the newest event."""
         return self._state.view()
+
+    @property
+    def meter(self) -> ContextMeterView:
+        """How full the main agent's context is."""
+        return self._meter.view()
 
     def append(
         self, payload: Payload, *, agent: AgentId = MAIN_AGENT, cause: CommandId | None = None
@@ -43,6 +51,7 @@ class Recorder:
         self._state.apply(envelope)
         for messages in self._messages.values():
             messages.apply(envelope)
+        self._meter.apply(envelope)
         for hook in self._hooks:
             hook(envelope)
         return envelope

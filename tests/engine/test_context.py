@@ -1,0 +1,66 @@
+"""The context's manifest and its limits, as recorded around each request."""
+
+from pathlib import Path
+
+from tests.engine.harness import EchoTool, call, running
+from tui_agent.middleware.prompts import PromptTexts
+from tui_agent.middleware.sections import prompt_sections
+from tui_agent.ports.model import Finished, TextChunk, UsageChunk
+from tui_agent.protocol.commands import SetPolicy, SubmitPrompt
+from tui_agent.protocol.events.context import ContextPacked, ContextWarned
+from tui_agent.protocol.parts import Usage
+
+
+def _using(tokens: int) -> list[object]:
+    return [TextChunk("ok"), UsageChunk(Usage(input_tokens=tokens, output_tokens=5)), Finished("stop")]
+
+
+async def test_each_crossing_of_a_limit_is_recorded_once_with_hysteresis(tmp_path: Path) -> None:
+    answers = [_using(tokens) for tokens in (3100, 3300, 3400, 4100, 3100, 2700, 8600)]
+    async with running(tmp_path, answers) as bench:
+        for count in range(1, len(answers) + 1):
+            bench.submit(SubmitPrompt(text="go"))
+            await bench.until("turn.finished", count)
+    warned = [event.level for event in bench.of(ContextWarned) if isinstance(event, ContextWarned)]
+    assert warned == ["near", "over", "near", "below", "compaction"]
+
+
+async def test_every_request_has_its_manifest_and_the_sections_add_up(tmp_path: Path) -> None:
+    sections = prompt_sections(PromptTexts(), "Linux", "bash")
+    answers = [call(("echo", '{"words":"hello"}')), _using(0)]
+    async with running(tmp_path, answers, [EchoTool()], middlewares=sections) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+    packed = [event for event in bench.of(ContextPacked) if isinstance(event, ContextPacked)]
+    assert len(packed) == bench.kinds().count("model.requested") == 2
+    for manifest in packed:
+        assert manifest.total_tokens == sum(section.tokens for section in manifest.sections)
+    assert {section.name for section in packed[1].sections} == {
+        "system",
+        "available_tools",
+        "messages",
+        "tool_results",
+    }
+    assert packed[0].prefix_digest == packed[1].prefix_digest
+
+
+async def test_the_prompt_is_identity_sections_and_guidance_with_plan_rules_only_in_plan(
+    tmp_path: Path,
+) -> None:
+    texts = PromptTexts()
+    sections = prompt_sections(texts, "Linux", "bash")
+    async with running(tmp_path, [_using(0), _using(0)], middlewares=sections, policy_name="plan") as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        bench.submit(SetPolicy(policy="ask"))
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished", 2)
+        plan, ask = (request.system.split("\n\n---\n\n") for request in bench.model.requests)
+    assert plan[0] == ask[0] == texts.get("identity") and plan[-1] == texts.get("guidance")
+    assert texts.get("plan_mode") in plan and texts.get("plan_mode") not in ask
+
+
+async def test_a_prompt_text_of_the_users_replaces_the_bundled_one(tmp_path: Path) -> None:
+    (tmp_path / "identity.md").write_text("You are brief.")
+    assert PromptTexts([tmp_path]).get("identity") == "You are brief."
+    assert PromptTexts([tmp_path]).get("planning") == PromptTexts().get("planning")

@@ -1,0 +1,106 @@
+"""A session taken up after a crash at any event: closed, legal, and ready for the next turn."""
+
+import shutil
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.engine.harness import EchoTool, ask, call, running, say
+from tui_agent.protocol.commands import Queue, SubmitPrompt
+from tui_agent.protocol.events.session import RunResumed
+from tui_agent.protocol.events.tool import ToolFinished, ToolStarted
+from tui_agent.protocol.messages import check_pairs
+
+
+async def _recorded(tmp_path: Path) -> list[bytes]:
+    """The lines of a run with two turns, tools side by side, and a queued message."""
+    started, go = anyio.Event(), anyio.Event()
+
+    async def hold(words: str) -> None:
+        started.set()
+        await go.wait()
+
+    answers = [
+        call(("echo", '{"words":"a"}'), ("echo", '{"words":"b"}'), text="Two at once."),
+        call(("write", '{"words":"c"}')),
+        say("First done."),
+        say("Second done."),
+    ]
+    tools = [EchoTool(before=hold), EchoTool("write", safe=False, writes=True)]
+    async with running(tmp_path, answers, tools, session="ses_whole") as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await started.wait()
+        bench.submit(Queue(text="then this"))
+        await bench.until("user.queued")
+        go.set()
+        await bench.until("turn.finished", 2)
+    return (tmp_path / "sessions" / "ses_whole" / "events.jsonl").read_bytes().splitlines(keepends=True)
+
+
+async def test_after_a_crash_at_any_event_the_history_is_legal_and_the_next_turn_runs(tmp_path: Path) -> None:
+    lines = await _recorded(tmp_path)
+    for cut in range(1, len(lines) + 1):
+        folder = tmp_path / "sessions" / f"ses_cut{cut}"
+        shutil.copytree(tmp_path / "sessions" / "ses_whole", folder)
+        (folder / "events.jsonl").write_bytes(b"".join(lines[:cut]))
+        async with running(tmp_path, [], session=f"ses_cut{cut}", serve=False) as bench:
+            state = bench.recorder.state
+            assert check_pairs(bench.recorder.messages()) == [], cut
+            assert state.open_calls == () and state.open_requests == () and not state.turn_running, cut
+
+
+async def test_a_call_that_ran_at_the_crash_is_lost_and_one_that_had_not_begun_is_interrupted(
+    tmp_path: Path,
+) -> None:
+    lines = await _recorded(tmp_path)
+    start = next(i for i, line in enumerate(lines) if b'"tool.started"' in line)
+    folder = tmp_path / "sessions" / "ses_whole"
+    (folder / "events.jsonl").write_bytes(b"".join(lines[: start + 1]))
+    async with running(tmp_path, [], session="ses_whole", serve=False) as bench:
+        closed = [event for event in bench.of(ToolFinished) if isinstance(event, ToolFinished)]
+        (resumed,) = bench.of(RunResumed)
+    assert [event.status for event in closed] == ["lost", "interrupted"]
+    assert all(event.part is None for event in closed)
+    assert isinstance(resumed, RunResumed) and not resumed.clean and resumed.closed_calls == 2
+
+
+async def test_a_lost_call_is_never_run_again_by_itself(tmp_path: Path) -> None:
+    lines = await _recorded(tmp_path)
+    starts = [i for i, line in enumerate(lines) if b'"tool.started"' in line]
+    folder = tmp_path / "sessions" / "ses_whole"
+    (folder / "events.jsonl").write_bytes(b"".join(lines[: starts[-1] + 1]))
+    write = EchoTool("write", safe=False, writes=True)
+    async with running(
+        tmp_path, [say("I look first."), say("Queued.")], [write], session="ses_whole"
+    ) as bench:
+        bench.submit(SubmitPrompt(text="what happened?"))
+        await bench.until("turn.finished", 2)
+        first = bench.model.requests[0].messages
+    assert write.ran == [] and not bench.of(ToolStarted)
+    assert "not known" in str(first)
+
+
+@pytest.mark.parametrize("torn", [b'{"v":1,"seq"', b"\x00" * 64])
+async def test_a_torn_tail_is_repaired_reported_and_the_session_goes_on(tmp_path: Path, torn: bytes) -> None:
+    lines = await _recorded(tmp_path)
+    path = tmp_path / "sessions" / "ses_whole" / "events.jsonl"
+    path.write_bytes(b"".join(lines) + torn)
+    async with running(tmp_path, [say("Here.")], session="ses_whole") as bench:
+        bench.submit(SubmitPrompt(text="still there?"))
+        await bench.until("turn.finished")
+    assert "log.repaired" in bench.kinds()
+
+
+async def test_a_question_that_was_open_at_the_crash_is_void_and_its_call_closed(tmp_path: Path) -> None:
+    echo = EchoTool()
+    async with running(tmp_path, [call(("echo", "{}"))], [echo], policy=ask, session="ses_ask") as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("permission.requested")
+        path = tmp_path / "sessions" / "ses_ask" / "events.jsonl"
+        asked = path.read_bytes()
+    path.write_bytes(asked)
+    async with running(tmp_path, [], session="ses_ask", serve=False) as bench:
+        assert bench.recorder.state.permissions == ()
+        assert check_pairs(bench.recorder.messages()) == []
+    assert echo.ran == []
