@@ -6,7 +6,7 @@ from tui_agent.folds.dispatch import Handlers
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
-from tui_agent.protocol.events.model import ModelFailed, ModelResponded
+from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.events.tool import ToolCalled
 from tui_agent.protocol.events.turn import UserMessageReceived
@@ -17,7 +17,7 @@ from tui_agent.protocol.settings import AgentState
 
 @dataclass(frozen=True, slots=True)
 class AgentNode:
-    """One agent. Tokens and cost are its own."""
+    """One agent. Calls (of models and tools), tokens and cost are its own."""
 
     id: AgentId
     name: str
@@ -121,6 +121,12 @@ def _finished(fold: AgentsTree, ev: Envelope, payload: AgentFinished) -> bool:
 
 @_ON.on(ToolCalled)
 def _called(fold: AgentsTree, ev: Envelope, payload: ToolCalled) -> bool:
+    node = fold.node(ev.agent)
+    return fold.put(replace(node, calls=node.calls + 1))
+
+
+@_ON.on(ModelRequested)
+def _requested(fold: AgentsTree, ev: Envelope, payload: ModelRequested) -> bool:
     node = fold.node(ev.agent)
     return fold.put(replace(node, calls=node.calls + 1))
 

@@ -1,45 +1,242 @@
-"""L1: the trace: a tree of spans over turns, iterations, model calls, tools and delegates."""
+"""L1: the fold behind the trace: events opened and closed as spans.
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+Invariant: `apply` costs O(depth); the spans that did not change are the same objects in the next view.
+"""
 
-from tui_agent.protocol.ids import AgentId
+from tui_agent.folds.dispatch import Handlers
+from tui_agent.folds.span_tree import Node, SpanTree
+from tui_agent.folds.spans import Span, SpanKind, SpanState, TraceView
+from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
+from tui_agent.protocol.events.context import ContextCompacted
+from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded, ModelRetried
+from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
+from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted, ToolStatus
+from tui_agent.protocol.events.turn import (
+    IterationFinished,
+    IterationStarted,
+    TurnEnd,
+    TurnFinished,
+    TurnStarted,
+)
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId
 
-SpanKind: TypeAlias = Literal["turn", "iteration", "model", "tool", "subtask", "compaction"]
-SpanState: TypeAlias = Literal["queued", "running", "waiting", "done", "failed", "denied", "interrupted"]
+__all__ = ["Span", "SpanKind", "SpanState", "Trace", "TraceView"]
+
+_TOOL_STATES: dict[ToolStatus, SpanState] = {
+    "ok": "done",
+    "failed": "failed",
+    "invalid": "failed",
+    "denied": "denied",
+    "interrupted": "interrupted",
+    "lost": "failed",
+}
+_TURN_STATES: dict[TurnEnd, SpanState] = {
+    "finished": "done",
+    "interrupted": "interrupted",
+    "denied": "denied",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """One span. Times are wall seconds; `end` None while it runs. Tokens and cost are sums over what is below it
-    (a model span's own). `first_seq` and `last_seq` are the events it opens and closes with. `parent` and `children`
-    are indices into `TraceView.spans`."""
+class Trace:
+    """Folds the session into spans. A delegate's model calls and tools stand right under its subtask."""
 
-    index: int
-    kind: SpanKind
-    name: str
-    state: SpanState
-    agent: AgentId
-    depth: int
-    start: float
-    end: float | None
-    duration_ms: float | None
-    tokens_in: int | None
-    tokens_out: int | None
-    cost_usd: float | None
-    first_seq: int
-    last_seq: int
-    parent: int | None
-    children: tuple[int, ...] = ()
-    outcome: str = ""
-    detail: str = ""
-    part: int | None = None
+    def __init__(self) -> None:
+        self.tree = SpanTree()
+        self.turn: Node | None = None
+        self.iterations: dict[AgentId, Node] = {}
+        self.requests: dict[RequestId, Node] = {}
+        self.tools: dict[CallId, Node] = {}
+        self.subtasks: dict[AgentId, Node] = {}
+
+    def apply(self, ev: Envelope) -> bool:
+        """Take one event in; True if a span changed."""
+        return _ON.apply(self, ev)
+
+    def view(self) -> TraceView:
+        """All spans; built from the ones that changed since the last call."""
+        return self.tree.view()
+
+    def place(self, agent: AgentId) -> Node | None:
+        """Under which span this agent's next one stands."""
+        if agent in self.subtasks:
+            return self.subtasks[agent]
+        return self.iterations.get(agent) or self.iterations.get(MAIN_AGENT) or self.turn
 
 
-@dataclass(frozen=True, slots=True)
-class TraceView:
-    """All spans in order of start; `roots` are the turns."""
+_ON: Handlers[Trace] = Handlers()
 
-    spans: tuple[Span, ...]
-    roots: tuple[int, ...]
-    revision: int = 0
+
+@_ON.on(TurnStarted)
+def _turn(fold: Trace, ev: Envelope, payload: TurnStarted) -> bool:
+    if fold.turn is not None:
+        fold.tree.end_below(fold.turn, ev)
+        fold.tree.end(fold.turn, ev, "interrupted")
+    fold.turn = fold.tree.open("turn", f"turn {payload.turn}", ev, None)
+    return True
+
+
+@_ON.on(TurnFinished)
+def _turn_finished(fold: Trace, ev: Envelope, payload: TurnFinished) -> bool:
+    turn, fold.turn = fold.turn, None
+    if turn is None:
+        return False
+    fold.tree.end_below(turn, ev)
+    turn.outcome = "" if payload.reason == "finished" else payload.reason.replace("_", " ")
+    turn.detail = payload.detail
+    fold.tree.end(turn, ev, _TURN_STATES.get(payload.reason, "failed"), payload.duration_ms)
+    for open_spans in (fold.iterations, fold.requests, fold.tools, fold.subtasks):
+        open_spans.clear()
+    return True
+
+
+@_ON.on(IterationStarted)
+def _iteration(fold: Trace, ev: Envelope, payload: IterationStarted) -> bool:
+    if ev.agent in fold.subtasks:
+        return False
+    fold.iterations[ev.agent] = fold.tree.open("iteration", f"iteration {payload.iteration}", ev, fold.turn)
+    return True
+
+
+@_ON.on(IterationFinished)
+def _iteration_finished(fold: Trace, ev: Envelope, payload: IterationFinished) -> bool:
+    node = fold.iterations.pop(ev.agent, None)
+    if node is None:
+        return False
+    node.outcome = fold.tree.calls_in_words(node) or ("answer" if payload.action != "none" else "")
+    fold.tree.end(node, ev, fold.tree.worst_below(node), payload.duration_ms)
+    return True
+
+
+@_ON.on(ModelRequested)
+def _requested(fold: Trace, ev: Envelope, payload: ModelRequested) -> bool:
+    node = fold.requests.get(payload.request_id)
+    if node is None:
+        node = fold.tree.open("model", payload.model.model, ev, fold.place(ev.agent))
+        fold.requests[payload.request_id] = node
+    node.outcome = ""
+    fold.tree.set_state(node, "running")
+    return True
+
+
+@_ON.on(ModelRetried)
+def _retried(fold: Trace, ev: Envelope, payload: ModelRetried) -> bool:
+    node = fold.requests.get(payload.request_id)
+    if node is None:
+        return False
+    node.outcome = f"try {payload.attempt + 1}"
+    node.detail = payload.message
+    fold.tree.touch(node)
+    return True
+
+
+@_ON.on(ModelResponded)
+def _responded(fold: Trace, ev: Envelope, payload: ModelResponded) -> bool:
+    node = fold.requests.pop(payload.request_id, None)
+    if node is None:
+        return False
+    node.outcome = f"{payload.usage.output_tokens} out"
+    node.part = payload.first_part
+    fold.tree.spend(node, payload.usage, payload.cost_usd)
+    fold.tree.end(node, ev, "done", payload.duration_ms)
+    return True
+
+
+@_ON.on(ModelFailed)
+def _failed(fold: Trace, ev: Envelope, payload: ModelFailed) -> bool:
+    node = fold.requests.pop(payload.request_id, None)
+    if node is None:
+        return False
+    node.outcome, node.detail = payload.fault.replace("_", " "), payload.message
+    fold.tree.spend(node, payload.usage, payload.cost_usd)
+    fold.tree.end(node, ev, "interrupted" if payload.fault == "cancelled" else "failed")
+    return True
+
+
+@_ON.on(ToolCalled)
+def _called(fold: Trace, ev: Envelope, payload: ToolCalled) -> bool:
+    name = f"{payload.verb} {payload.target}".strip()
+    node = fold.tree.open("tool", name, ev, fold.place(ev.agent))
+    node.verb = payload.verb
+    fold.tree.set_state(node, "queued")
+    fold.tools[payload.call_id] = node
+    return True
+
+
+@_ON.on(ToolStarted)
+def _started(fold: Trace, ev: Envelope, payload: ToolStarted) -> bool:
+    node = fold.tools.get(payload.call_id)
+    if node is None:
+        return False
+    node.start = ev.at
+    fold.tree.set_state(node, "running")
+    return True
+
+
+@_ON.on(PermissionRequested)
+def _permission(fold: Trace, ev: Envelope, payload: PermissionRequested) -> bool:
+    node = fold.tools.get(payload.call_id)
+    if node is None:
+        return False
+    fold.tree.set_state(node, "waiting")
+    return True
+
+
+@_ON.on(PermissionDecided)
+def _decided(fold: Trace, ev: Envelope, payload: PermissionDecided) -> bool:
+    node = fold.tools.get(payload.call_id)
+    if node is None:
+        return False
+    node.detail = f"{payload.decision} by {payload.rule_id or payload.by}"
+    if payload.decision == "deny":
+        fold.tree.set_state(node, "denied")
+    elif node.state == "waiting":
+        fold.tree.set_state(node, "queued")
+    fold.tree.touch(node)
+    return True
+
+
+@_ON.on(ToolFinished)
+def _finished(fold: Trace, ev: Envelope, payload: ToolFinished) -> bool:
+    node = fold.tools.pop(payload.call_id, None)
+    if node is None:
+        return False
+    node.outcome = payload.summary or ("" if payload.status == "ok" else payload.status)
+    node.part = payload.part
+    fold.tree.end_below(node, ev)
+    fold.tree.end(node, ev, _TOOL_STATES[payload.status], payload.duration_ms)
+    return True
+
+
+@_ON.on(AgentSpawned)
+def _spawned(fold: Trace, ev: Envelope, payload: AgentSpawned) -> bool:
+    node = fold.tools.get(payload.call_id) if payload.call_id is not None else None
+    if node is None:
+        node = fold.tree.open("subtask", "subtask", ev, fold.place(payload.parent_agent))
+    node.kind, node.agent = "subtask", ev.agent
+    node.name = f"subtask, delegate level {payload.delegate_level}"
+    node.detail = text_preview(payload.task)
+    fold.subtasks[ev.agent] = node
+    fold.tree.set_state(node, "running")
+    return True
+
+
+@_ON.on(AgentFinished)
+def _agent_finished(fold: Trace, ev: Envelope, payload: AgentFinished) -> bool:
+    node = fold.subtasks.pop(ev.agent, None)
+    if node is None:
+        return False
+    fold.tree.end_below(node, ev)
+    node.outcome = fold.tree.calls_in_words(node)
+    state: SpanState = "interrupted" if payload.reason == "interrupted" else "failed"
+    fold.tree.end(node, ev, "done" if payload.success else state)
+    return True
+
+
+@_ON.on(ContextCompacted)
+def _compacted(fold: Trace, ev: Envelope, payload: ContextCompacted) -> bool:
+    node = fold.tree.open("compaction", "compaction", ev, fold.place(ev.agent))
+    node.outcome = f"{payload.turns} turns, {payload.before_tokens} to {payload.after_tokens} tokens"
+    fold.tree.end(node, ev, "done")
+    return True

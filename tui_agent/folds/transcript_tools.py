@@ -9,6 +9,7 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted, ToolStatus
 from tui_agent.protocol.ids import CallId
@@ -59,14 +60,20 @@ def _called(draft: Draft, ev: Envelope, payload: ToolCalled) -> bool:
 
 
 def _delegate_called(draft: Draft, row: int, words: str) -> bool:
-    """A delegate's call shows on its own row: how many there were, and the newest."""
+    """A delegate's calls (of models and tools) show on its own row: how many there were, and the newest tool."""
     entry = draft.tool(row)
     if entry is None:
         return False
     calls = draft.delegate_calls[row] = draft.delegate_calls.get(row, 0) + 1
     outcome = "1 call" if calls == 1 else f"{calls} calls"
     draft.put(row, replace(entry, outcome=outcome, revision=draft.revision + 1))
-    return draft.grow(row, words + "\n")
+    return draft.grow(row, words + "\n") if words else True
+
+
+@ON_TOOLS.on(ModelRequested)
+def _model_called(draft: Draft, ev: Envelope, payload: ModelRequested) -> bool:
+    row = draft.delegates.get(ev.agent)
+    return row is not None and _delegate_called(draft, row, "")
 
 
 @ON_TOOLS.on(PermissionRequested)

@@ -1,0 +1,161 @@
+"""L1: the tree of spans while it grows.
+
+Invariant: a node's parent stands before it; sums are kept on the way up, so a view never adds anything together.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from tui_agent.folds.spans import Span, SpanKind, SpanState, TraceView
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.ids import AgentId
+from tui_agent.protocol.parts import Usage
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A span that can still change."""
+
+    index: int
+    kind: SpanKind
+    name: str
+    state: SpanState
+    agent: AgentId
+    start: float
+    first_seq: int
+    last_seq: int
+    parent: "Node | None"
+    depth: int
+    end: float | None = None
+    duration_ms: float | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost_usd: float | None = None
+    children: list["Node"] = field(default_factory=list)
+    outcome: str = ""
+    detail: str = ""
+    part: int | None = None
+    verb: str = ""
+
+
+class SpanTree:
+    """All spans in order of start."""
+
+    def __init__(self) -> None:
+        self._nodes: list[Node] = []
+        self._spans: list[Span] = []
+        self._dirty: dict[int, None] = {}
+        self._roots: list[int] = []
+        self._revision = 0
+        self._view: TraceView | None = None
+
+    def open(self, kind: SpanKind, name: str, ev: Envelope, parent: Node | None) -> Node:
+        """Add a running span."""
+        depth = 0 if parent is None else parent.depth + 1
+        node = Node(len(self._nodes), kind, name, "running", ev.agent, ev.at, ev.seq, ev.seq, parent, depth)
+        self._nodes.append(node)
+        if parent is None:
+            self._roots.append(node.index)
+        else:
+            parent.children.append(node)
+            self.touch(parent)
+        self.touch(node)
+        return node
+
+    def touch(self, node: Node) -> None:
+        """The node has changed."""
+        self._dirty[node.index] = None
+        self._view = None
+        self._revision += 1
+
+    def set_state(self, node: Node, state: SpanState) -> None:
+        """Change a span's state."""
+        if node.state != state:
+            node.state = state
+            self.touch(node)
+
+    def end(self, node: Node, ev: Envelope, state: SpanState, duration_ms: float = 0.0) -> None:
+        """Close a span; without a measured duration the wall clock tells it."""
+        node.state, node.last_seq, node.end = state, ev.seq, ev.at
+        node.duration_ms = duration_ms or max(0.0, (ev.at - node.start) * 1_000)
+        self.touch(node)
+
+    def end_below(self, node: Node, ev: Envelope) -> None:
+        """Close what is still open below a span that ends."""
+        for child in node.children:
+            if child.end is None:
+                self.end_below(child, ev)
+                self.end(child, ev, child.state if child.state == "denied" else "interrupted")
+
+    def spend(self, node: Node, usage: Usage, cost: float | None) -> None:
+        """Give a model span its figures, and what is above it their sums."""
+        agent, above = node.agent, node
+        own = True
+        while True:
+            own = own and (above.agent == agent or above is node)
+            if own:
+                above.tokens_in = max(above.tokens_in or 0, usage.input_tokens)
+                above.tokens_out = (above.tokens_out or 0) + usage.output_tokens
+            if cost is not None:
+                above.cost_usd = (above.cost_usd or 0.0) + cost
+            self.touch(above)
+            if above.parent is None:
+                return
+            above = above.parent
+
+    @staticmethod
+    def calls_in_words(node: Node) -> str:
+        """What was called right below a span: `3 reads`, or `2 calls` where they differ; a delegate's model calls count."""
+        if node.kind == "subtask":
+            verbs = Counter("call" for _ in node.children)
+        else:
+            verbs = Counter(child.verb for child in node.children if child.kind in ("tool", "subtask"))
+        count = verbs.total()
+        verb = next(iter(verbs)) if len(verbs) == 1 else "call"
+        ending = "" if count == 1 else "es" if verb.endswith(("ch", "sh", "s")) else "s"
+        return f"{count} {verb}{ending}" if count else ""
+
+    @staticmethod
+    def worst_below(node: Node) -> SpanState:
+        """An iteration ends as its model call did: a tool's failure is the tool's own."""
+        for child in node.children:
+            if child.kind == "model" and child.state in ("failed", "interrupted"):
+                return child.state
+        return "done"
+
+    def view(self) -> TraceView:
+        """The spans as plain data; only changed ones are made anew."""
+        if self._view is None:
+            for index in sorted(self._dirty):
+                span = _frozen(self._nodes[index])
+                if index < len(self._spans):
+                    self._spans[index] = span
+                else:  # new nodes come in order, each dirty from the start
+                    self._spans.append(span)
+            self._dirty.clear()
+            self._view = TraceView(tuple(self._spans), tuple(self._roots), self._revision)
+        return self._view
+
+
+def _frozen(node: Node) -> Span:
+    return Span(
+        index=node.index,
+        kind=node.kind,
+        name=node.name,
+        state=node.state,
+        agent=node.agent,
+        depth=node.depth,
+        start=node.start,
+        end=node.end,
+        duration_ms=node.duration_ms,
+        tokens_in=node.tokens_in,
+        tokens_out=node.tokens_out,
+        cost_usd=node.cost_usd,
+        first_seq=node.first_seq,
+        last_seq=node.last_seq,
+        parent=None if node.parent is None else node.parent.index,
+        children=tuple(child.index for child in node.children),
+        outcome=node.outcome,
+        detail=node.detail,
+        part=node.part,
+    )

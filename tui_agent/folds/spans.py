@@ -1,0 +1,48 @@
+"""L1: the spans of a trace: a tree over turns, iterations, model calls, tools and delegates."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tui_agent.protocol.ids import AgentId
+
+SpanKind: TypeAlias = Literal["turn", "iteration", "model", "tool", "subtask", "compaction"]
+SpanState: TypeAlias = Literal["queued", "running", "waiting", "done", "failed", "denied", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One span. Times are wall seconds; `end` None while it runs. `first_seq` and `last_seq` are the events it opens
+    and closes with. `parent` and `children` are indices into `TraceView.spans`.
+
+    A model span has its own tokens and cost. A span above it has the cost of everything below it, the output of its
+    own agent's calls, and as `tokens_in` the largest request of its own agent: input tokens of successive requests
+    hold each other, so their sum would say nothing about size."""
+
+    index: int
+    kind: SpanKind
+    name: str
+    state: SpanState
+    agent: AgentId
+    depth: int
+    start: float
+    end: float | None
+    duration_ms: float | None
+    tokens_in: int | None
+    tokens_out: int | None
+    cost_usd: float | None
+    first_seq: int
+    last_seq: int
+    parent: int | None
+    children: tuple[int, ...] = ()
+    outcome: str = ""
+    detail: str = ""
+    part: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceView:
+    """All spans in order of start; `roots` are the turns."""
+
+    spans: tuple[Span, ...]
+    roots: tuple[int, ...]
+    revision: int = 0
