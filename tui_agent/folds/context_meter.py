@@ -101,7 +101,7 @@ class ContextMeter:
                 self._window, self._model = settings.model.window, settings.model
             case _:
                 return False
-        if not isinstance(ev.payload, ContextPacked):  # an estimate alone crosses no limit
+        if not isinstance(ev.payload, ContextPacked | ModelRequested):  # an estimate alone crosses no limit
             self._level = next_level(self._level, self._used / self._window if self._window else 0.0)
         self._view = None
         return True
