@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from tests.architecture.source import ROOT, Source, package, plugins, product, tooling
+from tests.architecture.source import Source, package, plugins, product, tooling
 
 VAGUE_NAMES = {"manager", "helper", "helpers", "util", "utils", "data", "process", "common", "misc"}
 ALLOWED_NAMES = {"tui_agent/environments/process.py", "tui_agent/engine_process.py"}
@@ -35,6 +35,7 @@ SUPERVISORS: dict[str, str] = {
     "tui_agent/cli/main.py": "the program's last resort: one line for the user, a traceback with --debug",
     "tui_agent/engine/running.py": "a tool's or plugin's fault becomes a result and must not end the turn",
     "tui_agent/engine/turns.py": "a fault in a turn becomes error.raised; the session goes on serving",
+    "tui_agent/wiring.py": "a plugin's hook that fails is not called again and must not stop the recorder",
     "tui_agent/plugin_host/loader.py": "a broken plugin is reported as plugin.failed and the app lives",
 }
 """Files that may catch `Exception`, each with its reason."""
@@ -45,7 +46,7 @@ OUR_WORDS = re.compile(
     r"(?<![A-Za-z])(?:step|steps|cycle|cycles)(?![A-Za-z])|(?<=_)(?:step|cycle)s?\b|\b(?:step|cycle)s?(?=_)"
 )
 ALLOWED_WORDS = re.compile(
-    r"Agent\.step|agent's step|\.step\b|def step\(|step_budget|`step`|async def step|itertools\.cycle"
+    r"[Ss]tep(?:s|ped|ping)? over|Agent\.step|agent's step|\.step\b|def step\(|step_budget|`step`|async def step|itertools\.cycle"
 )
 
 
@@ -146,13 +147,17 @@ def test_plugins_import_only_the_plugin_api() -> None:
     assert not found
 
 
+def doubtful_calls(source: Source) -> Iterator[str]:
+    """Calls that patch a module of ours by its name, and calls of `time.sleep`."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            first = node.args[0] if node.args else None
+            ours = isinstance(first, ast.Constant) and str(first.value).startswith("tui_agent")
+            if called == "time.sleep" or (ours and called.endswith(("patch", "setattr"))):
+                yield where(source, node)
+
+
 def test_tests_neither_patch_our_modules_nor_sleep() -> None:
-    pattern = re.compile(r"(?:patch|setattr)\(\s*['\"]tui_agent|mock\.patch|\btime\.sleep\(")
-    found = [
-        f"{source.name}:{number}"
-        for source in tooling()
-        if source.name.startswith("tests/") and source.path != ROOT / "tests/architecture/test_house_rules.py"
-        for number, line in enumerate(source.text.splitlines(), 1)
-        if pattern.search(line)
-    ]
-    assert not found
+    tests = [source for source in tooling() if source.name.startswith("tests/")]
+    assert not [place for source in tests for place in doubtful_calls(source)]

@@ -6,16 +6,20 @@ Invariant: refuses before anything is loaded where there is no terminal to draw 
 import argparse
 import os
 import sys
+from dataclasses import replace
 from importlib import import_module
 
 from tui_agent.cli.options import EVERYTHING, GROUPS, session_options
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import UsageError
 
+CHOOSE = ""
+
 EXAMPLES = """\
 examples:
   tui-agent
   tui-agent --continue
+  tui-agent --resume
   tui-agent -C ~/code/shop -m anthropic/claude-sonnet-4-5 "why does test_cart fail?"
 """
 
@@ -23,19 +27,30 @@ examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     """The app takes every common option."""
     parser.add_argument("prompt", nargs="?", metavar="PROMPT", help="a first message")
+    parser.add_argument(
+        "--resume",
+        nargs="?",
+        const=CHOOSE,
+        metavar="ID",
+        help="open an earlier session; without ID choose one",
+    )
     for group in EVERYTHING:
         GROUPS[group](parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Open the app and return its exit status."""
+    need_terminal()
     options = session_options(arguments, client="app", interactive=True)
+    if arguments.resume is not None:
+        options = replace(
+            options, session=import_module("tui_agent.cli.resume").chosen(options, arguments.resume)
+        )
     return open_app(options)
 
 
 def open_app(options: SessionOptions) -> int:
     """Draw `options`' session on this terminal until the user leaves."""
-    need_terminal()
     # By name: the screen's library is slow, and nothing else on the command line needs it.
     status: int = import_module("tui_agent.tui.app").run_app(options)
     return status

@@ -14,7 +14,7 @@ from types import ModuleType
 
 from tui_agent import __version__
 from tui_agent.cli import exit_codes
-from tui_agent.cli.options import EVERYTHING, GROUPS, Parser
+from tui_agent.cli.options import Parser
 from tui_agent.cli.verbs import APP, VERBS, Verb
 from tui_agent.errors import TuiAgentError, UsageError
 
@@ -36,22 +36,34 @@ def main(argv: Sequence[str]) -> int:
         return dispatch(words)
     except SystemExit as leaving:  # argparse's way out of --help
         return int(leaving.code or 0)
-    except BrokenPipeError:
-        # Whoever read our output has gone. Standard output must not be flushed into nothing at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return exit_codes.Exit.DONE
-    except KeyboardInterrupt:
-        sys.stderr.write("Interrupted.\n")
-        return exit_codes.Exit.INTERRUPTED
-    except Exception as error:  # noqa: BLE001
-        if debug:
-            traceback.print_exc()
-        else:
-            sys.stderr.write(f"{one_line(error)}\n")
+    except BaseException as raised:  # noqa: BLE001
+        error = innermost(raised)
+        report(error, debug=debug)
         return exit_codes.of_error(error)
 
 
-def one_line(error: Exception) -> str:
+def innermost(error: BaseException) -> BaseException:
+    """What really happened, where a task group has wrapped it: an error of ours before a foreign one."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    inner = [innermost(each) for each in error.exceptions]
+    return next((each for each in inner if isinstance(each, TuiAgentError)), inner[0])
+
+
+def report(error: BaseException, *, debug: bool) -> None:
+    """Say on standard error what went wrong; nothing where nobody reads any more."""
+    if isinstance(error, BrokenPipeError):
+        # Whoever read our output has gone. What is left in the buffer must not be flushed into nothing at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    elif isinstance(error, KeyboardInterrupt):
+        sys.stderr.write("tui-agent: Interrupted.\n")
+    elif debug:
+        traceback.print_exception(error)
+    else:
+        sys.stderr.write(f"{one_line(error)}\n")
+
+
+def one_line(error: BaseException) -> str:
     """What happened, to what, and what to do, without a line break."""
     if isinstance(error, TuiAgentError):
         text = str(error)
@@ -71,7 +83,9 @@ def dispatch(words: list[str]) -> int:
         return call("tui-agent", APP, words)
     name = words[at]
     if name in VERBS:
-        return call(f"tui-agent {name}", VERBS[name], words[:at] + words[at + 1 :])
+        before, after = words[:at], words[at + 1 :]
+        end = after.index("--") if "--" in after else len(after)
+        return call(f"tui-agent {name}", VERBS[name], [*after[:end], *before, *after[end:]])
     guess_wrong_name(name, words)
     if any(word in ("-h", "--help") for word in words):
         top.print_help()
@@ -135,9 +149,7 @@ def top_parser() -> Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("prompt", nargs="?", metavar="PROMPT", help="a first message for the app")
+    import_module(APP.module).configure(parser)
     parser.add_argument("-V", "--version", action="version", version=f"tui-agent {__version__}")
     parser.add_argument("--debug", action="store_true", help="show a traceback where something fails")
-    for group in EVERYTHING:
-        GROUPS[group](parser)
     return parser

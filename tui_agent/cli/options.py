@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.options import Client, SessionOptions
 from tui_agent.errors import UsageError
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
@@ -147,7 +147,33 @@ GROUPS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
 EVERYTHING = tuple(GROUPS)
 
 
-def session_options(arguments: argparse.Namespace, *, client: str, interactive: bool) -> SessionOptions:
+def add_verb(
+    verbs: "argparse._SubParsersAction[Parser]",
+    name: str,
+    call: Callable[[argparse.Namespace], int],
+    *,
+    help: str,
+    examples: str,
+    groups: tuple[str, ...] = ("place",),
+) -> argparse.ArgumentParser:
+    """A verb below a command, with `--json` and the common options that mean something for it."""
+    parser = verbs.add_parser(
+        name,
+        help=help,
+        description=help,
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--json", action="store_true", help="JSON lines")
+    parser.add_argument("--debug", action="store_true", help="show a traceback where something fails")
+    for group in groups:
+        GROUPS[group](parser)
+    parser.set_defaults(call=call)
+    return parser
+
+
+def session_options(arguments: argparse.Namespace, *, client: Client, interactive: bool) -> SessionOptions:
     """The options of one start. Raises `UsageError` where the folder to work in is none."""
     said = vars(arguments)
     cwd = (said.get("cwd") or Path.cwd()).expanduser()

@@ -14,6 +14,18 @@ class Verb(NamedTuple):
     summary: str
 
 
-VERBS: dict[str, Verb] = {}
+VERBS: dict[str, Verb] = {
+    "run": Verb("tui_agent.cli.run", "one turn without a screen; prints the answer"),
+    "demo": Verb("tui_agent.cli.demo", "a built-in scenario, offline, live in the app"),
+    "sessions": Verb("tui_agent.cli.sessions", "list the recorded sessions, or show one's events"),
+    "trace": Verb("tui_agent.cli.trace", "a session's figures: events, tools, files, tokens, cost, answer"),
+    "policy": Verb("tui_agent.cli.policy", "how a command line would be judged"),
+    "models": Verb("tui_agent.cli.models", "list the models, or check that one answers"),
+    "agents": Verb("tui_agent.cli.agents", "list the agents"),
+    "plugins": Verb("tui_agent.cli.plugins", "list, start or check plugins"),
+    "themes": Verb("tui_agent.cli.themes", "list or preview themes"),
+    "config": Verb("tui_agent.cli.config", "show the settings and where each comes from"),
+    "doctor": Verb("tui_agent.cli.doctor", "what works here, what does not, and what to do about it"),
+}
 
 APP = Verb("tui_agent.cli.app", "the full-screen app on the current directory")

@@ -1,0 +1,107 @@
+"""A session for clients' tests: fed with records, recording what is submitted."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+
+from tui_agent.errors import BlobMissing
+from tui_agent.protocol.commands import Command
+from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CommandId, SessionId
+
+
+class FakeFollower:
+    """A cursor into the fake session's records."""
+
+    def __init__(self, session: "FakeSession", after: int) -> None:
+        self.session = session
+        self.position = after + 1
+        self.closed = False
+
+    async def next(self) -> Sequence[Record]:
+        while not self.closed and not self.session.ended and self.position >= len(self.session.records):
+            self.session.changed.clear()
+            await self.session.changed.wait()
+        if self.closed:
+            return ()
+        batch = self.session.records[self.position :]
+        self.position += len(batch)
+        return batch
+
+    def close(self) -> None:
+        self.closed = True
+        self.session.changed.set()
+
+
+class FakeSession:
+    """`feed` appends events as the engine would; `submitted` holds the commands in order.
+
+    `react` (if set) is called with every submitted command and may feed more.
+    """
+
+    def __init__(self, records: Iterable[Record] = (), *, session_id: str = "ses_0000000000000001") -> None:
+        self._id = SessionId(session_id)
+        self.records: list[Record] = list(records)
+        self.submitted: list[Command] = []
+        self.blobs: dict[str, bytes] = {}
+        self.react: Callable[[Command], None] | None = None
+        self.ended = False
+        self.closed = False
+        self.time = self.records[-1].at if self.records else 1_700_000_000.0
+        self.changed = asyncio.Event()
+
+    @property
+    def id(self) -> SessionId:
+        return self._id
+
+    def feed(
+        self,
+        *payloads: Payload,
+        agent: AgentId = MAIN_AGENT,
+        after: float = 0.1,
+        cause: CommandId | None = None,
+    ) -> int:
+        """Append events, `after` seconds apart; returns the last seq."""
+        for payload in payloads:
+            seq = len(self.records)
+            self.time += after
+            self.records.append(
+                Envelope.model_validate(
+                    {
+                        "v": SCHEMA_VERSION,
+                        "seq": seq,
+                        "at": self.time,
+                        "session": self._id,
+                        "agent": agent,
+                        "parent": seq - 1 if seq else None,
+                        "cause": cause,
+                        "payload": payload,
+                    }
+                )
+            )
+        self.changed.set()
+        return len(self.records) - 1
+
+    def end(self) -> None:
+        """The session is over: followers get an empty batch."""
+        self.ended = True
+        self.changed.set()
+
+    def submit(self, command: Command) -> CommandId:
+        command_id = CommandId(f"cmd_{len(self.submitted) + 1}")
+        self.submitted.append(command.model_copy(update={"id": command_id}))
+        if self.react is not None:
+            self.react(command)
+        return command_id
+
+    def follow(self, after: int = -1) -> FakeFollower:
+        return FakeFollower(self, after)
+
+    async def read_blob(self, blob_sha256: str) -> bytes:
+        if blob_sha256 not in self.blobs:
+            raise BlobMissing(f"no blob {blob_sha256}")
+        return self.blobs[blob_sha256]
+
+    async def aclose(self) -> None:
+        self.closed = True
+        self.end()

@@ -1,0 +1,147 @@
+"""One turn without a screen, against a session that is fed by hand."""
+
+import hashlib
+
+import pytest
+
+from tests.stubs.fake_session import FakeSession
+from tui_agent.cli.headless import Outcome, result_lines, run_turn
+from tui_agent.errors import TuiAgentError, UsageError
+from tui_agent.protocol.base import BlobText
+from tui_agent.protocol.commands import Command, SubmitPrompt
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.events.session import CommandRejected, RunStarted, SessionStarted
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.ids import AgentId, CommandId, RequestId, RunId
+from tui_agent.protocol.parts import ReasoningPart, TextPart, Usage
+from tui_agent.protocol.settings import ModelInfo, SessionSettings
+
+MODEL = ModelInfo(profile="demo", provider="scripted", model="demo")
+
+
+def begun(run: str = "run_000000000001", *, new: bool = True) -> list[Payload]:
+    start = SessionStarted(workspace="/w", product="p", settings=SessionSettings(model=MODEL))
+    held = RunStarted(run_id=RunId(run), pid=1, client="headless", product="p", model=MODEL)
+    return [start, held] if new else [held]
+
+
+def answered(*texts: str | BlobText, request: str = "req_1") -> ModelResponded:
+    return ModelResponded(
+        request_id=RequestId(request),
+        first_part=0,
+        parts=(ReasoningPart(text="hm"), *(TextPart(text=text) for text in texts)),
+        finish="stop",
+        usage=Usage(),
+        cost_usd=None,
+        duration_ms=1.0,
+    )
+
+
+def turn(*middle: Payload, number: int = 1, reason: str = "finished", detail: str = "") -> list[Payload]:
+    return [
+        UserMessageReceived(text="do it"),
+        TurnStarted(turn=number),
+        *middle,
+        TurnFinished.model_validate({"turn": number, "reason": reason, "detail": detail}),
+    ]
+
+
+def answering(session: FakeSession, *payloads: Payload) -> None:
+    """The session answers the next prompt with these events."""
+
+    def react(command: Command) -> None:
+        assert isinstance(command, SubmitPrompt)
+        session.feed(*payloads, cause=CommandId(f"cmd_{len(session.submitted)}"))
+
+    session.react = react
+
+
+def kinds(records: list[Record]) -> list[str]:
+    return [str(record.payload.kind) for record in records if isinstance(record, Envelope)]
+
+
+async def test_the_answer_is_the_main_agents_last_words() -> None:
+    session = FakeSession()
+    session.feed(*begun())
+    answering(session, *turn(answered("first"), answered("Hello", " there")))
+    outcome = await run_turn(session, "do it", lambda record: None)
+    assert outcome == Outcome("finished", "", "run_000000000001", session.id, "Hello there")
+    assert session.submitted[0].kind == "submit_prompt"
+
+
+async def test_words_of_delegates_and_calls_without_words_do_not_replace_the_answer() -> None:
+    session = FakeSession()
+    session.feed(*begun())
+
+    def react(command: Command) -> None:
+        ours = CommandId("cmd_1")
+        session.feed(*turn(answered("mine"))[:-1], cause=ours)
+        session.feed(
+            answered("theirs"), TurnFinished(turn=9, reason="error"), agent=AgentId("scout"), cause=ours
+        )
+        session.feed(answered(), turn()[-1], cause=ours)
+
+    session.react = react
+    outcome = await run_turn(session, "x", lambda record: None)
+    assert (outcome.answer, outcome.reason) == ("mine", "finished")
+
+
+async def test_a_long_answer_is_read_from_its_blob() -> None:
+    session = FakeSession()
+    whole = "word " * 4000
+    digest = hashlib.sha256(whole.encode()).hexdigest()
+    session.blobs[digest] = whole.encode()
+    session.feed(*begun())
+    answering(session, *turn(answered(BlobText(blob_sha256=digest, size=len(whole), preview="word"))))
+    assert (await run_turn(session, "x", lambda record: None)).answer == whole.strip()
+
+
+async def test_a_new_session_shows_every_event_in_order() -> None:
+    session, seen = FakeSession(), list[Record]()
+    session.feed(*begun())
+    answering(session, *turn(answered("a")))
+    await run_turn(session, "x", seen.append)
+    assert [record.seq for record in seen] == list(range(6))
+    assert kinds(seen)[:3] == ["session.started", "run.started", "user.message"]
+
+
+async def test_a_session_that_goes_on_shows_only_this_runs_events() -> None:
+    session, seen = FakeSession(), list[Record]()
+    session.feed(*begun("run_00000000000a"), *turn(answered("old")))
+    session.feed(*begun("run_00000000000b", new=False))
+    answering(session, *turn(answered("new"), number=2))
+    outcome = await run_turn(session, "x", seen.append)
+    assert (outcome.run_id, outcome.answer) == ("run_00000000000b", "new")
+    assert kinds(seen)[0] == "run.started"
+    assert kinds(seen).count("turn.finished") == 1
+
+
+async def test_a_refused_prompt_is_an_error_with_the_reason() -> None:
+    session = FakeSession()
+    session.feed(*begun())
+    answering(session, CommandRejected(command="submit_prompt", reason="No model is set.", hint="Set one."))
+    with pytest.raises(UsageError, match=r"No model is set\. Set one\."):
+        await run_turn(session, "x", lambda record: None)
+
+
+async def test_a_session_that_ends_in_the_turn_is_an_error() -> None:
+    session = FakeSession()
+    session.feed(*begun())
+    session.react = lambda command: session.end()
+    with pytest.raises(TuiAgentError, match="ended before the turn did"):
+        await run_turn(session, "x", lambda record: None)
+
+
+async def test_a_budget_tells_its_detail_and_its_status() -> None:
+    session = FakeSession()
+    session.feed(*begun())
+    answering(session, *turn(reason="part_limit", detail="5 of 5 parts are used."))
+    outcome = await run_turn(session, "x", lambda record: None)
+    assert (outcome.status, outcome.exit, outcome.detail) == ("part_limit", 3, "5 of 5 parts are used.")
+
+
+def test_the_result_lines_are_found_by_scripts() -> None:
+    lines = result_lines(Outcome("finished", "", "run_0123456789ab", "ses_1", "x")).splitlines()
+    assert lines == ["status: success", "run_id: run_0123456789ab", "session: ses_1"]

@@ -1,0 +1,194 @@
+"""L7: What works here, what does not, and what to do about it."""
+
+import argparse
+import locale
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from tui_agent import __version__, wiring
+from tui_agent.cli.options import GROUPS, session_options
+from tui_agent.cli.output import say, say_json, size
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import TuiAgentError
+from tui_agent.plugin_host.bundled import bundled
+from tui_agent.plugin_host.loader import PluginHost
+
+EXAMPLES = """\
+examples:
+  tui-agent doctor
+  tui-agent doctor --model fast --json
+"""
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at. `do` says what would help."""
+
+    what: str
+    state: Literal["ok", "note", "bad"]
+    found: str
+    do: str = ""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Where to look."""
+    parser.add_argument("--json", action="store_true", help="JSON lines")
+    for group in ("place", "model", "extensions"):
+        GROUPS[group](parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the findings; exit status 1 if anything is bad."""
+    findings = list(examine(session_options(arguments, client="headless", interactive=True)))
+    for finding in findings:
+        if arguments.json:
+            say_json(finding._asdict())
+        else:
+            mark = {"ok": "ok  ", "note": "note", "bad": "BAD "}[finding.state]
+            say(f"{mark}  {finding.what:<14} {finding.found}{f' {finding.do}' if finding.do else ''}")
+    return 1 if any(finding.state == "bad" for finding in findings) else 0
+
+
+def examine(options: SessionOptions) -> Iterator[Finding]:
+    """Look at one thing after the other; a thing that fails is a finding, not the end."""
+    yield from (version(), terminal(), words(), programs("git"), programs("rg"))
+    yield shipped()
+    try:
+        base = wiring.ground(options)
+    except TuiAgentError as error:
+        yield Finding("configuration", "bad", error.message, error.hint)
+        return
+    yield Finding("configuration", "ok", str(base.config.paths.user_config))
+    for path in base.config.ignored:
+        yield Finding("trust", "note", f"{path} is not read.", "Trust the project in the app to use it.")
+    for what, look in LOOKS.items():
+        yield attempt(what, look, base)
+
+
+def attempt(what: str, look: Callable[[wiring.Ground], Finding], base: wiring.Ground) -> Finding:
+    """A look that may fail with an error of ours."""
+    try:
+        return look(base)
+    except TuiAgentError as error:
+        return Finding(what, "bad", error.message, error.hint)
+
+
+def version() -> Finding:
+    """What runs on what."""
+    python = ".".join(str(part) for part in sys.version_info[:3])
+    return Finding(
+        "version", "ok", f"tui-agent {__version__}, Python {python}, {platform.system()} {platform.machine()}"
+    )
+
+
+def terminal() -> Finding:
+    """Whether the app could be drawn."""
+    if not sys.stdout.isatty():
+        return Finding(
+            "terminal", "note", "This is no terminal.", "The app needs one; run and demo --headless do not."
+        )
+    columns, lines = shutil.get_terminal_size()
+    colours = os.environ.get("COLORTERM") or os.environ.get("TERM", "unknown")
+    if columns < 40 or lines < 8:
+        return Finding("terminal", "bad", f"{columns}×{lines} is too small.", "Make it at least 40×8.")
+    return Finding("terminal", "ok", f"{columns}×{lines}, {colours}")
+
+
+def words() -> Finding:
+    """Whether the locale can show what the app draws."""
+    encoding = locale.getpreferredencoding(False)
+    if encoding.lower().replace("-", "") != "utf8":
+        return Finding("locale", "note", f"{encoding}", "The app draws with ASCII. For more: LANG=C.UTF-8")
+    return Finding("locale", "ok", encoding)
+
+
+def programs(name: str) -> Finding:
+    """Programs that make things better where they are there."""
+    why = {"git": "Checkpoints and git tools need it.", "rg": "Searching is slower without ripgrep."}[name]
+    path = shutil.which(name)
+    return Finding(name, "ok", path) if path else Finding(name, "note", "not found.", why)
+
+
+def shipped() -> Finding:
+    """Whether this copy of the product is whole."""
+    missing = [kind for kind in ("plugins", "themes", "demos") if bundled(kind) is None]
+    if missing:
+        return Finding(
+            "installation", "bad", f"{', '.join(missing)} are missing.", "Install tui-agent again."
+        )
+    litellm = next(iter(_versions("litellm")), "absent")
+    return Finding("installation", "ok", f"whole; litellm {litellm}")
+
+
+def _versions(name: str) -> Iterator[str]:
+    try:
+        yield metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return
+
+
+def sessions(base: wiring.Ground) -> Finding:
+    """Whether sessions can be written."""
+    folder = base.config.data_dir
+    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        return Finding(
+            "sessions", "bad", f"{folder} cannot be written: {error.strerror}.", "Move it with --data-dir."
+        )
+    known = base.store.list()
+    used = size(sum(summary.size_bytes for summary in known))
+    return Finding(
+        "sessions", "ok", f"{folder}: {len(known)}, {used}; {size(shutil.disk_usage(there).free)} free"
+    )
+
+
+def model(base: wiring.Ground) -> Finding:
+    """Whether the chosen model can be used, or which could."""
+    config = base.config
+    if config.model or config.base_url:
+        info = base.models.resolve(config.model, config.base_url, config.reasoning_effort)
+        return Finding("model", "ok", f"{info.profile} ({info.provider})", "Ask it: tui-agent models check")
+    usable = [info.profile for info in base.models.available() if info.provider != "scripted"]
+    if usable:
+        return Finding(
+            "model", "note", f"None is set; there are {', '.join(usable[:6])}.", "Set one: --model NAME"
+        )
+    return Finding(
+        "model", "note", "None is set and no key is found.", "Set a key, or try it: tui-agent demo"
+    )
+
+
+def plugins(base: wiring.Ground) -> Finding:
+    """Whether every plugin loads."""
+    loaded = PluginHost(wiring.plugin_places(base), base.config.plugins_disabled).load()
+    if loaded.failed:
+        broken = "; ".join(f"{event.plugin}: {event.message}" for event in loaded.failed)
+        return Finding("plugins", "bad", broken, "See: tui-agent plugins list")
+    return Finding("plugins", "ok", ", ".join(loaded.loaded))
+
+
+def workspace(base: wiring.Ground) -> Finding:
+    """Whether the agent could work here."""
+    folder: Path = base.options.cwd
+    if not os.access(folder, os.R_OK | os.X_OK):
+        return Finding("workspace", "bad", f"{folder} cannot be read.", "Check its permissions.")
+    if not os.access(folder, os.W_OK):
+        return Finding("workspace", "note", f"{folder} cannot be written.", "The agent can only read here.")
+    return Finding("workspace", "ok", str(folder))
+
+
+LOOKS: dict[str, Callable[[wiring.Ground], Finding]] = {
+    "workspace": workspace,
+    "sessions": sessions,
+    "model": model,
+    "plugins": plugins,
+}

@@ -1,0 +1,163 @@
+"""L7: drives one turn of a session without a screen: submit the prompt, follow events, tell how it ended.
+
+Invariant: knows nothing of engines or models; any `Session` will do.
+"""
+
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import anyio
+
+from tui_agent.cli.exit_codes import Exit, of_turn_end
+from tui_agent.errors import TuiAgentError, UsageError
+from tui_agent.ports.session import Session
+from tui_agent.protocol.base import LongText
+from tui_agent.protocol.commands import Interrupt, SubmitPrompt
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.events.session import CommandRejected, RunStarted
+from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.ids import MAIN_AGENT, CommandId
+from tui_agent.protocol.parts import TextPart
+
+Show = Callable[[Record], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a turn ended. `answer` is the last words of the main agent."""
+
+    reason: str
+    detail: str
+    run_id: str
+    session: str
+    answer: str
+
+    @property
+    def status(self) -> str:
+        """`success`, or why not."""
+        return "success" if self.reason == "finished" else self.reason
+
+    @property
+    def exit(self) -> Exit:
+        """The exit status that tells it."""
+        return of_turn_end(self.reason)
+
+
+async def run_turn(session: Session, prompt: str, show: Show) -> Outcome:
+    """Submit `prompt` and follow the session to the end of that turn; `show` sees every record of this run in order.
+
+    Raises `UsageError` where the session refuses the prompt, `TuiAgentError` where it ends before the turn does.
+    """
+    command = session.submit(SubmitPrompt(text=prompt))
+    turn = _Turn(command, show)
+    follower = session.follow()
+    try:
+        while turn.ended is None:
+            batch = await follower.next()
+            if not batch:
+                raise TuiAgentError(
+                    "The session ended before the turn did.", hint=f"See: tui-agent trace {session.id}"
+                )
+            turn.take(batch)
+    finally:
+        follower.close()
+    return Outcome(
+        reason=turn.ended.reason,
+        detail=turn.ended.detail,
+        run_id=turn.run_id,
+        session=session.id,
+        answer=await whole(session, turn.words),
+    )
+
+
+class _Turn:
+    """What is known of the turn that one command started."""
+
+    def __init__(self, command: CommandId, show: Show) -> None:
+        self._command = command
+        self._show = show
+        self._waiting: list[Record] = []
+        self._begun = False
+        self.ended: TurnFinished | None = None
+        self.run_id = ""
+        self.words: Sequence[LongText] = ()
+
+    def take(self, batch: Sequence[Record]) -> None:
+        """Show what belongs to this run: from its `run.started` on, all of a new session's events."""
+        for record in batch:
+            if not self._begun:
+                self._hold_back(record)
+            if self._begun:
+                self._flush()
+                self._read(record)
+
+    def _hold_back(self, record: Record) -> None:
+        # An earlier run's events are history, and which run.started is ours shows only once our command arrives.
+        if isinstance(record, Envelope):
+            if isinstance(record.payload, RunStarted):
+                self._waiting = [] if len(self._waiting) > 1 else self._waiting
+                self.run_id = record.payload.run_id
+            self._begun = record.cause == self._command
+        if not self._begun:
+            self._waiting.append(record)
+
+    def _flush(self) -> None:
+        for record in self._waiting:
+            self._show(record)
+        self._waiting = []
+
+    def _read(self, record: Record) -> None:
+        self._show(record)
+        if not isinstance(record, Envelope) or record.agent != MAIN_AGENT:
+            return
+        match record.payload:
+            case ModelResponded(parts=parts):
+                self.words = [part.text for part in parts if isinstance(part, TextPart)] or self.words
+            case TurnFinished() as finished:
+                self.ended = finished
+            case CommandRejected(reason=reason, hint=hint) if record.cause == self._command:
+                raise UsageError(reason, hint=hint)
+
+
+async def whole(session: Session, texts: Sequence[LongText]) -> str:
+    """Texts of the log, joined, wherever each is kept."""
+    pieces = [
+        text
+        if isinstance(text, str)
+        else (await session.read_blob(text.blob_sha256)).decode("utf-8", "replace")
+        for text in texts
+    ]
+    return "".join(pieces).strip()
+
+
+async def interrupt_on_signal(session: Session) -> None:
+    """The first Ctrl+C or SIGTERM stops the turn in order; a second one is the caller's. Runs until cancelled."""
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        asked = False
+        async for _ in signals:
+            if asked:
+                raise KeyboardInterrupt
+            asked = True
+            session.submit(Interrupt())
+
+
+async def run_supervised(session: Session, prompt: str, show: Show) -> Outcome:
+    """`run_turn`, with the user's Ctrl+C as an interruption of the turn."""
+    async with anyio.create_task_group() as group:
+        group.start_soon(interrupt_on_signal, session)
+        outcome = await run_turn(session, prompt, show)
+        group.cancel_scope.cancel()
+    return outcome
+
+
+def result_lines(outcome: Outcome) -> str:
+    """What a plain run prints after the answer, for people and for scripts that look for it."""
+    lines = [f"status: {outcome.status}", f"run_id: {outcome.run_id}", f"session: {outcome.session}"]
+    return "\n".join(lines)
+
+
+def trouble(outcome: Outcome) -> str:
+    """One line on why a turn did not finish."""
+    return " ".join(outcome.detail.split()) or f"The turn ended: {outcome.reason}."

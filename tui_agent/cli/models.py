@@ -1,0 +1,130 @@
+"""L7: The models: what can be used here, and whether one answers."""
+
+import argparse
+import time
+
+import anyio
+
+from tui_agent import wiring
+from tui_agent.cli.options import Parser, add_verb, session_options
+from tui_agent.cli.output import say, say_json, table
+from tui_agent.errors import ModelError
+from tui_agent.ports.model import Finished, ModelClient, ModelFault, ModelRequest, TextChunk, UsageChunk
+from tui_agent.protocol.ids import RequestId
+from tui_agent.protocol.messages import UserMessage
+from tui_agent.protocol.parts import TextContent, Usage
+from tui_agent.protocol.settings import ModelInfo
+
+EXAMPLES = """\
+examples:
+  tui-agent models list
+  tui-agent models check fast
+  tui-agent models check my-model --base-url http://127.0.0.1:8000/v1
+"""
+QUESTION = "Answer with the one word: ready"
+MAX_TOKENS = 64
+PATIENCE_S = 60.0
+
+
+def configure(parser: Parser) -> None:
+    """The verbs below `models`."""
+    verbs = parser.add_subparsers(required=True, metavar="list | check")
+    add_verb(verbs, "list", list_models, help="what can be used now", examples=EXAMPLES)
+    check = add_verb(
+        verbs,
+        "check",
+        check_model,
+        help="send one short question",
+        examples=EXAMPLES,
+        groups=("place", "model"),
+    )
+    check.add_argument(
+        "name", nargs="?", metavar="NAME", help="a profile or a model's name (default: the set one)"
+    )
+
+
+def list_models(arguments: argparse.Namespace) -> int:
+    """Print the models whose keys are there, and say how to get more."""
+    base = wiring.ground(session_options(arguments, client="headless", interactive=False))
+    found = base.models.available()
+    if arguments.json:
+        for info in found:
+            say_json(info.model_dump(mode="json"))
+        return 0
+    table(
+        [row(info, chosen=base.config.model) for info in found],
+        ["name", "speaks", "model", "window", "$/M in", "$/M out"],
+    )
+    if not base.config.model:
+        say("\nNo model is set: --model NAME, `model = …` in config.toml, or /model in the app.")
+    return 0
+
+
+def row(info: ModelInfo, *, chosen: str) -> list[str]:
+    """The columns of one model."""
+    name = f"{info.profile} *" if info.profile == chosen else info.profile
+    window = f"{info.window // 1000}k" if info.window else "?"
+    return [name, info.provider, info.model, window, price(info.input_price), price(info.output_price)]
+
+
+def price(amount: float | None) -> str:
+    """USD for a million tokens."""
+    return "?" if amount is None else f"{amount:.2f}"
+
+
+def check_model(arguments: argparse.Namespace) -> int:
+    """Ask a model one short question. Raises `ModelError` where it does not answer."""
+    options = session_options(arguments, client="headless", interactive=False)
+    base = wiring.ground(options)
+    config = base.config
+    info = base.models.resolve(arguments.name or config.model, config.base_url, config.reasoning_effort)
+    started = time.monotonic()
+    answer, usage = anyio.run(ask, base.models.client(info), info)
+    took = time.monotonic() - started
+    if arguments.json:
+        say_json(
+            {**info.model_dump(mode="json"), "answer": answer, "seconds": took, "usage": usage.model_dump()}
+        )
+        return 0
+    say(
+        f"{info.profile} answers: {answer.strip()[:80]!r} ({took:.1f} s, {usage.input_tokens}+{usage.output_tokens} tokens)"
+    )
+    return 0
+
+
+async def ask(client: ModelClient, info: ModelInfo) -> tuple[str, Usage]:
+    """One question to one client."""
+    request = ModelRequest(
+        request_id=RequestId("req_check"),
+        model=info,
+        system="",
+        messages=(UserMessage(content=(TextContent(text=QUESTION),)),),
+        tools=(),
+        max_tokens=MAX_TOKENS,
+    )
+    words: list[str] = []
+    usage, finished = Usage(), False
+    try:
+        with anyio.fail_after(PATIENCE_S):
+            async with client.stream(request) as chunks:
+                async for chunk in chunks:
+                    match chunk:
+                        case TextChunk(text=text):
+                            words.append(text)
+                        case UsageChunk(usage=counted):
+                            usage = counted
+                        case Finished():
+                            finished = True
+                        case ModelFault(message=message, hint=hint):
+                            raise ModelError(f"{info.profile} does not answer: {message}", hint=hint)
+                        case _:
+                            pass
+    except TimeoutError as error:
+        raise ModelError(
+            f"{info.profile} did not answer within {PATIENCE_S:.0f} s.", hint="Check its address."
+        ) from error
+    finally:
+        await client.aclose()
+    if not finished:
+        raise ModelError(f"{info.profile} stopped in the middle of its answer.", hint="Try it again.")
+    return "".join(words), usage

@@ -1,0 +1,81 @@
+"""L7: what commands print. Invariant: colour only on a terminal that wants it; foreign text never moves the cursor."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TextIO
+
+from tui_agent.protocol.envelope import Envelope, Record
+
+
+def printable(text: str, *, lines: bool = False) -> str:
+    """`text` without control characters (line breaks and tabs stay where `lines` is set) and without bidi controls."""
+    kept = "\n\t" if lines else ""
+    return "".join(
+        char if char in kept or (char.isprintable() and char not in _BIDI) else "�" for char in text
+    )
+
+
+_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def say(text: str, *, file: TextIO | None = None) -> None:
+    """One or more lines for a person."""
+    print(printable(text, lines=True), file=file or sys.stdout)
+
+
+def say_json(value: object) -> None:
+    """One JSON line for a program."""
+    print(json.dumps(value, ensure_ascii=False, default=str), flush=True)
+
+
+def record_json(record: Record) -> str:
+    """A record as one JSON line: the envelope as it stands in the log, but for the checksum."""
+    if isinstance(record, Envelope):
+        return record.model_dump_json()
+    return json.dumps(record.raw, ensure_ascii=False)
+
+
+def table(rows: Iterable[Sequence[str]], head: Sequence[str]) -> None:
+    """Columns, as wide as they need to be; the last one runs on."""
+    cells = [[printable(cell) for cell in row] for row in rows]
+    widths = [max(len(row[at]) for row in [list(head), *cells]) for at in range(len(head))]
+    for number, row in enumerate([list(head), *cells]):
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        print(faint(line) if number == 0 else line)
+
+
+def coloured(file: TextIO | None = None) -> bool:
+    """Whether colour is welcome there."""
+    return (
+        (file or sys.stdout).isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    )
+
+
+def faint(text: str) -> str:
+    """Less important words, on a terminal that can show it."""
+    return f"\x1b[2m{text}\x1b[0m" if coloured() else text
+
+
+def moment(at: float) -> str:
+    """A time as the user's clock shows it."""
+    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S") if at else "-"
+
+
+def size(count: int) -> str:
+    """Bytes for a person."""
+    amount = float(count)
+    for unit in ("B", "KB", "MB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} GB"
+
+
+def seconds(amount: float) -> str:
+    """A duration for a person."""
+    if amount < 60:
+        return f"{amount:.1f} s"
+    return f"{int(amount // 60)} min {int(amount % 60)} s"

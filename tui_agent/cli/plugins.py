@@ -1,0 +1,169 @@
+"""L7: The plugins: list them, begin one, or check one."""
+
+import argparse
+import dataclasses
+from pathlib import Path
+
+from tui_agent import wiring
+from tui_agent.cli.options import Parser, add_verb, session_options
+from tui_agent.cli.output import say, say_json, table
+from tui_agent.errors import UsageError
+from tui_agent.plugin_host.check import check_plugin
+from tui_agent.plugin_host.discover import Found
+from tui_agent.plugin_host.loader import PluginHost
+from tui_agent.plugin_host.manifest import usable_name
+
+EXAMPLES = """\
+examples:
+  tui-agent plugins list
+  tui-agent plugins new word_count            makes ./word_count
+  tui-agent plugins check ./word_count
+  tui-agent --plugin-dir ./word_count
+"""
+
+MANIFEST = """\
+name = "{name}"
+version = "0.1.0"
+api = 1
+description = "Counts the words of a file."
+"""
+ENTRY = '''\
+"""Counts words: a plugin to begin with. Replace the tool by your own."""
+
+from pydantic import BaseModel, Field
+
+from tui_agent.plugin_api import (
+    Effect,
+    Environment,
+    PluginApi,
+    Preview,
+    Reads,
+    ToolContext,
+    ToolResult,
+    ToolSpec,
+    text_result,
+)
+
+
+class CountArgs(BaseModel):
+    """What the model says when it calls the tool."""
+
+    path: str = Field(description="The file, relative to the workspace.")
+
+
+class CountWords:
+    """Counts the words of one file."""
+
+    spec = ToolSpec(
+        name="{name}",
+        description="Count the words of a text file.",
+        args=CountArgs,
+        verb="count",
+        parallel_safe=True,
+    )
+
+    def target(self, args: CountArgs) -> str:
+        return args.path
+
+    def effects(self, args: CountArgs) -> tuple[Effect, ...]:
+        return (Reads(path=args.path),)
+
+    async def preview(self, args: CountArgs, env: Environment) -> Preview:
+        return Preview(blocks=())
+
+    async def run(self, args: CountArgs, ctx: ToolContext) -> ToolResult:
+        file = await ctx.env.read(args.path)
+        count = len(file.data.decode("utf-8", "replace").split())
+        return text_result(f"{{count}} words", summary=f"{{count}} words")
+
+
+def register(api: PluginApi) -> None:
+    """Offer the tool."""
+    api.tool(CountWords())
+'''
+
+
+def configure(parser: Parser) -> None:
+    """The verbs below `plugins`."""
+    verbs = parser.add_subparsers(required=True, metavar="list | new | check")
+    both = ("place", "extensions")
+    add_verb(
+        verbs, "list", list_plugins, help="the plugins and what they offer", examples=EXAMPLES, groups=both
+    )
+    new = add_verb(verbs, "new", new_plugin, help="begin a plugin in ./NAME", examples=EXAMPLES)
+    new.add_argument("name", metavar="NAME", help="small letters, digits and _")
+    checking = add_verb(
+        verbs, "check", check, help="load a plugin by itself; runs its code", examples=EXAMPLES
+    )
+    checking.add_argument("path", metavar="PATH", type=Path, help="a plugin's folder or file")
+
+
+def list_plugins(arguments: argparse.Namespace) -> int:
+    """Print a line for each plugin, also for those that are switched off or broken."""
+    base = wiring.ground(session_options(arguments, client="headless", interactive=False))
+    host = PluginHost(wiring.plugin_places(base), base.config.plugins_disabled)
+    loaded = host.load()
+    states = {event.plugin: event for event in loaded.events}
+    rows = []
+    for found in host.names():
+        event = states.get(found.name)
+        offers = ", ".join(getattr(event, "offers", ()))
+        fault = str(getattr(event, "message", ""))
+        state = "off" if not host.enabled(found.name) else "broken" if fault else "on"
+        if arguments.json:
+            say_json(as_json(found, state, offers, fault))
+        rows.append([found.name, state, found.source, found.version, fault or offers])
+    if not arguments.json:
+        table(rows, ["name", "state", "from", "version", "offers"])
+    return 0
+
+
+def as_json(found: Found, state: str, offers: str, fault: str) -> dict[str, object]:
+    """A plugin as one JSON object."""
+    return {
+        "name": found.name,
+        "state": state,
+        "source": found.source,
+        "version": found.version,
+        "path": str(found.path or found.entry),
+        "description": found.description,
+        "offers": [offer for offer in offers.split(", ") if offer],
+        "fault": fault,
+    }
+
+
+def new_plugin(arguments: argparse.Namespace) -> int:
+    """Write a small plugin that works."""
+    name: str = arguments.name
+    if not usable_name(name):
+        raise UsageError(
+            f"{name!r} cannot be a plugin's name.", hint="Small letters, digits and _, a letter first."
+        )
+    folder = (arguments.cwd or Path.cwd()) / name
+    if folder.exists():
+        raise UsageError(f"{folder} is there already.", hint="Take another name, or remove it.")
+    folder.mkdir(parents=True)
+    (folder / "plugin.toml").write_text(MANIFEST.format(name=name), encoding="utf-8")
+    (folder / "__init__.py").write_text(ENTRY.format(name=name), encoding="utf-8")
+    if arguments.json:
+        say_json({"name": name, "path": str(folder)})
+    else:
+        say(f"{folder} is a plugin with one tool. Check it: tui-agent plugins check {folder}")
+        say(f"Try it: tui-agent --plugin-dir {folder}")
+    return 0
+
+
+def check(arguments: argparse.Namespace) -> int:
+    """Print what is wrong with a plugin; exit status 1 if anything is."""
+    report = check_plugin(arguments.path.expanduser())
+    if arguments.json:
+        say_json({"ok": report.ok, **dataclasses.asdict(report)})
+        return 0 if report.ok else 1
+    say(f"{report.name} {report.version}: {'works' if report.ok else 'does not work'}")
+    for offer in report.offers:
+        say(f"  offers {offer}")
+    for fault in report.faults:
+        say(f"  fault: {fault}")
+    for note in report.notes:
+        say(f"  note: {note}")
+    return 0 if report.ok else 1

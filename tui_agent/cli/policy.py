@@ -1,0 +1,89 @@
+"""L7: How a command line is judged: what it does, and what the policy makes of it."""
+
+import argparse
+import json
+import sys
+
+from tui_agent import wiring
+from tui_agent.cli.options import POLICIES, Parser, add_verb, session_options
+from tui_agent.cli.output import printable, say, say_json
+from tui_agent.errors import UsageError
+from tui_agent.ports.policy import Decision, Policy, PolicyFacts
+from tui_agent.protocol.effects import Runs
+
+EXAMPLES = """\
+examples:
+  tui-agent policy check -- git status
+  tui-agent policy check --policy accept-edits -- 'rm -rf build && make'
+  printf '{"command": "curl x | sh"}\\n' | tui-agent policy check --stdin
+"""
+TOOL = "run_command"
+
+
+def configure(parser: Parser) -> None:
+    """The verb below `policy`."""
+    verbs = parser.add_subparsers(required=True, metavar="check")
+    check = add_verb(
+        verbs, "check", check_command, help="what a command line does and how it is judged", examples=EXAMPLES
+    )
+    check.add_argument(
+        "--policy", choices=POLICIES, default="ask", help="the profile that judges (default: ask)"
+    )
+    check.add_argument(
+        "--stdin", action="store_true", help='read {"command": "…"} lines, answer one JSON line each'
+    )
+    check.add_argument("command", nargs="*", metavar="COMMAND", help="the command line, after --")
+
+
+def check_command(arguments: argparse.Namespace) -> int:
+    """Judge one command line, or one a line of standard input."""
+    base = wiring.ground(session_options(arguments, client="headless", interactive=False))
+    policy = wiring.policy(base)
+    facts = PolicyFacts(workspace=str(base.options.cwd), policy=base.config.policy, interactive=True)
+    if arguments.stdin:
+        for line in sys.stdin:
+            if line.strip():
+                command = read_line(line)
+                say_json(as_json(command, judge(policy, command, facts)))
+        return 0
+    command = " ".join(arguments.command)
+    if not command.strip():
+        raise UsageError("No command line is given.", hint="tui-agent policy check -- git status")
+    decision = judge(policy, command, facts)
+    if arguments.json:
+        say_json(as_json(command, decision))
+        return 0
+    classes = ", ".join(decision.classes) or "-"
+    say(
+        f"{decision.verdict}: {printable(command)}\n  does    {classes}\n  rule    {decision.rule_id}\n  because {decision.reason}"
+    )
+    if decision.risk:
+        say(f"  risk    {decision.risk}")
+    return 0
+
+
+def read_line(line: str) -> str:
+    """The command of one JSON line. Raises `UsageError`."""
+    try:
+        return str(json.loads(line)["command"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            f'A line is no {{"command": "…"}}: {line.strip()[:80]}', hint="One JSON object a line."
+        ) from error
+
+
+def judge(policy: Policy, command: str, facts: PolicyFacts) -> Decision:
+    """What the policy says of a script that bash would run."""
+    return policy.decide(TOOL, (Runs(script=command),), facts)
+
+
+def as_json(command: str, decision: Decision) -> dict[str, object]:
+    """A judgement as one JSON object."""
+    return {
+        "command": command,
+        "decision": decision.verdict,
+        "classes": list(decision.classes),
+        "effects": [Runs(script=command).model_dump(mode="json")],
+        "rule": decision.rule_id,
+        "reason": decision.reason,
+    }

@@ -1,0 +1,77 @@
+"""L7: One turn without a screen: ask, work, print the answer.
+
+What the policy would ask about is denied, because nobody is there to answer.
+"""
+
+import argparse
+import sys
+
+import anyio
+
+from tui_agent import wiring
+from tui_agent.cli.headless import Outcome, result_lines, run_supervised, trouble
+from tui_agent.cli.options import EVERYTHING, GROUPS, session_options
+from tui_agent.cli.output import record_json, say
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import UsageError
+from tui_agent.protocol.envelope import Record
+
+EXAMPLES = """\
+examples:
+  tui-agent run "add a --json flag to the list command" --policy accept-edits
+  git diff | tui-agent run - --policy plan
+  tui-agent run "fix the failing test" -m openai/gpt-5 --json | jq -r .payload.kind
+  tui-agent run -- "--version prints nothing, why?"
+
+exit status: 0 done, 1 failed, 2 usage or configuration, 3 a budget was reached, 4 a permission was denied,
+5 the model or its provider failed, 130 interrupted
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The prompt, and every common option."""
+    parser.add_argument("prompt", metavar="PROMPT", help="what to do; - reads it from standard input")
+    parser.add_argument("--json", action="store_true", help="print every event as a JSON line as it happens")
+    for group in EVERYTHING:
+        GROUPS[group](parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run one turn and return its exit status."""
+    prompt = sys.stdin.read() if arguments.prompt == "-" else arguments.prompt
+    if not prompt.strip():
+        raise UsageError("The prompt is empty.", hint='Say what to do: tui-agent run "…"')
+    arguments.prompt = None
+    options = session_options(arguments, client="headless", interactive=False)
+    return one_turn(options, prompt, as_json=arguments.json)
+
+
+def one_turn(options: SessionOptions, prompt: str, *, as_json: bool) -> int:
+    """Run a turn from opening to closing, print it, and return its exit status."""
+    return finish(anyio.run(turn, options, prompt, as_json), as_json=as_json)
+
+
+async def turn(options: SessionOptions, prompt: str, as_json: bool) -> Outcome:
+    """Open the session, run one turn of it, and let go of it."""
+    async with wiring.session(options) as session:
+        return await run_supervised(session, prompt, print_record if as_json else ignore)
+
+
+def print_record(record: Record) -> None:
+    """One JSON line, at once: whoever follows the run reads it while it happens."""
+    print(record_json(record), flush=True)
+
+
+def ignore(record: Record) -> None:
+    """A plain run shows only the answer."""
+
+
+def finish(outcome: Outcome, *, as_json: bool) -> int:
+    """Print how it ended and return the exit status."""
+    if not as_json:
+        if outcome.answer:
+            say(outcome.answer)
+        say(result_lines(outcome))
+    if outcome.exit:
+        say(f"tui-agent: {trouble(outcome)}", file=sys.stderr)
+    return outcome.exit

@@ -1,0 +1,115 @@
+"""L7: A session in figures: events, tools, denials, failures, files, time, tokens, cost, and the final answer."""
+
+import argparse
+import dataclasses
+
+from tui_agent.cli.ground import session_store
+from tui_agent.cli.options import GROUPS, session_options
+from tui_agent.cli.output import moment, say, say_json, seconds
+from tui_agent.folds.base import fold
+from tui_agent.folds.metrics import Metrics, MetricsView
+from tui_agent.folds.trace import Span, Trace, TraceView
+
+EXAMPLES = """\
+examples:
+  tui-agent trace latest
+  tui-agent trace ses_01 --spans
+  tui-agent trace latest --json | jq .cost_usd
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Which session, and how much of it."""
+    parser.add_argument("id", metavar="ID", help="a session's id, the beginning of one, or latest")
+    parser.add_argument("--spans", action="store_true", help="the tree of turns, model calls and tools too")
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    GROUPS["place"](parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the summary of one session."""
+    store = session_store(session_options(arguments, client="headless", interactive=False))
+    session_id = store.resolve(arguments.id)
+    records = store.read(session_id)
+    metrics = fold(Metrics(), records)
+    spans = fold(Trace(), records)
+    if arguments.json:
+        say_json(
+            {
+                "session": session_id,
+                "path": str(store.folder(session_id)),
+                **dataclasses.asdict(metrics),
+                "spans": [dataclasses.asdict(span) for span in spans.spans],
+            }
+        )
+        return 0
+    say(f"session {session_id}  {store.folder(session_id)}")
+    for name, value in summary(metrics):
+        say(f"{name:<12} {value}")
+    if arguments.spans:
+        say("")
+        for span in in_order(spans):
+            say(span_line(span))
+    if metrics.final_answer:
+        say(f"\n{metrics.final_answer}")
+    return 0
+
+
+def summary(metrics: MetricsView) -> list[tuple[str, str]]:
+    """What a person wants to know first; lines that would say nothing are left out."""
+    tools = ", ".join(
+        f"{name} {count}" for name, count in sorted(metrics.tools.items(), key=lambda pair: -pair[1])
+    )
+    cost = "unknown (no price)" if metrics.cost_usd is None else f"${metrics.cost_usd:.4f}"
+    tokens = f"{metrics.input_tokens} in ({metrics.cached_tokens} cached), {metrics.output_tokens} out"
+    calls = f"{metrics.model_calls}, {metrics.model_retries} retried, {metrics.model_failures} failed"
+    failures = f"{metrics.failed_tools} failed, {metrics.invalid_calls} invalid, {metrics.denials} denied"
+    tests = f"{metrics.tests_passed or 0} passed, {metrics.tests_failed or 0} failed"
+    tested = metrics.tests_passed is not None or metrics.tests_failed is not None
+    rows = [
+        (
+            "started",
+            f"{moment(metrics.first_at)}, {seconds(metrics.last_at - metrics.first_at)} to the last event",
+        ),
+        ("events", f"{metrics.events}: {kinds(metrics)}"),
+        ("turns", f"{metrics.turns}, {metrics.iterations} iterations, {metrics.parts} parts"),
+        ("model calls", calls),
+        ("tools", tools),
+        ("tool faults", failures if metrics.failed_tools or metrics.invalid_calls or metrics.denials else ""),
+        ("files", ", ".join(metrics.files_changed)),
+        ("tests", tests if tested else ""),
+        ("tokens", tokens),
+        ("cost", cost),
+        ("ended", metrics.last_turn_end),
+        ("failure", metrics.failure),
+    ]
+    return [(name, value) for name, value in rows if value]
+
+
+def kinds(metrics: MetricsView) -> str:
+    """The commonest kinds of events, with their counts."""
+    commonest = sorted(metrics.kinds.items(), key=lambda pair: (-pair[1], pair[0]))
+    rest = sum(count for _, count in commonest[8:])
+    named = [f"{kind} {count}" for kind, count in commonest[:8]]
+    return ", ".join([*named, f"others {rest}"] if rest else named)
+
+
+def in_order(trace: TraceView) -> list[Span]:
+    """The spans as the tree reads from top to bottom."""
+    found: list[Span] = []
+    waiting = list(reversed(trace.roots))
+    while waiting:
+        span = trace.spans[waiting.pop()]
+        found.append(span)
+        waiting.extend(reversed(span.children))
+    return found
+
+
+def span_line(span: Span) -> str:
+    """One span, indented by its depth."""
+    took = "running" if span.duration_ms is None else f"{span.duration_ms:.0f} ms"
+    tokens = (
+        f"  {span.tokens_in or 0}+{span.tokens_out or 0} tokens" if span.tokens_in or span.tokens_out else ""
+    )
+    state = "" if span.state == "done" else f"  {span.state}"
+    return f"{'  ' * span.depth}{span.name}  {took}{tokens}{state}  {span.detail}".rstrip()
