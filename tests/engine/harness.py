@@ -79,6 +79,13 @@ class FakeModel:
         return
 
 
+class QuickClock(SystemClock):
+    """The real clock, but nothing is waited for."""
+
+    async def sleep(self, seconds: float) -> None:
+        await anyio.lowlevel.checkpoint()
+
+
 class Words(BaseModel):
     words: str = ""
 
@@ -172,8 +179,12 @@ class Bench:
 
     _news: anyio.Event = field(default_factory=anyio.Event)
 
+    on_event: Callable[[Envelope], None] | None = None
+
     def seen(self, event: Envelope) -> None:
         self.events.append(event)
+        if self.on_event is not None:
+            self.on_event(event)
         self._news.set()
 
 
@@ -194,7 +205,7 @@ async def running(
     remember: Callable[[str], None] | None = None,
 ) -> AsyncIterator[Bench]:
     """An engine that serves until the block ends."""
-    clock, ids = SystemClock(), SequentialIds()
+    clock, ids = QuickClock(), SequentialIds()
     store = SessionStore(tmp_path / "sessions", clock, Redactor())
     exists = (tmp_path / "sessions" / session).exists()
     log = store.open(session) if exists else store.create(session)
