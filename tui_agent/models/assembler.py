@@ -27,6 +27,9 @@ from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextPart, ToolCal
 
 UNNAMED = "unnamed_tool"
 
+AFTERWARDS = ("cut", "timeout")
+"""Faults that do no harm once the provider has said that the answer is complete."""
+
 
 @dataclass(frozen=True, slots=True)
 class Delta:
@@ -110,7 +113,10 @@ class Assembler:
 
     def settle(self) -> ModelFault | None:
         """The fault of a stream that has ended: the provider's, a cut, or an empty answer; None when it is whole."""
-        if self.fault is not None:
+        lost_afterwards = (
+            self.finished is not None and self.fault is not None and self.fault.kind in AFTERWARDS
+        )
+        if self.fault is not None and not lost_afterwards:
             return self.fault
         if self.finished is None:
             return fault("cut", "The answer broke off before the provider said that it was complete.")
@@ -218,19 +224,21 @@ class Assembler:
         return None
 
     def _starts_anew(self, position: int, chunk: ToolCallChunk) -> bool:
-        """A new id on a used index opens a new call; so does another name after complete arguments."""
+        """A new id on a used index opens a new call; so does a name after complete arguments.
+
+        Some servers send a fresh id with every piece: those continue a call that is not complete yet.
+        """
         call = self._blocks[position]
         assert isinstance(call, _Call)
+        if self._is_summary(call, chunk):
+            return False
+        named = bool(chunk.name)
+        complete = (
+            call.size > 0 and (named or bool(chunk.call_id)) and normalise.arguments(call.raw) is not None
+        )
         if chunk.call_id and call.call_id and chunk.call_id != call.call_id:
-            # Some servers send a fresh id with every piece: those continue a call that is not complete yet.
-            return bool(chunk.name) or (call.size > 0 and normalise.arguments(call.raw) is not None)
-        return bool(
-            chunk.name
-            and call.name
-            and call.size
-            and not chunk.call_id
-            and normalise.arguments(call.raw) is not None
-        ) and not self._is_summary(call, chunk)
+            return named or complete
+        return named and complete
 
     @staticmethod
     def _is_summary(call: _Call, chunk: ToolCallChunk) -> bool:

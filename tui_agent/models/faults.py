@@ -104,9 +104,9 @@ def from_status(status: int, body: str, headers: Mapping[str, str], *, now: floa
     short = said if len(said) <= 500 else said[:500] + "…"
     return ModelFault(
         kind=kind,
-        message=f"The provider answered {status}: {short}" if short else f"The provider answered {status}.",
+        message=f"The provider answered {status or 'with an error'}{': ' + short if short else '.'}",
         retry_after=retry_after(headers, now),
-        status=status,
+        status=status or None,
         original=body[:ORIGINAL_LIMIT],
         hint=_QUOTA_HINT if _QUOTA.search(body) else _HINTS.get(kind, ""),
     )

@@ -43,6 +43,9 @@ BEFORE_IMPORT = {
 
 CLEAN_UP_SECONDS = 2.0
 
+OWN_CLOCK_FIRST = 10.0
+"""Seconds by which litellm's time limit comes after ours, which tells a stall apart."""
+
 
 class LiteLLMClient:
     """A client for whatever litellm can reach."""
@@ -131,7 +134,7 @@ def arguments(request: ModelRequest, endpoint: Endpoint) -> dict[str, Any]:
         "max_tokens": request.max_tokens,
         "stream": True,
         "stream_options": {"include_usage": True},
-        "timeout": endpoint.timeout,
+        "timeout": endpoint.timeout + OWN_CLOCK_FIRST,
         "num_retries": 0,
         "max_retries": 0,
         "drop_params": True,
@@ -199,15 +202,17 @@ class _Reader:
 
 def _delta(delta: Any) -> Iterable[ModelChunk]:
     thoughts = getattr(delta, "thinking_blocks", None) or ()
+    said = getattr(delta, "reasoning_content", None)
     for block in thoughts:
         kind = block.get("type")
         if kind == "redacted_thinking":
             yield ReasoningChunk("", opaque={"block": "redacted_thinking", "data": block.get("data")})
         else:
-            text, signature = block.get("thinking") or "", block.get("signature") or ""
-            yield ReasoningChunk(text, signature, {"block": "thinking"})
-    if not thoughts and getattr(delta, "reasoning_content", None):
-        yield ReasoningChunk(delta.reasoning_content, opaque={"field": "reasoning_content"})
+            # The block that brings the signature repeats the whole text; the delta's own field does not.
+            text = said if isinstance(said, str) and len(thoughts) == 1 else block.get("thinking") or ""
+            yield ReasoningChunk(text, block.get("signature") or "", {"block": "thinking"})
+    if not thoughts and said:
+        yield ReasoningChunk(said, opaque={"field": "reasoning_content"})
     if delta.content:
         yield TextChunk(delta.content)
     for call in delta.tool_calls or ():
@@ -238,15 +243,22 @@ def translated(error: BaseException, *, now: float) -> ModelFault:
         return faults.fault(
             "cut", f"The connection broke in the middle of the answer: {said[:500]}", original=said
         )
-    status = getattr(error, "status_code", None)
+    status = _status(error)
     headers = getattr(error, "litellm_response_headers", None) or getattr(
         getattr(error, "response", None), "headers", None
     )
     lower = {str(key).lower(): str(value) for key, value in dict(headers or {}).items()}
     lower = {key.removeprefix("llm_provider-"): value for key, value in lower.items()} | lower
-    if isinstance(status, int) and status >= 400:
-        return faults.from_status(status, said, lower, now=now)
-    return faults.from_status(0, said, lower, now=now)
+    return faults.from_status(status, said, lower, now=now)
+
+
+def _status(error: BaseException) -> int:
+    """The provider's own status: that of the exception which litellm translated (it makes 529 a 500); 0: none."""
+    for found in (error.__cause__, error.__context__, error):
+        status = getattr(found, "status_code", None)
+        if isinstance(status, int) and 400 <= status < 600:
+            return status
+    return 0
 
 
 def _was_cut(error: BaseException, said: str) -> bool:

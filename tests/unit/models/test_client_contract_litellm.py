@@ -1,0 +1,224 @@
+"""The contract for litellm's client, in OpenAI's and Anthropic's form. One module, so that it is imported once."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+
+import anyio
+import pytest
+
+from tests.stubs.model_contract import Rig, answer, http_rig, request
+from tests.stubs.sse_server import Reply
+from tui_agent.models.litellm_client import LiteLLMClient
+from tui_agent.protocol.messages import AssistantMessage
+from tui_agent.protocol.parts import ReasoningPart, TextPart
+
+Make = Callable[..., AbstractAsyncContextManager[Rig]]
+
+OPENAI = partial(http_rig, "chat", LiteLLMClient, "openai/m")
+ANTHROPIC = partial(http_rig, "anthropic", LiteLLMClient, "anthropic/claude-sonnet-4-5")
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+"""litellm's own calls; ours are not on this path."""
+
+both = pytest.mark.parametrize("make", [OPENAI, ANTHROPIC], ids=["openai", "anthropic"])
+
+READ = ("call_a", "read_file", '{"path": "a.py"}')
+READ_AGAIN = ("call_b", "read_file", '{"path": "a.py"}')
+
+
+@both
+async def test_text_comes_out_whole_with_the_providers_usage(make: Make) -> None:
+    async with make(Reply(text="Hello there, wörld ✓")) as rig:
+        outcome = await answer(rig)
+    assert outcome.fault is None
+    assert outcome.assembler.text == "Hello there, wörld ✓"
+    assert outcome.assembler.finish == "stop"
+    usage = outcome.assembler.usage
+    assert (usage.input_tokens, usage.output_tokens, usage.cached_tokens) == (110, 7, 30)
+
+
+@both
+async def test_parallel_calls_keep_their_order_and_ids(make: Make) -> None:
+    async with make(Reply(text="both", calls=(READ, READ_AGAIN))) as rig:
+        outcome = await answer(rig)
+    assert outcome.fault is None
+    assert outcome.assembler.finish == "tool_calls"
+    assert [call.call_id for call in outcome.calls] == ["call_a", "call_b"]
+    assert [call.arguments for call in outcome.calls] == [{"path": "a.py"}] * 2
+
+
+@both
+async def test_half_arguments_are_malformed_and_never_completed(make: Make) -> None:
+    async with make(Reply(calls=(("call_a", "read_file", '{"path": "a.p'),))) as rig:
+        outcome = await answer(rig)
+    assert [call.arguments for call in outcome.calls] == [{}]
+    assert outcome.calls[0].malformed == '{"path": "a.p'
+
+
+@both
+@pytest.mark.parametrize("fault", ["cut", "abort"])
+async def test_a_stream_that_breaks_off_is_cut_although_litellm_says_stop(make: Make, fault: str) -> None:
+    async with make(Reply(text="half of an ans", fault=fault)) as rig:  # type: ignore[arg-type]
+        outcome = await answer(rig)
+    assert outcome.fault is not None
+    assert outcome.fault.kind == "cut"
+    assert outcome.assembler.partial == "half of an ans"
+
+
+@both
+async def test_a_call_in_a_cut_stream_never_counts_as_an_answer(make: Make) -> None:
+    async with make(Reply(calls=(READ,), fault="cut")) as rig:
+        outcome = await answer(rig)
+    assert outcome.fault is not None
+    assert outcome.fault.kind == "cut"
+
+
+@both
+async def test_an_empty_answer_is_a_transient_fault(make: Make) -> None:
+    async with make(Reply()) as rig:
+        outcome = await answer(rig)
+    assert outcome.fault is not None
+    assert outcome.fault.kind == "empty"
+
+
+@both
+async def test_a_rate_limit_is_asked_once_and_carries_the_providers_wish(make: Make) -> None:
+    async with make(Reply(status=429, headers={"Retry-After": "2"})) as rig:
+        outcome = await answer(rig)
+        assert rig.server is not None
+        assert len(rig.server.requests) == 1
+    assert outcome.fault is not None
+    assert (outcome.fault.kind, outcome.fault.retry_after, outcome.fault.status) == ("rate_limit", 2.0, 429)
+
+
+@both
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, "invalid_request"),
+        (401, "auth"),
+        (404, "invalid_request"),
+        (500, "transport"),
+        (529, "overloaded"),
+    ],
+)
+async def test_each_status_is_one_typed_fault(make: Make, status: int, kind: str) -> None:
+    async with make(Reply(status=status, body={"error": {"message": "no luck"}})) as rig:
+        outcome = await answer(rig)
+        assert rig.server is not None
+        assert len(rig.server.requests) == 1
+    assert outcome.fault is not None
+    assert outcome.fault.kind == kind
+    assert "no luck" in outcome.fault.message
+
+
+@both
+async def test_an_overflow_is_told_apart_from_other_bad_requests(make: Make) -> None:
+    error = {
+        "error": {
+            "type": "invalid_request_error",
+            "message": "prompt is too long: 210000 tokens > 200000 maximum",
+        }
+    }
+    async with make(Reply(status=400, body=error)) as rig:
+        outcome = await answer(rig)
+    assert outcome.fault is not None
+    assert outcome.fault.kind == "overflow"
+
+
+@both
+@pytest.mark.parametrize("fault", ["stall", "stall_first"])
+async def test_a_stall_ends_by_our_own_clock_and_hangs_up(make: Make, fault: str) -> None:
+    async with make(Reply(text="and then", fault=fault), timeout=0.3) as rig:  # type: ignore[arg-type]
+        outcome = await answer(rig)
+        assert rig.server is not None
+        with anyio.fail_after(5):
+            await rig.server.hung_up.wait()
+    assert outcome.fault is not None
+    assert outcome.fault.kind == "timeout"
+
+
+@both
+async def test_cancelling_closes_the_connection(make: Make) -> None:
+    async with make(Reply(text="and then", fault="stall")) as rig:
+        assert rig.server is not None
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as group:
+                group.start_soon(answer, rig)
+                await rig.server.sent.wait()
+                group.cancel_scope.cancel()
+            await rig.server.hung_up.wait()
+
+
+@both
+@pytest.mark.parametrize("fault", ["broken", "error"])
+async def test_a_fault_inside_the_stream_is_one_fault_and_keeps_the_text(make: Make, fault: str) -> None:
+    error = {"type": "overloaded_error", "message": "Overloaded"}
+    async with make(Reply(text="so far", fault=fault, error=error)) as rig:  # type: ignore[arg-type]
+        outcome = await answer(rig)
+    assert outcome.fault is not None
+    assert outcome.assembler.partial == "so far"
+
+
+@both
+async def test_a_refusal_is_final(make: Make) -> None:
+    async with make(Reply(text="I cannot help with that.", finish="refusal")) as rig:
+        outcome = await answer(rig)
+    assert outcome.fault is not None
+    assert outcome.fault.kind == "refusal"
+
+
+@both
+async def test_a_length_finish_is_an_answer_that_says_so(make: Make) -> None:
+    async with make(Reply(text="to be contin", finish="length")) as rig:
+        outcome = await answer(rig)
+    assert outcome.fault is None
+    assert outcome.assembler.finish == "length"
+
+
+async def test_anthropics_thinking_goes_back_with_its_signature_to_the_same_model_only() -> None:
+    async with ANTHROPIC(
+        Reply(reasoning="a thought", calls=(READ,)), Reply(text="a"), Reply(text="b")
+    ) as rig:
+        outcome = await answer(rig)
+        for model in ("p", "another"):
+            await answer(rig, request(rig.info, AssistantMessage(parts=outcome.parts, model=model)))
+        assert rig.server is not None
+        same, other = (str(asked.body["messages"]) for asked in rig.server.requests[1:])
+    reasoning = outcome.parts[0]
+    assert isinstance(reasoning, ReasoningPart)
+    assert (reasoning.text, reasoning.signature) == ("a thought", "sealed")
+    assert "a thought" in same
+    assert "sealed" in same
+    assert "a thought" not in other
+
+
+@both
+async def test_the_same_litellm_serves_a_client_made_after_another_was_closed(make: Make) -> None:
+    for text in ("first", "second"):
+        async with make(Reply(text=text)) as rig:
+            outcome = await answer(rig)
+        assert outcome.assembler.text == text
+        assert isinstance(outcome.parts[0], TextPart)
+
+
+@both
+async def test_requests_name_the_product_and_carry_a_token_limit(make: Make) -> None:
+    async with make(Reply(text="ok")) as rig:
+        await answer(rig)
+        assert rig.server is not None
+        asked = rig.server.requests[0]
+    assert asked.headers["user-agent"].startswith("tui-agent/")
+    assert asked.body["max_tokens"] == 1_000
+    assert asked.body["stream"] is True
+
+
+@both
+async def test_nothing_is_printed(make: Make, capfd: pytest.CaptureFixture[str]) -> None:
+    async with make(Reply(status=401), Reply(text="ok"), Reply(text="x", fault="broken")) as rig:
+        for _ in range(3):
+            await answer(rig)
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    assert printed.err == ""
