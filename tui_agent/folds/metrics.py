@@ -158,9 +158,7 @@ def _turn(fold: Metrics, ev: Envelope, payload: TurnStarted) -> bool:
 @_ON.on(TurnFinished)
 def _turn_finished(fold: Metrics, ev: Envelope, payload: TurnFinished) -> bool:
     fold.sums.last_turn_end = payload.reason
-    if payload.reason == "finished":
-        fold.sums.failure = ""
-    elif payload.reason in _BUDGET_ENDS:
+    if payload.reason in _BUDGET_ENDS:
         fold.sums.failure = "budget"
     return True
 

@@ -109,7 +109,8 @@ class SpanTree:
         if node.kind == "subtask":
             verbs = Counter("call" for _ in node.children)
         else:
-            verbs = Counter(child.verb for child in node.children if child.kind in ("tool", "subtask"))
+            called = (child for child in node.children if child.kind in ("tool", "subtask"))
+            verbs = Counter(child.verb if child.kind == "tool" else "subtask" for child in called)
         count = verbs.total()
         verb = next(iter(verbs)) if len(verbs) == 1 else "call"
         ending = "" if count == 1 else "es" if verb.endswith(("ch", "sh", "s")) else "s"

@@ -1,0 +1,20 @@
+"""Golden logs for tests: real logs from tests/golden, decoded as any reader decodes them."""
+
+from pathlib import Path
+
+from tui_agent.protocol.envelope import Record
+from tui_agent.store.blobs import BlobStore
+from tui_agent.store.scan import records
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+
+
+def golden(name: str) -> list[Record]:
+    """All records of a golden log, in order."""
+    data = (GOLDEN / f"{name}.jsonl").read_bytes()
+    return list(records(data, golden_blobs(name)))
+
+
+def golden_blobs(name: str) -> BlobStore:
+    """The blobs of a golden log."""
+    return BlobStore(GOLDEN / f"{name}.blobs")
