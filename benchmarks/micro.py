@@ -1,0 +1,182 @@
+"""Measurements inside one process: folding and appending events of made-up but well-formed turns."""
+
+import itertools
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tui_agent.folds.agents_tree import AgentsTree
+from tui_agent.folds.approvals import Approvals
+from tui_agent.folds.context_meter import ContextMeter
+from tui_agent.folds.files_changed import FilesChanged
+from tui_agent.folds.metrics import Metrics
+from tui_agent.folds.session_state import SessionState
+from tui_agent.folds.todo import Todo
+from tui_agent.folds.trace import Trace
+from tui_agent.folds.transcript import Transcript
+from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.model import ModelDelta, ModelRequested, ModelResponded
+from tui_agent.protocol.events.session import SessionStarted
+from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
+from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
+from tui_agent.protocol.events.turn import (
+    IterationFinished,
+    IterationStarted,
+    TurnFinished,
+    TurnStarted,
+    UserMessageReceived,
+)
+from tui_agent.protocol.ids import MAIN_AGENT, CallId, RequestId, SessionId
+from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage
+from tui_agent.protocol.settings import ModelInfo, SessionSettings
+from tui_agent.session.clock import RandomIds, SystemClock
+from tui_agent.store.redact import Redactor
+from tui_agent.store.sessions import SessionStore
+
+MODEL = ModelInfo(profile="mock", provider="openai-chat", model="mock", window=200_000)
+FOLDS = (SessionState, Transcript, Trace, Todo, ContextMeter, FilesChanged, AgentsTree, Metrics, Approvals)
+ANSWER = "The loop reads one line too many, because the bound is inclusive.\n\n- `read` stops at `end`\n- the test asks for it\n"
+
+
+def started(workspace: Path) -> SessionStarted:
+    """The first event of a session."""
+    return SessionStarted(workspace=str(workspace), product="bench", settings=SessionSettings(model=MODEL))
+
+
+def turns() -> Iterator[list[Payload]]:
+    """Turns without end: a message, a call of a tool with its result, and an answer in pieces."""
+    part = itertools.count()
+    for turn in itertools.count(1):
+        first, second = 2 * turn - 1, 2 * turn
+        call = CallId(f"call_{turn}")
+        arguments = {"path": f"src/module_{turn}.py"}
+        asked = [RequestId(f"req_{number}") for number in (first, second)]
+        yield [
+            UserMessageReceived(text=f"Look at module {turn} and say what is wrong with it."),
+            TurnStarted(turn=turn),
+            IterationStarted(iteration=first, local_iteration=1),
+            requested(asked[0], first),
+            responded(
+                asked[0], next(part), ToolCallPart(call_id=call, name="read_file", arguments=arguments)
+            ),
+            ToolCalled(
+                call_id=call,
+                name="read_file",
+                arguments=arguments,
+                iteration=first,
+                verb="read",
+                target=arguments["path"],
+            ),
+            ToolStarted(call_id=call, writes=False),
+            ToolFinished(
+                call_id=call,
+                name="read_file",
+                status="ok",
+                part=next(part),
+                content=(TextContent(text="line of code\n" * 40),),
+                summary="40 lines",
+            ),
+            TodoUpdated(
+                items=(TodoItem(id="1", content="look", status="completed"), TodoItem(id="2", content="say"))
+            ),
+            IterationFinished(iteration=first, action="calls", duration_ms=5),
+            IterationStarted(iteration=second, local_iteration=2),
+            requested(asked[1], second),
+            *(
+                ModelDelta(request_id=asked[1], part="text", block=0, text=ANSWER[at : at + 40])
+                for at in range(0, len(ANSWER), 40)
+            ),
+            responded(asked[1], next(part), TextPart(text=ANSWER)),
+            IterationFinished(iteration=second, action="message", duration_ms=5),
+            TurnFinished(turn=turn, reason="finished", duration_ms=10),
+        ]
+
+
+def requested(request: RequestId, iteration: int) -> ModelRequested:
+    """A request as the engine records it."""
+    return ModelRequested(
+        request_id=request,
+        iteration=iteration,
+        local_iteration=1,
+        model=MODEL,
+        tools=("read_file",),
+        messages=2,
+        max_tokens=4096,
+    )
+
+
+def responded(request: RequestId, part: int, content: TextPart | ToolCallPart) -> ModelResponded:
+    """An answer of one part."""
+    return ModelResponded(
+        request_id=request,
+        first_part=part,
+        parts=(content,),
+        finish="stop",
+        usage=Usage(input_tokens=1000, output_tokens=50),
+        cost_usd=None,
+        duration_ms=5,
+    )
+
+
+def events(count: int) -> list[Envelope]:
+    """A session of `count` events."""
+    payloads = itertools.chain([started(Path("/work"))], itertools.chain.from_iterable(turns()))
+    return [
+        Envelope(
+            v=SCHEMA_VERSION,
+            seq=seq,
+            at=1_700_000_000 + seq / 10,
+            session=SessionId("ses_bench"),
+            agent=MAIN_AGENT,
+            parent=seq - 1 if seq else None,
+            cause=None,
+            payload=payload,
+        )
+        for seq, payload in enumerate(itertools.islice(payloads, count))
+    ]
+
+
+def fold_seconds(count: int) -> float:
+    """CPU seconds of all of the app's folds over a session of `count` events."""
+    made = events(count)
+    folds = [make() for make in FOLDS]
+    before = time.process_time()
+    for event in made:
+        for fold in folds:
+            fold.apply(event)
+    return time.process_time() - before
+
+
+def store(root: Path) -> SessionStore:
+    """Sessions below `root`, with the redaction that a real start has."""
+    return SessionStore(root, SystemClock(), Redactor())
+
+
+def append_us(depth: int, sample: int = 500) -> float:
+    """Wall microseconds of one append to a log that has `depth` events already: the mean over `sample`."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        log = store(Path(folder)).create(RandomIds().session())
+        payloads = itertools.chain([started(Path(folder))], itertools.chain.from_iterable(turns()))
+        for payload in itertools.islice(payloads, depth):
+            log.append(payload)
+        probes = list(itertools.islice(payloads, sample))
+        before = time.perf_counter()
+        for payload in probes:
+            log.append(payload)
+        took = time.perf_counter() - before
+        log.close()
+    return took / sample * 1_000_000
+
+
+def long_session(root: Path, workspace: Path, messages: int) -> SessionId:
+    """Write a session with that many messages of the user and the model, and return its id."""
+    session = RandomIds().session()
+    log = store(root).create(session)
+    log.append(started(workspace))
+    for turn in itertools.islice(turns(), messages // 2):
+        for payload in turn:
+            log.append(payload)
+    log.close()
+    return session

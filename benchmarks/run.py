@@ -1,0 +1,309 @@
+"""`make bench`: measures the product beside an empty Textual app, and prints a table of figures and ratios.
+
+    python -m benchmarks.run [--only start,session] [--rounds 5] [--neighbour "CMD"] [--nice -20]
+
+A neighbour is another agent's full-screen program, told how to reach the stand-in model by {url} in its command (or
+by BENCH_NEIGHBOUR). Everything goes to 127.0.0.1; settings and sessions lie in a temporary folder. Trust the ratios
+and the CPU seconds first: wall times carry what else the machine does. Linux only (/proc).
+"""
+
+import argparse
+import contextlib
+import itertools
+import json
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import micro
+from benchmarks.report import Row, print_table, save
+from benchmarks.timing import command_times
+
+ROOT = Path(__file__).resolve().parents[1]
+BIN = Path(sys.executable).parent
+PARTS = ("version", "start", "session", "shapes", "streaming", "history", "headless", "folds")
+
+
+@dataclass
+class Bench:
+    """What every measurement needs: a home, a workspace, the stand-in model, and the options."""
+
+    home: Path
+    workspace: Path
+    url: str
+    log: Path
+    args: argparse.Namespace
+
+    def ours(self, *more: str) -> list[str]:
+        """The product's command line for the app."""
+        options = [
+            "--model",
+            "mock",
+            "--base-url",
+            self.url,
+            "--policy",
+            "bypass",
+            "--data-dir",
+            str(self.home / "data"),
+        ]
+        return [str(BIN / "tui-agent"), *options, *more]
+
+    def neighbour(self) -> list[str]:
+        """The neighbour's command line; empty where none was named."""
+        return shlex.split(self.args.neighbour.replace("{url}", self.url)) if self.args.neighbour else []
+
+    def environment(self) -> dict[str, str]:
+        """A clean home, so that nobody's settings or keys take part."""
+        kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "LC_ALL")}
+        return {**kept, "HOME": str(self.home), "OPENAI_API_KEY": "none", "PYTHONPATH": str(ROOT)}
+
+    def pty(self, command: list[str], *options: str, timeout: float = 60) -> dict:
+        """One run of a program in a pseudo terminal, measured from outside."""
+        nice = ["--nice", str(self.args.nice)] if self.args.nice else []
+        line = [
+            sys.executable,
+            "-m",
+            "benchmarks.ptybench",
+            "--cwd",
+            str(self.workspace),
+            "--timeout",
+            str(timeout),
+        ]
+        done = subprocess.run(
+            [*line, *nice, *options, "--", *command],
+            capture_output=True,
+            text=True,
+            env=self.environment(),
+            cwd=ROOT,
+            check=False,
+        )
+        if done.returncode:
+            raise SystemExit(f"{shlex.join(command)} could not be measured:\n{done.stderr}")
+        return json.loads(done.stdout)
+
+    def requests(self) -> list[dict]:
+        """What the stand-in model was asked so far."""
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
+
+
+@contextlib.contextmanager
+def bench(args: argparse.Namespace) -> Iterator[Bench]:
+    """A temporary home and workspace, and the stand-in model serving until the end."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        home, workspace, log = Path(folder) / "home", Path(folder) / "work", Path(folder) / "requests.jsonl"
+        home.mkdir()
+        workspace.mkdir()
+        for name in ("note", *(f"note{n}" for n in range(30))):
+            (workspace / f"{name}.txt").write_text(f"This is {name}.\n" * 20)
+        log.touch()
+        command = [sys.executable, "-m", "benchmarks.mock_llm", "--port", "0", "--log", str(log)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as served:
+            try:
+                url = served.stdout.readline().split()[-1]
+                yield Bench(home, workspace, url, log, args)
+            finally:
+                served.terminate()
+
+
+def median(runs: list[dict], key: str) -> float:
+    """The median of one figure over runs that have it."""
+    found = [run[key] for run in runs if run.get(key) is not None]
+    return statistics.median(found) if found else float("nan")
+
+
+def version(b: Bench) -> list[Row]:
+    """`--version` and `--help` against a bare interpreter."""
+    ours = str(BIN / "tui-agent")
+    bare, said, helped = command_times(
+        [[sys.executable, "-c", "pass"], [ours, "--version"], [ours, "--help"]],
+        rounds=15,
+        env=b.environment(),
+    )
+    return [
+        Row("--version", "ms", said.wall_ms, floor=bare.wall_ms, at_most_ratio=5),
+        Row("--help", "ms", helped.wall_ms, floor=bare.wall_ms),
+    ]
+
+
+def start(b: Bench) -> list[Row]:
+    """First paint and input ready, run in turns with the empty app and the neighbour."""
+    commands = {
+        "ours": b.ours(),
+        "empty": [sys.executable, "-m", "benchmarks.empty_app"],
+        "neighbour": b.neighbour(),
+    }
+    runs: dict[str, list[dict]] = {name: [] for name in commands}
+    for _ in range(b.args.rounds):
+        for name, command in commands.items():
+            if command:
+                runs[name].append(b.pty(command, timeout=30))
+    rows = []
+    for name, key, unit, ratio in (
+        ("first paint", "first_paint_ms", "ms", 1.45),
+        ("input ready", "ready_ms", "ms", 1.45),
+        ("app CPU to ready", "app_cpu_at_ready_s", "s", None),
+        ("CPU to ready, all", "cpu_at_ready_s", "s", None),
+        ("CPU until settled", "cpu_startup_s", "s", None),
+    ):
+        ours, empty, other = (median(runs[each], key) for each in ("ours", "empty", "neighbour"))
+        rows.append(Row(name, unit, ours, floor=empty, neighbour=other, at_most_ratio=ratio))
+    rows.append(
+        Row(
+            "memory, app",
+            "MiB",
+            median(runs["ours"], "app_pss_mb"),
+            floor=median(runs["empty"], "pss_mb"),
+            at_most=60,
+        )
+    )
+    whole = median(runs["ours"], "pss_mb")
+    rows.append(Row("memory, all", "MiB", whole, neighbour=median(runs["neighbour"], "pss_mb"), at_most=210))
+    return rows
+
+
+def session(b: Bench) -> list[Row]:
+    """Keys, idling, a long reply at once, tool calls."""
+    floor = b.pty([sys.executable, "-m", "benchmarks.empty_app"], "--keys", "40", "--idle", "5")
+    ours = b.pty(b.ours(), "--keys", "40", "--idle", "5", "--do", "stream", "--do", "tools", timeout=90)
+    fresh_from = len(b.requests())
+    fresh = b.pty(b.ours(), "--do", "tools", timeout=90)
+    asked = b.requests()
+    rows = [
+        Row("key, idle: median", "ms", ours["key_ms"]["median"], floor=floor["key_ms"]["median"], at_most=4),
+        Row("key, idle: p95", "ms", ours["key_ms"]["p95"], floor=floor["key_ms"]["p95"], at_most=10),
+        Row("idle CPU", "%", ours["idle_cpu_pct"], floor=floor["idle_cpu_pct"], at_most=0.5),
+    ]
+    stream = next((one for one in ours.get("do", []) if one["name"] == "stream"), None)
+    if stream and stream["wall_s"]:
+        rows += [
+            Row("20,000 deltas: app CPU", "s", stream["app_cpu_s"], at_most=1.0),
+            Row("20,000 deltas: CPU, all", "s", stream["cpu_s"]),
+            Row("20,000 deltas: wall", "s", stream["wall_s"], at_most=1.5),
+            Row("20,000 deltas: to terminal", "KB", stream["bytes"] / 1000, at_most=150),
+            Row("20,000 deltas: full clears", "", stream["clears"], at_most=0),
+            Row(
+                "key after them: median",
+                "ms",
+                stream["key_ms"]["median"],
+                floor=ours["key_ms"]["median"],
+                at_most_ratio=1.2,
+            ),
+        ]
+    gap = tool_gap(asked[fresh_from:])
+    late = tool_gap([each for each in asked[:fresh_from] if each.get("scenario") == "tools"])
+    tools = fresh.get("do", [{}])[0]
+    rows += [
+        Row("gap between tool calls", "ms", gap, at_most=10),
+        Row("the same after 20,000 deltas", "ms", late, floor=gap, at_most_ratio=1.5),
+        Row("CPU for a tool call", "ms", tools.get("cpu_s", float("nan")) * 1000 / 31, at_most=12),
+        Row("first request", "KB", asked[0]["size"] / 1000 if asked else float("nan"), at_most=16),
+    ]
+    return rows
+
+
+def tool_gap(asked: list[dict]) -> float:
+    """Median milliseconds from the end of one reply to the arrival of the next request."""
+    told = [each for each in asked if each.get("scenario") == "tools"]
+    gaps = [(after["t"] - before["done"]) * 1000 for before, after in itertools.pairwise(told)]
+    return statistics.median(gaps) if gaps else float("nan")
+
+
+def shapes(b: Bench) -> list[Row]:
+    """A reply of 20,000 deltas that is all prose, one fence, one list, one table."""
+    rows = []
+    for shape in ("prose", "fence", "list", "table"):
+        one = b.pty(b.ours(), "--do", shape, timeout=90).get("do", [{}])[0]
+        figure = one["app_cpu_s"] if one.get("wall_s") else float("nan")
+        rows.append(Row(f"20,000 deltas, one {shape}: app CPU", "s", figure, at_most=1.0))
+    return rows
+
+
+def streaming(b: Bench) -> list[Row]:
+    """Typing while a reply streams at 100 deltas a second."""
+    ours = b.pty(b.ours(), "--keys", "30", "--slow", "slow")
+    keys = ours.get("key_streaming_ms") or {"median": float("nan"), "p95": float("nan")}
+    return [
+        Row("key, streaming: median", "ms", keys["median"], at_most=8),
+        Row("key, streaming: p95", "ms", keys["p95"], at_most=25),
+        Row("CPU at 100 deltas/s, all", "%", ours.get("slow_cpu_pct", float("nan")), at_most=18),
+    ]
+
+
+def history(b: Bench) -> list[Row]:
+    """Opening a session of 10,000 messages against opening an empty one."""
+    session_id = micro.long_session(b.home / "data" / "sessions", b.workspace, messages=10_000)
+    empty = [b.pty(b.ours(), timeout=30) for _ in range(3)]
+    long = [b.pty(b.ours("--session", session_id), timeout=60) for _ in range(3)]
+    return [
+        Row(
+            "10,000 messages: ready later by",
+            "ms",
+            median(long, "ready_ms") - median(empty, "ready_ms"),
+            at_most=500,
+        ),
+        Row(
+            "10,000 messages: app memory more",
+            "MiB",
+            median(long, "app_pss_mb") - median(empty, "app_pss_mb"),
+            at_most=50,
+        ),
+    ]
+
+
+def headless(b: Bench) -> list[Row]:
+    """One whole `run` with a direct client."""
+    command = [str(BIN / "tui-agent"), "run", "hello", *b.ours()[1:]]
+    timed, bare = command_times(
+        [command, [sys.executable, "-c", "pass"]], rounds=7, env=b.environment(), cwd=b.workspace
+    )
+    return [
+        Row("headless hello: wall", "s", timed.wall_ms / 1000, at_most=0.7),
+        Row("headless hello: CPU", "s", timed.cpu_ms / 1000, floor=bare.cpu_ms / 1000),
+    ]
+
+
+def folds(b: Bench) -> list[Row]:
+    """All of the app's folds over 50,000 events, and the store's append."""
+    return [
+        Row("50,000 events folded", "s", micro.fold_seconds(50_000), at_most=1.0),
+        Row("append at 100 events", "µs", (early := micro.append_us(100))),
+        Row("append at 20,000 events", "µs", micro.append_us(20_000), floor=early, at_most_ratio=1.5),
+    ]
+
+
+def main() -> int:
+    """Measure what was asked for and print the table. The exit status is 0 unless --strict and a goal was missed."""
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("--only", default=",".join(PARTS), help=f"some of: {','.join(PARTS)}")
+    ap.add_argument("--rounds", type=int, default=5, help="starts of each program")
+    ap.add_argument(
+        "--neighbour", default=os.environ.get("BENCH_NEIGHBOUR", ""), help="another program's command line"
+    )
+    ap.add_argument(
+        "--nice", type=int, default=0, help="scheduling priority, -20 on a busy machine (as root)"
+    )
+    ap.add_argument("--strict", action="store_true", help="exit status 1 where a goal is missed")
+    args = ap.parse_args()
+    if not Path("/proc/self/smaps_rollup").exists():
+        raise SystemExit("The benchmarks read /proc: they need Linux.")
+    wanted = [part for part in args.only.split(",") if part]
+    if unknown := set(wanted) - set(PARTS):
+        raise SystemExit(f"There is no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}.")
+    rows: list[Row] = []
+    with bench(args) as b:
+        for part in wanted:
+            print(f"measuring {part}…", file=sys.stderr, flush=True)
+            rows += globals()[part](b)
+    print_table(rows, neighbour=args.neighbour)
+    save(rows, ROOT / "benchmarks" / "results")
+    return 1 if args.strict and any(row.met is False for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
