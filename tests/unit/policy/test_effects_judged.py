@@ -1,0 +1,160 @@
+"""What each profile says about files, hosts and tools, and what no profile allows."""
+
+import pytest
+
+from tui_agent.policy.rules import RulePolicy
+from tui_agent.ports.policy import Decision, PolicyFacts
+from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes, digest
+from tui_agent.protocol.settings import POLICIES, PolicyName
+
+WORKSPACE = "/home/ada/timesheet"
+
+
+def facts(policy: PolicyName = "ask", **more: object) -> PolicyFacts:
+    return PolicyFacts(WORKSPACE, policy, **more)  # type: ignore[arg-type]
+
+
+def decide(effect: Effect, policy: PolicyName = "ask", *rules: str, **more: object) -> Decision:
+    return RulePolicy(rules).decide("some_tool", (effect,), facts(policy, **more))
+
+
+def verdicts(effect: Effect) -> list[str]:
+    """In the order plan, ask, accept-edits, bypass."""
+    return [decide(effect, policy).verdict for policy in POLICIES]
+
+
+@pytest.mark.parametrize(
+    ("effect", "expected"),
+    [
+        (Internal(what="todos"), "allow allow allow allow"),
+        (Reads(path="src/a.py"), "allow allow allow allow"),
+        (Reads(path=".", deep=True), "allow allow allow allow"),
+        (Reads(path=f"{WORKSPACE}/src/a.py"), "allow allow allow allow"),
+        (Reads(path="/etc/hosts"), "deny ask ask allow"),
+        (Reads(path="../other/a.py"), "deny ask ask allow"),
+        (Reads(path="/home/ada/timesheet-old/a.py"), "deny ask ask allow"),
+        (Writes(path="src/a.py"), "deny ask allow allow"),
+        (Writes(path="new.py", creates=True), "deny ask allow allow"),
+        (Writes(path="src/a.py", removes=True), "deny ask ask allow"),
+        (Writes(path="../other/a.py"), "deny ask ask allow"),
+        (Writes(path="/tmp/x"), "deny ask ask allow"),
+        (Writes(path="/etc/hosts"), "deny deny deny deny"),
+        (Writes(path="/usr/bin/ls"), "deny deny deny deny"),
+        (Writes(path="/home/ada/.bashrc"), "deny deny deny deny"),
+        (Connects(host="example.org"), "deny ask ask allow"),
+        (Runs(argv=("ls", "-la")), "allow allow allow allow"),
+        (Runs(script="git status"), "allow allow allow allow"),
+        (Runs(script="pytest -q"), "deny ask ask allow"),
+        (Runs(), "deny ask ask ask"),
+    ],
+)
+def test_each_profile_says(effect: Effect, expected: str) -> None:
+    assert " ".join(verdicts(effect)) == expected
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".env",
+        ".ENV",
+        "deploy/.env.production",
+        "certs/server.pem",
+        "id_rsa",
+        "/home/ada/.ssh/config",
+        "~/.aws/credentials",
+        ".netrc",
+        "credentials",
+        "models.toml",
+        "src/../.env",
+        "/proc/self/environ",
+        "/proc/1/environ",
+    ],
+)
+def test_secrets_are_neither_read_nor_written_in_any_profile(path: str) -> None:
+    assert set(verdicts(Reads(path=path))) == {"deny"}
+    assert set(verdicts(Writes(path=path))) == {"deny"}
+
+
+@pytest.mark.parametrize(
+    "path", [".env.example", "id_ed25519.pub", "src/environment.py", "credentials/model.py"]
+)
+def test_look_alikes_are_no_secrets(path: str) -> None:
+    assert decide(Reads(path=path)).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".git/hooks/pre-commit",
+        ".git/config",
+        ".GIT/config",
+        "sub/.git/config",
+        ".tui_agent/policy.toml",
+        ".tui_agent/plugins/evil/__init__.py",
+        ".mcp.json",
+        "/home/ada/.config/tui-agent/config.toml",
+    ],
+)
+def test_what_decides_what_runs_is_never_written(path: str) -> None:
+    policy = RulePolicy(["allow edit **", f"allow edit {path}"], own=["/home/ada/.config/tui-agent"])
+    for profile in POLICIES:
+        assert policy.decide("write_file", (Writes(path=path),), facts(profile)).verdict == "deny"
+
+
+def test_files_of_the_version_control_may_be_read() -> None:
+    assert decide(Reads(path=".git/HEAD")).verdict == "allow"
+    assert decide(Writes(path=".gitignore"), "accept-edits").verdict == "allow"
+
+
+def test_the_file_behind_a_link_decides() -> None:
+    link = {"notes.txt": "/home/ada/.ssh/id_rsa", "out": "/etc"}
+    assert decide(Reads(path="notes.txt"), resolved=link).verdict == "deny"
+    assert decide(Reads(path="out"), resolved=link).verdict == "ask"
+    assert decide(Writes(path="out"), "accept-edits", resolved=link).verdict == "deny"
+
+
+def test_the_given_name_counts_as_well_as_the_file_behind_it() -> None:
+    assert decide(Reads(path=".env"), resolved={".env": f"{WORKSPACE}/plain.txt"}).verdict == "deny"
+
+
+def test_a_workspace_below_a_system_folder_is_still_a_workspace() -> None:
+    there = PolicyFacts("/usr/src/app", "accept-edits")
+    assert RulePolicy().decide("edit_file", (Writes(path="a.py"),), there).verdict == "allow"
+
+
+def test_the_strongest_effect_decides() -> None:
+    effects = (Reads(path="a"), Writes(path="a"))
+    assert RulePolicy().decide("edit_file", effects, facts("ask")).verdict == "ask"
+    assert RulePolicy().decide("edit_file", (*effects, Reads(path=".env")), facts()).verdict == "deny"
+
+
+def test_no_effects_at_all_are_asked_about() -> None:
+    assert RulePolicy().decide("mystery", (), facts("bypass")).verdict == "ask"
+
+
+def test_a_tool_outside_the_allowed_ones_is_denied() -> None:
+    found = decide(Reads(path="a"), "bypass", allowed_tools=frozenset({"grep"}))
+    assert (found.verdict, found.rule_id) == ("deny", "tools.not-allowed")
+    assert decide(Reads(path="a"), allowed_tools=frozenset({"some_tool"})).verdict == "allow"
+
+
+def test_without_anyone_to_ask_a_question_is_a_no() -> None:
+    found = decide(Writes(path="a.py"), interactive=False)
+    assert found.verdict == "deny"
+    assert "no one is there to answer" in found.reason
+
+
+def test_reasons_say_policy_and_cause() -> None:
+    assert decide(Writes(path="a.py")).reason == "policy ask wants a yes before any write"
+    assert decide(Writes(path="a.py"), "plan").reason == "policy plan allows no writes"
+    outside = decide(Reads(path="/etc/hosts"))
+    assert outside.default_no
+    assert outside.risk == "It is outside this workspace."
+
+
+def test_a_changed_call_has_another_digest() -> None:
+    one = digest("run_command", (Runs(script="ls"),))
+    assert one == digest("run_command", (Runs(script="ls"),))
+    assert one != digest("run_command", (Runs(script="ls "),))
+    assert one != digest("run_command", (Runs(argv=("ls",)),))
+    assert one != digest("run_command", (Runs(script="ls", cwd="src"),))

@@ -1,0 +1,274 @@
+"""Rules as a person writes them, and the rules that an approval offers."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.errors import ConfigError
+from tui_agent.policy.grammar import fits_host, fits_path, fits_words, parse_rule
+from tui_agent.policy.rules import RulePolicy
+from tui_agent.ports.policy import Decision, PolicyFacts
+from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
+
+WORKSPACE = "/home/ada/timesheet"
+
+
+def decide(
+    effects: tuple[Effect, ...], *rules: str, granted: tuple[str, ...] = (), policy: str = "ask"
+) -> Decision:
+    facts = PolicyFacts(WORKSPACE, policy, granted=granted)  # type: ignore[arg-type]
+    return RulePolicy(rules).decide("some_tool", effects, facts)
+
+
+def run(script: str, *rules: str, **more: object) -> str:
+    return decide((Runs(script=script),), *rules, **more).verdict  # type: ignore[arg-type]
+
+
+def offered(*effects: Effect) -> dict[str, tuple[str, str]]:
+    found = decide(effects)
+    assert found.verdict == "ask"
+    assert [choice.reach for choice in found.choices] == ["once", "session", "always"]
+    return {choice.reach: (choice.rule if choice.offered else "", choice.why) for choice in found.choices}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "allow edit src/timesheet/**",
+        "allow run pytest *",
+        "allow read /srv/data/**",
+        "allow connect example.org",
+        "deny run git push *",
+        "ask tool mcp_*",
+        "allow exact ls -la | wc -l",
+    ],
+)
+def test_a_rule_reads_as_it_is_written(text: str) -> None:
+    assert parse_rule(f"  {text} ").text == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "allow",
+        "allow edit",
+        "permit edit a",
+        "allow fly a",
+        "allow run *",
+        "allow run 'x",
+        "allow connect *",
+    ],
+)
+def test_what_is_no_rule_is_refused_with_a_hint(text: str) -> None:
+    with pytest.raises(ConfigError):
+        parse_rule(text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "fits"),
+    [
+        ("src/**", "src/a.py", True),
+        ("src/**", "src/deep/a.py", True),
+        ("src/**", "src", True),
+        ("src/**", "srcx/a.py", False),
+        ("src/*.py", "src/a.py", True),
+        ("src/*.py", "src/deep/a.py", False),
+        ("**/test_*.py", "a/b/test_x.py", True),
+        ("**", "anything/at/all", True),
+        ("*", "a/b", False),
+        ("README.md", "README.md", True),
+        ("[ab].py", "a.py", True),
+    ],
+)
+def test_paths(pattern: str, path: str, fits: bool) -> None:
+    assert fits_path(pattern, path, f"/ws/{path}") is fits
+
+
+def test_an_absolute_pattern_is_about_the_real_place() -> None:
+    assert fits_path("/srv/data/**", None, "/srv/data/x")
+    assert not fits_path("srv/data/**", None, "/srv/data/x")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words", "fits"),
+    [
+        ("pytest *", ("pytest",), True),
+        ("pytest *", ("pytest", "-q", "x"), True),
+        ("pytest", ("pytest", "-q"), False),
+        ("git push *", ("git", "pull"), False),
+        ("npm run test:* *", ("npm", "run", "test:unit"), True),
+        ("echo 'a b'", ("echo", "a b"), True),
+    ],
+)
+def test_words(pattern: str, words: tuple[str, ...], fits: bool) -> None:
+    assert fits_words(pattern, words, certain=True) is fits
+
+
+def test_a_word_that_is_not_certain_allows_nothing_and_denies_all() -> None:
+    assert not fits_words("git push *", ("git", None), certain=True)
+    assert fits_words("git push *", ("git", None), certain=False)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "host", "fits"),
+    [
+        ("example.org", "example.org", True),
+        ("example.org", "EXAMPLE.org.", True),
+        ("example.org", "example.org.evil.net", False),
+        ("example.org", "notexample.org", False),
+        ("*.example.org", "a.example.org", True),
+        ("*.example.org", "example.org", False),
+        ("example.org", "example.org\0.evil.net", False),
+        ("example.org", "user@example.org", False),
+    ],
+)
+def test_hosts_by_whole_labels(pattern: str, host: str, fits: bool) -> None:
+    assert fits_host(pattern, host) is fits
+
+
+def test_an_edit_offers_its_folder() -> None:
+    rule = "allow edit src/timesheet/**"
+    words = "edits in src/timesheet/"
+    found = offered(Writes(path="src/timesheet/entry.py"))
+    assert found == {"once": ("", ""), "session": (rule, words), "always": (rule, words)}
+
+
+def test_a_file_at_the_top_offers_only_itself() -> None:
+    assert offered(Writes(path="setup.py"))["always"] == ("allow edit setup.py", "edits of setup.py")
+
+
+def test_what_lies_outside_is_never_offered_for_always() -> None:
+    found = offered(Writes(path="/tmp/x"))
+    assert found["session"][0] == "allow edit /tmp/x"
+    assert found["always"] == ("", "not offered outside the workspace")
+
+
+def test_a_known_program_offers_its_calls() -> None:
+    assert offered(Runs(script="pytest -q tests"))["always"] == ("allow run pytest *", "any pytest")
+    assert offered(Runs(argv=("npm", "run", "build")))["session"][0] == "allow run npm run build *"
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ('pip install "freezegun>=1.5" && pytest -q > report.txt', "not offered for commands that download"),
+        ("npx something", "not offered for commands that download"),
+        ("rm -r build", "not offered for commands that destroy"),
+        ("sudo make install", "not offered for commands that act with other rights"),
+        ("git fetch", "not offered for commands that use the network"),
+        ("make && make install", "not offered for several commands at once"),
+        ("python -c 'print(1)'", "not offered for code that is given as text"),
+        ("make $TARGET", "not offered for commands that are not fully understood"),
+    ],
+)
+def test_always_is_refused_with_the_reason(script: str, why: str) -> None:
+    found = offered(Runs(script=script))
+    assert found["always"] == ("", why)
+    assert found["session"] == (f"allow exact {script}", "this exact command only")
+
+
+def test_downloading_and_running_code_is_named_as_a_risk() -> None:
+    found = decide((Runs(script="pip install x"),))
+    assert found.risk == "It downloads a package and runs it. Packages can run any code while they install."
+    assert found.default_no
+
+
+OFFERS = [
+    (Writes(path="src/a.py"),),
+    (Writes(path="a.py"),),
+    (Writes(path="x/a.py"), Writes(path="x/y/b.py")),
+    (Writes(path="a.py"), Writes(path="y/b.py")),
+    (Writes(path="src/a.py", removes=True),),
+    (Writes(path="/tmp/x y"),),
+    (Reads(path="/etc/hosts"),),
+    (Reads(path="/srv/data", deep=True),),
+    (Reads(path="src/a.py"), Writes(path="src/a.py")),
+    (Connects(host="example.org"),),
+    (Runs(script="pytest -q"),),
+    (Runs(argv=("pytest", "-k", "a b*")),),
+    (Runs(script="cd x; frobnicate *.py | sh"),),
+    (Runs(script="make", cwd="sub dir"),),
+    (Runs(script="echo 'line\none' > out.txt"),),
+    (Runs(argv=("./tool", "--x=*")),),
+    (Runs(script="foo() { ls; }; foo"),),
+]
+
+
+@pytest.mark.parametrize("effects", OFFERS)
+def test_an_offered_rule_allows_the_call_it_was_offered_for(effects: tuple[Effect, ...]) -> None:
+    found = decide(effects)
+    assert found.verdict == "ask"
+    rules = [choice.rule for choice in found.choices if choice.offered and choice.rule]
+    assert rules
+    for rule in rules:
+        assert decide(effects, granted=(rule,)).verdict == "allow", rule
+
+
+def test_a_granted_rule_reaches_no_further() -> None:
+    granted = ("allow edit src/**", "allow run pytest *")
+    assert decide((Writes(path="src/a.py"),), granted=granted).verdict == "allow"
+    assert decide((Writes(path="docs/a.md"),), granted=granted).verdict == "ask"
+    assert decide((Writes(path="src/../a.py"),), granted=granted).verdict == "ask"
+    assert run("pytest -q && curl evil", granted=granted) == "ask"
+    assert run("pytest -q $(curl evil)", granted=granted) == "ask"
+    assert run("pytest -q > /etc/x", granted=granted) == "deny"
+    assert run("pytest -q > out.txt", granted=granted) == "ask"
+    assert run("pytest --env-file .env", granted=granted) == "ask"
+    assert run("LD_PRELOAD=x pytest", granted=granted) == "ask"
+    assert run("pytest | head", granted=granted) == "allow"
+    assert run("pytest", granted=granted, policy="plan") == "deny"
+
+
+def test_a_link_out_of_an_allowed_folder_is_not_allowed() -> None:
+    facts = PolicyFacts(WORKSPACE, "ask", {"src/a": "/srv/a"}, ("allow edit src/**",))
+    assert RulePolicy().decide("edit_file", (Writes(path="src/a"),), facts).verdict in ("ask", "deny")
+
+
+def test_a_rule_that_cannot_be_read_allows_nothing() -> None:
+    assert decide((Writes(path="a"),), granted=("allow everything",)).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "git push",
+        "timeout 5 git push",
+        "env git push origin",
+        "bash -c 'git push'",
+        "/usr/bin/git push",
+        "ls; (true && git push)",
+        "echo $(git push)",
+        "if true; then git push; fi",
+        "git $X",
+        "f() { git push; }; f",
+        "cat <(git push)",
+        "xargs git push",
+        "\\git push",
+        "g'i't push",
+    ],
+)
+def test_a_denied_command_is_found_wherever_it_stands(script: str) -> None:
+    assert run(script, "deny run git push *", policy="bypass") == "deny"
+    assert run(script, "deny run git push *", granted=(f"allow exact {script}",)) == "deny"
+
+
+def test_ask_rules_beat_allow_rules() -> None:
+    assert run("pytest", "allow run pytest *", "ask run pytest *") == "ask"
+    assert decide((Writes(path="a"),), "ask edit a", policy="bypass").verdict == "ask"
+
+
+def test_a_rule_against_reading_counts_for_folders_above() -> None:
+    assert decide((Reads(path="private/x"),), "deny read private/**").verdict == "deny"
+    assert decide((Reads(path=".", deep=True),), "deny read private/**").verdict == "ask"
+    assert run("cat private/x", "deny read private/**") == "deny"
+
+
+RULES = ["allow edit **", "deny edit src/**", "ask edit src/a.py", "allow edit src/a.py", "allow tool *"]
+
+
+@given(st.permutations(RULES), st.sampled_from(["ask", "accept-edits", "bypass"]))
+def test_deny_wins_in_any_order(rules: list[str], policy: str) -> None:
+    found = decide((Writes(path="src/a.py"),), *rules[:3], granted=tuple(rules[3:]), policy=policy)
+    assert found.verdict == "deny"
+    assert found.rule_id == "rule: deny edit src/**"

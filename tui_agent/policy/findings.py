@@ -1,0 +1,33 @@
+"""L3: what was found about one effect, and how findings become one decision.
+
+Invariant: the order of findings does not matter: deny wins over ask, ask over allow; none at all is ask.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tui_agent.policy.grammar import Verdict
+
+_RANK: dict[Verdict, int] = {"deny": 0, "ask": 1, "allow": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`about` sorts findings of equal verdict, so that the same set gives the same words."""
+
+    verdict: Verdict
+    rule_id: str
+    reason: str
+    risk: str = ""
+    default_no: bool = False
+
+    def sort_key(self) -> tuple[int, bool, str, str]:
+        """The one that decides comes first; among equals one that names a risk."""
+        return (_RANK[self.verdict], not self.risk, self.rule_id, self.reason)
+
+
+def strongest(findings: Sequence[Finding]) -> Finding:
+    """The finding that decides."""
+    if not findings:
+        return Finding("ask", "no-rule", "nothing is known of what it does", default_no=True)
+    return min(findings, key=Finding.sort_key)

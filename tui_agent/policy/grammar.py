@@ -1,0 +1,150 @@
+"""L3: rules as a person writes them, one a line: `allow edit src/**`, `deny run git push *`.
+
+    RULE  = VERDICT WHAT REST
+    allow | ask | deny
+    read PATH      reading files; PATH is relative to the workspace, or absolute
+    edit PATH      making and changing files; as ask and deny also removing them
+    remove PATH    removing files
+    run WORDS      one simple command, alone or inside a longer line; a last `*` stands for any further words
+    exact LINE     this command line as it stands, run in the workspace
+    connect HOST   a host by its full name; `*.example.org` for those below
+    tool NAME      every call of a tool; `mcp_*` for several
+
+In PATH `*` and `?` stay inside one name, `**` stands for any number of folders. In WORDS `*` and `?` match inside
+one word. A rule that allows needs every word to be certain; one that denies fits already when it may be meant.
+
+Invariant: parsing gives back what `text` prints; matching never raises.
+"""
+
+import posixpath
+import shlex
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Literal, TypeAlias, get_args
+
+from tui_agent.errors import ConfigError
+
+Verdict: TypeAlias = Literal["allow", "ask", "deny"]
+What: TypeAlias = Literal["read", "edit", "remove", "run", "exact", "connect", "tool"]
+
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+WHATS: tuple[What, ...] = get_args(What)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule. `rest` is the path, host, words or line; `source` says where it was written."""
+
+    verdict: Verdict
+    what: What
+    rest: str
+    source: str = ""
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        return f"{self.verdict} {self.what} {self.rest}"
+
+
+def parse_rule(text: str, source: str = "") -> Rule:
+    """The rule that a line says. Raises `ConfigError` that names what is wrong with it."""
+    verdict, _, tail = text.strip().partition(" ")
+    what, _, rest = tail.strip().partition(" ")
+    rest = rest.strip()
+    where = f" in {source}" if source else ""
+    for candidate in VERDICTS:
+        for kind in WHATS:
+            if (verdict, what) == (candidate, kind):
+                _check(candidate, kind, rest, text, where)
+                return Rule(candidate, kind, rest, source)
+    raise ConfigError(
+        f"{text!r}{where} is no rule.",
+        hint=f"Write {'|'.join(VERDICTS)}, then {'|'.join(WHATS)}, then what it is about: allow edit src/**",
+    )
+
+
+def _check(verdict: Verdict, what: What, rest: str, text: str, where: str) -> None:
+    if not rest:
+        raise ConfigError(f"The rule {text!r}{where} does not say what it is about.")
+    if what == "run":
+        try:
+            words = shlex.split(rest)
+        except ValueError as error:
+            raise ConfigError(f"The rule {text!r}{where} cannot be read: {error}.") from error
+        if verdict == "allow" and (not words or any(char in words[0] for char in "*?[")):
+            raise ConfigError(f"The rule {text!r}{where} would allow any program.", hint="Name the program.")
+    if what == "connect" and verdict == "allow" and not rest.strip("*. "):
+        raise ConfigError(f"The rule {text!r}{where} would allow any host.", hint="Name the host.")
+
+
+def fits_path(pattern: str, relative: str | None, absolute: str) -> bool:
+    """Whether a file is meant. A relative pattern is about the workspace only."""
+    if pattern.startswith("/"):
+        return _fits(pattern, absolute)
+    return relative is not None and _fits(posixpath.normpath(pattern), relative or ".")
+
+
+def may_be_below(pattern: str, relative: str | None, absolute: str) -> bool:
+    """Whether a folder may hold files that are meant."""
+    target = absolute if pattern.startswith("/") else relative
+    if target is None:
+        return False
+    fixed: list[str] = []
+    for part in pattern.strip("/").split("/"):
+        if any(char in part for char in "*?["):
+            break
+        fixed.append(part)
+    folder = [part for part in target.strip("/").split("/") if part]
+    shorter = min(len(fixed), len(folder))
+    return fixed[:shorter] == folder[:shorter]
+
+
+def _fits(pattern: str, path: str) -> bool:
+    shapes = tuple(part for part in pattern.split("/") if part)
+    names = tuple(part for part in path.split("/") if part and part != ".")
+    reach = {0}
+    for shape in shapes:
+        if shape == "**":
+            reach = set(range(min(reach), len(names) + 1)) if reach else set()
+        else:
+            reach = {at + 1 for at in reach if at < len(names) and fnmatchcase(names[at], shape)}
+    return len(names) in reach
+
+
+def fits_words(pattern: str, words: tuple[str | None, ...], *, certain: bool) -> bool:
+    """Whether a command is meant. With `certain` a word that is not known fits nothing, without it everything."""
+    shapes = _words(pattern)
+    if not shapes:
+        return False
+    open_end = shapes[-1] == "*"
+    fixed = shapes[:-1] if open_end else shapes
+    if len(words) < len(fixed) or (len(words) > len(fixed) and not open_end):
+        return False
+    if certain and any(word is None for word in words):
+        return False
+    return all(word is None or fnmatchcase(word, shape) for word, shape in zip(words, fixed, strict=False))
+
+
+@cache
+def _words(pattern: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(pattern))
+    except ValueError:
+        return ()
+
+
+def fits_host(pattern: str, host: str) -> bool:
+    """By whole labels; anything odd in a host (a user, a port, a NUL) fits nothing."""
+    name = host.lower().rstrip(".")
+    wanted = pattern.lower().rstrip(".")
+    if not name or not all(char.isalnum() or char in "-." for char in name) or not name.isascii():
+        return False
+    if wanted.startswith("*."):
+        return name.endswith(wanted[1:]) and len(name) > len(wanted) - 1
+    return name == wanted
+
+
+def fits_tool(pattern: str, tool: str) -> bool:
+    """By name, with `*`."""
+    return fnmatchcase(tool, pattern)

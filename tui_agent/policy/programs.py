@@ -1,0 +1,140 @@
+"""L3: the table of programs (programs.toml) as typed entries.
+
+Invariant: an unknown key or class in the table fails its loading; an entry that says nothing is `arbitrary`.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from pathlib import Path
+from typing import Literal, TypeAlias, cast
+
+from tui_agent.policy.script import ARBITRARY, CLASSES
+
+Operands: TypeAlias = Literal[
+    "text", "none", "look", "read", "tree", "write", "remove", "copy", "move", "mixed"
+]
+Takes: TypeAlias = Literal["nothing", "maybe", "word", "words", "read", "write"]
+
+_SIGNS: dict[str, Takes] = {"::": "words", ":": "word", "=": "word", "?": "maybe", "<": "read", ">": "write"}
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One entry; the keys are told at the head of programs.toml."""
+
+    does: str = ARBITRARY
+    operands: Operands = "text"
+    first: str = ""
+    first_by: frozenset[str] = frozenset()
+    options: Mapping[str, Takes] = field(default_factory=dict)
+    other: str = ARBITRARY
+    turns: Mapping[str, str] = field(default_factory=dict)
+    style: Literal["getopt", "words", "text"] = "getopt"
+    numeric: bool = False
+    most: int | None = None
+    trap: bool = False
+    forbid: tuple[str, ...] = ()
+    anywhere: tuple[str, ...] = ()
+    plain: frozenset[str] = frozenset()
+    only: str = ""
+    needs: frozenset[str] = frozenset()
+    ruin: Literal["", "always", "places"] = ""
+    device: str = ""
+    everyone: str = ""
+    downloads: bool = False
+    keeps: int = 1
+    wraps: int | None = None
+    at_least: str = ""
+    assigns: bool = False
+    appends: bool = False
+    hosts: bool = False
+    sub: bool | str = False
+    subs: Mapping[str, "Program"] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """All programs, and the environment variables that change nothing."""
+
+    programs: Mapping[str, Program]
+    safe_environment: frozenset[str]
+
+
+@cache
+def table() -> Table:
+    """The table that comes with the product, read once."""
+    text = Path(__file__).with_name("programs.toml").read_text(encoding="utf-8")
+    return parse_table(text)
+
+
+def parse_table(text: str) -> Table:
+    """A table from TOML. Raises `ValueError` that names the entry with an unknown key, class or option sign."""
+    found = tomllib.loads(text)
+    raw: dict[str, dict[str, object]] = found["programs"]
+    programs = {name: _program(name, _source(name, entry, raw)) for name, entry in raw.items()}
+    return Table(programs, frozenset(found["environment"]["safe"]))
+
+
+def _source(name: str, entry: Mapping[str, object], raw: Mapping[str, object]) -> dict[str, object]:
+    """The entry itself, or what it is `like`, with its own keys on top."""
+    like = entry.get("like")
+    own = {key: value for key, value in entry.items() if key != "like"}
+    if not isinstance(like, str):
+        return own
+    base: object = raw
+    for part in like.split(" ", 1):
+        level = base if isinstance(base, dict) else {}
+        base = level.get("subs", {}).get(part) if "subs" in level and base is not raw else level.get(part)
+    if not isinstance(base, dict):
+        raise ValueError(f"{name}: like {like}: there is no such entry")
+    return {**{key: value for key, value in base.items() if key != "like"}, **own}
+
+
+def _program(name: str, entry: dict[str, object], raw_subs: object = None) -> Program:
+    known = {item.name for item in fields(Program)}
+    unknown = set(entry) - known
+    if unknown:
+        raise ValueError(f"{name}: unknown keys {sorted(unknown)}")
+    values = dict(entry)
+    values["options"] = _options(name, str(entry.get("options", "")))
+    for key in ("first_by", "plain", "needs"):
+        values[key] = frozenset(cast("list[str]", entry.get(key, [])))
+    for key in ("forbid", "anywhere"):
+        values[key] = tuple(cast("list[str]", entry.get(key, [])))
+    subs = cast("dict[str, dict[str, object]]", entry.get("subs", {}))
+    values["subs"] = {sub: _program(f"{name} {sub}", _sub(name, sub, subs, entry)) for sub in subs}
+    program = Program(**values)  # type: ignore[arg-type]
+    turned = program.turns.values()
+    for word in (program.does, program.other, *turned, *([program.at_least] if program.at_least else [])):
+        if word not in CLASSES:
+            raise ValueError(f"{name}: {word!r} is no class")
+    return program
+
+
+def _sub(
+    name: str, sub: str, subs: Mapping[str, dict[str, object]], parent: Mapping[str, object]
+) -> dict[str, object]:
+    entry = subs[sub]
+    like = entry.get("like")
+    if isinstance(like, str):
+        base = subs[like.removeprefix(f"{name} ")]
+        entry = {**base, **{key: value for key, value in entry.items() if key != "like"}}
+    words = 1 + len(sub.split())
+    return {"keeps": words, **entry}
+
+
+def _options(name: str, text: str) -> dict[str, Takes]:
+    options: dict[str, Takes] = {}
+    for item in text.split():
+        for sign, takes in _SIGNS.items():
+            if item.endswith(sign) and len(item) > len(sign) + 1:
+                options[item.removesuffix(sign)] = takes
+                break
+        else:
+            options[item] = "nothing"
+    for option in options:
+        if option[:1] not in ("-", "+"):
+            raise ValueError(f"{name}: {option!r} is no option")
+    return options

@@ -1,0 +1,135 @@
+"""L3: `policy.toml`: rules that stay, each with examples that are tried when the file is loaded.
+
+Invariant: a file with one wrong rule or one wrong example is refused whole, with its place; a project's file counts
+only where the project is trusted. `append_rule` is called only on the user's explicit "always".
+
+    [[rule]]
+    allow = "run pytest *"
+    why = "tests are safe here"
+    matches = ["pytest -q"]
+    differs = ["pytest-watch", "pip install pytest"]
+"""
+
+import os
+import tempfile
+import tomllib
+from pathlib import Path
+
+from tui_agent.errors import ConfigError
+from tui_agent.policy.grammar import (
+    VERDICTS,
+    Rule,
+    fits_host,
+    fits_path,
+    fits_tool,
+    fits_words,
+    parse_rule,
+)
+from tui_agent.policy.runs import command_line, read_runs
+from tui_agent.protocol.effects import Runs
+
+_KNOWN = frozenset({*VERDICTS, "why", "matches", "differs"})
+
+
+def load_rules(path: Path) -> tuple[Rule, ...]:
+    """The rules of a file, none where it does not exist. Raises `ConfigError` with the rule's number."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"The rules in {path} cannot be read: {error}.") from error
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is no TOML: {error}.") from error
+    entries = found.pop("rule", [])
+    if found:
+        raise ConfigError(
+            f"{path} has unknown keys: {', '.join(sorted(found))}.", hint="Rules stand in [[rule]]."
+        )
+    if not isinstance(entries, list):
+        raise ConfigError(f"{path}: rules stand in [[rule]].")
+    return tuple(_rule(entry, f"{path}, rule {number}") for number, entry in enumerate(entries, 1))
+
+
+def all_rules(user: Path, project: Path | None, *, trusted: bool) -> tuple[Rule, ...]:
+    """The user's rules and, of a trusted project, its own. Their order does not matter."""
+    own = load_rules(user)
+    return own + load_rules(project) if project is not None and trusted else own
+
+
+def append_rule(path: Path, rule: Rule | str) -> Rule:
+    """Write one more rule at the end of the file, which is made where it is missing. What stands there stays.
+
+    Raises `ConfigError` where the rule, or the file as it is, cannot be read. A rule that is there already is not
+    written again.
+    """
+    new = rule if isinstance(rule, Rule) else parse_rule(rule)
+    if any(old.text == new.text for old in load_rules(path)):
+        return new
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    gap = "" if not before else "\n" if before.endswith("\n") else "\n\n"
+    entry = f"[[rule]]\n{new.verdict} = {_quoted(f'{new.what} {new.rest}')}\n"
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _replace(path, before + gap + entry)
+    return new
+
+
+def _rule(entry: object, where: str) -> Rule:
+    if not isinstance(entry, dict):
+        raise ConfigError(f"{where} is no table.")
+    unknown = set(entry) - _KNOWN
+    verdicts = [verdict for verdict in VERDICTS if verdict in entry]
+    if unknown:
+        raise ConfigError(f"{where} has unknown keys: {', '.join(sorted(unknown))}.")
+    if len(verdicts) != 1 or not isinstance(entry[verdicts[0]], str):
+        raise ConfigError(f"{where} needs exactly one of allow, ask and deny, with a text.")
+    rule = parse_rule(f"{verdicts[0]} {entry[verdicts[0]]}", where)
+    for key, wanted in (("matches", True), ("differs", False)):
+        examples = entry.get(key, [])
+        if not isinstance(examples, list):
+            raise ConfigError(f"{where}: {key} must be a list of texts.")
+        for example in examples:
+            if _fits(rule, str(example)) is not wanted:
+                said = "does not fit" if wanted else "fits"
+                raise ConfigError(f"{where}: `{rule.text}` {said} its example {example!r}.")
+    return rule
+
+
+def _fits(rule: Rule, example: str) -> bool:
+    match rule.what:
+        case "read" | "edit" | "remove":
+            relative = None if example.startswith("/") else example
+            return fits_path(rule.rest, relative, example)
+        case "connect":
+            return fits_host(rule.rest, example)
+        case "tool":
+            return fits_tool(rule.rest, example)
+        case "exact":
+            return command_line(Runs(script=example)) == rule.rest
+        case "run":
+            parts = read_runs(Runs(script=example)).parts
+            fits = [fits_words(rule.rest, part.words, certain=rule.verdict == "allow") for part in parts]
+            return bool(fits) and (all(fits) if rule.verdict == "allow" else any(fits))
+
+
+def _quoted(text: str) -> str:
+    """A TOML basic string."""
+    out = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return (
+        '"' + "".join(f"\\u{ord(char):04x}" if char < " " or char == "\x7f" else char for char in out) + '"'
+    )
+
+
+def _replace(path: Path, text: str) -> None:
+    handle, name = tempfile.mkstemp(prefix=".policy-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except OSError as error:
+        Path(name).unlink(missing_ok=True)
+        raise ConfigError(f"The rule could not be written to {path}: {error}.") from error

@@ -1,0 +1,202 @@
+"""L3: the judgement of command lines: every part of one on its own, then all together.
+
+Invariant: a line is allowed only where every part is; a guard or a rule that denies one part denies the line.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from tui_agent.policy.commands import Part
+from tui_agent.policy.findings import Finding
+from tui_agent.policy.grammar import Rule, fits_words
+from tui_agent.policy.paths import Place, place
+from tui_agent.policy.profiles import Profile
+from tui_agent.policy.runs import RunReport, command_line, from_cwd, read_runs
+from tui_agent.policy.script import ARBITRARY, DESTRUCTIVE, NETWORK, PRIVILEGE, READ_ONLY, WORKSPACE
+from tui_agent.ports.policy import PolicyFacts
+from tui_agent.protocol.effects import Runs
+
+DOWNLOADS = "It downloads a package and runs it. Packages can run any code while they install."
+_RISKS = {
+    PRIVILEGE: "It acts with the rights of another user.",
+    DESTRUCTIVE: "It takes something away that an undo may not bring back.",
+}
+_WANTED = {
+    NETWORK: "for network access",
+    WORKSPACE: "for writes by commands",
+    ARBITRARY: "before programs that may do anything",
+    DESTRUCTIVE: "before anything is destroyed",
+    PRIVILEGE: "before other rights are used",
+}
+
+
+class FileJudge(Protocol):
+    """What stands about single files."""
+
+    def read(self, at: Place, *, deep: bool = False, pattern: bool = False) -> Finding: ...
+
+    def write(self, at: Place, *, removes: bool = False) -> Finding: ...
+
+    def mentions_secret(self, at: Place, *, pattern: bool = False) -> bool: ...
+
+    def ruins(self, path: str, at: Place) -> bool: ...
+
+
+class RunJudge:
+    """Judges one `Runs` effect."""
+
+    def __init__(self, rules: Sequence[Rule], files: FileJudge, profile: Profile, facts: PolicyFacts) -> None:
+        self._rules = [rule for rule in rules if rule.what in ("run", "exact")]
+        self._files = files
+        self._profile = profile
+        self._facts = facts
+
+    def findings(self, effect: Runs) -> list[Finding]:
+        """Everything that stands about it."""
+        report = read_runs(effect)
+        exact = self._exact(effect)
+        found = [finding for finding in self._against(effect, report) if finding.verdict == "deny"]
+        if found:
+            return found
+        if exact is not None and exact.verdict != "allow":
+            return [exact]
+        if exact is not None and self._profile.rules_count:
+            return [exact]
+        if report.problems:
+            return [self._unclear(report)]
+        findings = [finding for part in report.parts for finding in self._part(effect, part)]
+        if effect.cwd:
+            findings.append(self._files.read(place(effect.cwd, self._facts)))
+        return [self._with_risk(finding, report) for finding in findings]
+
+    def _exact(self, effect: Runs) -> Finding | None:
+        line = command_line(effect)
+        found = {rule.verdict: rule for rule in self._rules if rule.what == "exact" and rule.rest == line}
+        for verdict in ("deny", "ask", "allow"):
+            rule = found.get(verdict)
+            if rule is not None:
+                return Finding(rule.verdict, f"rule: {rule.text}", "a rule names exactly this command line")
+        return None
+
+    def _against(self, effect: Runs, report: RunReport) -> Iterator[Finding]:
+        """What no profile and no rule lifts, and what a rule denies."""
+        if report.ruin:
+            yield Finding("deny", "guard.ruin", report.ruin)
+        for part in report.parts:
+            for rule in self._rules:
+                if rule.verdict == "deny" and rule.what == "run" and _means(rule, part):
+                    yield Finding("deny", f"rule: {rule.text}", f"the rule `{rule.text}` says so")
+            yield from self._files_of(effect, part)
+            for path in part.removes if part.deep else ():
+                seen = from_cwd(effect, path)
+                if self._files.ruins(seen, place(seen, self._facts)):
+                    yield Finding("deny", "guard.ruin", f"{part.program} would take away all of {seen}")
+        if report.problems and not report.parts and any(r.verdict == "deny" for r in self._rules):
+            yield Finding("deny", "rules.unread", "it cannot be read, and there are rules against commands")
+
+    def _files_of(self, effect: Runs, part: Part) -> Iterator[Finding]:
+        for path, at in self._places(effect, part.reads):
+            yield self._files.read(at, deep=part.deep, pattern=path in part.patterns)
+        for _, at in self._places(effect, part.writes):
+            yield self._files.write(at)
+        for _, at in self._places(effect, part.removes):
+            yield self._files.write(at, removes=True)
+
+    def _places(self, effect: Runs, paths: Sequence[str]) -> Iterator[tuple[str, Place]]:
+        for path in paths:
+            yield path, place(from_cwd(effect, path), self._facts)
+
+    def _part(self, effect: Runs, part: Part) -> Iterator[Finding]:
+        files = [finding for finding in self._files_of(effect, part) if finding.verdict == "ask"]
+        harmless = part.classes <= {READ_ONLY} and not part.why and not part.unsure
+        rule = self._allowed(part)
+        asking = self._asking(part)
+        if asking is not None:
+            yield asking
+        outside = [
+            at
+            for _, at in self._places(effect, part.looks)
+            if not at.inside and at.absolute not in ("/dev/null", "/dev/stdin", "/dev/stdout")
+        ]
+        if harmless:
+            yield from files
+            yield from (self._files.read(at) for at in outside)
+            yield Finding("allow", "reads.command", "it only reads this workspace")
+            return
+        secrets = any(self._files.mentions_secret(at) for _, at in self._places(effect, part.looks))
+        if rule is not None and not secrets:
+            yield from (finding for finding in files if not _only_reads(finding))
+            yield rule
+            return
+        yield self._by_profile(part, secrets)
+
+    def _by_profile(self, part: Part, secrets: bool) -> Finding:
+        policy = self._facts.policy
+        said = self._profile.commands
+        if said == "allow" and (secrets or (part.unsure and DESTRUCTIVE in part.classes)):
+            said = self._profile.unclear
+        if said == "allow":
+            return Finding("allow", f"{policy}.commands", f"policy {policy} allows it")
+        if said == "deny":
+            return Finding("deny", f"{policy}.commands", f"policy {policy} allows only commands that read")
+        if secrets:
+            return Finding(
+                "ask", f"{policy}.secrets", "it names a file that may hold secrets", default_no=True
+            )
+        wanted = [words for name, words in _WANTED.items() if name in part.classes]
+        reason = f"policy {policy} wants a yes {' and '.join(wanted)}" if wanted else "; ".join(part.why)
+        return Finding("ask", f"{policy}.commands", reason or "it is not certain what it does")
+
+    def _allowed(self, part: Part) -> Finding | None:
+        if part.unsure or not self._profile.rules_count:
+            return None
+        for rule in sorted(self._rules, key=lambda rule: rule.text):
+            if (
+                rule.verdict == "allow"
+                and rule.what == "run"
+                and fits_words(rule.rest, part.words, certain=True)
+            ):
+                return Finding("allow", f"rule: {rule.text}", f"the rule `{rule.text}` says so")
+        return None
+
+    def _asking(self, part: Part) -> Finding | None:
+        for rule in sorted(self._rules, key=lambda rule: rule.text):
+            if rule.verdict == "ask" and rule.what == "run" and _means(rule, part):
+                return Finding("ask", f"rule: {rule.text}", f"the rule `{rule.text}` says so")
+        return None
+
+    def _unclear(self, report: RunReport) -> Finding:
+        policy = self._facts.policy
+        said = self._profile.unclear
+        reason = "; ".join(report.problems)
+        if said == "deny":
+            return Finding(
+                "deny", f"{policy}.unclear", f"policy {policy} allows only commands that read: {reason}"
+            )
+        return Finding(
+            "ask", f"{policy}.unclear", reason, "It cannot be read with certainty.", default_no=True
+        )
+
+    def _with_risk(self, finding: Finding, report: RunReport) -> Finding:
+        if finding.verdict != "ask":
+            return finding
+        risk = DOWNLOADS if report.downloads else ""
+        risk = risk or next((_RISKS[name] for name in reversed(report.classes) if name in _RISKS), "")
+        if not risk:
+            return finding
+        reason = finding.reason
+        return Finding("ask", finding.rule_id, reason, risk, default_no=True)
+
+
+def _means(rule: Rule, part: Part) -> bool:
+    """A rule against a command counts where it may be meant, and by a program's bare name, too."""
+    if fits_words(rule.rest, part.words, certain=False):
+        return True
+    first = part.words[0] if part.words else None
+    if first is None or "/" not in first:
+        return False
+    return fits_words(rule.rest, (first.rpartition("/")[2], *part.words[1:]), certain=False)
+
+
+def _only_reads(finding: Finding) -> bool:
+    return finding.rule_id.endswith("reads-outside")

@@ -1,0 +1,133 @@
+"""L3: what one `Runs` effect does: the parts of its script or argument vector, read once and kept.
+
+Invariant: pure; the same script or words give the same report.
+"""
+
+import posixpath
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tui_agent.policy.commands import CommandReader, Part
+from tui_agent.policy.programs import table
+from tui_agent.policy.script import ARBITRARY, Command, Script, Word, ranked
+from tui_agent.policy.shell import analyse
+from tui_agent.protocol.effects import Effect, Reads, Runs, Writes
+
+_SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
+_DEPTH = 3
+_MOST = 1000
+"""Parts that are judged one by one; behind them only rules that deny are asked."""
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """`line` is the command line as a person reads it. Paths of the parts are relative to the effect's `cwd`."""
+
+    line: str
+    parts: tuple[Part, ...]
+    problems: tuple[str, ...] = ()
+    ruin: str = ""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """All classes of all parts, the most harmless first."""
+        found = {name for part in self.parts for name in part.classes}
+        return ranked(frozenset(found | ({ARBITRARY} if self.problems or not found else set())))
+
+    @property
+    def downloads(self) -> bool:
+        """It fetches code from outside and may run it."""
+        return any(part.downloads for part in self.parts)
+
+
+def read_runs(effect: Runs) -> RunReport:
+    """What the effect does."""
+    if bool(effect.argv) == bool(effect.script.strip()):
+        return RunReport(effect.script, (), ("it is not certain what runs",))
+    if effect.script:
+        return _script(effect.script, 0)
+    return _words(effect.argv)
+
+
+def command_line(effect: Runs) -> str:
+    """What would be typed to run the same in the workspace; `allow exact` compares it."""
+    line = effect.script.strip() if effect.script else shlex.join(effect.argv)
+    folder = posixpath.normpath(effect.cwd) if effect.cwd else "."
+    return line if folder == "." else f"cd {shlex.quote(folder)} && {line}"
+
+
+def mentioned_paths(effects: Iterable[Effect]) -> tuple[str, ...]:
+    """Every path that a decision about these effects may depend on, as keys for `PolicyFacts.resolved`."""
+    paths: dict[str, None] = {}
+    for effect in effects:
+        if isinstance(effect, Reads | Writes):
+            paths[effect.path] = None
+        elif isinstance(effect, Runs):
+            if effect.cwd:
+                paths[effect.cwd] = None
+            for part in read_runs(effect).parts:
+                for path in (*part.reads, *part.looks, *part.writes, *part.removes):
+                    paths[from_cwd(effect, path)] = None
+    return tuple(paths)
+
+
+def from_cwd(effect: Runs, path: str) -> str:
+    """A part's path as seen from the workspace."""
+    if not effect.cwd or path.startswith(("/", "~")):
+        return path or "."
+    return posixpath.normpath(posixpath.join(effect.cwd, path))
+
+
+@lru_cache(maxsize=256)
+def _script(text: str, depth: int) -> RunReport:
+    script = analyse(text)
+    return _report(text, script, depth)
+
+
+@lru_cache(maxsize=256)
+def _words(argv: tuple[str, ...]) -> RunReport:
+    line = shlex.join(argv)
+    words = tuple(Word(shlex.quote(word), (word,)) for word in argv)
+    problems = ("it holds invisible characters",) if any("\0" in word for word in argv) else ()
+    return _report(line, Script(line, (Command(line, words),), problems), 0)
+
+
+def _report(line: str, script: Script, depth: int) -> RunReport:
+    reader = CommandReader(table(), script.functions)
+    parts: list[Part] = []
+    problems = list(script.problems)
+    ruin = script.ruin
+    for command in script.commands[:_MOST]:
+        found = reader.parts(command)
+        for part in found:
+            parts.append(part)
+            inner = _inner(part.words, depth)
+            if inner is None:
+                continue
+            part.classes.discard(ARBITRARY)
+            part.why.clear()
+            parts += inner.parts
+            problems += inner.problems
+            ruin = ruin or inner.ruin
+    if len(script.commands) > _MOST:
+        problems.append(f"it has more than {_MOST} parts")
+        parts += [_named(command) for command in script.commands[_MOST:]]
+    ruin = ruin or next((part.ruin for part in parts if part.ruin), "")
+    return RunReport(line, tuple(parts), tuple(dict.fromkeys(problems)), ruin)
+
+
+def _named(command: Command) -> Part:
+    """A part that only rules which deny look at."""
+    words = tuple(word.value for word in command.words)
+    return Part(command.text, words[0] or "" if words else "", {ARBITRARY}, words=words, unsure=True)
+
+
+def _inner(words: Sequence[str | None], depth: int) -> RunReport | None:
+    """The script of `bash -c SCRIPT`, where that is all there is to it."""
+    if len(words) != 3 or words[0] is None or depth >= _DEPTH:
+        return None
+    if words[0].rpartition("/")[2] not in _SHELLS or words[1] not in ("-c", "-ec", "-lc"):
+        return None
+    return _script(words[2], depth + 1) if words[2] else None

@@ -1,0 +1,71 @@
+"""L3: a command line as it was understood: plain data between the parser and the judgement.
+
+Invariant: a `Word` holds values only where they are certain; everything else is None and never allowed by guessing.
+"""
+
+from dataclasses import dataclass, field
+
+READ_ONLY = "read-only"
+WORKSPACE = "workspace"
+NETWORK = "network"
+DESTRUCTIVE = "destructive"
+PRIVILEGE = "privilege"
+ARBITRARY = "arbitrary"
+
+CLASSES: tuple[str, ...] = (READ_ONLY, WORKSPACE, NETWORK, ARBITRARY, DESTRUCTIVE, PRIVILEGE)
+"""From the most harmless on. `arbitrary` is what may be anything: unknown programs, code given as text."""
+
+
+def ranked(classes: frozenset[str]) -> tuple[str, ...]:
+    """In the order of `CLASSES`; what only reads is named only where it is all."""
+    kept = tuple(name for name in CLASSES if name in classes)
+    return kept if kept == (READ_ONLY,) else tuple(name for name in kept if name != READ_ONLY)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word. `values` are all that it can be, None when that is not certain; with `glob` they are patterns."""
+
+    text: str
+    values: tuple[str, ...] | None
+    glob: bool = False
+
+    @property
+    def value(self) -> str | None:
+        """The one certain value of a word that is no pattern."""
+        return self.values[0] if self.values is not None and len(self.values) == 1 and not self.glob else None
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """`reads` or writes `target`; a target of None is a file descriptor or text that lies in the script."""
+
+    target: Word
+    reads: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One simple command where it stands. `places` are the folders it may run in, relative to the script's start;
+    None stands for anywhere."""
+
+    text: str
+    words: tuple[Word, ...]
+    assignments: tuple[tuple[str, Word], ...] = ()
+    redirects: tuple[Redirect, ...] = ()
+    places: tuple[str | None, ...] = ("",)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """All simple commands of a script, at whatever depth, in the order of the text.
+
+    `problems` say why it is not fully understood; with any of them it is never allowed unasked.
+    """
+
+    text: str
+    commands: tuple[Command, ...]
+    problems: tuple[str, ...] = ()
+    functions: frozenset[str] = field(default=frozenset())
+    ruin: str = ""
+    """Why it can only destroy; empty where nothing says so."""

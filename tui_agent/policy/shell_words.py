@@ -1,0 +1,281 @@
+"""L3: words of a shell script: what they are once bash has expanded them, as far as that is certain.
+
+Invariant: a word whose expansion depends on anything outside the script has no values.
+"""
+
+import posixpath
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import TYPE_CHECKING
+
+from tui_agent.policy.script import Command, Word
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+MAX_VALUES = 16
+MAX_NESTING = 12
+
+_WORDS = frozenset(
+    {
+        "word",
+        "number",
+        "string",
+        "raw_string",
+        "ansi_c_string",
+        "translated_string",
+        "concatenation",
+        "simple_expansion",
+        "expansion",
+        "command_substitution",
+        "process_substitution",
+        "arithmetic_expansion",
+        "brace_expression",
+        "extglob_pattern",
+        "array",
+    }
+)
+_HOME = "~"
+_GLOB = frozenset("*?[")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where a command stands: the folders it may run in, and the variables whose values are certain.
+
+    `seen` are all folders that the statements so far may have entered, whether they succeeded or not.
+    """
+
+    places: tuple[str | None, ...] = ("",)
+    variables: dict[str, tuple[Word, ...]] = field(default_factory=dict)
+    seen: tuple[str | None, ...] = ("",)
+    nesting: int = 0
+
+    def deeper(self) -> "Scope | None":
+        """Inside a substitution; None past the limit."""
+        return None if self.nesting >= MAX_NESTING else replace(self, nesting=self.nesting + 1)
+
+    def joined(self, other: "Scope") -> "Scope":
+        """Here, or wherever `other` has been; what it knows of variables may not hold."""
+        places = tuple(dict.fromkeys((*self.places, *other.places, *other.seen)))
+        if len(places) > MAX_VALUES:
+            places = (None,)
+        return replace(self, places=places, seen=tuple(dict.fromkeys((*self.seen, *places))))
+
+    def with_variable(self, name: str, words: list[Word]) -> "Scope":
+        """A variable has one of these values from here on."""
+        known = {key: value for key, value in self.variables.items() if key != name}
+        if words and all(word.values is not None for word in words):
+            known[name] = tuple(words)
+        return replace(self, variables=known)
+
+    def after(self, command: Command) -> "Scope":
+        """Behind a command that succeeded: `cd` moves, everything else stays."""
+        name = command.words[0].value if command.words else None
+        if name in ("pushd", "popd"):
+            return self._at((None,))
+        if name != "cd":
+            return self
+        operands = [word for word in command.words[1:] if word.value not in ("--", "-P", "-L")]
+        target = operands[0].value if len(operands) == 1 else None
+        if not target or target.startswith("-"):
+            return self._at((None,))
+        return self._at(tuple(join(place, target) for place in self.places))
+
+    def _at(self, places: tuple[str | None, ...]) -> "Scope":
+        return replace(self, places=places, seen=tuple(dict.fromkeys((*self.seen, *places))))
+
+
+def join(place: str | None, path: str) -> str | None:
+    """A path as seen from the script's start; None: from anywhere."""
+    if path.startswith(("/", "~")):
+        return posixpath.normpath(path)
+    if place is None:
+        return None
+    joined = posixpath.normpath(posixpath.join(place, path))
+    return "" if joined == "." else joined
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A stretch of a word: its possible texts, and whether quotes protect them."""
+
+    values: tuple[str, ...] | None
+    quoted: bool
+    glob: bool = False
+    folder: bool = False
+    """It stands for a folder, and says so only as the whole first part of a path."""
+
+
+class WordReader:
+    """Reads words; commands inside them are given to `substitution`."""
+
+    def __init__(self, substitution: "Callable[[Node, Scope], None]") -> None:
+        self._substitution = substitution
+
+    def is_word(self, node: "Node") -> bool:
+        """Whether the node can be an argument."""
+        return node.type in _WORDS
+
+    def assignment(self, node: "Node", scope: Scope) -> tuple[str, Word]:
+        """`NAME=value`; of `NAME+=value` and `NAME[1]=value` the value is not certain."""
+        name = node.child_by_field_name("name")
+        value = node.child_by_field_name("value")
+        plain = (
+            name is not None and name.type == "variable_name" and any(c.type == "=" for c in node.children)
+        )
+        if name is not None and name.type != "variable_name":
+            self.inside(name, scope)
+        word = self.read(value, scope) if value is not None else Word("", ("",))
+        label = _text(name) if name is not None else ""
+        return label, word if plain else Word(word.text, None)
+
+    def inside(self, node: "Node", scope: Scope) -> None:
+        """Find the commands inside a text whose value does not matter."""
+        for child in node.children:
+            if child.type in ("command_substitution", "process_substitution"):
+                self._substitution(child, scope)
+            else:
+                self.inside(child, scope)
+
+    def read(self, node: "Node", scope: Scope) -> Word:
+        """The word at this node."""
+        pieces = self._pieces(node, scope)
+        text = _text(node)
+        loose = "".join(
+            "q" if piece.quoted else (piece.values[0] if piece.values else "") for piece in pieces
+        )
+        if any(piece.values is None for piece in pieces) or _braces(text, loose) or _misplaced(pieces):
+            return Word(text, None)
+        count = 1
+        for piece in pieces:
+            count *= len(piece.values or ("",))
+        if count > MAX_VALUES:
+            return Word(text, None)
+        options = [piece.values or ("",) for piece in pieces]
+        values = tuple("".join(choice) for choice in product(*options))
+        return Word(text, values, any(piece.glob for piece in pieces))
+
+    def _pieces(self, node: "Node", scope: Scope) -> list[_Piece]:
+        kind = node.type
+        if kind == "concatenation":
+            return [piece for child in node.children for piece in self._pieces(child, scope)]
+        if kind in ("word", "number", "extglob_pattern"):
+            if node.named_child_count:
+                self.inside(node, scope)
+                return [_Piece(None, False)]
+            return [_bare(_text(node))]
+        if kind == "raw_string":
+            return [_Piece((_text(node)[1:-1],), True)]
+        if kind == "ansi_c_string":
+            body = _text(node)[2:-1]
+            return [_Piece(None if "\\" in body else (body,), True)]
+        if kind == "string":
+            return self._quoted(node, scope)
+        if kind in ("simple_expansion", "expansion"):
+            return [self._expansion(node, scope, quoted=False)]
+        if kind == "process_substitution":
+            self._substitution(node, scope)
+            return [_Piece(("/dev/fd/0",), True)]
+        if kind == "command_substitution":
+            self._substitution(node, scope)
+        else:
+            self.inside(node, scope)
+        return [_Piece(None, False)]
+
+    def _quoted(self, node: "Node", scope: Scope) -> list[_Piece]:
+        pieces = [_Piece(("",), True)]
+        end = node.start_byte + 1
+        whole = node.text or b""
+        for child in node.children:
+            if child.type == '"':
+                continue
+            gap = whole[end - node.start_byte : child.start_byte - node.start_byte]
+            pieces.append(_Piece((gap.decode("utf-8", "replace"),), True))
+            end = child.end_byte
+            if child.type == "string_content":
+                pieces.append(_Piece((_unescaped(_text(child), '$`"\\'),), True))
+            elif child.type in ("simple_expansion", "expansion"):
+                pieces.append(self._expansion(child, scope, quoted=True))
+            else:
+                if child.type == "command_substitution":
+                    self._substitution(child, scope)
+                else:
+                    self.inside(child, scope)
+                pieces.append(_Piece(None, True))
+        return pieces
+
+    def _expansion(self, node: "Node", scope: Scope, *, quoted: bool) -> _Piece:
+        self.inside(node, scope)
+        named = [child for child in node.children if child.is_named]
+        plain = all(child.type in ("$", "${", "}", "variable_name") for child in node.children)
+        if not plain or len(named) != 1:
+            return _Piece(None, quoted)
+        name = _text(named[0])
+        if name == "HOME":
+            return _Piece((_HOME,), quoted, folder=True)
+        if name == "PWD":
+            return _Piece((".",) if scope.places == ("",) else None, quoted, folder=True)
+        words = scope.variables.get(name)
+        if words is None:
+            return _Piece(None, quoted)
+        values = tuple(dict.fromkeys(value for word in words for value in word.values or ()))
+        loose = any(char in value for value in values for char in " \t\n*?[") or "" in values
+        if not quoted and loose and not any(word.glob for word in words):
+            return _Piece(None, quoted)
+        return _Piece(values, quoted, any(word.glob for word in words))
+
+
+def _bare(text: str) -> _Piece:
+    out: list[str] = []
+    glob = False
+    chars = iter(text)
+    for char in chars:
+        if char == "\\":
+            following = next(chars, "")
+            out.append("" if following == "\n" else following)
+            continue
+        glob = glob or char in _GLOB
+        out.append(char)
+    return _Piece(("".join(out),), False, glob)
+
+
+def _misplaced(pieces: list[_Piece]) -> bool:
+    """Whether `$HOME` or `$PWD` stands anywhere but in front of a path."""
+    filled = [piece for piece in pieces if piece.values != ("",)]
+    for index, piece in enumerate(filled):
+        if not piece.folder:
+            continue
+        before = filled[index - 1].values if index else ("=",)
+        behind = filled[index + 1].values if index + 1 < len(filled) else ("/",)
+        if not all(value.endswith("=") for value in before or ("",)):
+            return True
+        if not all(value.startswith("/") for value in behind or ("",)):
+            return True
+    return False
+
+
+def _braces(text: str, loose: str) -> bool:
+    """Whether unquoted braces may expand into several words."""
+    if "{" not in text:
+        return False
+    return "{" in loose and ("," in loose or ".." in loose)
+
+
+def _unescaped(text: str, escapable: str) -> str:
+    out: list[str] = []
+    chars = iter(text)
+    for char in chars:
+        if char != "\\":
+            out.append(char)
+            continue
+        following = next(chars, "")
+        if following == "\n":
+            continue
+        out.append(following if following and following in escapable else "\\" + following)
+    return "".join(out)
+
+
+def _text(node: "Node") -> str:
+    return node.text.decode("utf-8", "replace") if node.text else ""
