@@ -13,7 +13,8 @@ from typing import Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from tui_agent.errors import PluginError, StaleFile, ToolError
+from tui_agent.errors import EnvironmentFault, PluginError, StaleFile, ToolError
+from tui_agent.folds.line_diff import LineDiff, line_diff
 from tui_agent.folds.session_state import SessionStateView
 from tui_agent.ports.agent import (
     Action,
@@ -153,6 +154,7 @@ __all__ = [
     "DisplayBlock",
     "Effect",
     "Environment",
+    "EnvironmentFault",
     "ExecResult",
     "ExecSpec",
     "FileChanged",
@@ -167,6 +169,7 @@ __all__ = [
     "Internal",
     "JsonBlock",
     "JsonMap",
+    "LineDiff",
     "LongText",
     "MarkdownBlock",
     "Middleware",
@@ -204,5 +207,6 @@ __all__ = [
     "TreeNode",
     "TurnContext",
     "Writes",
+    "line_diff",
     "text_result",
 ]

@@ -1,0 +1,95 @@
+"""present_plan: a plan that the user approves, edits or refuses before anything is changed."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from tui_agent.plugin_api import (
+    Effect,
+    Environment,
+    Frozen,
+    Internal,
+    MarkdownBlock,
+    Preview,
+    TextContent,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    ToolSpec,
+)
+
+OPTIONS = ("Approve, ask before changes", "Approve, accept edits", "Keep planning")
+"""What a plan can be answered with; the last one refuses it."""
+REFUSED = 2
+
+
+class PresentPlanArgs(Frozen):
+    """Arguments of present_plan."""
+
+    plan: str = Field(description="Markdown")
+
+
+class PresentPlan:
+    """Waits for the answer. Words given with an approval are the edited plan; with a refusal, the reason."""
+
+    spec: ClassVar[ToolSpec]
+
+    def target(self, args: PresentPlanArgs) -> str:
+        """The plan's first line."""
+        return args.plan.strip().split("\n")[0].lstrip("# ")
+
+    def effects(self, args: PresentPlanArgs) -> tuple[Effect, ...]:
+        """Only the session itself."""
+        return (Internal(what="plan"),)
+
+    async def preview(self, args: PresentPlanArgs, env: Environment) -> Preview:
+        """Nothing: it is never asked about."""
+        return Preview(())
+
+    async def run(self, args: PresentPlanArgs, ctx: ToolContext) -> ToolResult:
+        """What the user made of the plan."""
+        plan = args.plan.strip()
+        if not plan:
+            raise ToolError("The plan is empty.")
+        if ctx.ask is None:
+            raise ToolError("No one is there to approve a plan.", hint="Give it as your answer instead.")
+        answer = await ctx.ask(plan, OPTIONS, "plan")
+        words = answer.text.strip()
+        block = MarkdownBlock(text=ctx.blobs.keep(plan))
+        if answer.choice is None or answer.choice >= REFUSED:
+            said = f"The user refused the plan: {words}" if words else "The user refused the plan."
+            return ToolResult(
+                ok=False,
+                content=(TextContent(text=f"{said}\nChange nothing; work the plan over."),),
+                summary="refused",
+                display=(block,),
+                data={"plan": "refused"},
+            )
+        if words and words not in (plan, OPTIONS[answer.choice]):
+            return ToolResult(
+                ok=True,
+                content=(TextContent(text=f"The user edited the plan and approved this:\n\n{words}"),),
+                summary="edited",
+                display=(MarkdownBlock(text=ctx.blobs.keep(words)),),
+                data={"plan": "edited"},
+            )
+        return ToolResult(
+            ok=True,
+            content=(TextContent(text="The user approved the plan. Carry it out."),),
+            summary="approved",
+            display=(block,),
+            data={"plan": "approved"},
+        )
+
+
+def make(description: str) -> PresentPlan:
+    """The tool with its description for the model."""
+    PresentPlan.spec = ToolSpec(
+        name="present_plan",
+        description=description,
+        args=PresentPlanArgs,
+        verb="plan",
+        timeout=None,
+        needs=frozenset({"ask"}),
+    )
+    return PresentPlan()

@@ -1,0 +1,104 @@
+"""list_directory: one folder's entries."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from tui_agent.plugin_api import (
+    Effect,
+    Environment,
+    EnvironmentFault,
+    FileInfo,
+    Frozen,
+    Preview,
+    Reads,
+    TextBlock,
+    TextContent,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    ToolSpec,
+)
+
+from .text import printable, size_words
+
+MAX_ENTRIES = 500
+LEFT_OUT = frozenset({".git", ".hg", ".svn", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"})
+
+
+class ListDirectoryArgs(Frozen):
+    """Arguments of list_directory."""
+
+    path: str = Field(default=".", description="folder")
+
+
+class ListDirectory:
+    """Folders first, with their trailing slash, then files with their size."""
+
+    spec: ClassVar[ToolSpec]
+
+    def target(self, args: ListDirectoryArgs) -> str:
+        """The folder."""
+        return args.path or "."
+
+    def effects(self, args: ListDirectoryArgs) -> tuple[Effect, ...]:
+        """Reads the folder."""
+        return (Reads(path=args.path or "."),)
+
+    async def preview(self, args: ListDirectoryArgs, env: Environment) -> Preview:
+        """Nothing beyond the path."""
+        return Preview(())
+
+    async def run(self, args: ListDirectoryArgs, ctx: ToolContext) -> ToolResult:
+        """The entries, without version control and caches."""
+        try:
+            found = await ctx.env.listdir(args.path or ".")
+        except EnvironmentFault as fault:
+            there = await ctx.env.stat(args.path)
+            if there is None:
+                raise ToolError(f"There is no folder {args.path}.", hint="Find it with glob.") from fault
+            if there.kind == "file":
+                raise ToolError(f"{args.path} is a file.", hint="Use read_file.") from fault
+            raise
+        entries = [item for item in found if _name(item) not in LEFT_OUT]
+        entries.sort(key=lambda item: item.kind != "directory")
+        lines = [_line(item) for item in entries[:MAX_ENTRIES]]
+        if len(entries) > MAX_ENTRIES:
+            lines.append(f"[{len(entries) - MAX_ENTRIES:,} more entries; narrow it down with glob]")
+        text = "\n".join(lines) or "[the folder is empty]"
+        return ToolResult(
+            ok=True,
+            content=(TextContent(text=text),),
+            summary="1 entry" if len(entries) == 1 else f"{len(entries):,} entries",
+            display=(TextBlock(text=ctx.blobs.keep(text)),),
+            data={"path": args.path, "entries": len(entries)},
+        )
+
+
+def _name(item: FileInfo) -> str:
+    return item.path.rsplit("/", 1)[-1]
+
+
+def _line(item: FileInfo) -> str:
+    name = printable(_name(item))
+    match item.kind:
+        case "directory":
+            return f"{name}/"
+        case "link":
+            return f"{name} -> (link)"
+        case "other":
+            return f"{name} (no regular file)"
+        case "file":
+            return f"{name}  {size_words(item.size)}"
+
+
+def make(description: str) -> ListDirectory:
+    """The tool with its description for the model."""
+    ListDirectory.spec = ToolSpec(
+        name="list_directory",
+        description=description,
+        args=ListDirectoryArgs,
+        verb="list",
+        parallel_safe=True,
+    )
+    return ListDirectory()

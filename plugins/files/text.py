@@ -1,0 +1,147 @@
+"""File content as text and back, byte for byte; and what else content can be.
+
+Invariant: `encode(decoded, decoded.text)` gives the bytes that were decoded.
+"""
+
+import codecs
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+SNIFF = 8192
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_LANGUAGES = {
+    "py": "python",
+    "pyi": "python",
+    "js": "javascript",
+    "jsx": "jsx",
+    "ts": "typescript",
+    "tsx": "tsx",
+    "rs": "rust",
+    "go": "go",
+    "rb": "ruby",
+    "java": "java",
+    "c": "c",
+    "h": "c",
+    "cc": "cpp",
+    "cpp": "cpp",
+    "hpp": "cpp",
+    "sh": "bash",
+    "md": "markdown",
+    "toml": "toml",
+    "yaml": "yaml",
+    "yml": "yaml",
+    "json": "json",
+    "html": "html",
+    "css": "css",
+    "sql": "sql",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """Text with how it was written: codec, how undecodable bytes were carried, and the byte order mark."""
+
+    text: str
+    codec: str = "utf-8"
+    errors: str = "strict"
+    bom: bytes = b""
+
+    @property
+    def note(self) -> str:
+        """What a reader should know of the encoding; empty for plain UTF-8."""
+        if self.errors == "surrogateescape":
+            return "UTF-8 with invalid bytes"
+        if self.codec == "utf-8":
+            return "UTF-8 with byte order mark" if self.bom else ""
+        return {"latin-1": "Latin-1"}.get(self.codec, self.codec.upper())
+
+    @property
+    def shown(self) -> str:
+        """The text fit for a screen and a model: carried bytes become replacement characters."""
+        return self.text.encode("utf-8", "replace").decode() if self.errors != "strict" else self.text
+
+
+def decode(data: bytes) -> Decoded | None:
+    """The content as text; None where it is binary."""
+    for bom, codec in _BOMS:
+        if data.startswith(bom):
+            try:
+                return Decoded(data[len(bom) :].decode(codec), codec, bom=bom)
+            except UnicodeDecodeError:
+                break
+    if b"\0" in data[:SNIFF]:
+        return None
+    try:
+        return Decoded(data.decode())
+    except UnicodeDecodeError:
+        carried = data.decode("utf-8", "surrogateescape")
+    bad = sum("\udc80" <= char <= "\udcff" for char in carried)
+    good = sum(char > "\x7f" for char in carried) - bad
+    if bad > good:
+        return Decoded(data.decode("latin-1"), "latin-1")
+    return Decoded(carried, errors="surrogateescape")
+
+
+def encode(decoded: Decoded, text: str) -> bytes | None:
+    """The text as bytes, written as the original was; None where its encoding lacks a character."""
+    try:
+        return decoded.bom + text.encode(decoded.codec, decoded.errors)
+    except UnicodeEncodeError:
+        return None
+
+
+def kind_of(data: bytes) -> str:
+    """A few words for binary content."""
+    for magic, words in (
+        (b"\x7fELF", "an ELF program"),
+        (b"%PDF", "a PDF"),
+        (b"PK\x03\x04", "a zip archive"),
+        (b"\x1f\x8b", "gzip data"),
+        (b"SQLite format 3", "an SQLite database"),
+        (b"\xca\xfe\xba\xbe", "Java or Mach-O code"),
+    ):
+        if data.startswith(magic):
+            return words
+    return "binary data"
+
+
+def image_type(data: bytes) -> str:
+    """The media type of an image that models take; empty for anything else."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if data.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if data.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    return "image/webp" if data.startswith(b"RIFF") and data[8:12] == b"WEBP" else ""
+
+
+def language_of(path: str) -> str:
+    """The language that a file's name tells, for colouring."""
+    return _LANGUAGES.get(PurePosixPath(path).suffix.lower().removeprefix("."), "")
+
+
+def size_words(size: int) -> str:
+    """A size in few words: `12 KB`."""
+    for unit in ("B", "KB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" or size >= 10 else f"{size:.1f} {unit}"
+        size = size / 1000  # type: ignore[assignment]
+    return f"{size:.1f} GB"
+
+
+def counted(count: int, thing: str) -> str:
+    """`1 line`, `2 lines`."""
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+
+
+def printable(path: str) -> str:
+    """A path fit for a list: what cannot be printed or encoded is escaped."""
+    text = path.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -1,0 +1,86 @@
+"""write_file: a new file, or one replaced as a whole."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from tui_agent.plugin_api import (
+    Effect,
+    Environment,
+    Frozen,
+    Preview,
+    StaleFile,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    ToolSpec,
+    Writes,
+)
+
+from .changing import FileChange, apply, changed, existing, must_be_known, preview_of, result_of
+from .text import counted
+
+MAX_BYTES = 10_000_000
+
+
+class WriteFileArgs(Frozen):
+    """Arguments of write_file."""
+
+    path: str
+    content: str
+    overwrite: bool = Field(default=False, description="replace an existing file (read it first)")
+
+
+class WriteFile:
+    """Creates a file; replaces one only when asked, and only one that was read."""
+
+    spec: ClassVar[ToolSpec]
+
+    def target(self, args: WriteFileArgs) -> str:
+        """The path."""
+        return args.path
+
+    def effects(self, args: WriteFileArgs) -> tuple[Effect, ...]:
+        """Writes the file."""
+        return (Writes(path=args.path, creates=not args.overwrite),)
+
+    async def preview(self, args: WriteFileArgs, env: Environment) -> Preview:
+        """The diff against what is there."""
+        return preview_of(await _change(args, env))
+
+    async def run(self, args: WriteFileArgs, ctx: ToolContext) -> ToolResult:
+        """Write it; see the class."""
+        change = await _change(args, ctx.env)
+        if change.before is not None:
+            must_be_known(change.before, ctx.state)
+        try:
+            await apply(change, ctx)
+        except StaleFile as stale:
+            raise ToolError(f"{args.path} was not written: {stale}") from stale
+        lines = counted(
+            args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content)), "line"
+        )
+        verb = "Created" if change.before is None else "Replaced"
+        return result_of(change, f"{verb} {change.path}: {lines}.", ctx)
+
+
+async def _change(args: WriteFileArgs, env: Environment) -> FileChange:
+    try:
+        data = args.content.encode()
+    except UnicodeEncodeError as error:
+        raise ToolError(f"The content holds half a character at position {error.start}.") from error
+    if len(data) > MAX_BYTES:
+        raise ToolError(f"The content is too big: {len(data):,} bytes, the limit is {MAX_BYTES:,}.")
+    before = await existing(args.path, env)
+    if before is not None and not args.overwrite:
+        raise ToolError(
+            f"{args.path} exists already.",
+            hint="Change it with edit_file, or read it and set overwrite=true to replace all of it.",
+        )
+    return await changed(args.path if before is None else before.path, before, data)
+
+
+def make(description: str) -> WriteFile:
+    """The tool with its description for the model."""
+    WriteFile.spec = ToolSpec(name="write_file", description=description, args=WriteFileArgs, verb="write")
+    return WriteFile()

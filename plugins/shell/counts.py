@@ -1,0 +1,187 @@
+"""What test programs print, read: how many passed, failed and were skipped, and which failed.
+
+Invariant: a count that the output does not tell is -1; where nothing is told, all are.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+MAX_FAILURES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """A test run in numbers; errors count as failures."""
+
+    passed: int = -1
+    failed: int = -1
+    skipped: int = -1
+    failures: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        return self.passed >= 0 or self.failed >= 0
+
+    def words(self) -> str:
+        """`1 failed, 31 passed, 2 skipped`; only what there is."""
+        pieces = [
+            f"{count} {word}"
+            for count, word in ((self.failed, "failed"), (self.passed, "passed"), (self.skipped, "skipped"))
+            if count > 0
+        ]
+        return ", ".join(pieces) or "no tests"
+
+
+def read(framework: str, output: str) -> Counts:
+    """The counts in the output of a framework, as `frameworks.framework_of` names it."""
+    return _READERS[framework](output)
+
+
+def _pytest(output: str) -> Counts:
+    found = {}
+    for line in reversed(output.split("\n")):
+        plain = line.strip("= \t")
+        numbers = re.findall(
+            r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?)\b", plain
+        )
+        if numbers and re.search(r" in [\d.:]+", plain):
+            found = {
+                word.rstrip("s") if word.startswith("error") else word: int(count) for count, word in numbers
+            }
+            break
+        if plain.startswith("no tests ran"):
+            return Counts(0, 0, 0)
+    if not found:
+        return Counts()
+    names = re.findall(r"^(?:FAILED|ERROR) (\S+?)(?: - .*)?$", output, re.MULTILINE)
+    return Counts(
+        found.get("passed", 0) + found.get("xpassed", 0),
+        found.get("failed", 0) + found.get("error", 0),
+        found.get("skipped", 0) + found.get("xfailed", 0),
+        _first(names),
+    )
+
+
+def _unittest(output: str) -> Counts:
+    ran = _last(r"^Ran (\d+) tests? in ", output)
+    if ran is None:
+        return Counts()
+    ending = re.findall(r"^(?:OK|FAILED|NO TESTS RAN)\b.*$", output, re.MULTILINE)
+    numbers = dict(
+        re.findall(r"(failures|errors|skipped|expected failures)=(\d+)", ending[-1] if ending else "")
+    )
+    failed = int(numbers.get("failures", 0)) + int(numbers.get("errors", 0))
+    skipped = int(numbers.get("skipped", 0))
+    names = [
+        inner if inner and "." in inner else name
+        for name, inner in re.findall(r"^(?:FAIL|ERROR): (\S+)(?: \(([\w.]+)\))?", output, re.MULTILINE)
+    ]
+    return Counts(max(ran - failed - skipped, 0), failed, skipped, _first(names))
+
+
+def _cargo(output: str) -> Counts:
+    results = re.findall(r"test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", output)
+    if results:
+        passed, failed, skipped = (sum(int(row[column]) for row in results) for column in range(3))
+        names = re.findall(r"^test (\S+).* \.\.\. FAILED", output, re.MULTILINE)
+        return Counts(passed, failed, skipped, _first(names))
+    nextest = re.findall(r"(\d+) tests? run: (.*)", output)
+    if not nextest:
+        return Counts()
+    numbers = {
+        word: int(count) for count, word in re.findall(r"(\d+) (passed|failed|skipped)", nextest[-1][1])
+    }
+    names = re.findall(r"^\s*FAIL \[.*?\] +(.+)$", output, re.MULTILINE)
+    return Counts(
+        numbers.get("passed", 0), numbers.get("failed", 0), numbers.get("skipped", 0), _first(names)
+    )
+
+
+def _go(output: str) -> Counts:
+    rows = re.findall(r"^--- (PASS|FAIL|SKIP): (\S+)", output, re.MULTILINE)
+    if not rows:
+        packages = re.findall(r"^(ok|FAIL)\s+\S+\s+[\d.(]", output, re.MULTILINE)
+        if "FAIL" in packages or not packages:
+            return Counts()
+        return Counts()
+    count = {word: sum(row[0] == word for row in rows) for word in ("PASS", "FAIL", "SKIP")}
+    # Without -v only failures are named, so the number of passes is not told.
+    passed = count["PASS"] if count["PASS"] or "=== RUN" in output else -1
+    return Counts(
+        passed, count["FAIL"], count["SKIP"], _first([name for word, name in rows if word == "FAIL"])
+    )
+
+
+def _npm(output: str) -> Counts:
+    for reader in (_jest, _vitest, _node, _mocha):
+        counts = reader(output)
+        if counts.known:
+            return counts
+    return Counts()
+
+
+def _jest(output: str) -> Counts:
+    line = re.findall(r"^Tests: +(.*\d+ total.*)$", output, re.MULTILINE)
+    if not line:
+        return Counts()
+    numbers = {
+        word: int(count) for count, word in re.findall(r"(\d+) (passed|failed|skipped|todo)", line[-1])
+    }
+    names = re.findall(r"^ +● (.+)$", output, re.MULTILINE)
+    skipped = numbers.get("skipped", 0) + numbers.get("todo", 0)
+    return Counts(numbers.get("passed", 0), numbers.get("failed", 0), skipped, _first(names))
+
+
+def _vitest(output: str) -> Counts:
+    line = re.findall(r"^ *Tests +(\d+ .*)\(\d+\)", output, re.MULTILINE)
+    if not line:
+        return Counts()
+    numbers = {
+        word: int(count) for count, word in re.findall(r"(\d+) (passed|failed|skipped|todo)", line[-1])
+    }
+    names = re.findall(r"^ *FAIL +(.+)$", output, re.MULTILINE)
+    skipped = numbers.get("skipped", 0) + numbers.get("todo", 0)
+    return Counts(numbers.get("passed", 0), numbers.get("failed", 0), skipped, _first(names))
+
+
+def _node(output: str) -> Counts:
+    passed = _last(r"^(?:#|ℹ) pass (\d+)", output)
+    failed = _last(r"^(?:#|ℹ) fail (\d+)", output)
+    if passed is None or failed is None:
+        return Counts()
+    skipped = (_last(r"^(?:#|ℹ) skipped (\d+)", output) or 0) + (_last(r"^(?:#|ℹ) todo (\d+)", output) or 0)
+    names = re.findall(r"^ *(?:not ok \d+ - |✖ )(.+?)(?: \([\d.]+ms\))?$", output, re.MULTILINE)
+    return Counts(passed, failed, skipped, _first([name for name in names if name != "failing tests:"]))
+
+
+def _mocha(output: str) -> Counts:
+    passed = _last(r"^ *(\d+) passing\b", output)
+    if passed is None:
+        return Counts()
+    names = re.findall(r"^ +\d+\) (.+?):?$", output, re.MULTILINE)
+    return Counts(
+        passed,
+        _last(r"^ *(\d+) failing\b", output) or 0,
+        _last(r"^ *(\d+) pending\b", output) or 0,
+        _first(names),
+    )
+
+
+_READERS: dict[str, Callable[[str], Counts]] = {
+    "pytest": _pytest,
+    "unittest": _unittest,
+    "cargo": _cargo,
+    "go": _go,
+    "npm": _npm,
+}
+
+
+def _last(pattern: str, output: str) -> int | None:
+    found = re.findall(pattern, output, re.MULTILINE)
+    return int(found[-1]) if found else None
+
+
+def _first(names: list[str]) -> tuple[str, ...]:
+    """The names without repeats, at most `MAX_FAILURES`."""
+    return tuple(dict.fromkeys(name.strip() for name in names))[:MAX_FAILURES]

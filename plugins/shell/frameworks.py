@@ -1,0 +1,204 @@
+"""Which test programs there are: told from a command's words, or from a project's files."""
+
+import json
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from tui_agent.plugin_api import Environment, EnvironmentFault, FileInfo, ToolError
+
+MAX_PROJECT_FILE = 1_000_000
+MAX_TEST_FILES = 20
+_PYTHON = re.compile(r"(.*/)?python(3(\.\d+)?)?")
+_NODE_RUNNERS = frozenset({"jest", "vitest", "mocha", "ava", "tap"})
+_PACKAGE_MANAGERS = frozenset({"npm", "pnpm", "yarn", "bun"})
+_TEST_FILE = re.compile(r"(test_.*|.*_test|tests?)\.py")
+_PYTEST_SIGNS = re.compile(
+    rb"^\s*(import pytest|from pytest)|^def test_|^class Test\w*(\(\s*\))?:", re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TestCommand:
+    """What to run, where, and how to read its output."""
+
+    __test__ = False  # not a test class, whatever a collector thinks of the name
+
+    argv: tuple[str, ...]
+    framework: str
+    cwd: str = ""
+
+
+def framework_of(words: tuple[str, ...]) -> str:
+    """The test program that a command runs; empty where it is none."""
+    if not words:
+        return ""
+    rest = _without_runner(words)
+    first = PurePosixPath(rest[0]).name if rest else ""
+    second = rest[1] if len(rest) > 1 else ""
+    if _PYTHON.fullmatch(rest[0] if rest else ""):
+        return {"pytest": "pytest", "unittest": "unittest"}.get(
+            rest[2] if rest[1:2] == ("-m",) and rest[2:] else "", ""
+        )
+    if first in ("pytest", "py.test"):
+        return "pytest"
+    if first in _PACKAGE_MANAGERS:
+        return "npm" if _is_test_script(rest[1:]) else ""
+    if first in _NODE_RUNNERS:
+        return "npm"
+    if first == "node" and "--test" in rest:
+        return "npm"
+    if first == "cargo" and (second == "test" or rest[1:3] == ("nextest", "run")):
+        return "cargo"
+    return "go" if first == "go" and second == "test" else ""
+
+
+def _without_runner(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words behind `uv run`, `poetry run`, `npx` and the like."""
+    if words[0] in ("uv", "poetry", "pipenv", "hatch", "pdm", "rye") and words[1:2] == ("run",):
+        return words[2:]
+    return words[1:] if words[0] in ("npx", "bunx") else words
+
+
+def _is_test_script(words: tuple[str, ...]) -> bool:
+    if words[:1] == ("run",):
+        words = words[1:]
+    return bool(words) and (words[0] in ("test", "t") or words[0].startswith("test:"))
+
+
+async def detect(env: Environment, path: str) -> TestCommand:
+    """The project's own test command, narrowed to `path` where that is given."""
+    there = await env.stat(path) if path else None
+    if path and there is None:
+        raise ToolError(f"There is no file or folder {path}.")
+    if there is not None and there.kind == "directory":
+        own = await _of_folder(env, there.path, "")
+        if own is not None:
+            return own
+    found = await _of_folder(env, "", "" if there is None else there.path)
+    if found is None:
+        raise ToolError(
+            "No tests were recognised: no Python tests, package.json with a test script, Cargo.toml or go.mod.",
+            hint="Give the command, for example `python -m pytest tests`.",
+        )
+    return found
+
+
+async def _of_folder(env: Environment, folder: str, narrow: str) -> TestCommand | None:
+    names = {_name(item): item for item in await env.listdir(folder or ".")}
+    cwd = "" if folder == "." else folder
+    if {"pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini"} & set(names) or not (
+        {"package.json", "Cargo.toml", "go.mod"} & set(names)
+    ):
+        python = await _python(env, folder, names, narrow)
+        if python is not None:
+            return TestCommand(*python, cwd)
+    if "Cargo.toml" in names:
+        return TestCommand(("cargo", "test"), "cargo", cwd)
+    if "go.mod" in names:
+        return TestCommand(("go", "test", "-v", f"./{narrow}/..." if narrow else "./..."), "go", cwd)
+    if "package.json" in names and await _has_test_script(env, names["package.json"]):
+        manager = next(
+            (
+                name
+                for name, lock in (("pnpm", "pnpm-lock.yaml"), ("yarn", "yarn.lock"), ("bun", "bun.lock"))
+                if lock in names
+            ),
+            "npm",
+        )
+        behind = ("--", narrow) if narrow else ()
+        return TestCommand((manager, "test", *behind), "npm", cwd)
+    return None
+
+
+async def _python(
+    env: Environment, folder: str, names: dict[str, FileInfo], narrow: str
+) -> tuple[tuple[str, ...], str] | None:
+    tests = await _test_files(env, folder)
+    configured = bool({"pytest.ini", "conftest.py"} & set(names)) or await _pytest_in_pyproject(env, names)
+    if not tests and not configured:
+        return None
+    python = await _interpreter(env, names)
+    if configured or await _look_like_pytest(env, tests):
+        return (python, "-m", "pytest", "-q", *((narrow,) if narrow else ())), "pytest"
+    if narrow.endswith(".py"):
+        return (python, "-m", "unittest", "-v", narrow), "unittest"
+    start = narrow or _start_folder(folder, tests)
+    return (
+        python,
+        "-m",
+        "unittest",
+        "discover",
+        "-v",
+        *(("-s", start, "-t", ".") if start else ()),
+    ), "unittest"
+
+
+def _start_folder(folder: str, tests: list[str]) -> str:
+    """Where discovery has to begin: the one folder that holds the tests when it is no package; else the top."""
+    prefix = f"{folder}/" if folder not in ("", ".") else ""
+    tops = {
+        path.removeprefix(prefix).partition("/")[0] if "/" in path.removeprefix(prefix) else ""
+        for path in tests
+    }
+    return tops.pop() if len(tops) == 1 else ""
+
+
+async def _interpreter(env: Environment, names: dict[str, FileInfo]) -> str:
+    for name in (".venv", "venv"):
+        if name in names and await env.stat(f"{names[name].path}/bin/python") is not None:
+            return f"{name}/bin/python"
+    return "python"
+
+
+async def _test_files(env: Environment, folder: str) -> list[str]:
+    found: list[str] = []
+    async for item in env.walk(folder):
+        if item.kind == "file" and _TEST_FILE.fullmatch(_name(item)):
+            found.append(item.path)
+            if len(found) == MAX_TEST_FILES:
+                break
+    return found
+
+
+async def _look_like_pytest(env: Environment, tests: list[str]) -> bool:
+    for path in tests:
+        if _PYTEST_SIGNS.search(await _bytes(env, path)):
+            return True
+    return False
+
+
+async def _pytest_in_pyproject(env: Environment, names: dict[str, FileInfo]) -> bool:
+    for name, sign in (("setup.cfg", b"[tool:pytest]"), ("tox.ini", b"[pytest]")):
+        if name in names and sign in await _bytes(env, names[name].path):
+            return True
+    if "pyproject.toml" not in names:
+        return False
+    try:
+        project = tomllib.loads((await _bytes(env, names["pyproject.toml"].path)).decode("utf-8", "replace"))
+    except tomllib.TOMLDecodeError:
+        return False
+    tools = project.get("tool")
+    return isinstance(tools, dict) and "pytest" in tools
+
+
+async def _has_test_script(env: Environment, package: FileInfo) -> bool:
+    try:
+        described = json.loads(await _bytes(env, package.path))
+    except (ValueError, RecursionError):
+        return False
+    scripts = described.get("scripts") if isinstance(described, dict) else None
+    script = scripts.get("test") if isinstance(scripts, dict) else None
+    return isinstance(script, str) and "no test specified" not in script
+
+
+async def _bytes(env: Environment, path: str) -> bytes:
+    try:
+        return (await env.read(path, MAX_PROJECT_FILE)).data
+    except EnvironmentFault:
+        return b""
+
+
+def _name(item: FileInfo) -> str:
+    return item.path.rsplit("/", 1)[-1]

@@ -1,0 +1,109 @@
+"""run_command: a program with its arguments, or a script under bash where the command needs one."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from tui_agent.plugin_api import (
+    Effect,
+    Environment,
+    ExecSpec,
+    Frozen,
+    Preview,
+    Runs,
+    TerminalBlock,
+    TextBlock,
+    TextContent,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    ToolSpec,
+)
+
+from .output import shown
+from .running import ending, run
+from .words import all_words, plain_words
+
+MAX_TIMEOUT = 3600
+MAX_COMMAND = 100_000
+
+
+class RunCommandArgs(Frozen):
+    """Arguments of run_command."""
+
+    command: str
+    shell: bool | None = Field(
+        default=None, description="true: bash; false: plain words, nothing expanded; omitted: bash if needed"
+    )
+    timeout: float = Field(default=120, gt=0, le=MAX_TIMEOUT, description="seconds")
+    cwd: str = Field(default="", description="folder in the workspace")
+
+
+class RunCommand:
+    """Runs a command to its end, streams its output, and leaves nothing of it running."""
+
+    spec: ClassVar[ToolSpec]
+
+    def target(self, args: RunCommandArgs) -> str:
+        """The command as it was given."""
+        return args.command.strip()
+
+    def effects(self, args: RunCommandArgs) -> tuple[Effect, ...]:
+        """Exactly what will run: words, or a script."""
+        argv, script = _meaning(args)
+        return (Runs(argv=argv, script=script, cwd=args.cwd),)
+
+    async def preview(self, args: RunCommandArgs, env: Environment) -> Preview:
+        """The command, byte for byte."""
+        return Preview((TextBlock(text=args.command),), content=args.command)
+
+    async def run(self, args: RunCommandArgs, ctx: ToolContext) -> ToolResult:
+        """Run it; a status other than 0 is a failure that the model is told of."""
+        argv, script = _meaning(args)
+        if not argv and not script:
+            raise ToolError("The command is empty.")
+        if args.shell is False:
+            argv = all_words(args.command.strip())
+        if len(args.command) > MAX_COMMAND:
+            raise ToolError("The command is too long.", hint="Write a script file and run that.")
+        spec = ExecSpec(argv=argv, script=script, cwd=args.cwd, timeout=args.timeout)
+        result, output = await run(spec, ctx)
+        if result.ended in ("not_found", "failed"):
+            raise ToolError(result.message or "The command could not be started.")
+        end = ending(result)
+        text = shown(output)
+        return ToolResult(
+            ok=result.exit_code == 0,
+            content=(TextContent(text=f"[{end}]\n{text}" if text else f"[{end}, no output]"),),
+            summary=end,
+            display=(TerminalBlock(text=output.kept),) if text else (),
+            data={
+                "exit_code": result.exit_code,
+                "ended": result.ended,
+                "shell": bool(script),
+                "bytes": len(result.output) + result.dropped,
+            },
+            full_output=output.kept,
+        )
+
+
+def _meaning(args: RunCommandArgs) -> tuple[tuple[str, ...], str]:
+    """(argument vector, script); exactly one of them is set, neither for an empty command."""
+    command = args.command.strip()
+    if not command:
+        return (), ""
+    if args.shell is False:
+        try:
+            return all_words(command), ""
+        except ToolError:
+            return (command,), ""
+    words = None if args.shell else plain_words(command)
+    return (words, "") if words is not None else ((), command)
+
+
+def make(description: str) -> RunCommand:
+    """The tool with its description for the model."""
+    RunCommand.spec = ToolSpec(
+        name="run_command", description=description, args=RunCommandArgs, verb="run", timeout=None
+    )
+    return RunCommand()

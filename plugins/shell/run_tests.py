@@ -1,0 +1,131 @@
+"""run_tests: the project's tests, and nothing else."""
+
+import shlex
+from typing import ClassVar
+
+from pydantic import Field
+
+from tui_agent.plugin_api import (
+    Effect,
+    Environment,
+    ExecResult,
+    ExecSpec,
+    Frozen,
+    Preview,
+    Runs,
+    TerminalBlock,
+    TestFinished,
+    TextBlock,
+    TextContent,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    ToolSpec,
+)
+
+from .counts import Counts, read
+from .frameworks import TestCommand, detect, framework_of
+from .output import Whole, shown
+from .running import ending, run
+from .words import plain_words
+
+MAX_TIMEOUT = 3600
+
+
+class RunTestsArgs(Frozen):
+    """Arguments of run_tests."""
+
+    command: str = Field(default="", description="e.g. python -m pytest tests/test_a.py; omitted: recognised")
+    path: str = Field(default="", description="file or folder to test")
+    timeout: float = Field(default=600, gt=0, le=MAX_TIMEOUT, description="seconds")
+
+
+class RunTests:
+    """Runs a test program, counts what passed and failed; any other command is refused."""
+
+    spec: ClassVar[ToolSpec]
+
+    def target(self, args: RunTestsArgs) -> str:
+        """The command, or what is tested."""
+        return args.command.strip() or args.path or "all tests"
+
+    def effects(self, args: RunTestsArgs) -> tuple[Effect, ...]:
+        """The command's words; where it is yet to be recognised, the tool's own name stands for it."""
+        more = (args.path,) if args.path else ()
+        words = plain_words(args.command.strip()) or ("run_tests",)
+        return (Runs(argv=(*words, *more)),)
+
+    async def preview(self, args: RunTestsArgs, env: Environment) -> Preview:
+        """The command that will run, recognised where it was not given."""
+        command = await _command(args, env)
+        text = shlex.join(command.argv)
+        return Preview((TextBlock(text=text),), content=f"{command.cwd}\n{text}")
+
+    async def run(self, args: RunTestsArgs, ctx: ToolContext) -> ToolResult:
+        """Run the tests; failing ones are a failure that the model is told of."""
+        command = await _command(args, ctx.env)
+        spec = ExecSpec(argv=command.argv, cwd=command.cwd, timeout=args.timeout)
+        result, output = await run(spec, ctx)
+        if result.ended in ("not_found", "failed"):
+            raise ToolError(result.message or "The tests could not be started.")
+        return _told(command, result, output, read(command.framework, output.clean), ctx)
+
+
+def _told(
+    command: TestCommand, result: ExecResult, output: Whole, counts: Counts, ctx: ToolContext
+) -> ToolResult:
+    words = shlex.join(command.argv)
+    end = ending(result)
+    ran = result.ended == "exited"
+    summary = counts.words() if counts.known and ran else end
+    head = [f"{summary} [{end}]" if summary != end else f"[{end}]", f"$ {words}"]
+    head += [f"failed: {name}" for name in counts.failures]
+    text = shown(output)
+    event = TestFinished(
+        framework=command.framework,
+        command=words,
+        passed=counts.passed,
+        failed=counts.failed,
+        skipped=counts.skipped,
+        exit_code=result.exit_code,
+        failures=counts.failures,
+        call_id=ctx.call_id,
+    )
+    return ToolResult(
+        ok=result.exit_code == 0,
+        content=(TextContent(text="\n".join([*head, "", text] if text else head)),),
+        summary=summary,
+        display=(TerminalBlock(text=output.kept),) if text else (),
+        data={
+            "command": words,
+            "framework": command.framework,
+            "passed": counts.passed,
+            "failed": counts.failed,
+            "skipped": counts.skipped,
+            "exit_code": result.exit_code,
+        },
+        events=(event,),
+        full_output=output.kept,
+    )
+
+
+async def _command(args: RunTestsArgs, env: Environment) -> TestCommand:
+    if not args.command.strip():
+        return await detect(env, args.path)
+    words = plain_words(args.command.strip())
+    framework = framework_of(words) if words is not None else ""
+    if words is None or not framework:
+        raise ToolError(
+            "run_tests runs only test programs without shell syntax: pytest, unittest, npm test and the like, "
+            "cargo test, go test.",
+            hint="Use run_command for anything else.",
+        )
+    return TestCommand((*words, *((args.path,) if args.path else ())), framework)
+
+
+def make(description: str) -> RunTests:
+    """The tool with its description for the model."""
+    RunTests.spec = ToolSpec(
+        name="run_tests", description=description, args=RunTestsArgs, verb="test", timeout=None
+    )
+    return RunTests()

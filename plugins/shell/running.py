@@ -1,0 +1,38 @@
+"""One program run for a tool: live output on the way, all of it afterwards."""
+
+import asyncio
+import time
+
+from tui_agent.plugin_api import ExecResult, ExecSpec, ToolContext
+
+from .output import Live, Whole, whole
+
+BIG = 200_000
+LEAST_TIME_S = 1.0
+
+
+async def run(spec: ExecSpec, ctx: ToolContext) -> tuple[ExecResult, Whole]:
+    """Run to the end, never longer than the call may take. Cancelling ends the program."""
+    live = Live(ctx.progress)
+    result = await ctx.env.exec(_within(spec, ctx), live.take)
+    if len(result.output) < BIG:
+        return result, whole(result.output, result.dropped, ctx.blobs.keep)
+    return result, await asyncio.to_thread(whole, result.output, result.dropped, ctx.blobs.keep)
+
+
+def _within(spec: ExecSpec, ctx: ToolContext) -> ExecSpec:
+    if ctx.deadline is None or spec.timeout is None:
+        return spec
+    left = max(ctx.deadline - time.monotonic(), LEAST_TIME_S)
+    if left >= spec.timeout:
+        return spec
+    return ExecSpec(argv=spec.argv, script=spec.script, cwd=spec.cwd, env=spec.env, timeout=left)
+
+
+def ending(result: ExecResult) -> str:
+    """How it ended, in few words: `exit 1`, `stopped after 2 s`."""
+    if result.ended == "exited" and result.exit_code is not None:
+        return f"exit {result.exit_code}" + (f" ({result.message})" if result.message else "")
+    return {"timeout": result.message or "timed out", "not_found": "not found"}.get(
+        result.ended, result.ended
+    )

@@ -1,0 +1,290 @@
+import hashlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.stubs.tool_context import Bench, module_of, text, tools_of
+from tui_agent.errors import EnvironmentFault, ToolError
+from tui_agent.protocol.display import DiffBlock
+from tui_agent.protocol.effects import Writes
+from tui_agent.protocol.events.files import FileChanged
+
+CODE = "def f(a):\n    x = 1\n    return a\n\n\ndef g(a):\n    x = 1\n    return a + x\n"
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path, tools_of("files"))
+
+
+async def edit(bench: Bench, old: str, new: str, path: str = "a.py", **more: object):
+    return await bench.run("edit_file", path=path, old_text=old, new_text=new, **more)
+
+
+async def refused(bench: Bench, old: str, new: str = "new", path: str = "a.py") -> str:
+    before = bench.bytes(path)
+    with pytest.raises(ToolError) as fault:
+        await edit(bench, old, new, path)
+    assert bench.bytes(path) == before
+    return str(fault.value)
+
+
+async def known(bench: Bench, data: bytes | str, path: str = "a.py") -> None:
+    bench.write(path, data)
+    await bench.run("read_file", path=path)
+    bench.events.clear()
+
+
+# --- write_file ------------------------------------------------------------------------------------------------------
+
+
+async def test_a_new_file_is_created_and_shown_as_a_diff(bench):
+    result = await bench.run("write_file", path="src/new.py", content="a\nb\n")
+    assert bench.bytes("src/new.py") == b"a\nb\n"
+    assert text(result) == "Created src/new.py: 2 lines."
+    block = result.display[0]
+    assert isinstance(block, DiffBlock)
+    assert (block.path, block.diff, block.added, block.removed) == (
+        "src/new.py",
+        "@@ -0,0 +1,2 @@\n+a\n+b\n",
+        2,
+        0,
+    )
+    assert (result.summary, block.language) == ("+2 -0", "python")
+    assert isinstance(bench.events[0], FileChanged)
+
+
+async def test_an_existing_file_is_replaced_only_when_asked_and_read(bench):
+    bench.write("a", "old\n")
+    with pytest.raises(ToolError, match="exists already"):
+        await bench.run("write_file", path="a", content="new")
+    with pytest.raises(ToolError, match="not been read"):
+        await bench.run("write_file", path="a", content="new", overwrite=True)
+    await bench.run("read_file", path="a")
+    bench.write("a", "changed outside\n")
+    with pytest.raises(ToolError, match="changed since it was read"):
+        await bench.run("write_file", path="a", content="new", overwrite=True)
+    await bench.run("read_file", path="a")
+    result = await bench.run("write_file", path="a", content="new", overwrite=True)
+    assert (bench.bytes("a"), result.summary) == (b"new", "+1 -1")
+
+
+async def test_what_was_just_written_may_be_written_again(bench):
+    await bench.run("write_file", path="a", content="1\n")
+    await bench.run("write_file", path="a", content="2\n", overwrite=True)
+    await edit(bench, "2", "3", "a")
+    assert bench.bytes("a") == b"3\n"
+
+
+@pytest.mark.parametrize("path", ["../x", "/tmp/x-outside", "link/x", ""])
+async def test_nothing_is_written_outside_or_to_a_folder(bench, path):
+    (bench.folder / "link").symlink_to(bench.folder.parent)
+    with pytest.raises((ToolError, EnvironmentFault)):
+        await bench.run("write_file", path=path, content="x")
+    with pytest.raises((ToolError, EnvironmentFault)):
+        await bench.preview("write_file", path=path, content="x")
+    assert not (bench.folder.parent / "x").exists()
+
+
+async def test_half_characters_are_refused(bench):
+    with pytest.raises(ToolError, match="half a character"):
+        await bench.run("write_file", path="a", content="x\ud800")
+
+
+# --- edit_file: what matches -----------------------------------------------------------------------------------------
+
+
+async def test_text_that_stands_once_is_replaced(bench):
+    await known(bench, CODE)
+    result = await edit(bench, "    return a + x\n", "    return a - x\n")
+    assert bench.bytes("a.py").decode() == CODE.replace("a + x", "a - x")
+    assert text(result) == "Edited a.py at line 8: +1 -1 lines."
+    assert result.summary == "+1 -1"
+    assert (
+        result.display[0].diff
+        == "@@ -5,4 +5,4 @@\n \n def g(a):\n     x = 1\n-    return a + x\n+    return a - x\n"
+    )
+
+
+async def test_text_that_stands_twice_is_refused_with_the_lines(bench):
+    await known(bench, CODE)
+    said = await refused(bench, "    x = 1\n")
+    assert "stands 2 times in a.py: lines 2, 7." in said and "replace_all" in said
+
+
+async def test_replace_all_replaces_every_place(bench):
+    await known(bench, CODE)
+    result = await edit(bench, "x = 1", "x = 2", replace_all=True)
+    assert bench.bytes("a.py").decode() == CODE.replace("x = 1", "x = 2")
+    assert text(result) == "Edited a.py (2 places) at lines 2, 7: +2 -2 lines."
+
+
+async def test_text_may_be_taken_away_at_both_ends(bench):
+    await known(bench, "a\nb\nc")
+    await edit(bench, "a\n", "")
+    await edit(bench, "\nc", "")
+    assert bench.bytes("a.py") == b"b"
+
+
+@pytest.mark.parametrize(("old", "new"), [("", "x"), ("same", "same")])
+async def test_an_edit_without_meaning_is_refused(bench, old, new):
+    await known(bench, "same\n")
+    await refused(bench, old, new)
+
+
+# --- edit_file: what does not match ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("data", "old", "words"),
+    [
+        ("if x:\n\treturn 1\n", "if x:\n    return 1\n", "line 2 begins with 1 tab, old_text with 4 spaces"),
+        (
+            "class A:\n    def f(self):\n        pass\n",
+            "def f(self):\n    pass\n",
+            "4 spaces, old_text with no blanks",
+        ),
+        ("a = 1   \nb = 2\n", "a = 1\nb = 2\n", "blanks at the end of a line"),
+        ("a  =  1\n", "a = 1", "the blanks differ in line 1"),
+        ("say(“hi”)\n", 'say("hi")', "quotes, dashes or special blanks"),
+        ("Hello World\n", "hello world", "upper and lower case"),
+        (
+            CODE,
+            "    return a * x\n",
+            "line 8 differs: the file has '    return a + x', old_text has '    return a * x'",
+        ),
+        (CODE, "8\t    return a + x\n", "leave out the number and the tab"),
+        (CODE, "nothing like it at all, whatever", "Nothing in the file resembles it"),
+        ("", "x", "Nothing in the file resembles it"),
+    ],
+)
+async def test_a_failed_match_tells_the_nearest_place_and_what_differs(bench, data, old, words):
+    await known(bench, data)
+    said = await refused(bench, old)
+    assert said.startswith("old_text does not stand in a.py.")
+    assert words in said
+
+
+async def test_the_nearest_place_is_shown_with_its_line_numbers(bench):
+    await known(bench, CODE)
+    said = await refused(bench, "def g(a):\n    x = 2\n    return a + x\n")
+    assert "Nearest are lines 6-8:" in said
+    assert "6\tdef g(a):\n7\t    x = 1\n8\t    return a + x" in said
+
+
+async def test_a_failed_match_in_a_big_file_is_told_soon(bench):
+    await known(bench, "".join(f"value_{n} = compute({n}, other={n * 7})\n" for n in range(100_000)))
+    said = await refused(bench, "value_777 = compute(777, other=1)\nmore\n")
+    assert "Nearest are lines" in said
+
+
+# --- edit_file: reading first ----------------------------------------------------------------------------------------
+
+
+async def test_a_file_that_was_not_read_is_refused(bench):
+    bench.write("a.py", CODE)
+    assert "has not been read" in await refused(bench, "a + x")
+
+
+async def test_a_file_that_changed_since_it_was_read_is_refused(bench):
+    await known(bench, CODE)
+    bench.write("a.py", CODE + "# more\n")
+    assert "changed since it was read" in await refused(bench, "a + x")
+
+
+async def test_several_edits_follow_one_reading(bench):
+    await known(bench, CODE)
+    await edit(bench, "a + x", "a - x")
+    await edit(bench, "def f", "def h")
+    assert b"def h" in bench.bytes("a.py") and b"a - x" in bench.bytes("a.py")
+
+
+async def test_a_missing_file_and_a_folder_are_told(bench):
+    with pytest.raises(ToolError, match="no file"):
+        await edit(bench, "a", "b", "missing.py")
+    (bench.folder / "d").mkdir()
+    with pytest.raises(ToolError, match="is a folder"):
+        await edit(bench, "a", "b", "d")
+
+
+# --- edit_file: bytes that must not change ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "old", "new", "after"),
+    [
+        (b"a\r\nb\r\nc\r\n", "a\nb\n", "a\nx\ny\n", b"a\r\nx\r\ny\r\nc\r\n"),
+        (b"a\r\nb\r\n", "a\r\nb", "x\r\ny", b"x\r\ny\r\n"),
+        (b"a\r\nb\r\n", "b", "b\nc", b"a\r\nb\r\nc\r\n"),
+        (b"a\nb\r\nc\n", "a\nb\nc", "x\ny\nz", b"x\r\ny\r\nz\n"),
+        (b"a\nb\n", "a\r\nb", "x", b"x\n"),
+        (b"\xef\xbb\xbfa\n", "a", "b", b"\xef\xbb\xbfb\n"),
+        (b"a\nb", "b", "c", b"a\nc"),
+        ("é = 1\n".encode("latin-1"), "é = 1", "é = 2", "é = 2\n".encode("latin-1")),
+        ("ä\n".encode("utf-16"), "ä", "ö", "ö\n".encode("utf-16")),
+        (b"ok \xc3\xa4 \xff\nx\n", "x", "y", b"ok \xc3\xa4 \xff\ny\n"),
+        ("x = '🎉日本'\n".encode(), "🎉", "🎈", "x = '🎈日本'\n".encode()),
+        (b"a\x0cb\n", "b", "c", b"a\x0cc\n"),
+    ],
+)
+async def test_everything_but_the_edit_stays_as_it_was(bench, before, old, new, after):
+    await known(bench, before)
+    await edit(bench, old, new)
+    assert bench.bytes("a.py") == after
+
+
+async def test_a_character_that_the_encoding_lacks_is_refused(bench):
+    await known(bench, "é = 1\n".encode("latin-1"))
+    assert "cannot hold" in await refused(bench, "1", "日")
+
+
+async def test_binary_files_are_not_edited(bench):
+    bench.write("a.py", b"a\0b")
+    with pytest.raises(ToolError, match="no text"):
+        await edit(bench, "a", "b")
+
+
+async def test_the_mode_stays(bench):
+    await known(bench, "#!/bin/sh\n", "run.sh")
+    (bench.folder / "run.sh").chmod(0o755)
+    await edit(bench, "sh", "bash", "run.sh")
+    assert (bench.folder / "run.sh").stat().st_mode & 0o777 == 0o755
+
+
+# --- approval --------------------------------------------------------------------------------------------------------
+
+
+async def test_the_preview_is_the_diff_bound_to_the_bytes_before_and_after(bench):
+    await known(bench, CODE)
+    arguments = {"path": "a.py", "old_text": "a + x", "new_text": "a - x"}
+    preview = await bench.preview("edit_file", **arguments)
+    result = await bench.run("edit_file", **arguments)
+    after = hashlib.sha256(bench.bytes("a.py")).hexdigest()
+    assert preview.blocks == result.display
+    assert preview.content == f"{hashlib.sha256(CODE.encode()).hexdigest()} {after}"
+    made = await bench.preview("write_file", path="new", content="x")
+    assert made.content == f" {hashlib.sha256(b'x').hexdigest()}"
+
+
+async def test_changes_declare_exactly_their_path(bench):
+    assert bench.effects("edit_file", path="a", old_text="x", new_text="y") == (Writes(path="a"),)
+    assert bench.effects("write_file", path="a", content="x") == (Writes(path="a", creates=True),)
+    assert bench.effects("write_file", path="a", content="x", overwrite=True) == (Writes(path="a"),)
+    assert not bench.tools["edit_file"].spec.parallel_safe
+
+
+@given(data=st.binary(max_size=200).filter(lambda data: b"\0" not in data), new=st.text(max_size=5))
+def test_an_edit_changes_nothing_but_its_place(data: bytes, new: str):
+    matching, content = module_of("files", "matching"), module_of("files", "text")
+    decoded = content.decode(data)
+    if decoded is None:
+        return
+    assert content.encode(decoded, decoded.text) == data
+    middle = decoded.text[len(decoded.text) // 3 : len(decoded.text) // 2]
+    places = matching.find(decoded.text, middle) if middle else []
+    if len(places) == 1 and "\r" not in decoded.text:
+        place = places[0]
+        edited = matching.replaced(decoded.text, places, new)
+        assert edited == decoded.text[: place.start] + new + decoded.text[place.end :]
