@@ -24,6 +24,8 @@ examples:
   tui-agent demo --list
 """
 DEFAULT = "todo-api"
+UNATTENDED = "bypass"
+"""Nobody is there to approve the scenario's own commands, which are known and run in a throw-away workspace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         options = replace(options, model=f"demo:{demo.name}", policy=demo.policy)
         if not arguments.headless:
             return open_app(replace(options, prompt=demo.prompt))
-        return headless(options, demo.prompt, as_json=arguments.json)
+        return headless(replace(options, policy=UNATTENDED), demo.prompt, as_json=arguments.json)
     finally:
         if not kept:
             shutil.rmtree(workspace, ignore_errors=True)

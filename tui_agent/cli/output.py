@@ -79,3 +79,11 @@ def seconds(amount: float) -> str:
     if amount < 60:
         return f"{amount:.1f} s"
     return f"{int(amount // 60)} min {int(amount % 60)} s"
+
+
+def width() -> int:
+    """Columns of the terminal, or 120 where the output goes elsewhere."""
+    try:
+        return os.get_terminal_size(1).columns
+    except OSError:
+        return 120

@@ -1,12 +1,11 @@
 """L7: The recorded sessions: list them, or show one's events as they stand in its log."""
 
 import argparse
-import os
 from collections.abc import Sequence
 
 from tui_agent.cli.ground import session_store
 from tui_agent.cli.options import Parser, add_verb, session_options
-from tui_agent.cli.output import faint, moment, printable, record_json, say, say_json, size, table
+from tui_agent.cli.output import faint, moment, printable, record_json, say, say_json, size, table, width
 from tui_agent.folds.base import branch
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.store.sessions import SessionSummary
@@ -97,11 +96,3 @@ def line(record: Record) -> str:
     text = printable(content if len(content) <= room else content[: room - 1] + "…")
     who = "" if record.agent == "main" else f"{record.agent} "
     return f"{record.seq:>6}  {moment(record.at)}  {printable(who)}{kind:<24} {faint(text)}"
-
-
-def width() -> int:
-    """Columns of the terminal, or 120 where the output goes elsewhere."""
-    try:
-        return os.get_terminal_size(1).columns
-    except OSError:
-        return 120

@@ -5,7 +5,7 @@ import dataclasses
 
 from tui_agent.cli.ground import session_store
 from tui_agent.cli.options import GROUPS, session_options
-from tui_agent.cli.output import moment, say, say_json, seconds
+from tui_agent.cli.output import moment, say, say_json, seconds, width
 from tui_agent.folds.base import fold
 from tui_agent.folds.metrics import Metrics, MetricsView
 from tui_agent.folds.trace import Span, Trace, TraceView
@@ -112,4 +112,6 @@ def span_line(span: Span) -> str:
         f"  {span.tokens_in or 0}+{span.tokens_out or 0} tokens" if span.tokens_in or span.tokens_out else ""
     )
     state = "" if span.state == "done" else f"  {span.state}"
-    return f"{'  ' * span.depth}{span.name}  {took}{tokens}{state}  {span.detail}".rstrip()
+    line = f"{'  ' * span.depth}{span.name}  {took}{tokens}{state}  {' '.join(span.detail.split())}".rstrip()
+    room = max(40, width())
+    return line if len(line) <= room else line[: room - 1] + "…"
