@@ -125,14 +125,10 @@ async def _python(
     if narrow.endswith(".py"):
         return (python, "-m", "unittest", "-v", narrow), "unittest"
     start = narrow or _start_folder(folder, tests)
-    return (
-        python,
-        "-m",
-        "unittest",
-        "discover",
-        "-v",
-        *(("-s", start, "-t", ".") if start else ()),
-    ), "unittest"
+    prefix = f"{folder}/" if folder not in ("", ".") else ""
+    if start and not narrow and await env.stat(f"{prefix}{start}/__init__.py") is not None:
+        start = ""
+    return (python, "-m", "unittest", "discover", "-v", *(("-s", start) if start else ())), "unittest"
 
 
 def _start_folder(folder: str, tests: list[str]) -> str:

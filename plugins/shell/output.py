@@ -90,7 +90,7 @@ def shown(output: Whole) -> str:
         return text + _of_whole(output.kept) if output.dropped else text
     head, tail = _head(text), _tail(text)
     left_out = len(text) - len(head) - len(tail)
-    missing = lines - head.count("\n") - tail.count("\n") - 1
+    missing = lines - head.count("\n") - tail.count("\n") - 2
     return f"{head}\n[… {max(missing, 0):,} lines, {left_out:,} characters left out{_of_whole(output.kept)} …]\n{tail}"
 
 

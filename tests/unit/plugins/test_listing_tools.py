@@ -1,0 +1,122 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.tool_context import Bench, module_of, text, tools_of
+from tui_agent.errors import EnvironmentFault, ToolError
+from tui_agent.protocol.effects import Reads
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path, tools_of("files"))
+
+
+async def test_a_folder_is_listed_folders_first_without_caches(bench):
+    for path in ("b.py", "a.py", "src/x", "docs/y", "__pycache__/z", ".git/config", ".env"):
+        bench.write(path, "12345")
+    (bench.folder / "l").symlink_to("a.py")
+    result = await bench.run("list_directory")
+    assert text(result) == "docs/\nsrc/\n.env  5 B\na.py  5 B\nb.py  5 B\nl -> (link)"
+    assert result.summary == "6 entries"
+    assert text(await bench.run("list_directory", path="src")) == "x  5 B"
+
+
+async def test_a_big_folder_is_cut_with_a_note(bench):
+    for number in range(600):
+        bench.write(f"f{number:03}", "")
+    result = await bench.run("list_directory")
+    assert text(result).endswith("f499  0 B\n[100 more entries; narrow it down with glob]")
+    assert result.summary == "600 entries"
+
+
+async def test_what_is_no_folder_is_told(bench):
+    bench.write("a", "")
+    (bench.folder / "empty").mkdir()
+    with pytest.raises(ToolError, match="is a file"):
+        await bench.run("list_directory", path="a")
+    with pytest.raises(ToolError, match="no folder"):
+        await bench.run("list_directory", path="missing")
+    with pytest.raises(EnvironmentFault, match="outside"):
+        await bench.run("list_directory", path="..")
+    assert text(await bench.run("list_directory", path="empty")) == "[the folder is empty]"
+
+
+async def test_names_that_cannot_be_printed_are_escaped(bench):
+    (bench.folder / "a\nb\x1b[31m").touch()
+    bench.write(os.fsdecode(b"c\xff"), "")
+    assert text(await bench.run("list_directory")) == "a\\nb\\x1b[31m  0 B\nc\\udcff  0 B"
+    assert text(await bench.run("glob", pattern="**")) == "a\\nb\\x1b[31m\nc\\udcff"
+
+
+async def test_files_are_found_by_pattern_and_ignored_ones_left_out(bench):
+    for path in ("a.py", "src/b.py", "src/deep/c.py", "src/d.txt", "out/e.py"):
+        bench.write(path, "")
+    bench.write(".gitignore", "out/\n")
+    assert text(await bench.run("glob", pattern="*.py")) == "a.py\nsrc/b.py\nsrc/deep/c.py"
+    assert text(await bench.run("glob", pattern="src/*.py")) == "src/b.py"
+    assert (
+        text(await bench.run("glob", pattern="**/*.{py,txt}", path="src"))
+        == "src/b.py\nsrc/d.txt\nsrc/deep/c.py"
+    )
+    assert text(await bench.run("glob", pattern="src/**")) == "src/b.py\nsrc/d.txt\nsrc/deep/c.py"
+    none = await bench.run("glob", pattern="*.rs")
+    assert (text(none), none.summary) == ("No file fits *.rs.", "0 files")
+    with pytest.raises(ToolError, match="no folder"):
+        await bench.run("glob", pattern="*", path="missing")
+
+
+async def test_many_files_are_cut_with_a_note(bench):
+    for number in range(400):
+        bench.write(f"f{number:03}", "")
+    assert text(await bench.run("glob", pattern="f*")).endswith("f299\n[100 more; use a narrower pattern]")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "fits"),
+    [
+        ("*.py", "a/b.py", True),
+        ("./*.py", "b.py", True),
+        ("a/*.py", "a/b/c.py", False),
+        ("a/**/c.py", "a/c.py", True),
+        ("a/**/c.py", "a/x/y/c.py", True),
+        ("**/x/**/y", "a/x/b/c/y", True),
+        ("**/x/**/y", "a/b/y", False),
+        ("a?c", "abc", True),
+        ("[ab].c", "b.c", True),
+        ("[!ab].c", "b.c", False),
+        ("[!ab].c", "c.c", True),
+        ("[a-c]", "b", True),
+        ("[", "[", True),
+        ("[]]", "]", True),
+        ("a+b(c).py", "a+b(c).py", True),
+        ("{a,b}/{c,d}", "b/c", True),
+        ("{a,b}/{c,d}", "c/a", False),
+        ("{a}", "{a}", True),
+        ("a*b*c", "aXbYc", True),
+        ("a*b*c", "aXcYb", False),
+        ("*a*", "bab", True),
+        ("src/", "src/a/b", True),
+        (".*", ".env", True),
+        ("*", "a\nb", True),
+    ],
+)
+def test_patterns(pattern, path, fits):
+    assert module_of("files", "pattern").compile_glob(pattern)(path) is fits
+
+
+def test_a_hostile_pattern_costs_little():
+    matches = module_of("files", "pattern").compile_glob("*a" * 100 + "b")
+    assert not matches("a" * 250)
+    deep = module_of("files", "pattern").compile_glob("**/a/" * 60 + "b")
+    assert not deep("a/" * 2000 + "c")
+    with pytest.raises(ToolError, match="too many"):
+        module_of("files", "pattern").compile_glob("{a,b}" * 20)
+    with pytest.raises(ToolError, match="empty"):
+        module_of("files", "pattern").compile_glob(" ")
+
+
+def test_listing_declares_what_it_reads(bench):
+    assert bench.effects("list_directory") == (Reads(path="."),)
+    assert bench.effects("glob", pattern="*", path="src") == (Reads(path="src", deep=True),)

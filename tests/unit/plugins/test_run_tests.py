@@ -1,0 +1,260 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.tool_context import Bench, module_of, text, tools_of
+from tui_agent.errors import ToolError
+from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.events.eval import TestFinished
+
+PASSES = (
+    "import unittest\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        self.assertTrue(True)\n"
+)
+FAILS = PASSES + "\n    def test_b(self):\n        self.assertEqual(1, 2)\n"
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path, tools_of("shell"))
+
+
+def finished(bench: Bench) -> TestFinished:
+    event = bench.events[-1]
+    assert isinstance(event, TestFinished)
+    return event
+
+
+# --- real runs -------------------------------------------------------------------------------------------------------
+
+
+async def test_unittest_is_recognised_run_and_counted(bench):
+    bench.write("test_a.py", FAILS)
+    result = await bench.run("run_tests")
+    assert (result.ok, result.summary) == (False, "1 failed, 1 passed")
+    assert text(result).startswith(
+        "1 failed, 1 passed [exit 1]\n$ python -m unittest discover -v\nfailed: test_a.A.test_b\n"
+    )
+    assert "AssertionError: 1 != 2" in text(result)
+    event = finished(bench)
+    assert (event.framework, event.passed, event.failed, event.skipped, event.exit_code) == (
+        "unittest",
+        1,
+        1,
+        0,
+        1,
+    )
+    assert (event.failures, event.call_id) == (("test_a.A.test_b",), "c1")
+    bench.write("test_a.py", PASSES)
+    again = await bench.run("run_tests")
+    assert (again.ok, again.summary) == (True, "1 passed")
+
+
+async def test_unittest_in_a_folder_of_its_own_finds_its_tests(bench):
+    bench.write("pkg/__init__.py", "x = 1\n")
+    bench.write("tests/test_a.py", "from pkg import x\n" + PASSES)
+    assert (await bench.run("run_tests")).summary == "1 passed"
+    assert (await bench.run("run_tests", path="tests/test_a.py")).summary == "1 passed"
+
+
+async def test_pytest_is_recognised_run_and_counted(bench):
+    bench.write(
+        "tests/test_a.py",
+        "import pytest\ndef test_a(): pass\ndef test_b(): assert 0\n@pytest.mark.skip\ndef test_c(): pass\n",
+    )
+    bench.write("broken/test_e.py", "import nothing_like_this\n")
+    result = await bench.run("run_tests", command=f"{sys.executable} -m pytest -q -p no:cacheprovider tests")
+    assert result.summary == "1 failed, 1 passed, 1 skipped"
+    assert finished(bench).failures == ("tests/test_a.py::test_b",)
+    errors = await bench.run("run_tests", command=f"{sys.executable} -m pytest -q -p no:cacheprovider broken")
+    assert (errors.summary, errors.ok) == ("1 failed", False)
+
+
+async def test_node_tests_are_recognised_run_and_counted(bench):
+    bench.write("package.json", '{"scripts": {"test": "node --test"}}')
+    bench.write(
+        "a.test.js",
+        "const t=require('node:test');t('good',()=>{});t('bad',()=>{throw Error('no')});t.skip('later')",
+    )
+    result = await bench.run("run_tests")
+    assert (result.ok, result.summary) == (False, "1 failed, 1 passed, 1 skipped")
+    assert finished(bench).failures == ("bad",)
+
+
+async def test_tests_that_take_too_long_are_stopped(bench):
+    bench.write("test_a.py", PASSES.replace("self.assertTrue(True)", "import time; time.sleep(1000)"))
+    result = await bench.run("run_tests", timeout=1)
+    assert (result.ok, result.summary) == (False, "stopped after 1 s")
+    assert (finished(bench).exit_code, finished(bench).passed) == (None, -1)
+
+
+# --- what is recognised ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "command"),
+    [
+        ({"test_a.py": "def test_a(): pass\n"}, "", "python -m pytest -q"),
+        ({"test_a.py": PASSES, "pyproject.toml": "[tool.pytest.ini_options]\n"}, "", "python -m pytest -q"),
+        ({"test_a.py": PASSES, "setup.cfg": "[tool:pytest]\n"}, "", "python -m pytest -q"),
+        ({"test_a.py": PASSES, "conftest.py": ""}, "test_a.py", "python -m pytest -q test_a.py"),
+        ({"test_a.py": PASSES, "pyproject.toml": "not toml ["}, "", "python -m unittest discover -v"),
+        ({"test_a.py": PASSES, ".venv/bin/python": ""}, "", ".venv/bin/python -m unittest discover -v"),
+        ({"tests/test_a.py": PASSES}, "", "python -m unittest discover -v -s tests"),
+        ({"tests/test_a.py": PASSES, "tests/__init__.py": ""}, "", "python -m unittest discover -v"),
+        ({"Cargo.toml": ""}, "", "cargo test"),
+        ({"go.mod": ""}, "", "go test -v ./..."),
+        ({"go.mod": "", "pkg/a.go": ""}, "pkg", "go test -v ./pkg/..."),
+        ({"package.json": '{"scripts": {"test": "jest"}}'}, "", "npm test"),
+        ({"package.json": '{"scripts": {"test": "jest"}}', "pnpm-lock.yaml": ""}, "", "pnpm test"),
+        (
+            {"package.json": '{"scripts": {"test": "jest"}}', "a.test.js": ""},
+            "a.test.js",
+            "npm test -- a.test.js",
+        ),
+        ({"web/package.json": '{"scripts": {"test": "x"}}', "test_a.py": PASSES}, "web", "npm test"),
+    ],
+)
+async def test_the_projects_own_command_is_found(bench, files, path, command):
+    for name, content in files.items():
+        bench.write(name, content)
+    preview = await bench.preview("run_tests", path=path)
+    assert preview.blocks[0].text == command
+    assert preview.content.endswith(f"\n{command}")
+
+
+@pytest.mark.parametrize(
+    "package",
+    ["{", "[]", '{"scripts": 1}', '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'],
+)
+async def test_a_project_without_tests_is_told(bench, package):
+    bench.write("package.json", package)
+    with pytest.raises(ToolError, match="No tests were recognised"):
+        await bench.run("run_tests")
+    with pytest.raises(ToolError, match="no file or folder nowhere"):
+        await bench.run("run_tests", path="nowhere")
+
+
+@pytest.mark.parametrize(
+    ("command", "framework"),
+    [
+        ("pytest", "pytest"),
+        ("python -m pytest -k x", "pytest"),
+        (".venv/bin/python3.12 -m unittest tests.test_a", "unittest"),
+        ("uv run pytest", "pytest"),
+        ("poetry run python -m pytest", "pytest"),
+        ("npm run test:unit", "npm"),
+        ("yarn test", "npm"),
+        ("npx vitest run", "npm"),
+        ("cargo nextest run", "cargo"),
+        ("go test ./...", "go"),
+    ],
+)
+def test_test_programs_are_known(command, framework):
+    assert module_of("shell", "frameworks").framework_of(tuple(command.split())) == framework
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls",
+        "rm -rf /",
+        "python -m http.server",
+        "python evil.py",
+        "python",
+        "python -c pytest",
+        "npm install",
+        "npm run build",
+        "cargo run",
+        "go run .",
+        "pytest; rm x",
+        "pytest && ls",
+        "pytest $(id)",
+        "FOO=1 pytest",
+        "./pytest.sh",
+        "uv run",
+        "npx",
+        "make test",
+    ],
+)
+async def test_other_commands_are_refused(bench, command):
+    with pytest.raises(ToolError, match="only test programs"):
+        await bench.run("run_tests", command=command)
+    assert bench.events == []
+
+
+def test_what_will_run_is_declared(bench):
+    assert bench.effects("run_tests", command="pytest -q", path="a") == (Runs(argv=("pytest", "-q", "a")),)
+    assert bench.effects("run_tests") == (Runs(argv=("run_tests",)),)
+
+
+# --- what is read of the output --------------------------------------------------------------------------------------
+
+OUTPUTS = {
+    "pytest, decorated": (
+        "pytest",
+        "===== 1 failed, 31 passed, 2 skipped, 1 xfailed, 3 warnings in 0.12s =====\n",
+        (31, 1, 3),
+    ),
+    "pytest, long": (
+        "pytest",
+        "FAILED a.py::t[x - y] - boom\n12 passed, 2 errors in 61.00s (0:01:01)\n",
+        (12, 2, 0),
+    ),
+    "pytest, none": ("pytest", "no tests ran in 0.01s\n", (0, 0, 0)),
+    "pytest, crash": ("pytest", "INTERNALERROR> boom\n", (-1, -1, -1)),
+    "unittest, ok": ("unittest", "Ran 5 tests in 0.001s\n\nOK (skipped=2)\n", (3, 0, 2)),
+    "unittest, all": (
+        "unittest",
+        "Ran 9 tests in 1.0s\n\nFAILED (failures=1, errors=2, skipped=1)\n",
+        (5, 3, 1),
+    ),
+    "unittest, none": ("unittest", "Ran 0 tests in 0.000s\n\nNO TESTS RAN\n", (0, 0, 0)),
+    "cargo": (
+        "cargo",
+        "test a::b ... ok\ntest a::c ... FAILED\ntest result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured\n"
+        "test result: ok. 4 passed; 0 failed; 2 ignored; 0 measured\n",
+        (5, 1, 2),
+    ),
+    "nextest": ("cargo", "  Summary [ 0.1s] 7 tests run: 6 passed, 1 failed, 2 skipped\n", (6, 1, 2)),
+    "go": (
+        "go",
+        "=== RUN   TestA\n--- PASS: TestA (0.00s)\n--- FAIL: TestB (0.00s)\n--- SKIP: TestC (0.00s)\nFAIL\n",
+        (1, 1, 1),
+    ),
+    "go, quiet": ("go", "ok  \texample.com/a\t0.002s\n", (-1, -1, -1)),
+    "go, quiet failure": ("go", "--- FAIL: TestB (0.00s)\nFAIL\texample.com/a\t0.002s\n", (-1, 1, 0)),
+    "jest": ("npm", "Tests:       1 failed, 1 todo, 5 passed, 7 total\n", (5, 1, 1)),
+    "vitest": ("npm", "      Tests  2 failed | 5 passed | 1 skipped (8)\n", (5, 2, 1)),
+    "mocha": (
+        "npm",
+        "  5 passing (12ms)\n  1 pending\n  2 failing\n\n  1) sums adds:\n  2) sums subtracts:\n",
+        (5, 2, 1),
+    ),
+    "node, tap": ("npm", "not ok 1 - bad\n# tests 3\n# pass 2\n# fail 1\n# skipped 0\n# todo 0\n", (2, 1, 0)),
+    "unknown": ("npm", "all fine\n", (-1, -1, -1)),
+}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_counts_are_read_from_the_output(name):
+    framework, output, expected = OUTPUTS[name]
+    counts = module_of("shell", "counts").read(framework, output)
+    assert (counts.passed, counts.failed, counts.skipped) == expected
+
+
+@pytest.mark.parametrize(
+    ("framework", "output", "names"),
+    [
+        ("pytest", "FAILED t.py::a - x\nERROR t.py\nFAILED t.py::a - x\n1 failed in 1s", ("t.py::a", "t.py")),
+        (
+            "unittest",
+            "FAIL: test_b (m.A.test_b)\nERROR: m (unittest.loader._FailedTest.m)\nRan 2 tests in 0s\nFAILED (failures=1, errors=1)",
+            ("m.A.test_b", "unittest.loader._FailedTest.m"),
+        ),
+        ("cargo", "test a::c ... FAILED\ntest result: FAILED. 1 passed; 1 failed; 0 ignored;", ("a::c",)),
+        ("npm", "  ● sums › adds\n\nTests:       1 failed, 1 total", ("sums › adds",)),
+    ],
+)
+def test_the_failed_ones_are_named_once(framework, output, names):
+    assert module_of("shell", "counts").read(framework, output).failures == names
