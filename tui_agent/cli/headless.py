@@ -46,7 +46,9 @@ class Outcome:
 
 
 async def run_turn(session: Session, prompt: str, show: Show) -> Outcome:
-    """Submit `prompt` and follow the session to the end of that turn; `show` sees every record of this run in order.
+    """Submit `prompt`, follow the session to the end of that turn, and close it.
+
+    `show` sees every record of this run in order, those of the closing too.
 
     Raises `UsageError` where the session refuses the prompt, `TuiAgentError` where it ends before the turn does.
     """
@@ -61,15 +63,13 @@ async def run_turn(session: Session, prompt: str, show: Show) -> Outcome:
                     "The session ended before the turn did.", hint=f"See: tui-agent trace {session.id}"
                 )
             turn.take(batch)
+        answer = await whole(session, turn.words)
+        await session.aclose()
+        while batch := await follower.next():
+            turn.take(batch)
     finally:
         follower.close()
-    return Outcome(
-        reason=turn.ended.reason,
-        detail=turn.ended.detail,
-        run_id=turn.run_id,
-        session=session.id,
-        answer=await whole(session, turn.words),
-    )
+    return Outcome(turn.ended.reason, turn.ended.detail, turn.run_id, session.id, answer)
 
 
 class _Turn:

@@ -13,7 +13,7 @@ from tui_agent.cli.headless import Outcome, result_lines, run_supervised, troubl
 from tui_agent.cli.options import EVERYTHING, GROUPS, session_options
 from tui_agent.cli.output import record_json, say
 from tui_agent.config.options import SessionOptions
-from tui_agent.errors import UsageError
+from tui_agent.errors import ConfigError, UsageError
 from tui_agent.protocol.envelope import Record
 
 EXAMPLES = """\
@@ -52,8 +52,15 @@ def one_turn(options: SessionOptions, prompt: str, *, as_json: bool) -> int:
 
 
 async def turn(options: SessionOptions, prompt: str, as_json: bool) -> Outcome:
-    """Open the session, run one turn of it, and let go of it."""
-    async with wiring.session(options) as session:
+    """Open the session, run one turn of it, and let go of it. Raises `ConfigError` where no model is set."""
+    base = wiring.ground(options)
+    known = options.session or options.continue_latest
+    if not (known or base.config.model or base.config.base_url):
+        raise ConfigError(
+            "No model is set.",
+            hint="Give one with --model NAME (tui-agent models list). Without an account: tui-agent demo --headless",
+        )
+    async with wiring.session(options, base) as session:
         return await run_supervised(session, prompt, print_record if as_json else ignore)
 
 
