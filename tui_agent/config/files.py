@@ -17,17 +17,15 @@ MAX_BYTES = 1 << 20
 def read_small(path: Path) -> str | None:
     """A small text file's content; None where there is none. Raises `ConfigError` where it cannot be read."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        content = read_regular(path, MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise ConfigError(
             f"{path} cannot be read: {error.strerror}.", hint="Make it readable for you, or remove it."
         ) from error
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ConfigError(f"{path} is no regular file.", hint="Remove it.")
-        content = file.read(MAX_BYTES + 1)
+    if content is None:
+        raise ConfigError(f"{path} is no regular file.", hint="Remove it.")
     if len(content) > MAX_BYTES:
         raise ConfigError(f"{path} is larger than {MAX_BYTES >> 20} MiB.", hint="Make it smaller.")
     try:
@@ -36,6 +34,18 @@ def read_small(path: Path) -> str | None:
         raise ConfigError(
             f"{path} is not UTF-8 text (byte {error.start}).", hint="Save it as UTF-8."
         ) from error
+
+
+def read_regular(path: Path, limit: int, flags: int = 0) -> bytes | None:
+    """At most `limit` bytes of a regular file; None where it is none. Never waits for a pipe. Raises `OSError`."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(limit)
+    finally:
+        os.close(descriptor)
 
 
 def write_private(path: Path, text: str) -> None:

@@ -79,15 +79,11 @@ def load(options: SessionOptions, environ: Mapping[str, str], *, here: Path | No
     paths = find(options.cwd, variables, options.data_dir)
     trusted = trust.is_trusted(paths.project, paths)
     layers = _Layers()
-    for name, key in FALLBACKS.items():
-        if variables.get(name):
-            layers.set(key, variables[name], f"environment {name}")
+    _put_variables(layers, FALLBACKS, variables)
     layers.put(read_toml(paths.user_config), str(paths.user_config))
     if trusted:
         layers.put(read_toml(paths.project_config), str(paths.project_config))
-    for name, key in VARIABLES.items():
-        if variables.get(name):
-            layers.set(key, variables[name], f"environment {name}")
+    _put_variables(layers, VARIABLES, variables)
     layers.put(_from_options(options), "options")
     _place(layers, options, variables, paths)
     ignored = () if trusted else trust.hooks_of(paths.project)
@@ -96,6 +92,17 @@ def load(options: SessionOptions, environ: Mapping[str, str], *, here: Path | No
     return config.placed(
         origins=layers.origins, paths=placed, trusted=trusted, ignored=ignored, plugins=not options.no_plugins
     )
+
+
+def _put_variables(
+    layers: _Layers, table: Mapping[str, tuple[str, ...]], variables: Mapping[str, str]
+) -> None:
+    for name, key in table.items():
+        value = variables.get(name, "")
+        if value and name.endswith("OPENAI_MODEL") and "/" not in value:
+            value = f"openai/{value}"
+        if value:
+            layers.set(key, value, f"environment {name}")
 
 
 def environment(

@@ -5,14 +5,21 @@ Invariant: a key is never in configuration, a log or an error text; nothing is s
 
 import importlib.util
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 
 from tui_agent.config.files import read_small, write_private
+from tui_agent.config.vendors import key_variable
 from tui_agent.errors import ConfigError
 
 SERVICE = "tui-agent"
+
+SHORTEST = 8
+"""Characters of a value that can be a secret: `KEY=1` is none."""
+
+_NAMED = re.compile(r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)(_|$)", re.IGNORECASE)
 
 
 class Keys(Mapping[str, str]):
@@ -45,21 +52,25 @@ class Keys(Mapping[str, str]):
 
     def secrets(self) -> dict[str, str]:
         """All values that must never be written anywhere, by name: what redaction is given."""
-        marks = ("KEY", "TOKEN", "SECRET", "PASSWORD")
-        named = {name: value for name, value in self._environ.items() if any(mark in name for mark in marks)}
+        named = {
+            name: value
+            for name, value in self._environ.items()
+            if len(value) >= SHORTEST and _NAMED.search(name)
+        }
         return {**named, **load(self._stored)}
 
-    def save(self, name: str, value: str) -> str:
-        """Keep a key because the user asked; tells where it went. Raises `ConfigError`."""
-        if self._use_keyring and _to_ring(name, value):
+    def save_key(self, provider: str, value: str) -> str:
+        """Keep a vendor's key (`anthropic`, or a variable's name) because the user asked; tells where it went.
+
+        Raises `ConfigError`.
+        """
+        name, key = key_variable(provider), value.strip()
+        if not key or any(character.isspace() for character in key):
+            raise ConfigError("That is no key: it is empty or has spaces in it.", hint="Paste the key alone.")
+        if self._use_keyring and _to_ring(name, key):
             return "the system's key ring"
-        write_private(self._stored, json.dumps({**load(self._stored), name: value}, indent=1))
+        write_private(self._stored, json.dumps({**load(self._stored), name: key}, indent=1))
         return str(self._stored)
-
-
-def save_key(variable: str, value: str, stored: Path) -> str:
-    """Keep one key (`OPENAI_API_KEY`) in the key ring, or in `stored` where there is none; tells where it went."""
-    return Keys({}, stored).save(variable, value)
 
 
 def load(path: Path) -> dict[str, str]:

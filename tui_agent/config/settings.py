@@ -4,12 +4,15 @@ Invariant: an unknown key is refused; every field says what it means; no secret 
 """
 
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr
 
 from tui_agent.config.paths import Paths
 from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName
+
+UserPath: TypeAlias = Annotated[Path, AfterValidator(Path.expanduser)]
+"""A path in which `~` stands for the home folder."""
 
 Symbols: TypeAlias = Literal["auto", "unicode", "ascii"]
 Motion: TypeAlias = Literal["auto", "on", "off"]
@@ -84,10 +87,10 @@ class Config(Table):
     keys: dict[str, str | tuple[str, ...]] = Field(
         default_factory=dict, description="Action name to key or keys, over the built-in ones."
     )
-    plugin_dirs: tuple[Path, ...] = Field((), description="More folders to look for plugins in.")
+    plugin_dirs: tuple[UserPath, ...] = Field((), description="More folders to look for plugins in.")
     plugins_disabled: tuple[str, ...] = Field((), description="Names of plugins that are not loaded.")
-    data_dir: Path = Field(Path(), description="Where sessions lie.")
-    cache_dir: Path = Field(Path(), description="Where repository maps lie; can be deleted.")
+    data_dir: UserPath = Field(Path(), description="Where sessions lie.")
+    cache_dir: UserPath = Field(Path(), description="Where repository maps lie; can be deleted.")
 
     _origins: dict[str, str] = PrivateAttr(default_factory=dict)
     _paths: Paths | None = PrivateAttr(None)

@@ -6,10 +6,9 @@ Invariant: asking never writes, never follows a link out of the folder, and neve
 import hashlib
 import json
 import os
-import stat
 from pathlib import Path
 
-from tui_agent.config.files import write_private
+from tui_agent.config.files import read_regular, write_private
 from tui_agent.config.paths import PROJECT_FOLDER, Paths
 from tui_agent.errors import ConfigError
 
@@ -42,13 +41,11 @@ def digest(folder: Path) -> str | None:
     room = MAX_BYTES
     for path in found:
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            content = read_regular(path, room + 1, os.O_NOFOLLOW)
         except OSError:
             return None
-        with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return None
-            content = file.read(room + 1)
+        if content is None:
+            return None
         room -= len(content)
         if room < 0:
             return None

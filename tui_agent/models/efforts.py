@@ -3,9 +3,9 @@
 Invariant: an effort that a provider has no place for is refused, never dropped in silence; `none` fits everywhere.
 """
 
+from tui_agent.config.vendors import ClientName
 from tui_agent.errors import ConfigError
 from tui_agent.models import pricing
-from tui_agent.models.vendors import ClientName
 from tui_agent.protocol.settings import EFFORTS, Effort
 
 

@@ -7,19 +7,21 @@ client of that kind is made.
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Protocol, cast
 
+from tui_agent.config import vendors
 from tui_agent.config.settings import ModelProfile
+from tui_agent.config.vendors import CLIENTS, VENDORS, ClientName, Vendor
 from tui_agent.errors import ConfigError
-from tui_agent.models import efforts, pricing, script_format, vendors
+from tui_agent.models import efforts, pricing, script_format
 from tui_agent.models.chaos import ChaosClient
 from tui_agent.models.endpoint import Endpoint, normalised
 from tui_agent.models.replay import ReplayClient
 from tui_agent.models.scripted import ScriptedClient
-from tui_agent.models.vendors import CLIENTS, VENDORS, ClientName, Vendor
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import ModelClient
 from tui_agent.protocol.events.model import ModelResponded
@@ -29,6 +31,8 @@ DEFAULT_DEMO = "todo-api"
 DEFAULT_MAX_OUTPUT = 16_384
 MAX_OUTPUT_CAP = 32_768
 """What is asked for at most where a profile does not say: some vendors count the reserved output as used."""
+
+REPLAY_WINDOW = 200_000
 
 _MODULES = {
     "openai-chat": ("tui_agent.models.chat_completions", "ChatCompletionsClient"),
@@ -87,9 +91,9 @@ class ModelFactory:
         """
         if not name:
             raise ConfigError("No model is chosen.", hint=self._hint())
-        local = self._local(name)
+        local = self._local(name, base_url, effort)
         if local is not None:
-            return replace_effort(local, effort)
+            return local
         route = self._route(name, base_url)
         wanted = effort if effort is not None else route.profile.reasoning_effort
         info = self._info(name, route, base_url, wanted)
@@ -102,7 +106,9 @@ class ModelFactory:
         name = info.profile
         if name.startswith("chaos:"):
             seed, inner = _chaos(name)
-            return ChaosClient(self.client(self.resolve(inner, info.base_url)), seed, self._clock)
+            return ChaosClient(
+                self.client(self.resolve(inner, info.base_url, info.effort)), seed, self._clock
+            )
         if name.startswith("replay:"):
             return ReplayClient(self._recorded(name), name, self._clock)
         script = self._script_path(name)
@@ -111,7 +117,7 @@ class ModelFactory:
         if info.provider in self._plugins:
             return self._plugins[info.provider](info)
         route = self._route(name, info.base_url)
-        module, made = _MODULES[route.client]
+        module, made = _MODULES[info.provider if info.provider in _MODULES else route.client]
         make = cast(_MakeClient, getattr(importlib.import_module(module), made))
         endpoint = Endpoint(
             info.base_url,
@@ -125,13 +131,28 @@ class ModelFactory:
     def available(self) -> list[ModelInfo]:
         """What could be used now: every profile whose key is there, each vendor's default with a key, the demos."""
         out: list[ModelInfo] = []
-        for name in self._profiles:
-            try:
+        for name in (*self._profiles, *self._suggested()):
+            with suppress(ConfigError):
                 out.append(self.resolve(name))
-            except ConfigError:
-                continue
         out += [self.resolve(f"demo:{script}") for script in self.demos()]
         return out
+
+    def warm(self, info: ModelInfo) -> None:
+        """Import what this model's client needs. Slow for litellm: call it in a thread, after the first paint."""
+        if info.provider in _MODULES:
+            module = importlib.import_module(_MODULES[info.provider][0])
+            if info.provider == "litellm":
+                module.load()
+
+    def _suggested(self) -> list[str]:
+        """Models of the vendors whose key is there, as far as the price map knows them."""
+        return [
+            f"{vendor.name}/{model}"
+            for vendor in VENDORS.values()
+            if any(self._environ.get(key) for key in vendor.keys)
+            for model in vendor.suggested
+            if pricing.facts(model, vendor.map_name).known
+        ]
 
     def demos(self) -> list[str]:
         """The names of the built-in demonstrations."""
@@ -139,22 +160,27 @@ class ModelFactory:
         found += [path.parent.name for path in self._demos.glob("*/script.yaml")]
         return sorted(set(found))
 
-    def _local(self, name: str) -> ModelInfo | None:
-        """What needs no provider: scripts, recordings, chaos around another."""
+    def _local(self, name: str, base_url: str, effort: Effort | None) -> ModelInfo | None:
+        """What needs no provider: scripts, recordings, chaos around another. An effort is recorded, never sent."""
         if name.startswith("chaos:"):
-            _, inner = _chaos(name)
-            return self.resolve(inner).model_copy(update={"profile": name})
+            seed, within = _chaos(name)
+            inner = self.resolve(within, base_url, effort)
+            return inner.model_copy(update={"profile": f"chaos:{seed}:{inner.profile}"})
         if name.startswith("replay:"):
             self._recorded(name)
-            return ModelInfo(profile=name, provider="replay", model=name.partition(":")[2], window=200_000)
+            session = name.partition(":")[2]
+            return ModelInfo(
+                profile=name, provider="replay", model=session, window=REPLAY_WINDOW, effort=effort
+            )
         script = self._script_path(name)
         if script is None:
             return None
         read = script_format.read(script)
         return ModelInfo(
-            profile=name,
+            profile=name if name.startswith("demo") else f"scripted:{script}",
             provider="scripted",
             model=read.name or script.stem,
+            effort=effort,
             window=read.window,
             max_output=read.max_output,
             input_price=read.input_price,
@@ -165,7 +191,7 @@ class ModelFactory:
     def _script_path(self, name: str) -> Path | None:
         kind, _, rest = name.partition(":")
         if kind == "scripted" and rest:
-            return Path(rest).expanduser()
+            return Path(rest).expanduser().absolute()
         if kind != "demo" or "/" in name:
             return None
         demo = rest or DEFAULT_DEMO
@@ -197,7 +223,7 @@ class ModelFactory:
         vendor = vendors.by_map_name(pricing.vendor_of(name))
         if vendor is not None:
             return self._vendor_route(vendor, name, "")
-        if name in pricing.price_map():
+        if name in pricing.price_map() or (slash and first in pricing.providers()):
             return _Route("litellm", "litellm", ModelProfile(model=name))
         raise self._unknown(name)
 
@@ -307,11 +333,6 @@ class ModelFactory:
     def _hint(self) -> str:
         named = ", ".join(sorted(self._profiles))
         return f"Give --model a profile ({named}), vendor/model like anthropic/claude-sonnet-4-5, or demo."
-
-
-def replace_effort(info: ModelInfo, effort: Effort | None) -> ModelInfo:
-    """What a model without a provider makes of an effort: recorded, never sent."""
-    return info.model_copy(update={"effort": effort}) if effort is not None else info
 
 
 def _first(*values: float | None) -> float | None:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
+from tui_agent.models.backoff import LONGEST
 from tui_agent.ports.model import ModelFault
 from tui_agent.protocol.events.model import FaultKind
 
@@ -34,7 +35,7 @@ OVERFLOW = re.compile(
             r"reduce the length of (?:the|your) (?:messages|prompt|input)",  # Groq, OpenAI
             r"request (?:size )?too large for model .{0,80}context",
             r"maximum prompt length is",  # xAI
-            r"(?:inputs?|prompt) tokens? .{0,60}must be <=? ?\d",  # Text Generation Inference, Together
+            r"(?:inputs?|prompt)`? tokens? .{0,60}must be <=? ?\d",  # Text Generation Inference, Together
             r"tokens? .{0,20}(?:\+|plus) .{0,40}max_new_tokens",  # Together, TGI
             r"prompt length \(?\d+\)? exceeds",
             r"exceeds? the available context size",  # llama.cpp
@@ -102,10 +103,13 @@ def from_status(status: int, body: str, headers: Mapping[str, str], *, now: floa
     said = words(body)
     kind = kind_of(status, f"{said} {body[:ORIGINAL_LIMIT]}")
     short = said if len(said) <= 500 else said[:500] + "…"
+    asked = retry_after(headers, now)
+    if asked is not None and asked > LONGEST:
+        short += f" (it asks to wait {asked:.0f} s, which is too long to wait for)"
     return ModelFault(
         kind=kind,
         message=f"The provider answered {status or 'with an error'}{': ' + short if short else '.'}",
-        retry_after=retry_after(headers, now),
+        retry_after=asked,
         status=status or None,
         original=body[:ORIGINAL_LIMIT],
         hint=_QUOTA_HINT if _QUOTA.search(body) else _HINTS.get(kind, ""),

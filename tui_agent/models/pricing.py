@@ -120,6 +120,12 @@ def vendor_of(model: str) -> str:
     return str(entry.get("litellm_provider") or "") if entry else ""
 
 
+@lru_cache(maxsize=1)
+def providers() -> frozenset[str]:
+    """The names of all providers that the map has models of."""
+    return frozenset(str(entry.get("litellm_provider")) for entry in price_map().values())
+
+
 def models_of(vendor: str) -> list[str]:
     """The chat models of a vendor, as the map knows them."""
     return sorted(

@@ -37,11 +37,11 @@ from tui_agent.protocol.events.model import FinishReason
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, TextContent, Usage
 
-PIECE = 12
-"""Characters a chunk."""
+PIECE = 48
+"""Characters a chunk at most."""
 
 FRAME = 0.03
-"""Seconds between the waits of a paced answer."""
+"""Seconds between the chunks of a paced answer, about."""
 
 
 @dataclass(slots=True)
@@ -97,9 +97,11 @@ class ScriptedClient:
             await self.clock.sleep(answer.delay)
         left = failure.after if failure is not None else None
         due = 0.0
-        for chunk in _pieces(answer, index):
+        for chunk in _pieces(answer, index, _piece(pace)):
             size = _size(chunk)
             if left is not None and size > left:
+                if isinstance(chunk, TextChunk):
+                    yield TextChunk(chunk.text[:left])
                 break
             left = left - size if left is not None else None
             due += size / pace if pace else 0.0
@@ -177,19 +179,22 @@ def _result_mismatch(expect: ExpectResult | None, results: list[ToolMessage]) ->
     return f"it expected a tool result {' '.join(wanted)}."
 
 
-def _pieces(answer: ScriptedAnswer, index: int) -> list[ModelChunk]:
-    thought = answer.reasoning
-    out: list[ModelChunk] = [ReasoningChunk(thought[at : at + PIECE]) for at in range(0, len(thought), PIECE)]
-    out += [TextChunk(answer.text[at : at + PIECE]) for at in range(0, len(answer.text), PIECE)]
+def _piece(pace: float) -> int:
+    return max(1, min(PIECE, round(pace * FRAME))) if pace else PIECE
+
+
+def _pieces(answer: ScriptedAnswer, index: int, size: int) -> list[ModelChunk]:
+    thought, text = answer.reasoning, answer.text
+    out: list[ModelChunk] = [ReasoningChunk(thought[at : at + size]) for at in range(0, len(thought), size)]
+    out += [TextChunk(text[at : at + size]) for at in range(0, len(text), size)]
     for number, call in enumerate(answer.calls):
-        out += _call_pieces(call, index, number)
+        out += _call_pieces(call, index, number, size)
     return out
 
 
-def _call_pieces(call: ScriptedCall, index: int, number: int) -> list[ModelChunk]:
+def _call_pieces(call: ScriptedCall, index: int, number: int, size: int) -> list[ModelChunk]:
     raw = call.raw if call.raw is not None else json.dumps(call.arguments, ensure_ascii=False)
     call_id = call.id or f"call_s{index + 1}_{number + 1}"
-    size = PIECE * 4
     rest = [ToolCallChunk(number, None, None, raw[at : at + size]) for at in range(0, len(raw), size)]
     return [ToolCallChunk(number, call_id, call.name, ""), *rest]
 

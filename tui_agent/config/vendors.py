@@ -1,4 +1,4 @@
-"""L3: who offers models: addresses, the variables that hold keys, and which client speaks to them.
+"""L2: who offers models: addresses, the variables that hold keys, and which client speaks to them.
 
 Invariant: a key goes to its own vendor's address only, or to an address that the user named.
 """
@@ -33,6 +33,8 @@ class Vendor:
     keys: tuple[str, ...] = ()
     base_url_env: str = ""
     litellm: str = ""
+    suggested: tuple[str, ...] = ()
+    """Models to offer first where the user has a key and said no more."""
 
     @property
     def map_name(self) -> str:
@@ -41,23 +43,58 @@ class Vendor:
 
 
 _DIRECT = (
-    Vendor("openai", "openai-responses", "https://api.openai.com/v1", ("OPENAI_API_KEY",)),
-    Vendor("deepseek", "openai-chat", "https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",)),
-    Vendor("groq", "openai-chat", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
-    Vendor("mistral", "openai-chat", "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",)),
+    Vendor(
+        "openai", "openai-responses", "https://api.openai.com/v1", ("OPENAI_API_KEY",), suggested=("gpt-5.6",)
+    ),
+    Vendor(
+        "deepseek",
+        "openai-chat",
+        "https://api.deepseek.com/v1",
+        ("DEEPSEEK_API_KEY",),
+        suggested=("deepseek-v4-pro", "deepseek-v4-flash"),
+    ),
+    Vendor(
+        "groq",
+        "openai-chat",
+        "https://api.groq.com/openai/v1",
+        ("GROQ_API_KEY",),
+        suggested=("qwen/qwen3.8-27b",),
+    ),
+    Vendor(
+        "mistral",
+        "openai-chat",
+        "https://api.mistral.ai/v1",
+        ("MISTRAL_API_KEY",),
+        suggested=("mistral-medium-latest",),
+    ),
     Vendor("openrouter", "openai-chat", "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
-    Vendor("xai", "openai-chat", "https://api.x.ai/v1", ("XAI_API_KEY",)),
+    Vendor("xai", "openai-chat", "https://api.x.ai/v1", ("XAI_API_KEY",), suggested=("grok-4.7",)),
     Vendor(
         "together_ai",
         "openai-chat",
         "https://api.together.xyz/v1",
         ("TOGETHER_API_KEY", "TOGETHERAI_API_KEY"),
+        suggested=("moonshotai/Kimi-K3",),
     ),
     Vendor("fireworks_ai", "openai-chat", "https://api.fireworks.ai/inference/v1", ("FIREWORKS_API_KEY",)),
-    Vendor("cerebras", "openai-chat", "https://api.cerebras.ai/v1", ("CEREBRAS_API_KEY",)),
-    Vendor("moonshot", "openai-chat", "https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",)),
-    Vendor("zai", "openai-chat", "https://api.z.ai/api/paas/v4", ("ZAI_API_KEY",)),
-    Vendor("mimo", "openai-chat", "https://api.xiaomimimo.com/v1", ("MIMO_API_KEY", "XIAOMI_API_KEY")),
+    Vendor(
+        "cerebras",
+        "openai-chat",
+        "https://api.cerebras.ai/v1",
+        ("CEREBRAS_API_KEY",),
+        suggested=("qwen-3.8-27b",),
+    ),
+    Vendor(
+        "moonshot", "openai-chat", "https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",), suggested=("kimi-k3",)
+    ),
+    Vendor("zai", "openai-chat", "https://api.z.ai/api/paas/v4", ("ZAI_API_KEY",), suggested=("glm-5.3",)),
+    Vendor(
+        "mimo",
+        "openai-chat",
+        "https://api.xiaomimimo.com/v1",
+        ("MIMO_API_KEY", "XIAOMI_MIMO_API_KEY"),
+        litellm="xiaomi_mimo",
+    ),
     Vendor("ollama", "openai-chat", "http://localhost:11434/v1", base_url_env="OLLAMA_HOST"),
     Vendor("lm_studio", "openai-chat", "http://localhost:1234/v1", base_url_env="LM_STUDIO_API_BASE"),
     Vendor("llamafile", "openai-chat", "http://localhost:8080/v1", base_url_env="LLAMAFILE_API_BASE"),
@@ -67,8 +104,18 @@ _DIRECT = (
 )
 
 _BY_LITELLM = (
-    Vendor("anthropic", "litellm", keys=("ANTHROPIC_API_KEY",)),
-    Vendor("gemini", "litellm", keys=("GEMINI_API_KEY", "GOOGLE_API_KEY")),
+    Vendor(
+        "anthropic",
+        "litellm",
+        keys=("ANTHROPIC_API_KEY",),
+        suggested=("claude-sonnet-5-5", "claude-opus-5-5"),
+    ),
+    Vendor(
+        "gemini",
+        "litellm",
+        keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        suggested=("gemini-pro-latest", "gemini-flash-latest"),
+    ),
     Vendor("cohere", "litellm", keys=("COHERE_API_KEY", "CO_API_KEY"), litellm="cohere_chat"),
     Vendor("perplexity", "litellm", keys=("PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY")),
     Vendor("azure", "litellm", keys=("AZURE_API_KEY",), base_url_env="AZURE_API_BASE"),
@@ -98,3 +145,11 @@ def by_host(host: str) -> Vendor | None:
 def by_map_name(name: str) -> Vendor | None:
     """The vendor that the price map calls so."""
     return next((vendor for vendor in VENDORS.values() if vendor.map_name == name), None)
+
+
+def key_variable(provider: str) -> str:
+    """The variable under which a vendor's key is kept; a variable's own name stands for itself."""
+    vendor = VENDORS.get(provider)
+    if vendor is not None and vendor.keys:
+        return vendor.keys[0]
+    return provider if provider.isupper() else f"{provider.upper().replace('-', '_')}_API_KEY"

@@ -1,0 +1,236 @@
+"""Names to models: what works is resolved, what cannot work fails before any request and says what to do."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.clock import FakeClock
+from tui_agent.config.settings import ModelProfile
+from tui_agent.errors import ConfigError
+from tui_agent.models.chaos import ChaosClient
+from tui_agent.models.chat_completions import ChatCompletionsClient
+from tui_agent.models.endpoint import normalised
+from tui_agent.models.factory import ModelFactory
+from tui_agent.models.replay import ReplayClient
+from tui_agent.models.responses import ResponsesClient
+from tui_agent.models.scripted import ScriptedClient
+from tui_agent.protocol.settings import ModelInfo
+
+LOCAL = "http://127.0.0.1:9999/v1"
+
+PROFILES = {
+    "fast": ModelProfile(provider="openai-chat", model="m", base_url="http://127.0.0.1:9999"),
+    "codex": ModelProfile(provider="openai-codex", model="gpt-x", base_url=LOCAL, reasoning_effort="minimal"),
+    "deepseek": ModelProfile(provider="deepseek", model="deepseek-chat"),
+    "claude": ModelProfile(provider="anthropic", model="claude-sonnet-4-5", reasoning_effort="high"),
+    "bad-effort": ModelProfile(provider="openai-chat", model="m", base_url=LOCAL, reasoning_effort="low"),
+    "bad-provider": ModelProfile(provider="antropic", model="m"),
+    "own-key": ModelProfile(provider="openai-chat", model="m", base_url=LOCAL, api_key_env="MY_KEY"),
+}
+
+
+def factory(tmp_path: Path = Path("/nonexistent"), **environ: str) -> ModelFactory:
+    return ModelFactory(
+        PROFILES, environ, FakeClock(), replay_source=lambda session: [], demo_scripts=tmp_path
+    )
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://h:1",
+        "http://h:1/",
+        "http://h:1/v1",
+        "http://h:1/v1/",
+        "http://h:1//v1//",
+        " http://h:1/v1/chat/completions ",
+        "http://h:1/v1/responses",
+    ],
+)
+def test_every_spelling_of_an_address_is_one_address(url: str) -> None:
+    assert normalised(url) == "http://h:1/v1"
+
+
+def test_an_address_keeps_a_version_and_a_path_of_its_own() -> None:
+    assert normalised("https://api.z.ai/api/paas/v4/") == "https://api.z.ai/api/paas/v4"
+    assert normalised("https://h/openai/v1") == "https://h/openai/v1"
+    assert normalised("https://h/proxy") == "https://h/proxy/v1"
+    assert normalised("localhost:8080") == "http://localhost:8080/v1"
+    assert normalised("api.example.com") == "https://api.example.com/v1"
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://h", "http://", "http://h:port", "http://user:pass@h/v1", "http://a b/v1", ""]
+)
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError):
+        normalised(url)
+
+
+@pytest.mark.parametrize(
+    ("name", "base_url", "environ", "kind"),
+    [
+        ("fast", "", {}, ChatCompletionsClient),
+        ("codex", "", {}, ResponsesClient),
+        ("anything", LOCAL, {}, ChatCompletionsClient),
+        ("openai/gpt-4.1", "", {"OPENAI_API_KEY": "k"}, ChatCompletionsClient),
+        ("openai/gpt-5", "", {"OPENAI_API_KEY": "k"}, ResponsesClient),
+        ("gpt-5", "", {"OPENAI_API_KEY": "k"}, ResponsesClient),
+        ("openai/whatever", LOCAL, {}, ChatCompletionsClient),
+        ("openai-responses/whatever", LOCAL, {}, ResponsesClient),
+        ("deepseek", "", {"DEEPSEEK_API_KEY": "k"}, ChatCompletionsClient),
+        ("deepseek/deepseek-chat", "", {"DEEPSEEK_API_KEY": "k"}, ChatCompletionsClient),
+        ("mimo-v2.5", "", {"MIMO_API_KEY": "k"}, ChatCompletionsClient),
+        ("ollama/qwen3", "", {}, ChatCompletionsClient),
+        ("chaos:7:fast", "", {}, ChaosClient),
+        ("replay:ses_1", "", {}, ReplayClient),
+    ],
+)
+def test_a_name_leads_to_its_client(name: str, base_url: str, environ: dict[str, str], kind: type) -> None:
+    made = factory(**environ)
+    info = made.resolve(name, base_url)
+    assert isinstance(made.client(info), kind)
+
+
+def test_a_resolved_model_read_back_from_a_log_leads_to_the_same_client() -> None:
+    made = factory()
+    info = made.resolve("anything", "127.0.0.1:9999")
+    again = ModelInfo.model_validate_json(info.model_dump_json())
+    assert again.base_url == LOCAL
+    assert isinstance(made.client(again), ChatCompletionsClient)
+
+
+def test_anthropic_goes_by_litellm_without_importing_it_to_resolve() -> None:
+    info = factory(ANTHROPIC_API_KEY="k").resolve("claude")
+    assert (info.provider, info.model, info.window) == ("litellm", "anthropic/claude-sonnet-4-5", 200_000)
+    assert (info.input_price, info.output_price, info.cached_price) == (3.0, 15.0, 0.3)
+    assert info.images
+    assert (info.effort, info.effective_effort) == ("high", "high")
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"),
+    [
+        ("deepseek", "DEEPSEEK_API_KEY"),
+        ("claude", "ANTHROPIC_API_KEY"),
+        ("openai/gpt-5", "OPENAI_API_KEY"),
+        ("mimo-v2.5", "MIMO_API_KEY"),
+        ("own-key", "MY_KEY"),
+    ],
+)
+def test_a_missing_key_is_named_before_any_request(name: str, variable: str) -> None:
+    with pytest.raises(ConfigError, match=variable):
+        factory().resolve(name)
+
+
+def test_no_key_of_one_vendor_goes_to_another() -> None:
+    environ = {"DEEPSEEK_API_KEY": "ds", "OPENAI_API_KEY": "oa"}
+    made = factory(**environ)
+    for name, base_url, key in (
+        ("deepseek", "", "Bearer ds"),
+        ("openai/gpt-4.1", "", "Bearer oa"),
+        ("deepseek/deepseek-chat", LOCAL, "Bearer ds"),
+        ("openai-chat/m", "https://api.deepseek.com", "Bearer ds"),
+    ):
+        client = made.client(made.resolve(name, base_url))
+        assert client._endpoint.all_headers()["authorization"] == key  # type: ignore[attr-defined]
+
+
+def test_no_key_is_in_a_resolved_model_or_a_clients_representation() -> None:
+    made = factory(DEEPSEEK_API_KEY="sk-very-secret")
+    info = made.resolve("deepseek")
+    assert "sk-very-secret" not in info.model_dump_json()
+    assert "sk-very-secret" not in repr(made.client(info)._endpoint)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("effort", ["low", "medium", "high", "xhigh", "minimal", "none"])
+def test_responses_get_the_effort_with_minimal_as_low(effort: str) -> None:
+    info = factory().resolve("codex", "", effort)  # type: ignore[arg-type]
+    assert (info.effort, info.effective_effort) == (effort, "low" if effort == "minimal" else effort)
+
+
+def test_the_profiles_own_effort_counts_where_none_is_asked_for() -> None:
+    info = factory().resolve("codex")
+    assert (info.effort, info.effective_effort) == ("minimal", "low")
+
+
+@pytest.mark.parametrize(("name", "effort"), [("bad-effort", None), ("fast", "high"), ("deepseek", "low")])
+def test_chat_completions_refuse_an_effort(name: str, effort: str | None) -> None:
+    with pytest.raises(ConfigError, match="openai-chat"):
+        factory(DEEPSEEK_API_KEY="k").resolve(name, "", effort)  # type: ignore[arg-type]
+
+
+def test_chat_completions_take_the_effort_none_and_send_nothing() -> None:
+    info = factory().resolve("fast", "", "none")
+    assert (info.effort, info.effective_effort) == ("none", None)
+
+
+def test_a_model_that_does_not_think_refuses_an_effort() -> None:
+    with pytest.raises(ConfigError, match="takes no reasoning effort"):
+        factory(COHERE_API_KEY="k").resolve("cohere/command-a-03-2025", "", "high")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("fsat", "fast"),
+        ("claude-sonet-4-5", "claude-sonnet-4-5"),
+        ("antropic/claude-sonnet-4-5", "anthropic/"),
+        ("", "vendor/model"),
+        ("bad-provider", "anthropic"),
+        ("demo:none", "Known demos"),
+        ("chaos:x:fast", "chaos:7:demo"),
+        ("scripted:/nonexistent/script.yaml", "path"),
+    ],
+)
+def test_an_unknown_name_comes_with_what_to_do(name: str, words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        factory().resolve(name)
+    assert words in caught.value.hint
+
+
+def test_demos_and_scripts_are_found_and_need_nothing(tmp_path: Path) -> None:
+    (tmp_path / "todo-api").mkdir()
+    (tmp_path / "todo-api/script.yaml").write_text("answers: [{text: hi}]\n")
+    (tmp_path / "small.yaml").write_text("name: small\nwindow: 1000\nanswers: [{text: hi}]\n")
+    made = factory(tmp_path)
+    assert made.demos() == ["small", "todo-api"]
+    assert made.resolve("demo").provider == "scripted"
+    info = made.resolve(f"scripted:{tmp_path}/small.yaml")
+    assert (info.model, info.window) == ("small", 1_000)
+    for name in ("demo", "demo:small", f"scripted:{tmp_path}/small.yaml"):
+        assert isinstance(made.client(made.resolve(name)), ScriptedClient)
+
+
+def test_what_is_available_is_what_has_its_key(tmp_path: Path) -> None:
+    (tmp_path / "todo-api.yaml").write_text("answers: [{text: hi}]\n")
+    names = {info.profile for info in factory(tmp_path, ANTHROPIC_API_KEY="k").available()}
+    assert {"fast", "claude", "codex", "demo:todo-api"} <= names
+    assert any(name.startswith("anthropic/") for name in names)
+    assert not names & {"deepseek", "own-key", "bad-effort"}
+
+
+def test_a_plugins_provider_is_used() -> None:
+    made = factory()
+    sentinel = ReplayClient([], "x", FakeClock())
+    made.add("mine", lambda info: sentinel)
+    info = made.resolve("mine/model-1")
+    assert (info.provider, info.model) == ("mine", "model-1")
+    assert made.client(info) is sentinel
+    with pytest.raises(ConfigError, match="already"):
+        made.add("openai", lambda info: sentinel)
+
+
+def test_resolving_imports_no_http_and_no_litellm() -> None:
+    code = (
+        "import json, sys\n"
+        "from tui_agent.models.factory import ModelFactory\n"
+        "from tui_agent.models import pricing\n"
+        "info = ModelFactory({}, {'ANTHROPIC_API_KEY': 'k'}, None).resolve('anthropic/claude-sonnet-4-5')\n"
+        "print(json.dumps([info.window, sorted({'httpx', 'litellm', 'openai', 'textual'} & set(sys.modules))]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [200_000, []]

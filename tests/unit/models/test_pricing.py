@@ -1,0 +1,40 @@
+"""Windows and prices come from the packaged map; cost from the provider's own token counts."""
+
+from tui_agent.models import pricing
+from tui_agent.protocol.parts import Usage
+from tui_agent.protocol.settings import ModelInfo
+
+
+def info(**more: object) -> ModelInfo:
+    return ModelInfo.model_validate({"profile": "p", "provider": "x", "model": "m", **more})
+
+
+def test_known_models_have_their_figures_with_or_without_their_vendor() -> None:
+    for model, vendor in (("gpt-4.1", "openai"), ("gpt-4.1", ""), ("openai/gpt-4.1", "")):
+        found = pricing.facts(model, vendor)
+        assert (found.window, found.max_output, found.input_price) == (1_047_576, 32_768, 2.0)
+        assert found.images
+
+
+def test_a_vendors_model_is_not_taken_for_another_vendors() -> None:
+    assert pricing.facts("claude-sonnet-4-5", "deepseek").input_price is None
+
+
+def test_unknown_models_of_known_families_have_a_window() -> None:
+    assert pricing.facts("qwen3-coder:30b").window == 131_072
+    assert pricing.facts("something-new").window == 0
+
+
+def test_cost_counts_cached_and_written_tokens_at_their_prices() -> None:
+    model = info(input_price=3.0, output_price=15.0, cached_price=0.3)
+    usage = Usage(
+        input_tokens=1_000_000, output_tokens=100_000, cached_tokens=600_000, cache_write_tokens=200_000
+    )
+    expected = (200_000 * 3.0 + 600_000 * 0.3 + 200_000 * 3.75 + 100_000 * 15.0) / 1_000_000
+    cost = pricing.cost(model, usage)
+    assert cost is not None
+    assert abs(cost - expected) < 1e-9
+
+
+def test_an_unknown_price_is_no_cost_rather_than_zero() -> None:
+    assert pricing.cost(info(), Usage(input_tokens=5)) is None
