@@ -33,7 +33,7 @@ _STACKED = re.compile(
 
 
 def clean(text: str, *, reveal: bool = False, tab: int = TAB) -> str:
-    """Foreign text without anything that a terminal obeys or an eye cannot see; tabs become spaces.
+    """Foreign text without anything that a terminal obeys or an eye cannot see; tabs become spaces (`tab` 0 keeps them).
 
     With `reveal` nothing is taken away: every such character is shown as its code point, `<U+202E>`. That is the form
     for approvals, where the text must be judged exactly.
@@ -50,7 +50,7 @@ def clean(text: str, *, reveal: bool = False, tab: int = TAB) -> str:
             text = _JOINERS.sub("", text)
             text = _SURROGATE.sub("\ufffd", text)
             text = _STACKED.sub(r"\1", text)
-    return expand_tabs(text, tab) if "\t" in text else text
+    return expand_tabs(text, tab) if tab and "\t" in text else text
 
 
 def clean_line(text: str, *, reveal: bool = False) -> str:

@@ -219,7 +219,7 @@ def role_ansi(role: Role, mode: ColourMode) -> str:
 
 
 def _textual_variables(colors: Mapping[Role, str], mode: ColourMode) -> dict[str, str]:
-    variables: dict[str, str] = dict(colors)
+    variables: dict[str, str] = {str(role): color for role, color in colors.items()}
     bright = mode == "full"
     variables |= {
         "text-muted": colors["t2"],

@@ -1,0 +1,137 @@
+"""L7: source code as styled runs, with the theme's five code roles.
+
+Invariant: the same lines give the same runs however they arrived: lines are coloured in groups whose bounds depend on
+the lines alone. Pygments is loaded at the first use, because importing it before the first paint would delay that.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from rich.style import Style
+
+from tui_agent.tui.palette import Palette
+from tui_agent.tui.text import width
+from tui_agent.tui.theme import Role
+from tui_agent.tui.transcript.rows import Run
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer  # type: ignore[import-untyped]
+
+Token: TypeAlias = tuple[str, Role]
+
+GROUP_MIN: Final = 40
+GROUP_MAX: Final = 100
+_LONG_LINE: Final = 2_000
+
+_PREFIXES: Final[tuple[tuple[str, Role], ...]] = (
+    ("Token.Keyword", "keyword"),
+    ("Token.Operator.Word", "keyword"),
+    ("Token.Name.Tag", "keyword"),
+    ("Token.Comment", "comment"),
+    ("Token.Literal.String", "string"),
+    ("Token.Literal.Number", "number"),
+    ("Token.Literal", "string"),
+    ("Token.Name.Function", "function"),
+    ("Token.Name.Class", "function"),
+    ("Token.Name.Decorator", "function"),
+    ("Token.Generic.Inserted", "success"),
+    ("Token.Generic.Deleted", "error"),
+    ("Token.Generic.Heading", "keyword"),
+    ("Token.Generic.Prompt", "comment"),
+)
+
+
+@lru_cache(maxsize=64)
+def lexer_for(language: str, path: str = "") -> "Lexer | None":
+    """The lexer of a language's name or of a file's name; None where nothing fits (the code stays plain)."""
+    from pygments.lexers import (  # type: ignore[import-untyped]  # noqa: PLC0415 - slow, after first paint
+        get_lexer_by_name,
+        get_lexer_for_filename,
+    )
+    from pygments.util import ClassNotFound  # type: ignore[import-untyped]  # noqa: PLC0415
+
+    try:
+        if language:
+            return get_lexer_by_name(language, stripnl=False, ensurenl=False)
+        if path:
+            return get_lexer_for_filename(path.rsplit("/", 1)[-1], stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return lexer_for("", path) if language and path else None
+    return None
+
+
+def tokens(lines: Sequence[str], lexer: "Lexer | None") -> list[list[Token]]:
+    """The tokens of each line, coloured as one piece of code."""
+    if lexer is None or any(len(line) > _LONG_LINE for line in lines):
+        return [[(line, "t1")] if line else [] for line in lines]
+    out: list[list[Token]] = [[]]
+    pieces = list(lexer.get_tokens("\n".join(lines)))
+    for index, (kind, value) in enumerate(pieces):
+        role = _role(str(kind))
+        if role == "t1" and index + 1 < len(pieces) and pieces[index + 1][1].startswith("("):
+            role = "function" if str(kind).startswith("Token.Name") else role
+        for number, part in enumerate(value.split("\n")):
+            if number:
+                out.append([])
+            if part:
+                out[-1].append((part, role))
+    del out[len(lines) :]
+    out.extend([] for _ in range(len(lines) - len(out)))
+    return out
+
+
+def coloured(line: Sequence[Token], style: Callable[[Role], Style], src: int) -> list[Run]:
+    """The runs of one line of tokens; tabs become spaces up to the next stop of 4."""
+    runs: list[Run] = []
+    at = 0
+    for text, role in line:
+        for piece in _tab_pieces(text):
+            shown = " " * (4 - at % 4) if piece == "\t" else piece
+            at += width(shown)
+            runs.append(Run(shown, style(role), src))
+            if src >= 0:
+                src += len(piece)
+    return runs
+
+
+def group_ends(lines: Sequence[str]) -> bool:
+    """Whether a group that holds these lines is complete, so that its colours are final."""
+    if len(lines) >= GROUP_MAX:
+        return True
+    return len(lines) >= GROUP_MIN and not lines[-1].strip()
+
+
+def groups(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """The bounds of the colouring groups of complete lines."""
+    start = 0
+    for end in range(1, len(lines) + 1):
+        if group_ends(lines[start:end]):
+            yield start, end
+            start = end
+    if start < len(lines):
+        yield start, len(lines)
+
+
+def code_style(palette: Palette, ground: Role) -> Callable[[Role], Style]:
+    """Role to style on one ground."""
+    return lambda role: palette.rich(role, ground)
+
+
+def _tab_pieces(text: str) -> Iterator[str]:
+    if "\t" not in text:
+        yield text
+        return
+    for number, piece in enumerate(text.split("\t")):
+        if number:
+            yield "\t"
+        if piece:
+            yield piece
+
+
+@lru_cache(maxsize=512)
+def _role(kind: str) -> Role:
+    for prefix, role in _PREFIXES:
+        if kind.startswith(prefix):
+            return role
+    return "t1"

@@ -1,0 +1,190 @@
+"""L7: a unified diff as rows: line numbers, a sign column, code colours, changed words strong.
+
+Invariant: every line of the diff is one logical row; sign and number say what the colour says, so it reads without colour.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import pairwise
+from typing import Final, Literal
+
+from tui_agent.tui.text import clean, take, width
+from tui_agent.tui.theme import Role
+from tui_agent.tui.transcript.code import Token, coloured, lexer_for, tokens
+from tui_agent.tui.transcript.look import TEXT_COLUMN, Look
+from tui_agent.tui.transcript.rows import DECOR, LITERAL, Row, Run, width_of, wrap
+
+_HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_WORDS: Final = re.compile(r"\w+|\s+|.")
+_ALIKE: Final = 0.5
+_LINE_LIMIT: Final = 4_000
+
+
+@dataclass(slots=True)
+class DiffLine:
+    """One line of a diff. `changed` holds the bounds of the words that differ from its partner."""
+
+    sign: Literal[" ", "-", "+", "@"]
+    number: int
+    text: str
+    changed: tuple[tuple[int, int], ...] = ()
+
+
+def parse_diff(diff: str) -> list[DiffLine]:
+    """The lines of a unified diff (hunks only), numbered; changed words are marked."""
+    lines: list[DiffLine] = []
+    old = new = 1
+    for raw in diff.removesuffix("\n").split("\n"):
+        line = raw[:1] + clean(raw[1:].removesuffix("\r")).replace("\n", " ")
+        if hunk := _HUNK.match(line):
+            old, new = int(hunk[1]), int(hunk[2])
+            if lines:
+                lines.append(DiffLine("@", 0, ""))
+        elif line.startswith("-"):
+            lines.append(DiffLine("-", old, line[1:]))
+            old += 1
+        elif line.startswith("+"):
+            lines.append(DiffLine("+", new, line[1:]))
+            new += 1
+        elif not line.startswith("\\") and (line or lines):
+            lines.append(DiffLine(" ", new, line[1:]))
+            old, new = old + 1, new + 1
+    _mark_changes(lines)
+    return lines
+
+
+def diff_rows(
+    lines: Sequence[DiffLine], path: str, language: str, look: Look, *, dim: bool = False
+) -> list[Row]:
+    """Rows of a parsed diff. `dim` draws all of it in the tone of hints: a change that was denied."""
+    lexer = lexer_for(language, path)
+    after = iter(tokens([line.text for line in lines if line.sign in " +"], lexer))
+    before = iter(tokens([line.text for line in lines if line.sign == "-"], lexer))
+    digits = max((len(str(line.number)) for line in lines), default=1)
+    rows: list[Row] = []
+    for line in lines:
+        if line.sign == "@":
+            rows.append(_line_row(line, [], digits, look, dim))
+            continue
+        line_tokens = next(before) if line.sign == "-" else next(after)
+        rows.extend(_code_rows(line, line_tokens, digits, look, dim))
+    return rows
+
+
+def _code_rows(line: DiffLine, line_tokens: Sequence[Token], digits: int, look: Look, dim: bool) -> list[Row]:
+    ground = _ground(line)
+    if dim:
+        line_tokens = [(line.text, "t3")] if line.text else []
+    runs = coloured(line_tokens, lambda role: look.s(role, ground), LITERAL)
+    if line.changed and not dim:
+        runs = _strengthen(runs, line, look)
+    first = _head(line, digits, look, dim)
+    room = max(look.right - width_of(first), 3)
+    cells = look.s("t1", ground)
+    rest = [look.gutter(), Run(" " * (width_of(first) - TEXT_COLUMN + 2), cells)]
+    rows: list[Row] = []
+    for part in wrap(_shortened(runs, look), room, rest_room=room - 2, fold=True):
+        shown = [*(rest if rows else first), *part]
+        shown.append(Run(" " * max(look.right - width_of(shown), 0), cells))
+        rows.append(Row(shown, look.ground, joined=bool(rows)))
+    return rows
+
+
+def _line_row(line: DiffLine, part: Sequence[Run], digits: int, look: Look, dim: bool) -> Row:
+    shown = [*_head(line, digits, look, dim), *part]
+    shown.append(Run(" " * max(look.right - width_of(shown), 0), look.s("t1", _ground(line))))
+    return Row(shown, look.ground)
+
+
+def _head(line: DiffLine, digits: int, look: Look, dim: bool) -> list[Run]:
+    ground = _ground(line)
+    number = (look.symbols.dot if line.sign == "@" else str(line.number)).rjust(max(digits + 2, 4))
+    role: Role = "error" if line.sign == "-" else "success" if line.sign == "+" else "t3"
+    sign = line.sign if line.sign in "+-" else " "
+    return [
+        look.gutter(),
+        Run(f"{number} ", look.s("t3", ground)),
+        Run(sign, look.s("t3" if dim else role, ground, bold=not dim), LITERAL),
+        Run(" ", look.s("t1", ground), DECOR),
+    ]
+
+
+def _ground(line: DiffLine) -> Role:
+    return "diff-add" if line.sign == "+" else "diff-del" if line.sign == "-" else "sunk"
+
+
+def _shortened(runs: Sequence[Run], look: Look) -> list[Run]:
+    kept: list[Run] = []
+    room = _LINE_LIMIT
+    for run in runs:
+        if len(run.text) > room:
+            kept.append(run._replace(text=take(run.text, room)[0]))
+            kept.append(Run(f"  {len(run.text) - room} more characters", look.s("t3")))
+            break
+        kept.append(run)
+        room -= len(run.text)
+    return kept
+
+
+def _strengthen(runs: Sequence[Run], line: DiffLine, look: Look) -> list[Run]:
+    style = (
+        look.s("diff-add-text", "diff-add-strong")
+        if line.sign == "+"
+        else look.s("diff-del-text", "diff-del-strong")
+    )
+    out: list[Run] = []
+    at = 0
+    for run in runs:
+        edges = [at]
+        for low, high in line.changed:
+            edges.extend(edge for edge in (low, high) if at < edge < at + len(run.text))
+        edges.append(at + len(run.text))
+        for low, high in pairwise(edges):
+            strong = any(first <= low and high <= last for first, last in line.changed)
+            text = run.text[low - at : high - at]
+            out.append(Run(text, style if strong else run.style, run.src))
+        at += len(run.text)
+    return out
+
+
+def _mark_changes(lines: Sequence[DiffLine]) -> None:
+    """Pair each removed line with the added one that took its place, and mark the words that differ."""
+    index = 0
+    while index < len(lines):
+        if lines[index].sign != "-":
+            index += 1
+            continue
+        middle = index
+        while middle < len(lines) and lines[middle].sign == "-":
+            middle += 1
+        end = middle
+        while end < len(lines) and lines[end].sign == "+":
+            end += 1
+        for old, new in zip(lines[index:middle], lines[middle:end], strict=False):
+            _compare(old, new)
+        index = max(end, index + 1)
+
+
+def _compare(old: DiffLine, new: DiffLine) -> None:
+    if max(width(old.text), width(new.text)) > 400:
+        return
+    before, after = _WORDS.findall(old.text), _WORDS.findall(new.text)
+    matcher = SequenceMatcher(None, before, after, autojunk=False)
+    same = sum(
+        len("".join(before[block.a : block.a + block.size]).strip())
+        for block in matcher.get_matching_blocks()
+    )
+    longest = max(len(old.text.strip()), len(new.text.strip()), 1)
+    if same / longest < _ALIKE:
+        return
+    old.changed = _bounds(before, [(tag, a, b) for tag, a, b, _, _ in matcher.get_opcodes()])
+    new.changed = _bounds(after, [(tag, c, d) for tag, _, _, c, d in matcher.get_opcodes()])
+
+
+def _bounds(words: Sequence[str], ranges: Sequence[tuple[str, int, int]]) -> tuple[tuple[int, int], ...]:
+    offsets = [0]
+    for word in words:
+        offsets.append(offsets[-1] + len(word))
+    return tuple((offsets[low], offsets[high]) for tag, low, high in ranges if tag != "equal" and low < high)

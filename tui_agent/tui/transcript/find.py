@@ -1,0 +1,78 @@
+"""L7: finding text in the transcript, and stepping from hit to hit.
+
+Invariant: a hit is a row of an entry; entries are looked through whole, also where they are folded.
+"""
+
+import re
+from collections.abc import Sequence
+
+from tui_agent.protocol.base import LongText
+from tui_agent.tui.transcript.draw import search_text
+from tui_agent.tui.transcript.layout import Layout
+from tui_agent.tui.transcript.rows import Row
+
+
+class Finder:
+    """The hits of one text. Upper case in it makes the search mind the case."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.entries: list[int] = []
+        self._pattern: re.Pattern[str] | None = None
+        self._at = (-1, -1)
+
+    def search(self, text: str, layout: Layout) -> int:
+        """Look for a text; the number of entries that hold it."""
+        self.text = text
+        self._at = (-1, -1)
+        flags = re.IGNORECASE if text == text.lower() else 0
+        self._pattern = re.compile(re.escape(text), flags) if text else None
+        self.entries = []
+        if self._pattern is not None:
+            self.entries = [
+                i for i in range(len(layout)) if self._pattern.search(search_text(layout.entry(i), _held))
+            ]
+        return len(self.entries)
+
+    def hits(self, row: Row) -> list[tuple[int, int]]:
+        """The bounds of the hits on a row."""
+        if self._pattern is None:
+            return []
+        return [match.span() for match in self._pattern.finditer(row.text())]
+
+    def step(self, layout: Layout, forward: bool, start: int) -> tuple[int, int] | None:
+        """The next hit as (slot, row), going round at the ends; `start` is the slot to begin near."""
+        if not self.entries:
+            return None
+        index, row = self._at if self._at[0] >= 0 else (start, -1 if forward else 10**9)
+        order = self._order(index, forward)
+        for number, candidate in enumerate(order):
+            rows = self._open(layout, candidate)
+            hits = [at for at, shown in enumerate(rows) if self.hits(shown)] or [0]
+            if number == 0 and candidate == index:
+                hits = [at for at in hits if (at > row if forward else at < row)]
+            if hits:
+                self._at = (candidate, hits[0] if forward else hits[-1])
+                return self._at
+        return None
+
+    def _order(self, index: int, forward: bool) -> Sequence[int]:
+        after = [entry for entry in self.entries if (entry >= index if forward else entry <= index)]
+        before = [entry for entry in self.entries if entry not in set(after)]
+        order = [*after, *before] if forward else [*reversed(after), *reversed(before)]
+        return [*order, order[0]]
+
+    def _open(self, layout: Layout, index: int) -> list[Row]:
+        """The rows of an entry, opened where its hit is folded away."""
+        slot = layout.slots[index]
+        if slot.group >= 0:
+            layout.open_group(slot.group)
+        rows = layout.rows(index)
+        if not any(self.hits(row) for row in rows) and slot.opened is not True:
+            layout.set_opened(index, True)
+            rows = layout.rows(index)
+        return rows
+
+
+def _held(text: LongText) -> str:
+    return text if isinstance(text, str) else text.preview

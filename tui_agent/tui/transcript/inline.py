@@ -1,0 +1,120 @@
+"""L7: the inline part of Markdown as styled runs that know where in the source they stand.
+
+Invariant: no HTML, image or foreign address is ever acted on; an address is shown whole beside its label, and only an
+address of a known scheme can be clicked.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from rich.style import Style
+
+from tui_agent.tui.theme import Role
+from tui_agent.tui.transcript.look import Look
+from tui_agent.tui.transcript.rows import Run
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+_CLICKABLE: Final = re.compile(r"(?:https?|mailto|file)://?[^\s]+|mailto:[^\s]+", re.IGNORECASE)
+
+
+@lru_cache(maxsize=1)
+def parser() -> "MarkdownIt":
+    """The parser: CommonMark with tables and strikethrough, without HTML, references and entities of other blocks.
+
+    Reference definitions are left out because one at the end would change links far above it.
+    """
+    from markdown_it import MarkdownIt  # noqa: PLC0415 - slow, after first paint
+
+    made = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    made.disable(["reference", "html_block", "html_inline"])
+    # A refused address (javascript:) must stay visible as a link without a click, not vanish.
+    made.validateLink = lambda url: True  # type: ignore[method-assign]
+    made.normalizeLink = lambda url: url  # type: ignore[method-assign]
+    return made
+
+
+class Inline:
+    """Turns inline tokens into lines of runs (a line ends at a hard break)."""
+
+    def __init__(self, look: Look, role: Role = "t1", ground: Role = "s0", *, bold: bool = False) -> None:
+        self._look = look
+        self._role: Role = role
+        self._ground: Role = ground
+        self._bold = bold
+
+    def lines(self, token: "Token", locate: Callable[[int], int]) -> list[list[Run]]:
+        """The runs of one inline token; `locate` maps an offset in its content to the source."""
+        content = token.content
+        lines: list[list[Run]] = [[]]
+        children = token.children or []
+        if len(children) == 1 and children[0].type == "text" and children[0].content == content:
+            return [[Run(content, self._style(), locate(0))]]
+        at, strong, struck = 0, 0, 0
+        link: str | None = None
+        label: list[str] = []
+        for child in children:
+            match child.type:
+                case "text" | "text_special" | "code_inline":
+                    found = content.find(child.content, at) if child.content else at
+                    start = found if found >= 0 else at
+                    at = start + len(child.content) if found >= 0 else at
+                    style = self._style(strong=strong > 0, struck=struck > 0, linked=link is not None)
+                    if child.type == "code_inline":
+                        lines[-1].extend(self._code(child.content, locate(start), link))
+                    elif child.content:
+                        lines[-1].append(Run(child.content, style, locate(start), _act(link)))
+                    label.append(child.content)
+                case "strong_open" | "strong_close":
+                    strong += child.nesting
+                case "s_open" | "s_close":
+                    struck += child.nesting
+                case "softbreak":
+                    at = content.find("\n", at) + 1 or at
+                    lines[-1].append(Run(" ", self._style(), locate(max(at - 1, 0)), _act(link)))
+                case "hardbreak":
+                    at = content.find("\n", at) + 1 or at
+                    lines.append([])
+                case "link_open":
+                    link, label = str(child.attrGet("href") or ""), []
+                case "link_close":
+                    lines[-1].extend(self._address(link or "", "".join(label), locate(at)))
+                    link = None
+                case "image":
+                    source = str(child.attrGet("src") or "")
+                    lines[-1].append(Run(child.content or "image", self._style(), locate(at)))
+                    lines[-1].extend(self._address(source, "", locate(at)))
+                case _:
+                    pass
+        return lines
+
+    def _style(self, *, strong: bool = False, struck: bool = False, linked: bool = False) -> Style:
+        role: Role = "t3" if struck else self._role
+        return self._look.s(role, self._ground, bold=strong or self._bold, underline=linked)
+
+    def _code(self, text: str, src: int, link: str | None) -> list[Run]:
+        palette = self._look.palette
+        if palette.mode != "full":
+            # Without surfaces the marks of the source keep code apart from prose.
+            text, src = f"`{text}`", max(src - 1, 0) if src >= 0 else src
+        ground: Role = "sunk" if self._ground == "s0" else self._ground
+        style = palette.rich(self._role, ground, bold=self._bold, underline=link is not None)
+        return [Run(text, style, src, _act(link))]
+
+    def _address(self, address: str, label: str, src: int) -> list[Run]:
+        if not address or label in (address, address.removeprefix("mailto:")):
+            return []
+        return [Run(f" ({address})", self._look.s("t3", self._ground), src, _act(address))]
+
+
+def plain_text(lines: Sequence[Sequence[Run]]) -> str:
+    """The shown text of lines of runs."""
+    return "\n".join("".join(run.text for run in line) for line in lines)
+
+
+def _act(link: str | None) -> str:
+    return f"link:{link}" if link and _CLICKABLE.fullmatch(link) else ""

@@ -1,0 +1,46 @@
+"""L7: what the transcript tells the app: intents only, never what to do about them.
+
+Invariant: an address in `LinkClicked` is the real one, as shown on the screen.
+"""
+
+from dataclasses import dataclass
+
+from textual.message import Message
+
+from tui_agent.protocol.base import BlobText
+
+
+@dataclass
+class EntryAction(Message):
+    """An action of an entry was pressed: `fork`, `revert`, `diff`, `undo`."""
+
+    entry_id: str
+    action: str
+
+
+@dataclass
+class LinkClicked(Message):
+    """A link was pressed."""
+
+    address: str
+
+
+@dataclass
+class BlobWanted(Message):
+    """A long text is on the screen and only its preview is known. Call `blob_loaded` when it can be read."""
+
+    blob: BlobText
+
+
+@dataclass
+class TextSelected(Message):
+    """The mouse was released on a selection; `text` is its source."""
+
+    text: str
+
+
+@dataclass
+class CursorMoved(Message):
+    """The cursor stands on another entry."""
+
+    entry_id: str

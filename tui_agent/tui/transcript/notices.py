@@ -1,0 +1,125 @@
+"""L7: what happened beside the talk, as rows: retries, errors that help, compaction, the user's own shell commands.
+
+Invariant: first what happened, then to what, then what is kept, then what to do; an error is never one line of jargon.
+"""
+
+from typing import Final
+
+from tui_agent.folds.entries import NoticeEntry
+from tui_agent.protocol.display import TerminalBlock
+from tui_agent.tui.text import clean, clean_line, pad, width
+from tui_agent.tui.theme import Role
+from tui_agent.tui.transcript.blocks import OUTPUT_ROWS, Body, Reader, body_rows, prose_rows
+from tui_agent.tui.transcript.look import STATE_COLUMN, TARGET_COLUMN, TEXT_COLUMN, Look
+from tui_agent.tui.transcript.rows import LITERAL, Row, Run, frame, width_of, wrap
+
+_VERBS: Final[dict[str, str]] = {"model_failed": "model", "retry": "model", "shell": "run"}
+_LEVELS: Final[dict[str, Role]] = {"info": "t3", "running": "accent", "warning": "warning", "error": "error"}
+_ACTIONS: Final = " · "
+
+
+def notice_rows(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
+    """All rows of a notice."""
+    if entry.kind == "shell":
+        return _shell(entry, look, read, opened=opened)
+    if entry.level == "error":
+        return _error(entry, look, read)
+    role = _LEVELS[entry.level]
+    symbol = look.symbols.compaction if entry.kind == "compaction" else _symbol(entry.level, look)
+    lines = [clean(line) for line in entry.lines] or [""]
+    ahead = [Run(" " * STATE_COLUMN, look.ground), Run(symbol, look.s(role)), Run(" ", look.ground)]
+    tone: Role = "t3" if entry.level == "info" else "t2"
+    rows: list[Row] = []
+    for line in lines[0].split("\n"):
+        parts = wrap([Run(line, look.s(tone), LITERAL)], min(look.text, look.full))
+        rows += frame(parts, look.ground, ahead if not rows else [look.gutter()], [look.gutter()])
+    folds = entry.kind == "compaction" and (len(lines) > 1 or bool(entry.blocks))
+    if folds and not opened:
+        rows[-1] = Row([*rows[-1].runs, Run("  open", look.s("t2"), act="fold")], look.ground)
+        return rows
+    body = Body(look, read, limit=None if opened else OUTPUT_ROWS)
+    for line in lines[1:]:
+        rows += prose_rows(line, "t2", body)
+    return rows + body_rows(entry.blocks, body)
+
+
+def _error(entry: NoticeEntry, look: Look, read: Reader) -> list[Row]:
+    """The head row names what failed; the rail says what, to what, what is kept, and what to press."""
+    verb = _VERBS.get(entry.kind, "error")
+    ahead = [
+        Run(" " * STATE_COLUMN, look.ground),
+        Run(look.symbols.failed, look.s("error")),
+        Run(" ", look.ground),
+    ]
+    lines = [clean(line) for line in entry.lines] or ["Something failed."]
+    if len(lines) == 1 and not entry.blocks:
+        parts = wrap([Run(lines[0], look.s("t1"), LITERAL)], min(look.text, look.full))
+        return frame(parts, look.ground, ahead, [look.gutter()])
+    head = [*ahead, Run(pad(verb, TARGET_COLUMN - TEXT_COLUMN), look.s("t2"))]
+    if entry.command:
+        head.append(Run(clean_line(entry.command), look.s("t1"), LITERAL))
+    rows = [Row(head, look.ground)]
+    body = Body(look, read, rail="error", limit=OUTPUT_ROWS)
+    rows += prose_rows(lines[0], "t1", body, bold=True)
+    for line in lines[1:]:
+        if _ACTIONS in line:
+            rows += [Row(body.prefix(), look.ground), *_actions(line, body)]
+        else:
+            rows += prose_rows(line, "t2", body)
+    return rows + body_rows(entry.blocks, body)
+
+
+def _actions(line: str, body: Body) -> list[Row]:
+    """`Enter try again · /model use another model` as a small table of keys."""
+    look = body.look
+    pairs = [part.strip().partition(" ") for part in line.split(_ACTIONS)]
+    cells = max(width(key) for key, _, _ in pairs) + 3
+    rows = prose_rows("You can", "t1", body, bold=True)
+    for key, _, words in pairs:
+        runs = [Run(pad(key, cells), look.s("accent", bold=True), LITERAL)]
+        parts = wrap([Run(words, look.s("t2"), LITERAL)], max(look.right - TEXT_COLUMN - 2 - cells, 8))
+        rows += frame(
+            parts, look.ground, [*body.prefix(), *runs], [*body.prefix(), Run(" " * cells, look.ground)]
+        )
+    return rows
+
+
+def _shell(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
+    """A command that the user ran: like a tool's row."""
+    symbol = look.symbols.done if entry.level == "info" else _symbol(entry.level, look)
+    role: Role = "success" if entry.level == "info" else _LEVELS[entry.level]
+    right = (
+        [Run(clean_line(entry.lines[0]), look.s("t3" if role == "success" else role))] if entry.lines else []
+    )
+    ahead = [
+        Run(" " * STATE_COLUMN, look.ground),
+        Run(symbol + " ", look.s(role)),
+        Run("you ran".ljust(TARGET_COLUMN - TEXT_COLUMN), look.s("t2")),
+    ]
+    room = max(look.right - TARGET_COLUMN - width_of(right) - 2, 8)
+    command = [Run(clean(entry.command).replace("\n", " "), look.s("t1"), LITERAL)]
+    blank = [Run(" " * (TARGET_COLUMN + 2), look.ground)]
+    rows = frame(
+        wrap(command, room, rest_room=max(look.right - TARGET_COLUMN - 2, 8)), look.ground, ahead, blank
+    )
+    if right:
+        first = rows[0].runs
+        fill = Run(" " * max(look.right - width_of(first) - width_of(right), 1), look.ground)
+        rows[0] = Row([*first, fill, *right], look.ground)
+    if opened is False:
+        return rows
+    body = Body(look, read, limit=None if opened else OUTPUT_ROWS)
+    blocks = entry.blocks or tuple(TerminalBlock(text=line) for line in entry.lines[1:])
+    return rows + body_rows(blocks, body)
+
+
+def _symbol(level: str, look: Look) -> str:
+    match level:
+        case "running":
+            return look.symbols.running
+        case "warning":
+            return look.symbols.warning
+        case "error":
+            return look.symbols.failed
+        case _:
+            return look.symbols.queued

@@ -1,0 +1,162 @@
+"""L7: rows of the transcript: styled runs that know their source, wrapping, and strips.
+
+Invariant: a row's runs hold only cleaned text without line feeds or tabs. A run with `src` of 0 or more stands for the
+source text from that offset on; LITERAL text is its own source; DECOR (gutter, rail, numbers) is never copied.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from tui_agent.tui.text import take, width
+
+DECOR: Final = -1
+LITERAL: Final = -2
+
+
+class Run(NamedTuple):
+    """A piece of one row. `act` names what a click on it means (`fold`, `link:<address>`, `diff`, ...)."""
+
+    text: str
+    style: Style
+    src: int = DECOR
+    act: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Row:
+    """One line of cells. `ground` fills it to the right edge; a `joined` row goes on where the last one was cut."""
+
+    runs: Sequence[Run]
+    ground: Style
+    joined: bool = False
+
+    def text(self) -> str:
+        """What stands on the row, gutter and all."""
+        return "".join(run.text for run in self.runs)
+
+    def act_at(self, x: int) -> str:
+        """What a click on column `x` means."""
+        at = 0
+        for run in self.runs:
+            at += width(run.text)
+            if x < at:
+                return run.act
+        return ""
+
+
+def strip_of(runs: Iterable[Run], ground: Style, cells: int) -> Strip:
+    """The row as a strip of exactly `cells` cells."""
+    segments: list[Segment] = []
+    used = 0
+    for text, style, _, _ in runs:
+        if text:
+            segments.append(Segment(text, style))
+            used += len(text) if text.isascii() else cell_len(text)
+    if used < cells:
+        segments.append(Segment(" " * (cells - used), ground))
+        used = cells
+    made = Strip(segments, used)
+    return made if used == cells else made.crop(0, cells)
+
+
+def width_of(runs: Iterable[Run]) -> int:
+    """Cells that the runs take."""
+    return sum(width(run.text) for run in runs)
+
+
+def wrap(
+    runs: Sequence[Run], room: int, *, rest_room: int | None = None, fold: bool = False
+) -> list[list[Run]]:
+    """Break runs into lines of at most `room` cells (`rest_room` from the second on): at spaces, else anywhere.
+
+    With `fold` lines are cut at the edge and every space stays: for code, commands and output.
+    """
+    room = max(room, 1)
+    text = runs[0].text if len(runs) == 1 else "".join([run.text for run in runs])
+    if width(text) <= room:
+        return [list(runs)]
+    return _slice(runs, _cuts(text, room, max(1, room if rest_room is None else rest_room), fold))
+
+
+def frame(
+    lines: Iterable[Sequence[Run]], ground: Style, first: Sequence[Run], rest: Sequence[Run] | None = None
+) -> list[Row]:
+    """Rows from wrapped lines: `first` in front of the first one, `rest` in front of the others."""
+    rows: list[Row] = []
+    ahead = first
+    for line in lines:
+        rows.append(Row([*ahead, *line], ground, joined=bool(rows)))
+        ahead = first if rest is None else rest
+    return rows
+
+
+def _cuts(text: str, room: int, rest_room: int, fold: bool) -> list[tuple[int, int]]:
+    cuts: list[tuple[int, int]] = []
+    start, total = 0, len(text)
+    ascii_only = text.isascii()
+    while start < total:
+        if ascii_only:
+            end = min(start + room, total)
+        else:
+            window = text[start : start + room * 4 + 16]
+            end = start + (len(take(window, room)[0]) or 1)
+        if end >= total:
+            break
+        cut = follow = end
+        if not fold:
+            cut, follow = _break_at(text, start, end)
+        cuts.append((start, cut))
+        start, room = follow, rest_room
+    cuts.append((start, total))
+    return cuts
+
+
+def _break_at(text: str, start: int, end: int) -> tuple[int, int]:
+    """Where the line that may reach `end` ends, and where the next one starts."""
+    if text[end] != " " and (_wide(text[end]) or _wide(text[end - 1])):
+        return end, end
+    space = text.rfind(" ", start + 1, end + 1)
+    if space < 0 or not text[start:space].strip(" "):
+        return end, end
+    follow = space
+    while follow < len(text) and text[follow] == " ":
+        follow += 1
+    while space > start and text[space - 1] == " ":
+        space -= 1
+    return space, follow
+
+
+def _wide(character: str) -> bool:
+    return character > "\u1100" and cell_len(character) == 2
+
+
+def _slice(runs: Sequence[Run], cuts: Sequence[tuple[int, int]]) -> list[list[Run]]:
+    lines: list[list[Run]] = []
+    index, base = 0, 0
+    for start, end in cuts:
+        line: list[Run] = []
+        while index < len(runs):
+            run = runs[index]
+            size = len(run.text)
+            if base + size <= start:
+                index, base = index + 1, base + size
+                continue
+            low, high = max(start - base, 0), min(end - base, size)
+            if low < high:
+                whole = low == 0 and high == size
+                line.append(run if whole else _part(run, low, high))
+            if base + size > end:
+                break
+            index, base = index + 1, base + size
+        lines.append(line)
+    return lines
+
+
+def _part(run: Run, low: int, high: int) -> Run:
+    return Run(run.text[low:high], run.style, run.src + low if run.src >= 0 else run.src, run.act)

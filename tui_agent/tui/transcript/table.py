@@ -1,0 +1,83 @@
+"""L7: tables of runs: column widths that fit, cells that wrap inside their column, alignment.
+
+Invariant: every cell's text is shown whole; a table that cannot fit gets narrower columns, never fewer.
+"""
+
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+from tui_agent.tui.text import width
+from tui_agent.tui.transcript.look import Look
+from tui_agent.tui.transcript.rows import Row, Run, width_of, wrap
+
+Cell: TypeAlias = list[Run]
+GAP: Final = 2
+_NARROWEST: Final = 4
+
+
+def column_widths(rows: Sequence[Sequence[Cell]], columns: int, room: int) -> list[int]:
+    """A width for each column: as wide as its widest cell where that fits, else the widest ones give way."""
+    natural = [1] * columns
+    for row in rows:
+        for index, cell in enumerate(row[:columns]):
+            natural[index] = max(natural[index], width_of(cell))
+    room = max(room - GAP * (columns - 1), columns)
+    if sum(natural) <= room:
+        return natural
+    # Level the widest columns down to a common cap until the sum fits.
+    low, high = 1, max(natural)
+    while low < high:
+        cap = (low + high + 1) // 2
+        if sum(min(size, cap) for size in natural) <= room:
+            low = cap
+        else:
+            high = cap - 1
+    widths = [min(size, low) for size in natural]
+    spare = room - sum(widths)
+    for index, size in enumerate(natural):
+        if spare > 0 and size > widths[index]:
+            widths[index] += 1
+            spare -= 1
+    return widths
+
+
+def table_rows(
+    rows: Sequence[Sequence[Cell]], widths: Sequence[int], align: str, prefix: Sequence[Run], look: Look
+) -> list[Row]:
+    """The rows of cells as screen rows; `align` has one of `l`, `r`, `c` a column."""
+    made: list[Row] = []
+    for row in rows:
+        cells = [
+            wrap(row[i] if i < len(row) else [], size, fold=size < _NARROWEST) or [[]]
+            for i, size in enumerate(widths)
+        ]
+        for line in range(max((len(cell) for cell in cells), default=0)):
+            runs = list(prefix)
+            for index, size in enumerate(widths):
+                piece = cells[index][line] if line < len(cells[index]) else []
+                runs.extend(
+                    _aligned(piece, size, align[index : index + 1], look, last=index == len(widths) - 1)
+                )
+            made.append(Row(runs, look.ground, joined=line > 0))
+    return made
+
+
+def header_style(cells: Sequence[Cell], look: Look) -> list[Cell]:
+    """Column heads: bold, in the tone of labels."""
+    return [[run._replace(style=look.s("t2", bold=True)) for run in cell] for cell in cells]
+
+
+def _aligned(piece: Sequence[Run], size: int, align: str, look: Look, *, last: bool) -> list[Run]:
+    spare = max(size - width_of(piece), 0)
+    left = spare if align == "r" else spare // 2 if align == "c" else 0
+    right = spare - left + (0 if last else GAP)
+    runs = [Run(" " * left, look.ground)] if left else []
+    runs.extend(piece)
+    if right and not last:
+        runs.append(Run(" " * right, look.ground))
+    return runs
+
+
+def text_cells(texts: Sequence[str], look: Look, src: int) -> list[Cell]:
+    """Cells of plain cleaned texts."""
+    return [[Run(text, look.s("t1"), src)] if width(text) else [] for text in texts]

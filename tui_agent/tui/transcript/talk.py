@@ -1,0 +1,215 @@
+"""L7: what people and the model say, as rows: messages, thinking, questions, and the row that ends a turn.
+
+Invariant: a message of the user stands on its own surface behind the bar; an answer has no symbol; no text is cut.
+"""
+
+import time
+from typing import Final
+
+from rich.style import Style
+
+from tui_agent.folds.entries import AnswerEntry, QuestionEntry, ReasoningEntry, TurnEntry, UserEntry
+from tui_agent.protocol.base import LongText
+from tui_agent.protocol.events.turn import TurnEnd
+from tui_agent.tui.text import clean, clean_line, expand_tabs, width
+from tui_agent.tui.theme import Role
+from tui_agent.tui.transcript.blocks import Body, Reader, prose_rows
+from tui_agent.tui.transcript.look import NARROW, STATE_COLUMN, TARGET_COLUMN, TEXT_COLUMN, Look
+from tui_agent.tui.transcript.rows import LITERAL, Row, Run, width_of, wrap
+from tui_agent.tui.units import elapsed, money, plural, size
+
+WIDE: Final = 90
+ACTIONS: Final = "fork  revert"
+
+_ENDS: Final[dict[TurnEnd, tuple[str, Role]]] = {
+    "rejected": ("the agent declined", "warning"),
+    "interrupted": ("stopped by you", "t3"),
+    "part_limit": ("stopped at the limit of parts", "warning"),
+    "iteration_limit": ("stopped at the limit of iterations", "warning"),
+    "turn_limit": ("stopped at the limit of turns", "warning"),
+    "time_limit": ("stopped at the time limit", "warning"),
+    "cost_limit": ("stopped at the cost limit", "warning"),
+    "denied": ("denied", "warning"),
+    "stuck": ("stopped: the same call again and again", "warning"),
+    "model_error": ("the model failed", "error"),
+    "error": ("failed", "error"),
+}
+
+
+def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None, active: bool) -> list[Row]:
+    """A message of the user. `active` (focused or under the mouse) shows `fork  revert` where there is room."""
+    if entry.state == "removed":
+        return []
+    queued = entry.state == "queued"
+    note = "after this turn" if queued else clock(entry.at)
+    field = look.s("t1", "s2")
+    tone = look.s("t3" if queued else "t1", "s2", bold=not queued)
+    edge = look.right - 1
+    reserve = width(note) + 3
+    if look.width >= WIDE and not queued:
+        reserve += len(ACTIONS) + 3
+    room = max(edge - TEXT_COLUMN - reserve, 8)
+    bar = look.s("t3" if queued else "accent", "s2")
+    ahead = [Run(" " * STATE_COLUMN, look.ground), Run(look.symbols.bar, bar), Run(" ", field)]
+    lines: list[Row] = []
+    for runs in _message(entry, read, tone):
+        for part in wrap(runs, room):
+            lines.append(Row([*ahead, *part], look.ground, joined=bool(lines) and part is not runs))
+    if opened is False and len(lines) > 2:
+        lines = lines[:2]
+    for image in entry.attachments:
+        words = f"{image.name or 'image'}  {size(image.size)}"
+        lines.append(Row([*ahead, Run(clean_line(words), look.s("t3", "s2"))], look.ground))
+    for number, row in enumerate(lines):
+        right = [Run(note, look.s("t3", "s2"))] if number == 0 else []
+        runs = list(row.runs)
+        if (
+            active
+            and not queued
+            and number == 0
+            and width_of(runs) + len(ACTIONS) + 3 + width(note) + 3 <= edge
+        ):
+            tone = look.s("t2", "s2")
+            right = [
+                Run("fork", tone, act="fork"),
+                Run("  ", field),
+                Run("revert", tone, act="revert"),
+                Run("   ", field),
+                *right,
+            ]
+        runs.append(Run(" " * max(edge - width_of(runs) - width_of(right), 0), field))
+        runs += [*right, Run(" " * (look.right - edge), field)]
+        lines[number] = Row(runs, look.ground, row.joined)
+    return lines
+
+
+def source_of_user(entry: UserEntry, read: Reader) -> str:
+    """The text that the message's rows point into."""
+    return clean(read(entry.text), tab=0)
+
+
+def answer_tail(entry: AnswerEntry, look: Look) -> list[Row]:
+    """What stands under an answer that was cut short."""
+    if not entry.stopped:
+        return []
+    return [Row([look.gutter(), Run("stopped here", look.s("t3"))], look.ground)]
+
+
+def reasoning_rows(entry: ReasoningEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
+    """The model's thinking: its last rows while it goes on, one row after that."""
+    text = clean(read(entry.text)).strip("\n")
+    if not text:
+        return []
+    symbol = look.symbols.running if entry.streaming else look.symbols.queued
+    count = text.count("\n") + 1
+    shown = entry.streaming if opened is None else opened
+    note = "" if shown else f"folded, {plural(count, 'line')}"
+    ahead = [
+        Run(" " * STATE_COLUMN, look.ground),
+        Run(symbol + " ", look.s("accent" if entry.streaming else "t3")),
+        Run("thinking".ljust(TARGET_COLUMN - TEXT_COLUMN), look.s("t3")),
+    ]
+    rows = [Row([*ahead, Run(note, look.s("t3"), act="fold")], look.ground)]
+    if shown:
+        body = Body(look, read, limit=None)
+        wrapped = prose_rows(text, "t3", body)
+        rows += wrapped if opened else wrapped[-3:]
+    return rows
+
+
+def question_rows(entry: QuestionEntry, look: Look, read: Reader) -> list[Row]:
+    """A question of the agent, its options, and the answer once there is one."""
+    waiting = entry.answer is None
+    symbol = look.symbols.waiting if waiting else look.symbols.done
+    role: Role = "warning" if waiting else "success"
+    ahead = [
+        Run(" " * STATE_COLUMN, look.ground),
+        Run(symbol + " ", look.s(role)),
+        Run("question".ljust(TARGET_COLUMN - TEXT_COLUMN), look.s("t2")),
+    ]
+    rows: list[Row] = []
+    for line in clean(read(entry.text)).split("\n"):
+        for part in wrap(
+            [Run(line, look.s("t1", bold=waiting), LITERAL)], max(look.right - TARGET_COLUMN, 8)
+        ):
+            rows.append(Row([*(ahead if not rows else _blank(look)), *part], look.ground))
+    body = Body(look, read, limit=None)
+    if entry.answer is not None:
+        return rows + prose_rows(read(entry.answer), "t1", body)
+    for number, option in enumerate(entry.options, start=1):
+        rows += prose_rows(f"{number}  {clean_line(option)}", "t2", body)
+    return rows
+
+
+def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
+    """The row that ends a turn: time, iterations, files, cost, and what can be done with it."""
+    dot = f" {look.symbols.dot} "
+    tone = look.s("t3")
+    words = [f"turn {entry.turn}", elapsed(entry.duration_ms / 1000)]
+    if look.width >= NARROW:
+        words.append(plural(entry.iterations, "iteration"))
+    words.append(plural(entry.files, "file") if entry.files else "no files changed")
+    left = [look.gutter()]
+    if ending := _ENDS.get(entry.reason):
+        left += [Run(ending[0], look.s(ending[1])), Run(dot, tone)]
+    left.append(Run(dot.join(words), tone))
+    if entry.files:
+        left += [Run(" ", tone), Run(f"+{entry.added}", look.s("success")), Run(" ", tone)]
+        left.append(Run(f"-{entry.removed}", look.s("error")))
+    right = [Run(money(entry.cost_usd), tone)] if entry.cost_usd is not None else []
+    if entry.files:
+        right += [Run("   ", tone), Run("diff", look.s("t2"), act="diff")]
+        right += [Run("  ", tone), Run("undo", look.s("t2"), act="undo")]
+    rows = [
+        _both_sides(part, right if number == 0 else [], look)
+        for number, part in enumerate(_fit(left, right, look))
+    ]
+    if entry.detail and entry.reason != "finished":
+        rows += prose_rows(entry.detail, "t2", Body(look, _identity, limit=None))
+    return rows
+
+
+def clock(at: float) -> str:
+    """The local time of day."""
+    return time.strftime("%H:%M", time.localtime(at))
+
+
+def fold_answer(rows: list[Row], look: Look) -> list[Row]:
+    """A folded answer: its first row, and a mark that there is more."""
+    if len(rows) <= 1:
+        return rows
+    mark = Run(f" {look.symbols.ellipsis}", look.s("t3"), act="fold")
+    first = list(rows[0].runs)
+    room = look.right - width_of(first)
+    return [Row([*first, mark] if room >= width(mark.text) else first, look.ground)]
+
+
+def _identity(text: LongText) -> str:
+    return text if isinstance(text, str) else text.preview
+
+
+def _message(entry: UserEntry, read: Reader, tone: Style) -> list[list[Run]]:
+    lines: list[list[Run]] = []
+    at = 0
+    for line in source_of_user(entry, read).split("\n"):
+        lines.append([Run(expand_tabs(line), tone, at)])
+        at += len(line) + 1
+    while len(lines) > 1 and not lines[-1][0].text.strip():
+        lines.pop()
+    return lines
+
+
+def _fit(left: list[Run], right: list[Run], look: Look) -> list[list[Run]]:
+    """The left side as it fits beside the right one; what does not goes on the next row."""
+    room = look.right - TEXT_COLUMN - (width_of(right) + 2 if right else 0)
+    parts = wrap(left[1:], room, rest_room=look.full)
+    return [[look.gutter(), *part] for part in parts]
+
+
+def _both_sides(left: list[Run], right: list[Run], look: Look) -> Row:
+    fill = Run(" " * max(look.right - width_of(left) - width_of(right), 1), look.ground)
+    return Row([*left, fill, *right] if right else left, look.ground)
+
+
+def _blank(look: Look) -> list[Run]:
+    return [Run(" " * TARGET_COLUMN, look.ground)]

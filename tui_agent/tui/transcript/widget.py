@@ -1,0 +1,296 @@
+"""L7: the transcript as a person uses it: keys, mouse, selection, folding, finding.
+
+Invariant: intents only; what an action, a link or a copied text leads to is the app's business.
+"""
+
+from typing import ClassVar, Final
+
+from textual import events
+from textual.binding import Binding, BindingType
+
+from tui_agent.folds.entries import AnswerEntry, UserEntry
+from tui_agent.tui.text import clean
+from tui_agent.tui.transcript.canvas import TranscriptCanvas
+from tui_agent.tui.transcript.draw import toggles
+from tui_agent.tui.transcript.messages import CursorMoved, EntryAction, LinkClicked, TextSelected
+from tui_agent.tui.transcript.selection import Point, Selection, char_at, selected_source, word_at
+from tui_agent.tui.transcript.viewport import Line
+
+WHEEL_ROWS: Final = 3
+
+
+class TranscriptWidget(TranscriptCanvas):
+    """The chat. Posts EntryAction, LinkClicked, BlobWanted, TextSelected and CursorMoved."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "cursor(-1)", "Up", show=False),
+        Binding("down", "cursor(1)", "Down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("home", "first", "First", show=False),
+        Binding("end", "last", "Last", show=False),
+        Binding("enter", "toggle_entry", "Open", show=False),
+    ]
+
+    _press: Point | None = None
+    _dragged = False
+    _hover = ""
+
+    # What the app asks for
+
+    def scroll_to_entry(self, entry_id: str) -> bool:
+        """Put an entry at the top of the view and the cursor on it. False if there is none of this id."""
+        index = self.viewport.layout.index_of(entry_id)
+        if index is None:
+            return False
+        self.viewport.show_at_top(index)
+        self._move_cursor(index)
+        return True
+
+    def scroll_to_end(self) -> None:
+        """Go to the end and follow again."""
+        self.viewport.scroll_to(self.viewport.layout.total)
+        self.repaint()
+
+    def toggle_fold(self, entry_id: str) -> bool:
+        """Fold or open an entry. False if it cannot be."""
+        layout = self.viewport.layout
+        index = layout.index_of(entry_id)
+        if index is None:
+            return False
+        done: list[bool] = []
+        self.viewport.change(lambda: done.append(layout.toggle(index)))
+        self.repaint()
+        return done[0]
+
+    def fold_all(self, folded: bool = True) -> None:
+        """Fold every block but the talk itself; `folded` False opens them."""
+        layout = self.viewport.layout
+
+        def fold() -> None:
+            for index in range(len(layout)):
+                entry = layout.entry(index)
+                if toggles(entry) and not isinstance(entry, AnswerEntry | UserEntry):
+                    layout.set_opened(index, not folded)
+
+        self.viewport.change(fold)
+        self.repaint()
+
+    def unfold_all(self) -> None:
+        """Open every block."""
+        self.fold_all(False)
+
+    def find(self, text: str) -> int:
+        """Mark a text and go to its first hit at or below the view; the number of entries that hold it."""
+        count = self.finder.search(text, self.viewport.layout)
+        if count:
+            self.find_step(forward=True)
+        else:
+            self.repaint()
+        return count
+
+    def find_step(self, *, forward: bool = True) -> bool:
+        """Go to the next or the previous hit, opening what is folded over it."""
+        layout = self.viewport.layout
+        start = self._frame[0].slot if self._frame else 0
+        found: list[tuple[int, int] | None] = []
+        self.viewport.change(lambda: found.append(self.finder.step(layout, forward, start)))
+        hit = found[0]
+        if hit is not None:
+            self.viewport.show(*hit)
+            self._move_cursor(hit[0])
+        self.repaint()
+        return hit is not None
+
+    def selected_text(self) -> str:
+        """The source text of the selection, empty without one."""
+        if self.selection is None:
+            return ""
+        start, end = self.selection
+        layout = self.viewport.layout
+        parts: list[str] = []
+        for index in range(start.slot, min(end.slot + 1, len(layout))):
+            rows = layout.rows(index)
+            bounds = [self.selection.on_row(index, n, len(row.text())) for n, row in enumerate(rows)]
+            entry = layout.entry(index)
+            source = (
+                clean(self._read(entry.text), tab=0) if isinstance(entry, AnswerEntry | UserEntry) else None
+            )
+            part = selected_source(rows, bounds, source)
+            if part.strip():
+                parts.append(part)
+        return "\n".join(parts)
+
+    def clear_selection(self) -> None:
+        """Select nothing."""
+        self.selection = None
+        self.repaint()
+
+    # Keys
+
+    def action_cursor(self, by: int) -> None:
+        """Move the cursor to the next entry that has rows."""
+        layout = self.viewport.layout
+        index = layout.index_of(self.cursor) if self.cursor else None
+        if index is None:
+            shown = [line.slot for line in self._frame if line.row is not None]
+            if shown:
+                self._move_cursor(shown[-1] if by < 0 else shown[0])
+            return
+        index += by
+        while 0 <= index < len(layout) and not layout.slots[index].count:
+            index += by
+        if 0 <= index < len(layout):
+            self.viewport.show(index)
+            self._move_cursor(index)
+
+    def action_page(self, by: int) -> None:
+        """Scroll by a page, with two rows of overlap."""
+        self.viewport.scroll_to(self.viewport.y + by * max(self.viewport.height - 2, 1))
+        self.repaint()
+
+    def action_first(self) -> None:
+        """Go to the first entry."""
+        self.viewport.scroll_to(0)
+        self._move_cursor(0)
+
+    def action_last(self) -> None:
+        """Go to the last entry and follow again."""
+        self.viewport.scroll_to(self.viewport.layout.total)
+        self._move_cursor(len(self.viewport.layout) - 1)
+
+    def action_toggle_entry(self) -> None:
+        """Fold or open the entry under the cursor."""
+        if self.cursor:
+            self.toggle_fold(self.cursor)
+
+    def on_focus(self) -> None:
+        """Show the cursor."""
+        self._activate(self.cursor)
+
+    def on_blur(self) -> None:
+        """Hide the cursor."""
+        self._activate("")
+
+    # Mouse
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Scroll down, without animation."""
+        self._wheel(event, WHEEL_ROWS)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Scroll up, without animation."""
+        self._wheel(event, -WHEEL_ROWS)
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Begin a click or a selection."""
+        if event.button != 1 or event.x >= self.scrollable_content_region.width:
+            return
+        self._press = self._point(event.x, event.y)
+        self._dragged = False
+        if self.selection is not None:
+            self.clear_selection()
+        if self._press is not None:
+            self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Extend the selection, or show what can be done with the message under the mouse."""
+        if self._press is None:
+            line = self._line(event.y)
+            self._hover_on(self.viewport.layout.slots[line.slot].id if line else "")
+            return
+        if event.y < 0 or event.y >= self.viewport.height:
+            self.viewport.scroll_to(self.viewport.y + (-1 if event.y < 0 else 1))
+            self.repaint()
+        point = self._point(event.x, min(max(event.y, 0), len(self._frame) - 1))
+        if point is not None and point != self._press:
+            self._dragged = True
+            self.selection = Selection.between(self._press, point)
+            self.repaint()
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        """End a selection: its text is the app's to copy."""
+        pressed, self._press = self._press, None
+        if pressed is None:
+            return
+        self.release_mouse()
+        if self._dragged and (text := self.selected_text()):
+            self.post_message(TextSelected(text))
+
+    def on_click(self, event: events.Click) -> None:
+        """Press what stands under the mouse; twice selects the word."""
+        line = self._line(event.y)
+        if (
+            self._dragged
+            or line is None
+            or line.row is None
+            or event.x >= self.scrollable_content_region.width
+        ):
+            return
+        if event.chain == 2:
+            low, high = word_at(line.row, char_at(line.row, event.x))
+            self.selection = Selection(
+                Point(line.slot, line.number, low), Point(line.slot, line.number, high)
+            )
+            self.repaint()
+            if text := self.selected_text():
+                self.post_message(TextSelected(text))
+            return
+        self._click(line, line.row.act_at(event.x))
+
+    def on_leave(self, event: events.Leave) -> None:
+        """The mouse went elsewhere."""
+        self._hover_on("")
+
+    def _click(self, line: Line, act: str) -> None:
+        entry = self.viewport.layout.entry(line.slot)
+        self._move_cursor(line.slot)
+        if act.startswith("link:"):
+            self.post_message(LinkClicked(act.removeprefix("link:")))
+        elif act and act != "fold":
+            self.post_message(EntryAction(entry.id, act))
+        elif act or (line.number == 0 and not isinstance(entry, AnswerEntry | UserEntry)):
+            self.toggle_fold(entry.id)
+
+    def _wheel(self, event: events.MouseEvent, rows: int) -> None:
+        event.stop()
+        event.prevent_default()
+        self.viewport.scroll_to(self.viewport.y + rows)
+        self.repaint()
+
+    def _line(self, y: int) -> Line | None:
+        return self._frame[y] if 0 <= y < len(self._frame) else None
+
+    def _point(self, x: int, y: int) -> Point | None:
+        line = self._line(y)
+        if line is None:
+            return None
+        if line.row is None:
+            return Point(line.slot, line.number, 0)
+        return Point(line.slot, line.number, char_at(line.row, x))
+
+    def _hover_on(self, entry_id: str) -> None:
+        if entry_id != self._hover:
+            self._hover = entry_id
+            self._activate(self.cursor if self.has_focus else "")
+
+    def _activate(self, entry_id: str) -> None:
+        """Show the actions of the entries under cursor and mouse."""
+        layout = self.viewport.layout
+        wanted = {layout.index_of(one) for one in (entry_id, self._hover) if one}
+
+        def mark() -> None:
+            for index in {line.slot for line in self._frame} | {
+                index for index in wanted if index is not None
+            }:
+                layout.set_active(index, index in wanted)
+
+        self.viewport.change(mark)
+        self.repaint()
+
+    def _move_cursor(self, index: int) -> None:
+        layout = self.viewport.layout
+        if 0 <= index < len(layout) and self.cursor != layout.slots[index].id:
+            self.cursor = layout.slots[index].id
+            self.post_message(CursorMoved(self.cursor))
+        self._activate(self.cursor if self.has_focus else "")
