@@ -1,0 +1,184 @@
+"""One contract for a session in this process and for one whose engine runs in its own."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import BlobMissing, ConfigError, SessionLocked, TuiAgentError
+from tui_agent.ports.session import Session
+from tui_agent.protocol.commands import Interrupt, SetPolicy, SubmitPrompt
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.events.session import CommandRejected, RunFinished
+from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.parts import TextPart
+from tui_agent.session.remote import RemoteSession
+from tui_agent.wiring import session
+
+SCRIPT = """
+window: 50000
+answers:
+  - text: I read it.
+    calls:
+      - read_file: {path: hello.txt}
+  - text: "It says hello."
+  - text: "LONG"
+  - calls:
+      - run_command: {command: sleep 30}
+"""
+FORMS = ("local", "remote")
+
+
+@pytest.fixture
+def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionOptions:
+    for variable in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(variable, str(tmp_path / variable.lower()))
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "hello.txt").write_text("hello\n")
+    script = tmp_path / "script.yaml"
+    script.write_text(SCRIPT.replace("LONG", "word " * 4000))
+    return SessionOptions(
+        cwd=workspace,
+        client="headless",
+        model=f"scripted:{script}",
+        policy="bypass",
+        data_dir=tmp_path / "data",
+    )
+
+
+@asynccontextmanager
+async def opened(form: str, options: SessionOptions) -> AsyncIterator[Session]:
+    if form == "local":
+        async with session(options) as local:
+            yield local
+        return
+    remote = RemoteSession.spawn(options)
+    refused: TuiAgentError | None = None
+    async with anyio.create_task_group() as group:
+        group.start_soon(remote.serve)
+        try:
+            await remote.opened()
+            yield remote
+        except TuiAgentError as error:
+            refused = error
+        finally:
+            with anyio.CancelScope(shield=True):
+                await remote.aclose()
+    if refused is not None:
+        raise refused
+
+
+class Reading:
+    """Everything that a follower gave so far."""
+
+    def __init__(self, session: Session, after: int = -1) -> None:
+        self._follower = session.follow(after)
+        self.events: list[Envelope] = []
+
+    async def until(self, kind: type, count: int = 1) -> list[Envelope]:
+        with anyio.fail_after(30):
+            while sum(isinstance(event.payload, kind) for event in self.events) < count:
+                batch = await self._follower.next()
+                assert batch, f"the session ended before {kind.__name__}"
+                self.events += [record for record in batch if isinstance(record, Envelope)]
+        return [event for event in self.events if isinstance(event.payload, kind)]
+
+    async def rest(self) -> list[Envelope]:
+        with anyio.fail_after(10):
+            while batch := await self._follower.next():
+                self.events += [record for record in batch if isinstance(record, Envelope)]
+        return self.events
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_turn_runs_and_every_event_arrives_once_in_order(form: str, options: SessionOptions) -> None:
+    async with opened(form, options) as session:
+        reading = Reading(session)
+        command = session.submit(SubmitPrompt(text="what does it say?"))
+        (end,) = await reading.until(TurnFinished)
+        assert isinstance(end.payload, TurnFinished) and end.payload.reason == "finished"
+        assert [event.seq for event in reading.events] == list(range(len(reading.events)))
+        caused = {event.payload.kind for event in reading.events if event.cause == command}
+        assert {"user.message", "turn.started", "turn.finished"} <= caused
+        (result,) = [e.payload for e in reading.events if isinstance(e.payload, ToolFinished)]
+        assert isinstance(result, ToolFinished) and result.status == "ok"
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_long_answer_is_a_blob_that_can_be_read(form: str, options: SessionOptions) -> None:
+    async with opened(form, options) as session:
+        reading = Reading(session)
+        for count in (1, 2):
+            session.submit(SubmitPrompt(text="go on"))
+            await reading.until(TurnFinished, count)
+        last = [e.payload for e in reading.events if isinstance(e.payload, ModelResponded)][-1]
+        assert isinstance(last, ModelResponded) and isinstance(last.parts[0], TextPart)
+        text = last.parts[0].text
+        assert not isinstance(text, str) and text.size == 20_000
+        assert (await session.read_blob(text.blob_sha256)).decode() == "word " * 4000
+        with pytest.raises(BlobMissing):
+            await session.read_blob("0" * 64)
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_closing_stops_a_running_command_and_a_later_session_continues(
+    form: str, options: SessionOptions
+) -> None:
+    async with opened(form, options) as session:
+        reading = Reading(session)
+        for count in (1, 2):
+            session.submit(SubmitPrompt(text="go on"))
+            await reading.until(TurnFinished, count)
+        session.submit(SubmitPrompt(text="sleep"))
+        while not any(event.payload.kind == "tool.started" for event in reading.events[-3:]):
+            await reading.until(object, len(reading.events) + 1)
+        identity = session.id
+    events = await reading.rest()
+    assert isinstance(events[-1].payload, RunFinished)
+    statuses = [e.payload.status for e in events if isinstance(e.payload, ToolFinished)]
+    assert statuses[-1] == "interrupted"
+
+    async with opened(form, replace(options, model=None, policy=None, continue_latest=True)) as session:
+        assert session.id == identity
+        again = Reading(session)
+        session.submit(SetPolicy(policy="plan"))
+        while not any(event.payload.kind == "settings.changed" for event in again.events):
+            await again.until(object, len(again.events) + 1)
+        assert [event.seq for event in again.events] == list(range(len(again.events)))
+        assert again.events[: len(events)] == events
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_what_cannot_be_done_is_rejected_with_a_reason(form: str, options: SessionOptions) -> None:
+    async with opened(form, options) as session:
+        reading = Reading(session)
+        session.submit(Interrupt())
+        (rejected,) = await reading.until(CommandRejected)
+        assert (
+            isinstance(rejected.payload, CommandRejected) and rejected.payload.reason == "Nothing is running."
+        )
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_second_opener_is_refused_while_the_first_holds_the_session(
+    form: str, options: SessionOptions
+) -> None:
+    async with opened(form, options) as session:
+        with pytest.raises(SessionLocked):
+            async with opened("remote" if form == "local" else "local", replace(options, session=session.id)):
+                pass
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_an_unknown_model_is_refused_before_anything_runs(form: str, options: SessionOptions) -> None:
+    with pytest.raises(ConfigError):
+        async with opened(form, replace(options, model="scripted:/nowhere.yaml")):
+            pass
+    assert not (options.data_dir or Path()).exists()

@@ -1,0 +1,362 @@
+"""Composition root: options and configuration to a session. The only place that knows every package below `cli`.
+
+Invariant: nothing happens on import; what `session` opens it closes, whatever happens in between.
+"""
+
+import os
+import platform
+import random
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import anyio
+
+from tui_agent import __version__
+from tui_agent.config.layers import environment, load
+from tui_agent.config.options import SessionOptions
+from tui_agent.config.secrets import Keys
+from tui_agent.config.settings import Config
+from tui_agent.context.assemble import Assembly
+from tui_agent.engine.model_agent import ModelAgent
+from tui_agent.engine.parts import EngineParts
+from tui_agent.engine.recorder import Hook, Recorder
+from tui_agent.engine.request import whole_part
+from tui_agent.engine.serve import Engine
+from tui_agent.environments.local import LocalEnvironment
+from tui_agent.errors import ConfigError, PluginError, TuiAgentError
+from tui_agent.folds.base import branch
+from tui_agent.middleware.prompts import PromptTexts
+from tui_agent.middleware.sections import prompt_sections
+from tui_agent.middleware.stuck import StuckNotice
+from tui_agent.models.factory import ModelFactory
+from tui_agent.plugin_host.bundled import bundled
+from tui_agent.plugin_host.discover import PluginPlaces
+from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
+from tui_agent.policy.rule_file import all_rules, append_rule
+from tui_agent.policy.rules import RulePolicy
+from tui_agent.ports.agent import Agent
+from tui_agent.ports.clock import Clock, Ids
+from tui_agent.ports.middleware import Middleware
+from tui_agent.ports.model import ModelClient
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.env import EnvStarted
+from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.events.plugin import PluginFailed
+from tui_agent.protocol.events.session import RunStarted, SettingsChanged
+from tui_agent.protocol.settings import Budgets, ModelInfo, SessionSettings
+from tui_agent.session.clock import RandomIds, SystemClock
+from tui_agent.session.local import LocalSession
+from tui_agent.session.resume import begin, take_up
+from tui_agent.store.blobs import BlobStore
+from tui_agent.store.log import SessionLog
+from tui_agent.store.redact import Redactor
+from tui_agent.store.sessions import SessionStore
+from tui_agent.tools.registry import ToolRegistry
+
+PRODUCT = f"tui-agent/{__version__}"
+NO_MODEL = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a start knows before any session: configuration, keys, time, and where sessions lie."""
+
+    options: SessionOptions
+    config: Config
+    keys: Keys
+    clock: Clock
+    ids: Ids
+    store: SessionStore
+
+    @property
+    def models(self) -> ModelFactory:
+        """A factory over the configured profiles."""
+        demos = bundled("demos")
+        return ModelFactory(
+            self.config.models,
+            self.keys,
+            self.clock,
+            replay_source=partial(_recorded, self.store),
+            demo_scripts=demos if demos is not None else Path("demos"),
+        )
+
+
+def _recorded(store: SessionStore, session_id: str) -> list[ModelResponded]:
+    """A session's recorded answers, their texts whole."""
+    blobs = BlobStore(store.folder(session_id) / "blobs")
+    return [
+        record.payload.model_copy(
+            update={"parts": tuple(whole_part(part, blobs) for part in record.payload.parts)}
+        )
+        for record in branch(store.read(session_id))
+        if isinstance(record, Envelope) and isinstance(record.payload, ModelResponded)
+    ]
+
+
+def ground(
+    options: SessionOptions,
+    environ: Mapping[str, str] | None = None,
+    *,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+) -> Ground:
+    """Read the configuration. Raises `ConfigError`. Creates nothing."""
+    variables = environment(options, os.environ if environ is None else environ)
+    config = load(options, variables)
+    keys = Keys(variables, config.paths.secrets)
+    clock = clock or SystemClock()
+    redactor = Redactor(secrets=keys.secrets())
+    store = SessionStore(config.data_dir / "sessions", clock, redactor)
+    return Ground(options, config, keys, clock, ids or RandomIds(), store)
+
+
+@asynccontextmanager
+async def session(
+    options: SessionOptions,
+    base: Ground | None = None,
+    on_trouble: Callable[[TuiAgentError], None] | None = None,
+) -> AsyncIterator[LocalSession]:
+    """Open (or make) the session that the options name, serve it, and close it in order at the end.
+
+    Raises `ConfigError`, `SessionLocked`, `SessionNotFound`, `StoreError` before anything runs.
+    """
+    base = base or ground(options)
+    opened = _open(base, on_trouble)
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(opened.serve)
+            try:
+                yield opened
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await opened.aclose()
+    except BaseExceptionGroup as several:
+        raise _only(several) from None
+
+
+def _only(several: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The one exception of a group, as its raiser raised it; a group of several stays one."""
+    inner = several.exceptions
+    if len(inner) != 1:
+        return several
+    return _only(inner[0]) if isinstance(inner[0], BaseExceptionGroup) else inner[0]
+
+
+def _open(base: Ground, on_trouble: Callable[[TuiAgentError], None] | None) -> LocalSession:
+    models = base.models
+    settings = _settings(base, models)
+    log, history = _hold(base)
+    try:
+        return _assemble(base, models, settings, log, history, on_trouble)
+    except BaseException:
+        log.close()
+        raise
+
+
+def _hold(base: Ground) -> tuple[SessionLog, Sequence[Record]]:
+    """The log that the options ask for, and what it holds already."""
+    options, store = base.options, base.store
+    wanted = options.session
+    if wanted is None and options.continue_latest:
+        wanted = store.latest(str(options.cwd.resolve()))
+    if wanted is None:
+        return store.create(base.ids.session()), ()
+    if not (store.folder(wanted) / "events.jsonl").exists():
+        return store.create(wanted), ()
+    log = store.open(wanted)
+    return log, log.read()
+
+
+def _assemble(
+    base: Ground,
+    models: ModelFactory,
+    settings: SessionSettings,
+    log: SessionLog,
+    history: Sequence[Record],
+    on_trouble: Callable[[TuiAgentError], None] | None,
+) -> LocalSession:
+    loaded = _plugins(base)
+    recorder = Recorder(log, history, _hooks(loaded))
+    run = RunStarted(
+        run_id=base.ids.run(),
+        pid=os.getpid(),
+        client=base.options.client,
+        product=PRODUCT,
+        model=settings.model,
+    )
+    workspace = _workspace(base, recorder)
+    if history:
+        take_up(recorder, run, history, log.repaired)
+        _apply_options(base, recorder, settings)
+    else:
+        begin(recorder, run, workspace=str(workspace), settings=settings)
+    tools, failed = _tools(loaded)
+    for event in [*loaded.events, *failed]:
+        recorder.append(event)
+    env = LocalEnvironment(workspace, hidden=tuple(base.keys.secrets()))
+    recorder.append(EnvStarted(environment=env.name, root=env.root))
+    parts = EngineParts(
+        recorder=recorder,
+        blobs=log.blobs,
+        env=env,
+        tools=tools,
+        policy=policy(base),
+        middlewares=_middlewares(base, recorder, loaded),
+        agents=_agents(loaded),
+        client=partial(_client_for, models, loaded),
+        resolve_model=models.resolve,
+        assembly=Assembly(),
+        jitter=random.random,
+        clock=base.clock,
+        ids=base.ids,
+        interactive=base.options.interactive,
+        remember_rule=partial(_remember, base.config.paths.config_dir / "policy.toml"),
+    )
+    trouble = on_trouble if on_trouble is not None else _tell_stderr
+    return LocalSession(log, recorder, Engine(parts, trouble), base.ids, run.run_id, env.aclose)
+
+
+def _settings(base: Ground, models: ModelFactory) -> SessionSettings:
+    config = base.config
+    model = (
+        models.resolve(config.model, config.base_url, config.reasoning_effort)
+        if config.model or config.base_url
+        else ModelInfo(profile=NO_MODEL, provider=NO_MODEL, model="")
+    )
+    return SessionSettings(
+        model=model,
+        policy=config.policy,
+        agent=config.agent,
+        context_mode=config.context_mode,
+        repo_map=config.repo_map,
+        budgets=config.budgets,
+    )
+
+
+def _apply_options(base: Ground, recorder: Recorder, settings: SessionSettings) -> None:
+    """A session that is taken up keeps its settings, but for what this start asked for."""
+    known = recorder.state.settings
+    if known is None:
+        return
+    options = base.options
+    asked: list[tuple[str, object]] = [
+        ("model", options.model or options.base_url or options.effort or None),
+        ("policy", options.policy),
+        ("agent", options.agent),
+        ("context_mode", options.context_mode),
+    ]
+    changed = {key for key, value in asked if value is not None}
+    if known.model.provider == NO_MODEL:
+        changed.add("model")
+    if settings.budgets != Budgets():
+        changed.add("budgets")
+    for key in sorted(changed):
+        _change(recorder, key, settings, known)
+
+
+def _change(recorder: Recorder, key: str, settings: SessionSettings, known: SessionSettings) -> None:
+    new = settings.model_dump(mode="json")[key]
+    old = known.model_dump(mode="json")[key]
+    if new != old:
+        recorder.append(SettingsChanged.model_validate({"key": key, "value": new, "previous": old}))
+
+
+def _workspace(base: Ground, recorder: Recorder) -> Path:
+    known = recorder.state.workspace
+    workspace = Path(known) if known else base.options.cwd.resolve()
+    if not workspace.is_dir():
+        raise ConfigError(f"The workspace {workspace} is not there.", hint="Give its folder with --cwd.")
+    if not os.access(workspace, os.R_OK | os.X_OK):
+        raise ConfigError(f"The workspace {workspace} cannot be read.", hint="Check its permissions.")
+    return workspace
+
+
+def plugin_places(base: Ground) -> PluginPlaces:
+    """Where this start looks for plugins."""
+    paths, options = base.config.paths, base.options
+    return PluginPlaces(
+        bundled=bundled("plugins"),
+        user=paths.config_dir / "plugins",
+        project=paths.project / ".tui_agent" / "plugins",
+        trusted=base.config.trusted,
+        extra=(*base.config.plugin_dirs, *options.plugin_dirs),
+        only_bundled=options.no_plugins,
+    )
+
+
+def _plugins(base: Ground) -> LoadedPlugins:
+    return PluginHost(plugin_places(base), base.config.plugins_disabled).load()
+
+
+def _tools(loaded: LoadedPlugins) -> tuple[ToolRegistry, list[PluginFailed]]:
+    registry = ToolRegistry()
+    failed = []
+    for offered in loaded.tools:
+        try:
+            registry.add(offered.owner, offered.tool)
+        except PluginError as error:
+            failed.append(PluginFailed(plugin=offered.owner, message=str(error)))
+    return registry, failed
+
+
+def policy(base: Ground) -> RulePolicy:
+    """The policy of this start: the user's rules, and a trusted project's."""
+    paths = base.config.paths
+    project = paths.project / ".tui_agent" / "policy.toml"
+    rules = all_rules(paths.config_dir / "policy.toml", project, trusted=base.config.trusted)
+    return RulePolicy(rules, own=(str(paths.config_dir), str(base.config.data_dir)))
+
+
+def _remember(path: Path, rule: str) -> None:
+    append_rule(path, rule)
+
+
+def _middlewares(base: Ground, recorder: Recorder, loaded: LoadedPlugins) -> list[Middleware]:
+    texts = PromptTexts((base.config.paths.config_dir / "prompts",))
+    system = f"{platform.system()} {platform.machine()}, Python {sys.version_info[0]}.{sys.version_info[1]}"
+    built_in = [*prompt_sections(texts, system, "bash"), StuckNotice(lambda: recorder.state)]
+    return [*built_in, *(offered.middleware for offered in loaded.middlewares)]
+
+
+def _agents(loaded: LoadedPlugins) -> dict[str, Callable[[], Agent]]:
+    agents: dict[str, Callable[[], Agent]] = {"default": ModelAgent}
+    for offered in loaded.agents:
+        agents.setdefault(offered.name, offered.make)
+    return agents
+
+
+def _client_for(models: ModelFactory, loaded: LoadedPlugins, info: ModelInfo) -> ModelClient:
+    if info.provider == NO_MODEL:
+        raise ConfigError(
+            "No model is set.", hint="/model chooses one; /model demo works without an account."
+        )
+    for offered in loaded.models:
+        if offered.provider == info.provider:
+            return offered.make(info)
+    return models.client(info)
+
+
+def _hooks(loaded: LoadedPlugins) -> tuple[Hook, ...]:
+    """One function that tells every plugin hook; a hook that fails is not called again."""
+    hooks = list(loaded.hooks)
+    if not hooks:
+        return ()
+
+    def tell(envelope: Envelope) -> None:
+        for hook in tuple(hooks):
+            if hook.event not in ("*", envelope.payload.kind):
+                continue
+            try:
+                hook.target(envelope)
+            except Exception:  # noqa: BLE001 - a supervisor: a plugin's hook must not stop the recorder
+                hooks.remove(hook)
+
+    return (tell,)
+
+
+def _tell_stderr(error: TuiAgentError) -> None:
+    sys.stderr.write(f"tui-agent: {error}\n")  # the store cannot take it: the last way out
