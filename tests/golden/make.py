@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.golden.every_kind import every_kind
 from tests.golden.night_shift import approval, night_shift, streaming
 from tests.golden.scribe import Scribe
 
@@ -12,6 +13,7 @@ LOGS: dict[str, Callable[[], Scribe]] = {
     "night_shift": night_shift,
     "streaming": streaming,
     "approval": approval,
+    "every_kind": every_kind,
 }
 
 

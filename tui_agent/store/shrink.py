@@ -77,7 +77,7 @@ class Shrinker:
 
     def _dump(self, payload: Payload, walk: "_Walk") -> bytes:
         small = self._model(payload, walk)
-        return small.__pydantic_serializer__.to_json(small)
+        return small.__pydantic_serializer__.to_json(small, warnings=False)
 
     def _needs_walk(self, raw: bytes) -> bool:
         return self._redactor.suspects(raw) or b'"blob_sha256"' in raw or b'"blob_json"' in raw
@@ -166,7 +166,7 @@ class _Walk:
 def plain_json(payload: Payload) -> bytes | None:
     """The payload as it is, as JSON; None where a lone surrogate stands in it."""
     try:
-        return payload.__pydantic_serializer__.to_json(payload)
+        return payload.__pydantic_serializer__.to_json(payload, warnings=False)
     except (PydanticSerializationError, UnicodeEncodeError):
         return None
 

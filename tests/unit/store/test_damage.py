@@ -1,0 +1,177 @@
+"""Cuts, changed bytes, NUL runs and foreign lines: nothing whole is lost, nothing damaged is delivered."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.golden import GOLDEN
+from tests.stubs.store import said, store, write_log
+from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent
+from tui_agent.store.blobs import BlobStore
+from tui_agent.store.line import seal
+from tui_agent.store.scan import records, survey
+
+NO_BLOBS = BlobStore(Path("/nonexistent"))
+TEXT = 'A message with ünïcödé, "quotes", \\ and {"v":1,"seq":0} inside. '
+
+
+def long_log(tmp_path: Path) -> bytes:
+    """A log of at least 64 KiB whose messages hold what a parser could stumble over."""
+    path = write_log(tmp_path, "long", [f"{number} {TEXT * 28}" for number in range(36)])
+    data = path.read_bytes()
+    assert len(data) >= 64 * 1024
+    return data
+
+
+def every_cut_keeps_the_events_before_it(data: bytes) -> None:
+    ends = [index + 1 for index, byte in enumerate(data) if byte == 0x0A]
+    whole = 0
+    for cut in range(len(data) + 1):
+        if whole < len(ends) and ends[whole] == cut:
+            whole += 1
+        found = survey(data[:cut])
+        assert found.good_end == (ends[whole - 1] if whole else 0), cut
+        assert found.last_seq == whole - 1, cut
+        assert found.bad_lines == (), cut
+
+
+def test_any_cut_leaves_exactly_the_whole_events_before_it(tmp_path: Path) -> None:
+    every_cut_keeps_the_events_before_it(long_log(tmp_path))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", ["night_shift", "streaming"])
+def test_any_cut_of_a_real_log_leaves_exactly_the_whole_events_before_it(name: str) -> None:
+    every_cut_keeps_the_events_before_it((GOLDEN / f"{name}.jsonl").read_bytes())
+
+
+def test_a_cut_log_opens_goes_on_and_keeps_the_torn_bytes(tmp_path: Path) -> None:
+    data = (GOLDEN / "streaming.jsonl").read_bytes()
+    ends = [index + 1 for index, byte in enumerate(data) if byte == 0x0A][-3:]
+    for number, cut in enumerate([end + shift for end in ends for shift in (-2, -1, 0, 1, 40)]):
+        sessions = store(tmp_path)
+        sessions.create(f"s{number}").close()
+        path = sessions.folder(f"s{number}") / "events.jsonl"
+        path.write_bytes(data[:cut])
+        good = data.rfind(b"\n", 0, min(cut, len(data))) + 1
+        log = sessions.open(f"s{number}")
+        torn = data[good:cut]
+        if torn:
+            assert log.repaired is not None
+            assert log.repaired.moved_bytes == len(torn)
+            assert (log.folder / log.repaired.side_file).read_bytes() == torn
+        else:
+            assert log.repaired is None
+        event = log.append(said("next"))
+        log.close()
+        assert list(records(data[:good], NO_BLOBS)) == sessions.read(f"s{number}")[:-1]
+        assert sessions.read(f"s{number}")[-1] == event
+
+
+def changes(byte: int) -> tuple[int, int, int]:
+    """Three other values of a byte: one bit, the case bit, and NUL or its opposite."""
+    return byte ^ 0x01, byte ^ 0x20, 0x00 if byte else 0xFF
+
+
+def windows(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
+    lines = data.splitlines(keepends=True)
+    yield from ((lines[at - 1], lines[at], lines[at + 1]) for at in range(1, len(lines) - 1))
+
+
+def test_no_changed_byte_is_missed_and_reading_goes_on_behind_it(tmp_path: Path) -> None:
+    for before, line, after in windows(long_log(tmp_path)):
+        first, own, last = records(before + line + after, NO_BLOBS)
+        content = bytearray(line)
+        for at, byte in enumerate(line):
+            for value in changes(byte):
+                content[at] = value
+                read = list(records(before + bytes(content) + after, NO_BLOBS))
+                # an overwritten newline damages no event: both are found in the joined line
+                wanted = [first, own, last] if byte == 0x0A else [first, last]
+                assert read == wanted, (at, value)
+            content[at] = byte
+
+
+def flip(path: Path, line: int) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[line - 1] = lines[line - 1].replace(b"message", b"massage", 1)
+    path.write_bytes(b"".join(lines))
+
+
+def seqs(found: list[Record]) -> list[int]:
+    return [record.seq for record in found]
+
+
+def test_a_bad_line_in_the_middle_is_stepped_over_and_reported_once(tmp_path: Path) -> None:
+    path = write_log(tmp_path, "s1", [f"message {number}" for number in range(6)])
+    flip(path, 3)
+    sessions = store(tmp_path)
+    assert seqs(sessions.read("s1")) == [0, 1, 3, 4, 5]
+    log = sessions.open("s1")
+    assert log.repaired is not None
+    assert log.repaired.bad_lines == (3,)
+    assert log.repaired.moved_bytes == 0
+    assert log.append(log.repaired).seq == 6
+    log.close()
+    assert sessions.open("s1").repaired is None
+
+
+def test_a_run_of_nul_bytes_costs_only_what_it_covers(tmp_path: Path) -> None:
+    path = write_log(tmp_path, "s1", [f"message {number}" for number in range(6)])
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[2] = b"\x00" * 4_096
+    path.write_bytes(b"".join(lines))
+    assert seqs(store(tmp_path).read("s1")) == [0, 1, 3, 4, 5]
+    path.write_bytes(b"".join(lines[:2]) + b"\x00" * 4_096)
+    log = store(tmp_path).open("s1")
+    assert log.last_seq == 1
+    assert log.repaired is not None
+    assert log.repaired.moved_bytes == 4_096
+
+
+def foreign(body: bytes) -> bytes:
+    return seal(body[:-1])
+
+
+def test_a_log_from_the_future_still_loads(tmp_path: Path) -> None:
+    path = write_log(tmp_path, "s1", ["message 0"])
+    head = b'{"v":%d,"seq":%d,"at":1.0,"session":"s1","agent":"main","parent":0,"cause":null,"payload":%b}'
+    path.write_bytes(
+        path.read_bytes()
+        + foreign(head % (1, 1, b'{"kind":"dream.dreamt","depth":3}'))
+        + foreign(head % (2, 2, b'{"kind":"user.message","text":"hi"}'))
+        + foreign(head % (1, 3, b'{"kind":"user.message","text":"hi","mood":"new field"}'))
+        + foreign(head % (1, 4, b'{"kind":"user.message"}'))
+        + foreign(b'{"v":3,"new":true,"seq":5,"parent":4,"payload":{"kind":"x"}}')
+    )
+    found = store(tmp_path).read("s1")
+    assert seqs(found) == [0, 1, 2, 3, 4, 5]
+    assert [type(record) for record in found] == [
+        Envelope,
+        UnknownEvent,
+        UnknownEvent,
+        Envelope,
+        UnknownEvent,
+        UnknownEvent,
+    ]
+    assert isinstance(found[1], UnknownEvent)
+    assert found[1].kind == "dream.dreamt"
+    assert store(tmp_path).open("s1").append(said("on")).seq == 6
+
+
+@pytest.mark.parametrize(
+    "junk", [b"null", b"[]", b"{}", b'{"v":1}', b"\xff\xfe", b'"', b'{"v":1,"seq":"x"}', b"9" * 5_000, b""]
+)
+def test_junk_with_a_right_checksum_is_no_event_and_no_end(tmp_path: Path, junk: bytes) -> None:
+    path = write_log(tmp_path, "s1", ["message 0", "message 1"])
+    first, second = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first + seal(junk) + junk + b"\n" + second)
+    assert seqs(store(tmp_path).read("s1")) == [0, 1]
+
+
+def test_a_line_that_repeats_an_order_number_is_stepped_over(tmp_path: Path) -> None:
+    path = write_log(tmp_path, "s1", ["message 0", "message 1", "message 2"])
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0] + lines[1] + lines[0] + lines[2])
+    assert seqs(store(tmp_path).read("s1")) == [0, 1, 2]

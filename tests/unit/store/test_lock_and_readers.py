@@ -1,0 +1,231 @@
+"""One writer; any number of readers, none of which ever sees half an event."""
+
+import multiprocessing
+import os
+import signal
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.stubs.faulty_files import FaultyFiles
+from tests.stubs.store import said, store, write_log
+from tui_agent.errors import SessionLocked, SessionNotFound
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.model import ModelDelta, ModelResponded
+from tui_agent.protocol.events.tool import ToolCalled
+from tui_agent.protocol.ids import CallId, RequestId
+from tui_agent.protocol.parts import TextPart, Usage
+from tui_agent.store.reader import LogTail, read_records, read_tail
+
+FORK = multiprocessing.get_context("fork")
+
+
+def open_and_hold(root: Path, go: "Connection", said_back: "Connection") -> None:
+    go.recv()
+    try:
+        log = store(root).open("s1", wait_s=0.2)
+    except SessionLocked as refusal:
+        said_back.send(str(refusal))
+        return
+    said_back.send("writer")
+    go.recv()
+    log.close()
+
+
+def test_of_twenty_processes_one_writes_and_nineteen_are_told_clearly(tmp_path: Path) -> None:
+    write_log(tmp_path, "s1", ["one"])
+    children = []
+    for _ in range(20):
+        go, go_there = FORK.Pipe()
+        back, back_there = FORK.Pipe()
+        child = FORK.Process(target=open_and_hold, args=(tmp_path, go_there, back_there))
+        child.start()
+        children.append((child, go, back))
+    for _, go, _ in children:
+        go.send("now")
+    answers = [back.recv() for _, _, back in children]
+    writers = [child for (child, _, _), answer in zip(children, answers, strict=True) if answer == "writer"]
+    assert len(writers) == 1
+    refusals = [answer for answer in answers if answer != "writer"]
+    assert len(refusals) == 19
+    assert all(str(writers[0].pid) in answer and "fork" in answer for answer in refusals)
+    assert store(tmp_path).list()[0].locked
+    os.kill(writers[0].pid or 0, signal.SIGKILL)
+    for child, _, _ in children:
+        child.join()
+    assert not store(tmp_path).list()[0].locked
+    store(tmp_path).open("s1", wait_s=0.0).close()
+
+
+def test_the_lock_is_free_after_a_refused_opening(tmp_path: Path) -> None:
+    sessions = store(tmp_path)
+    with pytest.raises(SessionNotFound):
+        sessions.open("s1")
+    log = sessions.create("s1")
+    with pytest.raises(SessionLocked):
+        sessions.open("s1", wait_s=0.0)
+    log.close()
+    sessions.open("s1", wait_s=0.0).close()
+
+
+def write_many(root: Path, count: int) -> None:
+    log = store(root).open("s1")
+    for number in range(count):
+        log.append(said(f"message {number} " + "x" * (number % 700)))
+    log.close()
+
+
+def test_a_reader_that_tails_a_writer_gets_every_event_once_and_whole(tmp_path: Path) -> None:
+    path = write_log(tmp_path, "s1", ["one"])
+    writer = FORK.Process(target=write_many, args=(tmp_path, 10_000))
+    tail, found = LogTail(path.parent), list[Record]()
+    writer.start()
+    while writer.is_alive():
+        found += tail.poll()
+    writer.join()
+    found += tail.poll()
+    assert [record.seq for record in found] == list(range(10_001))
+    assert all(isinstance(record, Envelope) for record in found)
+    assert tail.poll() == []
+
+
+def test_a_half_line_waits_for_its_rest(tmp_path: Path) -> None:
+    path = write_log(tmp_path, "s1", ["one", "two"])
+    data = path.read_bytes()
+    path.write_bytes(data[:-5])
+    tail = LogTail(path.parent)
+    assert [record.seq for record in tail.poll()] == [0]
+    path.write_bytes(data)
+    assert [record.seq for record in tail.poll()] == [1]
+
+
+def test_a_tail_goes_on_when_the_log_has_moved_to_a_new_file(tmp_path: Path) -> None:
+    path = write_log(tmp_path, "s1", ["one", "two"])
+    tail = LogTail(path.parent, after=0)
+    assert [record.seq for record in tail.poll()] == [1]
+    data = path.read_bytes()
+    path.unlink()
+    path.write_bytes(data)
+    assert tail.poll() == []
+
+
+def test_reading_a_range_and_the_tail(tmp_path: Path) -> None:
+    folder = write_log(tmp_path, "s1", [f"message {number}" for number in range(300)]).parent
+    assert [record.seq for record in read_records(folder, after=9, limit=3)] == [10, 11, 12]
+    assert read_records(folder, limit=0) == []
+    assert [record.seq for record in read_tail(folder, 4)] == [296, 297, 298, 299]
+    assert [record.seq for record in read_tail(folder, 400, max_bytes=1_000)][-1] == 299
+
+
+def delta(request: str, text: str) -> ModelDelta:
+    return ModelDelta(request_id=RequestId(request), part="text", block=0, text=text)
+
+
+def test_deltas_of_ended_requests_can_be_left_out(tmp_path: Path) -> None:
+    log = store(tmp_path).create("s1")
+    log.append(delta("r1", "a"))
+    answer = ModelResponded(
+        request_id=RequestId("r1"),
+        first_part=0,
+        parts=(TextPart(text="ab"),),
+        finish="stop",
+        usage=Usage(),
+        cost_usd=None,
+        duration_ms=1.0,
+    )
+    kept = [log.append(answer), log.append(delta("r2", "c"))]
+    decoy = {
+        "payload": {"kind": "model.delta", "request_id": "r1"},
+        "x": '"payload":{"kind":"model.responded",',
+    }
+    kept.append(
+        log.append(
+            ToolCalled(
+                call_id=CallId("c"),
+                name="n",
+                arguments=decoy,
+                iteration=1,
+                verb="v",
+                target="t",  # type: ignore[arg-type]
+            )
+        )
+    )
+    assert read_records(log.folder, skip_deltas=True) == kept
+
+
+async def test_a_follower_gets_history_then_what_comes(tmp_path: Path) -> None:
+    write_log(tmp_path, "s1", ["one", "two"])
+    log = store(tmp_path).open("s1")
+    follower, late = log.follow(), log.follow(after=1)
+    assert [record.seq for record in await follower.next()] == [0, 1]
+    got: list[list[int]] = []
+
+    async def listen() -> None:
+        while batch := await follower.next():
+            got.append([record.seq for record in batch])
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(listen)
+        await anyio.wait_all_tasks_blocked()
+        log.append(said("three"))
+        log.append(said("four"))
+        await anyio.wait_all_tasks_blocked()
+        log.append(said("five"))
+        await anyio.wait_all_tasks_blocked()
+        log.close()
+    assert got == [[2, 3], [4]]
+    assert [record.seq for record in await late.next()] == [2, 3, 4]
+    assert await late.next() == ()
+
+
+async def test_a_follower_that_is_closed_or_cancelled_ends_alone(tmp_path: Path) -> None:
+    log = store(tmp_path).create("s1")
+    closing, cancelled = log.follow(), log.follow()
+    ended: list[object] = []
+
+    async def listen() -> None:
+        ended.append(await closing.next())
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(listen)
+        await anyio.wait_all_tasks_blocked()
+        closing.close()
+    assert ended == [()]
+    with anyio.move_on_after(0):
+        await cancelled.next()
+    log.append(said("one"))
+    assert [record.seq for record in await cancelled.next()] == [0]
+
+
+async def test_long_history_comes_in_batches(tmp_path: Path) -> None:
+    log = store(tmp_path).create("s1")
+    for number in range(4_500):
+        log.append(said(str(number)))
+    follower, seqs = log.follow(), list[int]()
+    while len(seqs) < 4_500:
+        batch = await follower.next()
+        assert len(batch) <= 2_000
+        seqs += [record.seq for record in batch]
+    assert seqs == list(range(4_500))
+
+
+async def test_commits_that_come_together_share_a_sync(tmp_path: Path) -> None:
+    class Counting(FaultyFiles):
+        syncs = 0
+
+        def sync(self, fd: int) -> None:
+            self.syncs += 1
+            super().sync(fd)
+
+    ops = Counting(0, "fail")
+    log = store(tmp_path, ops).create("s1")
+    before = ops.syncs
+    log.append(said("one"))
+    async with anyio.create_task_group() as group:
+        for _ in range(10):
+            group.start_soon(log.commit)
+    assert ops.syncs - before <= 2
+    await log.commit()
+    assert ops.syncs - before <= 2

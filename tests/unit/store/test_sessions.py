@@ -1,0 +1,94 @@
+"""Finding sessions: by list, prefix, workspace and newest use, from the ends of their logs only."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.store import said, store, write_log
+from tui_agent.errors import SessionNotFound, UsageError
+from tui_agent.protocol.events.session import SessionStarted, SessionTitled
+from tui_agent.protocol.settings import ModelInfo, SessionSettings
+from tui_agent.store.sessions import SessionStore
+
+SETTINGS = SessionSettings(model=ModelInfo(profile="p", provider="x", model="m"))
+
+
+def started(workspace: str) -> SessionStarted:
+    return SessionStarted(workspace=workspace, product="tui-agent", settings=SETTINGS)
+
+
+def many(root: Path, count: int) -> SessionStore:
+    sessions = store(root)
+    for number in range(count):
+        log = sessions.create(f"ses_{number:04d}")
+        log.append(started(f"/work/{number % 3}"))
+        log.append(SessionTitled(title=f"first title {number}", by="auto"))
+        for at in range(20):
+            log.append(said(f"message {at} " + "x" * 1_500))
+        if number % 2:
+            log.append(SessionTitled(title=f"title {number}", by="user"))
+            for _ in range(20):
+                log.append(said("y" * 1_500))
+        log.close()
+    return sessions
+
+
+def test_two_hundred_sessions_are_listed_by_last_use_without_reading_them_whole(tmp_path: Path) -> None:
+    sessions = many(tmp_path, 200)
+    listed = sessions.list()
+    assert [summary.id for summary in listed] == [f"ses_{number:04d}" for number in reversed(range(200))]
+    odd, even = listed[0], listed[1]
+    assert (odd.title, odd.events) == ("title 199", 43)
+    assert (even.title, even.events) == ("first title 198", 22)
+    assert odd.workspace == "/work/1"
+    assert odd.started < odd.updated
+    assert not odd.locked
+    assert odd.size_bytes == (odd.path / "events.jsonl").stat().st_size
+    assert len(sessions.list("/work/2")) == 66
+    assert sessions.latest("/work/0") == "ses_0198"
+    assert sessions.latest("/nowhere") is None
+
+
+def test_a_session_is_found_by_prefix_and_by_the_word_latest(tmp_path: Path) -> None:
+    sessions = many(tmp_path, 12)
+    assert sessions.resolve("ses_0003") == "ses_0003"
+    assert sessions.resolve("latest") == "ses_0011"
+    with pytest.raises(UsageError, match="2 sessions begin"):
+        sessions.resolve("ses_001")
+    with pytest.raises(SessionNotFound):
+        sessions.resolve("nothing")
+    with pytest.raises(SessionNotFound):
+        store(tmp_path / "empty").resolve("latest")
+
+
+def test_an_exact_id_wins_over_longer_ones(tmp_path: Path) -> None:
+    for name in ("a", "ab"):
+        write_log(tmp_path, name, ["x"])
+    assert store(tmp_path).resolve("a") == "a"
+
+
+def test_damaged_foreign_and_empty_folders_do_not_stop_a_list(tmp_path: Path) -> None:
+    good = write_log(tmp_path, "good", ["one", "two"])
+    sessions = store(tmp_path)
+    for name, content in [("empty", b""), ("junk", b"\x00" * 5_000), ("torn", good.read_bytes()[:-9])]:
+        (sessions.root / name).mkdir()
+        (sessions.root / name / "events.jsonl").write_bytes(content)
+    (sessions.root / "no-log").mkdir()
+    (sessions.root / "a-file").write_text("x")
+    listed = {summary.id: summary.events for summary in sessions.list()}
+    assert listed == {"good": 2, "torn": 1}
+
+
+def test_a_last_line_of_any_length_is_found(tmp_path: Path) -> None:
+    log = store(tmp_path).create("s1")
+    log.append(started("/work"))
+    for _ in range(4):
+        log.append(said('"\x01' * 3_900))
+    log.close()
+    assert store(tmp_path).list()[0].events == 5
+
+
+def test_no_folder_is_no_sessions(tmp_path: Path) -> None:
+    assert store(tmp_path).list() == []
+    with pytest.raises(SessionNotFound):
+        store(tmp_path).read("ses_1")
