@@ -10,14 +10,22 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias, cast
 
-from tui_agent.policy.script import ARBITRARY, CLASSES
+from tui_agent.policy.script import ARBITRARY, CLASSES, READ_ONLY
 
 Operands: TypeAlias = Literal[
     "text", "none", "look", "read", "tree", "write", "remove", "copy", "move", "mixed"
 ]
-Takes: TypeAlias = Literal["nothing", "maybe", "word", "words", "read", "write"]
+Takes: TypeAlias = Literal["nothing", "maybe", "word", "words", "read", "write", "folder"]
 
-_SIGNS: dict[str, Takes] = {"::": "words", ":": "word", "=": "word", "?": "maybe", "<": "read", ">": "write"}
+_SIGNS: dict[str, Takes] = {
+    "::": "words",
+    ":": "word",
+    "=": "word",
+    "?": "maybe",
+    "<": "read",
+    ">": "write",
+    "@": "folder",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +37,7 @@ class Program:
     first: str = ""
     first_by: frozenset[str] = frozenset()
     options: Mapping[str, Takes] = field(default_factory=dict)
-    other: str = ARBITRARY
+    other: str = ""
     turns: Mapping[str, str] = field(default_factory=dict)
     style: Literal["getopt", "words", "text"] = "getopt"
     numeric: bool = False
@@ -41,6 +49,9 @@ class Program:
     only: str = ""
     needs: frozenset[str] = frozenset()
     ruin: Literal["", "always", "places"] = ""
+    deep_by: frozenset[str] = frozenset({"-r", "-R", "--recursive"})
+    narrows: frozenset[str] = frozenset()
+    default: tuple[str, ...] = ()
     device: str = ""
     everyone: str = ""
     downloads: bool = False
@@ -52,6 +63,11 @@ class Program:
     hosts: bool = False
     sub: bool | str = False
     subs: Mapping[str, "Program"] = field(default_factory=dict)
+
+    @property
+    def otherwise(self) -> str:
+        """The class of a call with something that the entry does not list."""
+        return self.other or (ARBITRARY if self.does == READ_ONLY else self.does)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,23 +108,23 @@ def _source(name: str, entry: Mapping[str, object], raw: Mapping[str, object]) -
     return {**{key: value for key, value in base.items() if key != "like"}, **own}
 
 
-def _program(name: str, entry: dict[str, object], raw_subs: object = None) -> Program:
+def _program(name: str, entry: dict[str, object]) -> Program:
     known = {item.name for item in fields(Program)}
     unknown = set(entry) - known
     if unknown:
         raise ValueError(f"{name}: unknown keys {sorted(unknown)}")
     values = dict(entry)
     values["options"] = _options(name, str(entry.get("options", "")))
-    for key in ("first_by", "plain", "needs"):
-        values[key] = frozenset(cast("list[str]", entry.get(key, [])))
-    for key in ("forbid", "anywhere"):
-        values[key] = tuple(cast("list[str]", entry.get(key, [])))
+    for key in ("first_by", "plain", "needs", "deep_by", "narrows", "forbid", "anywhere", "default"):
+        given = cast("list[str]", entry.get(key, []))
+        if key in entry:
+            values[key] = tuple(given) if key in ("forbid", "anywhere", "default") else frozenset(given)
     subs = cast("dict[str, dict[str, object]]", entry.get("subs", {}))
     values["subs"] = {sub: _program(f"{name} {sub}", _sub(name, sub, subs, entry)) for sub in subs}
     program = Program(**values)  # type: ignore[arg-type]
     turned = program.turns.values()
-    for word in (program.does, program.other, *turned, *([program.at_least] if program.at_least else [])):
-        if word not in CLASSES:
+    for word in (program.does, program.other, program.at_least, *turned):
+        if word and word not in CLASSES:
             raise ValueError(f"{name}: {word!r} is no class")
     return program
 

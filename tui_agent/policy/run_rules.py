@@ -6,13 +6,13 @@ Invariant: a line is allowed only where every part is; a guard or a rule that de
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from tui_agent.policy.commands import Part
 from tui_agent.policy.findings import Finding
 from tui_agent.policy.grammar import Rule, fits_words
+from tui_agent.policy.part import Part
 from tui_agent.policy.paths import Place, place
 from tui_agent.policy.profiles import Profile
 from tui_agent.policy.runs import RunReport, command_line, from_cwd, read_runs
-from tui_agent.policy.script import ARBITRARY, DESTRUCTIVE, NETWORK, PRIVILEGE, READ_ONLY, WORKSPACE
+from tui_agent.policy.script import ARBITRARY, DESTRUCTIVE, NETWORK, PRIVILEGE, WORKSPACE
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 
@@ -87,12 +87,17 @@ class RunJudge:
                 if rule.verdict == "deny" and rule.what == "run" and _means(rule, part):
                     yield Finding("deny", f"rule: {rule.text}", f"the rule `{rule.text}` says so")
             yield from self._files_of(effect, part)
-            for path in part.removes if part.deep else ():
-                seen = from_cwd(effect, path)
-                if self._files.ruins(seen, place(seen, self._facts)):
-                    yield Finding("deny", "guard.ruin", f"{part.program} would take away all of {seen}")
+            yield from self._ruined(effect, part)
         if report.problems and not report.parts and any(r.verdict == "deny" for r in self._rules):
             yield Finding("deny", "rules.unread", "it cannot be read, and there are rules against commands")
+
+    def _ruined(self, effect: Runs, part: Part) -> Iterator[Finding]:
+        """A root, a home or all of the workspace; the workspace itself may still be changed as a whole."""
+        for path in (*part.removes, *part.writes) if part.deep else ():
+            seen = from_cwd(effect, path)
+            at = place(seen, self._facts)
+            if self._files.ruins(seen, at) and not (at.inside and path in part.writes):
+                yield Finding("deny", "guard.ruin", f"{part.program} would take away or change all of {seen}")
 
     def _files_of(self, effect: Runs, part: Part) -> Iterator[Finding]:
         for path, at in self._places(effect, part.reads):
@@ -108,7 +113,6 @@ class RunJudge:
 
     def _part(self, effect: Runs, part: Part) -> Iterator[Finding]:
         files = [finding for finding in self._files_of(effect, part) if finding.verdict == "ask"]
-        harmless = part.classes <= {READ_ONLY} and not part.why and not part.unsure
         rule = self._allowed(part)
         asking = self._asking(part)
         if asking is not None:
@@ -118,7 +122,7 @@ class RunJudge:
             for _, at in self._places(effect, part.looks)
             if not at.inside and at.absolute not in ("/dev/null", "/dev/stdin", "/dev/stdout")
         ]
-        if harmless:
+        if part.harmless:
             yield from files
             yield from (self._files.read(at) for at in outside)
             yield Finding("allow", "reads.command", "it only reads this workspace")

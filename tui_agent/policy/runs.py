@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tui_agent.policy.commands import CommandReader, Part
+from tui_agent.policy.commands import CommandReader
+from tui_agent.policy.part import Part
 from tui_agent.policy.programs import table
 from tui_agent.policy.script import ARBITRARY, Command, Script, Word, ranked
 from tui_agent.policy.shell import analyse
@@ -121,7 +122,7 @@ def _report(line: str, script: Script, depth: int) -> RunReport:
 def _named(command: Command) -> Part:
     """A part that only rules which deny look at."""
     words = tuple(word.value for word in command.words)
-    return Part(command.text, words[0] or "" if words else "", {ARBITRARY}, words=words, unsure=True)
+    return Part(command.text, words[0] or "" if words else "", classes={ARBITRARY}, words=words, unsure=True)
 
 
 def _inner(words: Sequence[str | None], depth: int) -> RunReport | None:

@@ -237,10 +237,11 @@ class _Reader:
                 body = child
         if body is not None and body.type == "command":
             return self._command(body, scope, tuple(redirects), depth, extra)
+        after = scope if body is None else self.visit(body, scope, depth + 1)
         if redirects or extra:
-            words = tuple(extra)
-            self.commands.append(Command(_text(node), words, (), tuple(redirects), scope.places))
-        return scope if body is None else self.visit(body, scope, depth + 1)
+            text = " ".join(_text(child) for child in node.children if child.type.endswith("_redirect"))
+            self.commands.append(Command(text, tuple(extra), (), tuple(redirects), after.seen))
+        return after
 
     def _redirect(
         self, node: Node, scope: Scope, depth: int, into: list[Redirect], extra: list[Word]

@@ -1,0 +1,85 @@
+"""The policy never raises, never changes its mind, and never allows what cannot be read."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tui_agent.policy.rules import RulePolicy
+from tui_agent.policy.runs import mentioned_paths
+from tui_agent.policy.shell import analyse
+from tui_agent.ports.policy import PolicyFacts
+from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes, digest
+from tui_agent.protocol.settings import POLICIES
+
+PIECES = [
+    "ls", "cat", "rm", "git", "-rf", "-la", "push", "a.py", ".env", "~", "/", "$X", "${X:-a}", "$(", ")", "`", "'", '"',
+    "\\", "\n", ";", "&&", "||", "|", "&", ">", "<", "<<EOF\n", "EOF\n", "(", ")", "{", "}", "[[", "]]", "if", "then",
+    "fi", "for", "in", "do", "done", "case", "esac", "*", "?", "#", "=", "x=1", " ", "\t", "é", "\0", "\u202e", "$((", "))",
+]  # fmt: skip
+
+SCRIPTS = st.one_of(
+    st.text(max_size=80),
+    st.lists(st.sampled_from(PIECES), max_size=25).map(" ".join),
+    st.lists(st.sampled_from(PIECES), max_size=25).map("".join),
+)
+PATHS = st.one_of(
+    st.text(max_size=30), st.lists(st.sampled_from(["..", "a", "/", ".env", "~"]), max_size=6).map("/".join)
+)
+EFFECTS: st.SearchStrategy[Effect] = st.one_of(
+    st.builds(lambda path, deep: Reads(path=path, deep=deep), PATHS, st.booleans()),
+    st.builds(lambda path, removes: Writes(path=path, removes=removes), PATHS, st.booleans()),
+    st.builds(lambda host: Connects(host=host), st.text(max_size=20)),
+    st.builds(
+        lambda script, cwd: Runs(script=script, cwd=cwd), SCRIPTS, st.sampled_from(["", "src", "/etc"])
+    ),
+    st.builds(lambda argv: Runs(argv=tuple(argv)), st.lists(st.sampled_from(PIECES), max_size=6)),
+)
+FACTS = st.sampled_from(POLICIES)
+
+
+def clean(effects: list[Effect]) -> tuple[Effect, ...]:
+    return tuple(effects)
+
+
+@settings(max_examples=400)
+@given(st.lists(EFFECTS, max_size=3).map(clean), FACTS)
+def test_a_decision_is_made_of_anything_and_stays_the_same(effects: tuple[Effect, ...], policy: str) -> None:
+    facts = PolicyFacts("/home/ada/ws", policy)  # type: ignore[arg-type]
+    judge = RulePolicy(["allow edit src/**", "deny run git push *"])
+    one = judge.decide("some_tool", effects, facts)
+    assert one == RulePolicy(["deny run git push *", "allow edit src/**"]).decide("some_tool", effects, facts)
+    assert one.verdict in ("allow", "ask", "deny")
+    assert one.reason
+    mentioned_paths(effects)
+
+
+@settings(max_examples=400)
+@given(SCRIPTS, FACTS)
+def test_what_cannot_be_parsed_is_never_allowed(script: str, policy: str) -> None:
+    if analyse(script).problems:
+        facts = PolicyFacts("/home/ada/ws", policy)  # type: ignore[arg-type]
+        found = RulePolicy(["allow run ls *", "allow run cat *"]).decide("t", (Runs(script=script),), facts)
+        assert found.verdict != "allow"
+
+
+@settings(max_examples=200)
+@given(st.lists(EFFECTS, min_size=1, max_size=3).map(clean), FACTS)
+def test_one_more_denied_effect_denies_the_call_wherever_it_stands(
+    effects: tuple[Effect, ...], policy: str
+) -> None:
+    facts = PolicyFacts("/home/ada/ws", policy)  # type: ignore[arg-type]
+    secret = Reads(path=".env")
+    for mixed in ((*effects, secret), (secret, *effects)):
+        assert RulePolicy().decide("some_tool", mixed, facts).verdict == "deny"
+
+
+@given(st.lists(EFFECTS, min_size=1, max_size=3).map(clean), SCRIPTS)
+def test_a_changed_call_has_another_digest(effects: tuple[Effect, ...], script: str) -> None:
+    changed = (*effects[:-1], Runs(script=script + "x"))
+    assert (digest("t", effects) == digest("t", changed)) == (effects == changed)
+
+
+@given(st.lists(EFFECTS, min_size=1, max_size=2).map(clean))
+def test_a_question_becomes_a_no_where_nobody_answers(effects: tuple[Effect, ...]) -> None:
+    asked = RulePolicy().decide("t", effects, PolicyFacts("/home/ada/ws", "ask"))
+    alone = RulePolicy().decide("t", effects, PolicyFacts("/home/ada/ws", "ask", interactive=False))
+    assert alone.verdict == ("deny" if asked.verdict == "ask" else asked.verdict)

@@ -1,0 +1,147 @@
+"""Rules that stay: read whole or refused whole, written only one at a time, and shown for what they are."""
+
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.errors import ConfigError
+from tui_agent.policy.explain import as_json, what_it_does
+from tui_agent.policy.grammar import parse_rule
+from tui_agent.policy.rule_file import all_rules, append_rule, load_rules
+from tui_agent.protocol.effects import Connects, Internal, Reads, Runs, Writes
+
+GOOD = """
+# what I trust
+[[rule]]
+allow = "run pytest *"
+why = "tests are safe here"
+matches = ["pytest -q", "pytest"]
+differs = ["pytest-watch", "pip install pytest", "pytest && curl x"]
+
+[[rule]]
+deny = "run git push *"
+matches = ["ls; git push origin"]
+
+[[rule]]
+ask = "edit docs/**"
+matches = ["docs/a.md"]
+differs = ["/docs/a.md", "src/a"]
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "policy.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_file_of_rules_is_read_with_its_examples_tried(tmp_path: Path) -> None:
+    rules = load_rules(write(tmp_path, GOOD))
+    assert [rule.text for rule in rules] == ["allow run pytest *", "deny run git push *", "ask edit docs/**"]
+    assert rules[0].source.endswith("policy.toml, rule 1")
+
+
+def test_no_file_means_no_rules(tmp_path: Path) -> None:
+    assert load_rules(tmp_path / "policy.toml") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[[rule]", "is no TOML"),
+        ("x = 1", "unknown keys: x"),
+        ("rule = 3", r"\[\[rule\]\]"),
+        ("[[rule]]\nallow = 'run *'", "any program"),
+        ("[[rule]]\nallow = 'fly x'", "is no rule"),
+        ("[[rule]]\nwhy = 'x'", "exactly one of"),
+        ("[[rule]]\nallow = 'edit a'\ndeny = 'edit b'", "exactly one of"),
+        ("[[rule]]\nallow = 'edit a'\nmatch = []", "unknown keys: match"),
+        ("[[rule]]\nallow = 'edit a'\nmatches = 'a'", "must be a list"),
+        ("[[rule]]\nallow = 'edit a'\nmatches = ['b']", "does not fit its example 'b'"),
+        ("[[rule]]\nallow = 'run ls *'\ndiffers = ['ls -l']", "fits its example"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_place(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words) as caught:
+        load_rules(write(tmp_path, text))
+    assert "policy.toml" in str(caught.value)
+
+
+def test_a_projects_rules_count_only_when_it_is_trusted(tmp_path: Path) -> None:
+    project = write(tmp_path, "[[rule]]\nallow = 'run make *'\n")
+    user = tmp_path / "none.toml"
+    assert all_rules(user, project, trusted=False) == ()
+    assert [rule.text for rule in all_rules(user, project, trusted=True)] == ["allow run make *"]
+
+
+def test_a_rule_is_added_behind_what_stands_there(tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD)
+    append_rule(path, "allow edit src/**")
+    append_rule(path, "allow edit src/**")
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith(GOOD)
+    assert [rule.text for rule in load_rules(path)][3:] == ["allow edit src/**"]
+
+
+def test_the_first_rule_makes_the_file_for_its_owner_only(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "policy.toml"
+    append_rule(path, "allow connect example.org")
+    assert [rule.text for rule in load_rules(path)] == ["allow connect example.org"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [child.name for child in path.parent.iterdir()] == ["policy.toml"]
+
+
+def test_a_broken_file_is_not_written_to(tmp_path: Path) -> None:
+    path = write(tmp_path, "[[rule]")
+    with pytest.raises(ConfigError):
+        append_rule(path, "allow edit a")
+    assert path.read_text(encoding="utf-8") == "[[rule]"
+
+
+@given(st.text(min_size=1, max_size=60))
+def test_any_rule_comes_back_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    line = text.encode("utf-8", "replace").decode().strip()
+    if not line:
+        return
+    rule = parse_rule(f"allow exact {line}")
+    path = tmp_path_factory.mktemp("rules") / "policy.toml"
+    append_rule(path, rule)
+    assert [found.text for found in load_rules(path)] == [rule.text]
+
+
+def test_what_a_call_does_is_shown_row_by_row() -> None:
+    line = 'pip install "freezegun>=1.5" && pytest -q tests/test_entry.py > report.txt'
+    table = what_it_does((Runs(script=line),))
+    assert [row[:2] for row in table.rows] == [
+        ("1", 'pip install "freezegun>=1.5"'),
+        ("2", "pytest -q tests/test_entry.py"),
+        ("3", "> report.txt"),
+    ]
+    assert "network package index" in table.rows[0][2]
+    assert "runs code of this workspace" in table.rows[1][2]
+    assert table.rows[2][2] == "writes report.txt"
+
+
+def test_rows_of_single_effects() -> None:
+    effects = (
+        Reads(path="a"),
+        Writes(path="b"),
+        Writes(path="c", removes=True),
+        Connects(host="example.org"),
+        Internal(what="todos"),
+    )
+    assert [row["effects"] for row in as_json(effects)] == [
+        [["reads", "a"]],
+        [["writes", "b"]],
+        [["removes", "c"]],
+        [["network", "example.org"]],
+        [],
+    ]
+    assert as_json((Runs(script="rm -r build"),))[0] == {
+        "what": "rm -r build",
+        "classes": ["destructive"],
+        "effects": [["removes", "build"]],
+    }

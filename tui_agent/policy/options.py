@@ -1,0 +1,157 @@
+"""L3: a program's words parted into options and operands, as the program itself would part them.
+
+Invariant: an option that its entry does not list gives the call the entry's `other` class.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tui_agent.policy.part import Part
+from tui_agent.policy.programs import Program
+from tui_agent.policy.script import READ_ONLY, WORKSPACE, Word
+from tui_agent.policy.sed import only_edits_text
+
+
+@dataclass(slots=True)
+class Call:
+    """A program with its options and operands."""
+
+    program: Program
+    name: str
+    options: list[str] = field(default_factory=list)
+    operands: list[Word] = field(default_factory=list)
+    guarded: bool = False
+    """`--` stood in front of the operands."""
+
+
+def read_options(part: Part, call: Call, words: Sequence[Word]) -> None:
+    """Fill the call's options and operands; note in the part what they do."""
+    reader = _Options(part, call)
+    index = 0
+    while index < len(words) and not reader.done:
+        index += reader.take(words[index], words[index + 1 :])
+
+
+def sed_script(part: Part, call: Call, word: Word) -> None:
+    """A script of sed: harmless only where it edits text and nothing else."""
+    if word.values is None:
+        part.turn(call.program.otherwise, f"its {call.name} script is not certain")
+    elif not all(only_edits_text(value) for value in word.values):
+        part.turn(call.program.otherwise, f"its {call.name} script may do more than read")
+
+
+class _Options:
+    """Reads the words of one call from left to right."""
+
+    def __init__(self, part: Part, call: Call) -> None:
+        self._part = part
+        self._call = call
+        self._ended = call.program.style == "text"
+        self.done = False
+
+    def take(self, word: Word, rest: Sequence[Word]) -> int:
+        """Take one word, and those behind it that belong to it; how many that were."""
+        call, program, value = self._call, self._call.program, word.value
+        turned = program.turns.get(value or "\0")
+        if turned is not None:
+            self._turn(turned, value or "", rest)
+        elif self._ended or word.values is None or not _optional(word, program):
+            call.operands.append(word)
+            if program.wraps is not None and len(call.operands) > program.wraps:
+                call.operands += rest
+                self.done = True
+        elif value == "--":
+            self._ended = call.guarded = True
+        elif value is None:
+            self._part.turn(program.otherwise, f"an option of {call.name} is not certain")
+            self._part.unsure = True
+        else:
+            return 1 + self._option(value, rest)
+        return 1
+
+    def _turn(self, turned: str, option: str, rest: Sequence[Word]) -> None:
+        call = self._call
+        if turned != READ_ONLY:
+            self._part.turn(turned, f"{call.name} {option}")
+            call.options.append(option)
+            return
+        if call.options or call.operands:
+            self._part.turn(call.program.otherwise, f"{option} of {call.name} does not stand in front")
+            return
+        call.program = Program(does=READ_ONLY, operands="text", style="text", keeps=call.program.keeps)
+        call.operands = list(rest)
+        self.done = True
+
+    def _option(self, value: str, rest: Sequence[Word]) -> int:
+        program = self._call.program
+        if (program.numeric and value[1:].isdigit()) or value in program.plain:
+            return 0
+        if program.style == "words" or value.startswith("--") or value[:1] == "+":
+            return self._long(value, rest)
+        return self._cluster(value, rest)
+
+    def _long(self, value: str, rest: Sequence[Word]) -> int:
+        call, program = self._call, self._call.program
+        name, equals, given = value.partition("=")
+        found = program.options.get(name) if not equals or value.startswith("--") else None
+        call.options.append(name)
+        turned = program.turns.get(name)
+        if turned is not None:
+            self._part.turn(turned, f"{call.name} {name}")
+            return 0
+        if found is None or (equals and found == "nothing"):
+            self._unlisted(name)
+            return 0
+        return self._argument(found, given if equals else None, rest)
+
+    def _cluster(self, value: str, rest: Sequence[Word]) -> int:
+        call, program = self._call, self._call.program
+        if value in program.options:
+            call.options.append(value)
+            return self._argument(program.options[value], None, rest)
+        for at in range(1, len(value)):
+            option = "-" + value[at]
+            call.options.append(option)
+            turned = program.turns.get(option)
+            takes = program.options.get(option)
+            if turned is not None:
+                self._part.turn(turned, f"{call.name} {option}")
+            elif takes is None:
+                self._unlisted(option)
+                return 0
+            elif takes != "nothing":
+                return self._argument(takes, value[at + 1 :] or None, rest)
+        return 0
+
+    def _argument(self, takes: str, given: str | None, rest: Sequence[Word]) -> int:
+        part, call = self._part, self._call
+        if takes in ("nothing", "maybe"):
+            return 0
+        if takes == "words":
+            return 2
+        word = Word(given, (given,)) if given is not None else (rest[0] if rest else None)
+        if word is None:
+            part.turn(call.program.otherwise, f"an option of {call.name} lacks its word")
+            return 0
+        if call.program.first == "sed" and call.options[-1] in call.program.first_by:
+            sed_script(part, call, word)
+        if takes == "read":
+            part.add(part.reads, [word])
+        elif takes == "folder":
+            part.move(word)
+        elif takes == "write":
+            part.turn(WORKSPACE, f"it writes {word.text}")
+            part.add(part.writes, [word])
+        return 0 if given is not None else 1
+
+    def _unlisted(self, option: str) -> None:
+        call = self._call
+        self._part.turn(call.program.otherwise, f"{option} of {call.name} is not known to be harmless")
+
+
+def _optional(word: Word, program: Program) -> bool:
+    """Whether a word may be read as an option."""
+    return any(
+        (len(value) > 1 and value[0] == "-") or (value[:1] == "+" and value in program.options)
+        for value in word.values or ()
+    )

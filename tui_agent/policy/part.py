@@ -1,0 +1,101 @@
+"""L3: one thing that a command line does: its class, and the files and hosts that it touches.
+
+Invariant: what is not certain is marked `unsure`, so that no rule can allow it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from tui_agent.policy.script import READ_ONLY, Word
+from tui_agent.policy.shell_words import join
+
+_STREAMS = frozenset({"-", "/dev/null", "/dev/fd/0", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
+
+
+@dataclass(slots=True)
+class Part:
+    """Paths are relative to the script's start or absolute, `~` is a home. `places` are the folders it may run in."""
+
+    text: str
+    program: str
+    places: tuple[str | None, ...] = ("",)
+    classes: set[str] = field(default_factory=set)
+    reads: list[str] = field(default_factory=list)
+    looks: list[str] = field(default_factory=list)
+    writes: list[str] = field(default_factory=list)
+    removes: list[str] = field(default_factory=list)
+    hosts: list[str] = field(default_factory=list)
+    patterns: set[str] = field(default_factory=set)
+    """Those of the paths that are patterns."""
+    words: tuple[str | None, ...] = ()
+    """The command's words as a rule sees them; None where one is not certain."""
+    why: list[str] = field(default_factory=list)
+    """What keeps it from being judged harmless, as clauses."""
+    unsure: bool = False
+    downloads: bool = False
+    ruin: str = ""
+    deep: bool = False
+    """What it names is meant with everything below."""
+    keeps: int = 0
+    """How many words a rule for it keeps in front of `*`; 0: no such rule."""
+
+    @property
+    def harmless(self) -> bool:
+        """It only reads, and all of it is certain."""
+        return self.classes <= {READ_ONLY} and not self.why and not self.unsure
+
+    def turn(self, name: str, why: str) -> None:
+        """It is of this class too."""
+        self.classes.add(name)
+        if name != READ_ONLY and why:
+            self.why.append(why)
+
+    def doubt(self, why: str) -> None:
+        """Something of it is not certain."""
+        self.why.append(why)
+        self.unsure = True
+
+    def add(self, into: list[str], words: Iterable[Word]) -> None:
+        """Files that it touches, from wherever it may run."""
+        for word in words:
+            for value in self._certain(word):
+                for place in self.places:
+                    path = join(place, value)
+                    if path is None:
+                        self.doubt(f"it is not certain what {word.text} names")
+                        continue
+                    into.append(path)
+                    if word.glob:
+                        self.patterns.add(path)
+
+    def stand(self) -> None:
+        """It looks at the folder it runs in."""
+        for place in self.places:
+            if place is None:
+                self.doubt("it is not certain in which folder it runs")
+            elif place:
+                self.looks.append(place)
+
+    def move(self, word: Word) -> None:
+        """It runs in another folder."""
+        if word.value is None:
+            self.places = (None,)
+        else:
+            self.places = tuple(join(place, word.value) for place in self.places)
+
+    def mention(self, words: Sequence[Word]) -> None:
+        """Words whose meaning is not known: what may be a path may be read and written."""
+        for word in words:
+            for value in word.values or ():
+                _, equals, given = value.partition("=")
+                path = given if equals and value.startswith("-") else value
+                if path and not path.startswith("-"):
+                    self.looks += [found for place in self.places if (found := join(place, path)) is not None]
+            if word.values is None:
+                self.unsure = True
+
+    def _certain(self, word: Word) -> tuple[str, ...]:
+        if word.values is None:
+            self.doubt(f"it is not certain what {word.text} names")
+            return ()
+        return tuple(value for value in word.values if value not in _STREAMS)
