@@ -16,10 +16,11 @@ from tui_agent.protocol.base import LongText
 from tui_agent.protocol.commands import Interrupt, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import CommandRejected, RunStarted
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.ids import MAIN_AGENT, CommandId
-from tui_agent.protocol.parts import TextPart
+from tui_agent.protocol.parts import TextPart, ToolCallPart
 
 Show = Callable[[Record], None]
 
@@ -69,7 +70,10 @@ async def run_turn(session: Session, prompt: str, show: Show) -> Outcome:
             turn.take(batch)
     finally:
         follower.close()
-    return Outcome(turn.ended.reason, turn.ended.detail, turn.run_id, session.id, answer)
+    # Giving up after a denial is no success for a script, even where the model explains it politely.
+    gave_up = turn.ended.reason == "finished" and turn.denial
+    reason, detail = ("denied", turn.denial) if gave_up else (turn.ended.reason, turn.ended.detail)
+    return Outcome(reason, detail, turn.run_id, session.id, answer)
 
 
 class _Turn:
@@ -83,6 +87,8 @@ class _Turn:
         self.ended: TurnFinished | None = None
         self.run_id = ""
         self.words: Sequence[LongText] = ()
+        self.denial = ""
+        """Why a call of the newest answer that made any was denied; empty where none was."""
 
     def take(self, batch: Sequence[Record]) -> None:
         """Show what belongs to this run: from its `run.started` on, all of a new session's events."""
@@ -115,6 +121,10 @@ class _Turn:
         match record.payload:
             case ModelResponded(parts=parts):
                 self.words = [part.text for part in parts if isinstance(part, TextPart)] or self.words
+                if any(isinstance(part, ToolCallPart) for part in parts):
+                    self.denial = ""
+            case PermissionDecided(decision="deny", reason=reason):
+                self.denial = reason
             case TurnFinished() as finished:
                 self.ended = finished
             case CommandRejected(reason=reason, hint=hint) if record.cause == self._command:

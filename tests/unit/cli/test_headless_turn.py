@@ -12,10 +12,11 @@ from tui_agent.protocol.commands import Command, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.model import ModelResponded
-from tui_agent.protocol.events.session import CommandRejected, RunStarted, SessionStarted
+from tui_agent.protocol.events.policy import PermissionDecided
+from tui_agent.protocol.events.session import CommandRejected, RunFinished, RunStarted, SessionStarted
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
-from tui_agent.protocol.ids import AgentId, CommandId, RequestId, RunId
-from tui_agent.protocol.parts import ReasoningPart, TextPart, Usage
+from tui_agent.protocol.ids import AgentId, CallId, CommandId, RequestId, RunId
+from tui_agent.protocol.parts import ReasoningPart, TextPart, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 
 MODEL = ModelInfo(profile="demo", provider="scripted", model="demo")
@@ -140,6 +141,56 @@ async def test_a_budget_tells_its_detail_and_its_status() -> None:
     answering(session, *turn(reason="part_limit", detail="5 of 5 parts are used."))
     outcome = await run_turn(session, "x", lambda record: None)
     assert (outcome.status, outcome.exit, outcome.detail) == ("part_limit", 3, "5 of 5 parts are used.")
+
+
+def denied() -> PermissionDecided:
+    return PermissionDecided(
+        call_id=CallId("call_1"),
+        request_id=None,
+        decision="deny",
+        by="engine",
+        policy="ask",
+        rule_id="ask.commands",
+        reason="Nobody is there to ask.",
+        digest="",
+        effects=(),
+    )
+
+
+def called(request: str) -> ModelResponded:
+    call = ToolCallPart(call_id=CallId("call_1"), name="run_command", arguments={})
+    return answered("I try.", request=request).model_copy(update={"parts": (call,)})
+
+
+@pytest.mark.parametrize(
+    ("middle", "reason"),
+    [
+        ([called("req_1"), denied(), answered("I could not.")], "denied"),
+        ([called("req_1"), denied(), called("req_2"), answered("Another way.")], "finished"),
+        ([denied(), called("req_2"), answered("Fine.")], "finished"),
+    ],
+)
+async def test_giving_up_after_a_denial_is_not_success(middle: list[Payload], reason: str) -> None:
+    session = FakeSession()
+    session.feed(*begun())
+    answering(session, *turn(*middle))
+    outcome = await run_turn(session, "x", lambda record: None)
+    assert outcome.reason == reason
+    assert outcome.exit == (4 if reason == "denied" else 0)
+
+
+async def test_what_happens_while_the_session_closes_is_shown_too() -> None:
+    class Closing(FakeSession):
+        async def aclose(self) -> None:
+            self.feed(RunFinished(run_id=RunId("run_000000000001"), reason="done"))
+            await super().aclose()
+
+    session, seen = Closing(), list[Record]()
+    session.feed(*begun())
+    answering(session, *turn(answered("a")))
+    await run_turn(session, "x", seen.append)
+    assert kinds(seen)[-1] == "run.finished"
+    assert session.closed
 
 
 def test_the_result_lines_are_found_by_scripts() -> None:
