@@ -69,10 +69,9 @@ class SpanTree:
         self._revision += 1
 
     def set_state(self, node: Node, state: SpanState) -> None:
-        """Change a span's state."""
-        if node.state != state:
-            node.state = state
-            self.touch(node)
+        """Change a span's state, and take in whatever else of it was changed."""
+        node.state = state
+        self.touch(node)
 
     def end(self, node: Node, ev: Envelope, state: SpanState, duration_ms: float = 0.0) -> None:
         """Close a span; without a measured duration the wall clock tells it."""

@@ -1,0 +1,49 @@
+"""All projections by name, and their views as data that can be compared."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tui_agent.folds.agents_tree import AgentsTree
+from tui_agent.folds.approvals import Approvals
+from tui_agent.folds.base import Projection
+from tui_agent.folds.context_meter import ContextMeter
+from tui_agent.folds.files_changed import FilesChanged
+from tui_agent.folds.metrics import Metrics
+from tui_agent.folds.model_messages import ModelMessages
+from tui_agent.folds.session_state import SessionState
+from tui_agent.folds.todo import Todo
+from tui_agent.folds.trace import Trace
+from tui_agent.folds.transcript import Transcript, TranscriptView
+from tui_agent.protocol.envelope import Envelope, Record
+
+FOLDS: dict[str, Callable[[], Projection[Any]]] = {
+    "agents": AgentsTree,
+    "approvals": Approvals,
+    "files": FilesChanged,
+    "messages": ModelMessages,
+    "meter": ContextMeter,
+    "metrics": Metrics,
+    "state": SessionState,
+    "todo": Todo,
+    "trace": Trace,
+    "transcript": Transcript,
+}
+
+
+def plain(view: Any) -> Any:
+    """A view as a value that stays what it is when the fold goes on."""
+    return tuple(view.entries) if isinstance(view, TranscriptView) else view
+
+
+def all_folds() -> dict[str, Projection[Any]]:
+    """A new one of each."""
+    return {name: make() for name, make in FOLDS.items()}
+
+
+def apply_all(folds: dict[str, Projection[Any]], records: Iterable[Record]) -> dict[str, Any]:
+    """Fold records into every projection; returns the views."""
+    for record in records:
+        if isinstance(record, Envelope):
+            for projection in folds.values():
+                projection.apply(record)
+    return {name: plain(projection.view()) for name, projection in folds.items()}
