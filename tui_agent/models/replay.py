@@ -7,6 +7,8 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 
+from anyio.lowlevel import checkpoint
+
 from tui_agent.folds.base import branch
 from tui_agent.models.faults import fault
 from tui_agent.ports.clock import Clock
@@ -44,6 +46,7 @@ class ReplayClient:
         """Nothing is held open."""
 
     async def _chunks(self, request: ModelRequest) -> AsyncGenerator[ModelChunk, None]:
+        await checkpoint()
         index = sum(isinstance(message, AssistantMessage) for message in request.messages)
         if index >= len(self._answers):
             yield fault(

@@ -9,6 +9,8 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, field
 
+from anyio.lowlevel import checkpoint
+
 from tui_agent.models import pricing
 from tui_agent.models.faults import fault
 from tui_agent.models.script_format import (
@@ -70,6 +72,7 @@ class ScriptedClient:
         """Nothing is held open."""
 
     async def _chunks(self, request: ModelRequest) -> AsyncGenerator[ModelChunk, None]:
+        await checkpoint()  # an answer without pace must not keep others from running
         key, answers = self._conversation(request)
         place = self._place(key, request)
         if place.index >= len(answers):

@@ -1,0 +1,49 @@
+"""The examples in the documents are real: they load, and every field and fault is described."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from tests.stubs.clock import FakeClock
+from tui_agent.config.layers import FALLBACKS, VARIABLES
+from tui_agent.config.settings import Config, ModelProfile
+from tui_agent.config.vendors import CLIENTS, VENDORS
+from tui_agent.models.factory import ModelFactory
+from tui_agent.models.script_format import Expect, Script, ScriptedAnswer, ScriptedFault, parse
+from tui_agent.protocol.events.model import FaultKind
+
+DOCS = Path(__file__).parents[3] / "docs"
+MODELS = (DOCS / "models.md").read_text(encoding="utf-8")
+SCRIPTS = (DOCS / "scripted-models.md").read_text(encoding="utf-8")
+
+
+def examples(text: str, kind: str) -> list[str]:
+    return re.findall(rf"```{kind}\n(.*?)```", text, re.DOTALL)
+
+
+def test_every_example_profile_resolves_once_its_key_is_there() -> None:
+    config = Config.model_validate(tomllib.loads(examples(MODELS, "toml")[0]))
+    keys = {key: "k" for vendor in VENDORS.values() for key in vendor.keys}
+    made = ModelFactory(config.models, {**keys, "MY_SERVER_KEY": "k", "GATEWAY_KEY": "k"}, FakeClock())
+    for name in config.models:
+        assert made.resolve(name).window > 0 or name == "router"
+
+
+@pytest.mark.parametrize("text", examples(SCRIPTS, "yaml"))
+def test_every_example_script_can_be_read(text: str) -> None:
+    assert parse(text).answers
+
+
+def test_every_profile_field_client_variable_and_fault_is_described() -> None:
+    names = {*ModelProfile.model_fields, *CLIENTS, *VARIABLES, *FALLBACKS, *get_args(FaultKind)}
+    assert not sorted(name for name in names if f"{name}" not in MODELS)
+
+
+def test_every_field_of_a_script_is_described() -> None:
+    fields = {
+        name for model in (Script, ScriptedAnswer, ScriptedFault, Expect) for name in model.model_fields
+    }
+    assert not sorted(name for name in fields if name not in SCRIPTS)
