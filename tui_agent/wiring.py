@@ -21,6 +21,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.config.secrets import Keys
 from tui_agent.config.settings import Config
 from tui_agent.context.assemble import Assembly
+from tui_agent.engine.clients import Clients
 from tui_agent.engine.model_agent import ModelAgent
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.recorder import Hook, Recorder
@@ -199,6 +200,7 @@ def _assemble(
         recorder.append(event)
     env = LocalEnvironment(workspace, hidden=tuple(base.keys.secrets()))
     recorder.append(EnvStarted(environment=env.name, root=env.root))
+    clients = Clients(partial(_client_for, models, loaded))
     parts = EngineParts(
         recorder=recorder,
         blobs=log.blobs,
@@ -207,7 +209,7 @@ def _assemble(
         policy=policy(base),
         middlewares=_middlewares(base, recorder, loaded),
         agents=_agents(loaded),
-        client=partial(_client_for, models, loaded),
+        client=clients.get,
         resolve_model=models.resolve,
         assembly=Assembly(),
         jitter=random.random,
@@ -217,7 +219,16 @@ def _assemble(
         remember_rule=partial(_remember, base.config.paths.config_dir / "policy.toml"),
     )
     trouble = on_trouble if on_trouble is not None else _tell_stderr
-    return LocalSession(log, recorder, Engine(parts, trouble), base.ids, run.run_id, env.aclose)
+    release = partial(_release, env, clients)
+    return LocalSession(log, recorder, Engine(parts, trouble), base.ids, run.run_id, release)
+
+
+async def _release(env: LocalEnvironment, clients: Clients) -> int:
+    """Let go of what the engine used; how many processes had to be killed."""
+    try:
+        return await env.aclose()
+    finally:
+        await clients.aclose()
 
 
 def _settings(base: Ground, models: ModelFactory) -> SessionSettings:
