@@ -1,0 +1,12 @@
+"""Plugin: searching the text of the workspace's files."""
+
+from pathlib import Path
+
+from tui_agent.plugin_api import PluginApi
+
+from . import grep
+
+
+def register(api: PluginApi) -> None:
+    """Offer the search tool; its description lies beside it."""
+    api.tool(grep.make((Path(__file__).parent / "grep.md").read_text(encoding="utf-8").strip()))

@@ -1,0 +1,98 @@
+"""What is searched for, and what was found: lines of files, by number."""
+
+import codecs
+from dataclasses import dataclass, field
+from fnmatch import translate
+from functools import lru_cache
+from re import Pattern
+from re import compile as compile_expression
+
+MAX_FILE = 5_000_000
+"""Bytes; bigger files are passed over."""
+MAX_SECONDS = 20.0
+SECRET_NAMES = (
+    ".env",
+    ".env.*",
+    "*.env",
+    ".envrc",
+    "*.pem",
+    "*.p12",
+    "*.pfx",
+    "*.key",
+    "*.jks",
+    "*.keystore",
+    "*.kdbx",
+    "id_rsa",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ed25519",
+    ".netrc",
+    ".pgpass",
+    ".pypirc",
+    ".git-credentials",
+    ".htpasswd",
+    "credentials",
+    "credentials.json",
+    "secrets.toml",
+    "secrets.json",
+    "secrets.yml",
+    "secrets.yaml",
+    "*.tfstate",
+)
+"""Files that a search over a folder passes over, as the policy refuses to have them read by name."""
+NOT_SECRET = (".env.example", ".env.sample", ".env.template", ".env.dist", "example.env", "sample.env")
+_BOMS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """`path` is relative to the workspace, empty for all of it; `single` where it is a file."""
+
+    pattern: str
+    path: str
+    single: bool
+    glob: str
+    ignore_case: bool
+    max_results: int
+
+
+@dataclass
+class Found:
+    """Line numbers by path; `more` where the search stopped early, for a reason that stands in `notes`."""
+
+    engine: str
+    lines: dict[str, list[int]] = field(default_factory=dict)
+    more: bool = False
+    notes: list[str] = field(default_factory=list)
+
+
+def text_of(data: bytes) -> str | None:
+    """The text of a file's content; None where it is binary."""
+    for bom, codec in _BOMS:
+        if data.startswith(bom):
+            return data[len(bom) :].decode(codec, "replace")
+    if b"\0" in data[:8192]:
+        return None
+    return data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
+
+
+def lines_of(data: bytes) -> list[str] | None:
+    """The lines of a file's content; None where it is binary. Only line feeds end lines."""
+    text = text_of(data)
+    if text is None:
+        return None
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return lines
+
+
+def is_secret(path: str) -> bool:
+    """Whether a file's name says that it holds secrets."""
+    name = path.rsplit("/", 1)[-1].lower()
+    return _secret().fullmatch(name) is not None and name not in NOT_SECRET
+
+
+@lru_cache(maxsize=1)
+def _secret() -> Pattern[str]:
+    return compile_expression("|".join(translate(name) for name in SECRET_NAMES))

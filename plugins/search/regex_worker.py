@@ -1,0 +1,44 @@
+"""Run as a program: tries an expression on texts that come on standard input, answers with line numbers.
+
+Invariant: reads and writes nothing but its two pipes; its processor time is bounded even when nobody ends it.
+"""
+
+import json
+import re
+import resource
+import struct
+import sys
+
+LENGTH = struct.Struct(">I")
+PROCESSOR_SECONDS = 60
+MAX_LINE = 20_000
+
+
+def main() -> None:
+    """Answer each text with a JSON list of line numbers, until standard input ends."""
+    resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_SECONDS, PROCESSOR_SECONDS))
+    query = json.loads(sys.argv[1])
+    expression = re.compile(query["pattern"], re.IGNORECASE if query["ignore_case"] else 0)
+    source, answers = sys.stdin.buffer, sys.stdout.buffer
+    while True:
+        head = source.read(LENGTH.size)
+        if len(head) < LENGTH.size:
+            return
+        text = source.read(LENGTH.unpack(head)[0]).decode("utf-8", "replace")
+        answers.write(json.dumps(fitting(expression, text, query["limit"])).encode() + b"\n")
+        answers.flush()
+
+
+def fitting(expression: "re.Pattern[str]", text: str, limit: int) -> list[int]:
+    """The numbers of the first lines that the expression fits."""
+    found: list[int] = []
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
+        if expression.search(line.removesuffix("\r")[:MAX_LINE]):
+            found.append(number)
+            if len(found) == limit:
+                break
+    return found
+
+
+if __name__ == "__main__":
+    main()

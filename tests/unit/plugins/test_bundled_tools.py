@@ -1,0 +1,53 @@
+"""What holds for all bundled tools together."""
+
+import json
+
+import pytest
+
+from tests.stubs.tool_context import tools_of
+from tui_agent.tools.registry import ToolRegistry
+
+PLUGINS = ("files", "search", "shell", "todo", "ask")
+NAMES = {
+    "files": ["read_file", "write_file", "edit_file", "list_directory", "glob"],
+    "search": ["grep"],
+    "shell": ["run_command", "run_tests"],
+    "todo": ["write_todos", "read_todos"],
+    "ask": ["ask_user", "present_plan"],
+}
+
+
+@pytest.fixture
+def registry() -> ToolRegistry:
+    registry = ToolRegistry()
+    for plugin in PLUGINS:
+        for tool in tools_of(plugin).values():
+            registry.add(plugin, tool)
+    return registry
+
+
+@pytest.mark.parametrize("plugin", PLUGINS)
+def test_each_plugin_offers_its_tools(plugin):
+    assert list(tools_of(plugin)) == NAMES[plugin]
+
+
+def test_all_schemas_together_leave_room_in_the_first_request(registry):
+    sent = [
+        {
+            "type": "function",
+            "function": {"name": s.name, "description": s.description, "parameters": s.parameters},
+        }
+        for s in registry.schemas()
+    ]
+    assert len(json.dumps(sent)) <= 7 * 1024
+
+
+def test_every_tool_says_what_it_does_in_few_words(registry):
+    for schema in registry.schemas():
+        assert 10 < len(schema.description) <= 300, schema.name
+        assert "\n" not in schema.description, schema.name
+
+
+def test_tools_that_only_look_may_run_side_by_side(registry):
+    side_by_side = {name for name in registry.names() if registry.get(name).spec.parallel_safe}
+    assert side_by_side == {"read_file", "list_directory", "glob", "grep", "read_todos"}
