@@ -16,7 +16,7 @@ from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.serve import Engine
 from tui_agent.environments.local import LocalEnvironment
-from tui_agent.errors import ConfigError
+from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.middleware import Middleware
@@ -33,6 +33,7 @@ from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import Budgets, ModelInfo, PolicyName, SessionSettings
 from tui_agent.session.clock import SystemClock
 from tui_agent.session.resume import begin, take_up
+from tui_agent.store.files import FileOps
 from tui_agent.store.redact import Redactor
 from tui_agent.store.sessions import SessionStore
 from tui_agent.tools.registry import ToolRegistry
@@ -156,7 +157,7 @@ class Bench:
     recorder: Recorder
     model: FakeModel
     events: list[Envelope]
-    changed: anyio.Condition = field(default_factory=anyio.Condition)
+    troubles: list[TuiAgentError] = field(default_factory=list)
 
     def submit(self, command: Command) -> None:
         self.engine.submit(command)
@@ -178,6 +179,18 @@ class Bench:
                 await self._news.wait()
 
     _news: anyio.Event = field(default_factory=anyio.Event)
+
+    def trouble(self, error: TuiAgentError) -> None:
+        self.troubles.append(error)
+        self._news.set()
+
+    async def until_trouble(self) -> TuiAgentError:
+        """Wait until the engine could not store something."""
+        with anyio.fail_after(10):
+            while not self.troubles:
+                self._news = anyio.Event()
+                await self._news.wait()
+        return self.troubles[0]
 
     on_event: Callable[[Envelope], None] | None = None
 
@@ -203,10 +216,11 @@ async def running(
     session: str = "ses_test",
     serve: bool = True,
     remember: Callable[[str], None] | None = None,
+    ops: FileOps | None = None,
 ) -> AsyncIterator[Bench]:
     """An engine that serves until the block ends."""
     clock, ids = QuickClock(), SequentialIds()
-    store = SessionStore(tmp_path / "sessions", clock, Redactor())
+    store = SessionStore(tmp_path / "sessions", clock, Redactor(), ops=ops)
     exists = (tmp_path / "sessions" / session).exists()
     log = store.open(session) if exists else store.create(session)
     history = log.read()
@@ -235,8 +249,7 @@ async def running(
         interactive=interactive,
         remember_rule=remember,
     )
-    troubles: list[Exception] = []
-    engine = Engine(parts, troubles.append)
+    engine = Engine(parts, lambda error: bench[0].trouble(error))
     bench.append(Bench(engine, recorder, model, []))
     settings = SessionSettings(model=MODEL, policy=policy_name, budgets=budgets or Budgets())
     run = RunStarted(run_id=RunId("run_0"), pid=1, client="headless", product="test", model=MODEL)
@@ -252,7 +265,7 @@ async def running(
             group.start_soon(engine.serve)
             yield bench[0]
             group.cancel_scope.cancel()
-        assert not troubles, troubles
+        assert ops is not None or not bench[0].troubles, bench[0].troubles
     finally:
         await parts.env.aclose()
         log.close()
