@@ -1,0 +1,200 @@
+"""`run` as a script sees it: real process, real HTTP, real tools, exit statuses."""
+
+import json
+import re
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Program
+
+pytestmark = pytest.mark.e2e
+
+
+def events(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def kinds(found: list[dict[str, Any]]) -> list[str]:
+    return [event["payload"]["kind"] for event in found]
+
+
+def script(folder: Path, text: str) -> str:
+    path = folder / "script.yaml"
+    path.write_text(text)
+    return f"scripted:{path}"
+
+
+def wait_for(process: "subprocess.Popen[str]", kind: str) -> list[dict[str, Any]]:
+    """Read events until one of that kind has come."""
+    assert process.stdout is not None
+    seen = []
+    for line in process.stdout:
+        seen.append(json.loads(line))
+        if seen[-1]["payload"]["kind"] == kind:
+            return seen
+    raise AssertionError(f"no {kind} in {kinds(seen)}")
+
+
+def test_a_plain_run_prints_the_answer_and_the_result_lines(program: Program, mock: tuple[str, ...]) -> None:
+    done = program.run("run", "hello", *mock)
+    assert (done.returncode, done.stderr) == (0, "")
+    answer, status, run_id, session = done.stdout.splitlines()
+    assert (answer, status) == ("Hello from the mock.", "status: success")
+    assert re.fullmatch(r"run_id: run_[0-9a-f]{12}", run_id)
+    assert re.fullmatch(r"session: ses_\w{16}", session)
+
+
+def test_json_prints_every_event_as_it_stands_in_the_log(program: Program, mock: tuple[str, ...]) -> None:
+    done = program.run("run", "go scenario-tools", "--json", *mock)
+    assert done.returncode == 0
+    printed = events(done.stdout)
+    assert [event["seq"] for event in printed] == list(range(len(printed)))
+    assert kinds(printed)[:2] == ["session.started", "run.started"]
+    assert kinds(printed)[-1] == "run.finished"
+    assert kinds(printed).count("tool.finished") == 30
+    shown = program.run("sessions", "show", "latest", "--json")
+    assert events(shown.stdout) == printed
+
+
+def test_a_prompt_comes_from_standard_input(program: Program, mock: tuple[str, ...]) -> None:
+    done = program.run("run", "-", "--json", *mock, stdin="Grüße, 你好\n")
+    said = [event["payload"] for event in events(done.stdout) if event["payload"]["kind"] == "user.message"]
+    assert [message["text"].strip() for message in said] == ["Grüße, 你好"]
+
+
+def test_a_prompt_may_look_like_an_option(program: Program, mock: tuple[str, ...]) -> None:
+    done = program.run("run", "--json", *mock, "--", "--version")
+    assert '"text":"--version"' in done.stdout
+
+
+def test_continue_goes_on_with_the_newest_session(program: Program, mock: tuple[str, ...]) -> None:
+    first = program.run("run", "one", *mock).stdout.splitlines()[-1]
+    again = program.run("run", "two", "--continue", *mock).stdout.splitlines()[-1]
+    other = program.run("run", "three", *mock).stdout.splitlines()[-1]
+    assert first == again != other
+    listed = events(program.run("sessions", "list", "--json").stdout)
+    assert len(listed) == 2
+    assert f"session: {listed[1]['id']}" == first
+
+
+def test_nothing_coloured_goes_into_a_pipe(program: Program, mock: tuple[str, ...]) -> None:
+    outputs = [program.run("run", "hello", *mock)]
+    outputs += [
+        program.run(*words)
+        for words in (
+            ["sessions", "list"],
+            ["sessions", "show", "latest"],
+            ["trace", "latest", "--spans"],
+            ["themes", "preview", "night"],
+            ["models", "list"],
+            ["doctor"],
+        )
+    ]
+    assert not [done.args for done in outputs if "\x1b" in done.stdout + done.stderr]
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "says"),
+    [
+        (["hello"], 2, "No model is set"),
+        (["hello", "-m", "no-such-model"], 2, "no-such-model"),
+        (["hello", "-m", "scripted:absent.yaml"], 2, "absent.yaml"),
+        (["hello", "-m", "anthropic/x"], 2, "ANTHROPIC_API_KEY"),
+        (["  ", "-m", "demo"], 2, "empty"),
+        (["hello", "--session", "../../etc"], 2, "../../etc"),
+    ],
+)
+def test_what_cannot_start_says_so_in_one_line(
+    program: Program, words: list[str], status: int, says: str
+) -> None:
+    done = program.run("run", *words)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_provider_that_refuses_the_key_is_a_models_failure(program: Program) -> None:
+    text = "answers:\n  - faults: [{kind: auth, message: bad key, status: 401}]\n    text: x\n"
+    done = program.run("run", "hello", "-m", script(program.home, text))
+    assert done.returncode == 5
+    assert "bad key" in done.stderr
+    assert "status: model_error" in done.stdout
+
+
+def test_a_budget_ends_the_run_with_its_status(program: Program, mock: tuple[str, ...]) -> None:
+    done = program.run("run", "go scenario-tools", "--max-parts", "4", *mock)
+    assert done.returncode == 3
+    assert "status: part_limit" in done.stdout
+    assert "4" in done.stderr
+
+
+def test_a_denied_call_that_nothing_came_after_has_its_status(program: Program) -> None:
+    text = """
+answers:
+  - calls: [{write_file: {path: new.txt, content: x}}]
+  - text: I may not write.
+"""
+    done = program.run("run", "write it", "-m", script(program.home, text), "--policy", "plan")
+    assert done.returncode == 4
+    assert done.stdout.startswith("I may not write.\nstatus: denied\n")
+    assert not (program.workspace / "new.txt").exists()
+
+
+def test_ctrl_c_interrupts_the_turn_and_leaves_a_legal_log(program: Program, mock: tuple[str, ...]) -> None:
+    with program.start("run", "go scenario-slow", "--json", *mock) as running:
+        wait_for(running, "model.delta")
+        running.send_signal(signal.SIGINT)
+        rest, err = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert "Traceback" not in err
+    ending = kinds(events(rest))
+    assert "turn.finished" in ending
+    assert ending[-1] == "run.finished"
+
+
+def test_a_killed_run_is_taken_up_again(program: Program, mock: tuple[str, ...]) -> None:
+    with program.start("run", "go scenario-slow", "--json", *mock) as running:
+        seen = wait_for(running, "model.delta")
+        running.kill()
+        running.communicate(timeout=30)
+    done = program.run("run", "go scenario-default", "--continue", "--json", *mock)
+    assert done.returncode == 0
+    found = events(done.stdout)
+    assert found[0]["session"] == seen[0]["session"]
+    resumed = next(event["payload"] for event in found if event["payload"]["kind"] == "run.resumed")
+    assert resumed["clean"] is False
+    whole = events(program.run("sessions", "show", "latest", "--json").stdout)
+    assert [event["seq"] for event in whole] == list(range(len(whole)))
+    assert whole[: len(seen)] == seen
+
+
+def test_the_trace_tells_what_a_session_did(program: Program, mock: tuple[str, ...]) -> None:
+    program.run("run", "go scenario-tools", *mock)
+    told = json.loads(program.run("trace", "latest", "--json").stdout)
+    assert told["tools"] == {"read_file": 30}
+    assert told["model_calls"] == 31
+    assert told["final_answer"].startswith("All read.")
+    assert len([span for span in told["spans"] if span["kind"] == "tool"]) == 30
+
+
+def test_two_runs_of_one_session_cannot_hold_it_at_once(program: Program, mock: tuple[str, ...]) -> None:
+    with program.start("run", "go scenario-slow", "--json", "--session", "shared", *mock) as running:
+        wait_for(running, "model.delta")
+        second = program.run("run", "hello", "--session", "shared", *mock)
+        running.send_signal(signal.SIGTERM)
+        running.communicate(timeout=30)
+    assert second.returncode == 2
+    assert "shared" in second.stderr
+
+
+def test_models_check_asks_the_model(program: Program, mock: tuple[str, ...]) -> None:
+    name, base, url = mock[1:]
+    done = program.run("models", "check", name, base, url, "--json")
+    assert json.loads(done.stdout)["answer"] == "Hello from the mock."
+    wrong = program.run("models", "check", "mock", "--base-url", "http://127.0.0.1:9/v1")
+    assert wrong.returncode == 5
+    assert "127.0.0.1:9" in wrong.stderr
