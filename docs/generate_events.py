@@ -1,0 +1,177 @@
+"""Writes docs/events.md from the event classes: `python -m docs.generate_events`.
+
+The text of the page is the classes' own docstrings, so that code and page cannot differ; a test checks that the page
+is current.
+"""
+
+import inspect
+import types
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import BaseModel, JsonValue
+from pydantic.fields import FieldInfo
+
+from tui_agent.protocol.base import BlobText
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.union import KINDS
+
+PAGE = Path(__file__).parent / "events.md"
+ORDER = (
+    "session",
+    "turn",
+    "model",
+    "tool",
+    "policy",
+    "files",
+    "context",
+    "agent",
+    "todo",
+    "env",
+    "plugin",
+    "eval",
+)
+HEAD = """# Events
+
+<!-- Written by `python -m docs.generate_events` from tui_agent/protocol/events; do not edit. -->
+
+A session is one append-only file, `sessions/<id>/events.jsonl`: one event a line, as compact JSON. Everything that the
+program shows or knows about a session is a fold of these lines.
+
+```json
+{"v":1,"seq":7,"at":1711634571.7,"session":"ses_…","agent":"main","parent":6,"cause":"cmd_…","payload":{"kind":"turn.started","turn":2},"crc":"5f0c21aa"}
+```
+
+- `crc` is the CRC-32 (eight hexadecimal digits) of every byte before `,"crc"`. A line that does not fit it is stepped
+  over; a last line without its newline is unfinished.
+- A line is at most 64 KiB. A text above 8 KB of UTF-8 stands in `blobs/<sha256>` beside the log and in the line as
+  `{"blob_sha256", "size", "preview"}`; below `arguments` and `data` a long object or list stands as
+  `{"blob_json", "size", "preview"}`. A payload of very many small pieces stands as a whole in a blob, as
+  `{"kind", "payload_blob", "size"}`. A blob is stored before the line that names it.
+- Secrets are replaced by `[redacted: kind]` before anything is written.
+- Readers ignore fields that they do not know; a line of an unknown kind or a newer `v` folds to nothing.
+- Deltas (`model.delta`) are merged pieces of an answer. Once `model.responded` of the same request has come they say
+  nothing new, and a reader may leave them out.
+"""
+
+
+def type_name(annotation: object) -> str:
+    """A type as a reader of JSON thinks of it."""
+    if annotation is type(None):
+        return "null"
+    if annotation is JsonValue:
+        return "JSON"
+    if typing.get_origin(annotation) is typing.Annotated:
+        return type_name(typing.get_args(annotation)[0])
+    if isinstance(annotation, typing.NewType):
+        return type_name(annotation.__supertype__)
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Literal:
+        return " \\| ".join(f"`{value}`" for value in arguments)
+    if origin in (types.UnionType, typing.Union):
+        return union_name(arguments)
+    if origin is tuple:
+        return f"list of {type_name(arguments[0])}"
+    if origin is dict:
+        return f"object of {type_name(arguments[1])}"
+    if isinstance(annotation, type):
+        return {"str": "text", "int": "integer", "float": "number", "bool": "boolean"}.get(
+            annotation.__name__, f"[{annotation.__name__}](#{annotation.__name__.lower()})"
+        )
+    return str(annotation).replace("|", "\\|")
+
+
+def union_name(arguments: tuple[object, ...]) -> str:
+    """The alternatives of a union, in order; a text that may be a blob is a long text."""
+    if set(KINDS.values()) <= set(arguments):
+        return "one of the events below"
+    if str in arguments and BlobText in arguments:
+        rest = [type_name(one) for one in arguments if one not in (str, BlobText)]
+        return " \\| ".join(["long text", *rest])
+    return " \\| ".join(dict.fromkeys(type_name(one) for one in arguments))
+
+
+def default_of(field: FieldInfo) -> str:
+    """What a field is when it is left out."""
+    if field.is_required():
+        return ""
+    value = field.get_default(call_default_factory=True)
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, BaseModel):
+        return "its defaults"
+    if value in ((), {}, ""):
+        return "empty"
+    return f"`{value}`"
+
+
+def words(cls: type[BaseModel]) -> str:
+    """A class's docstring as Markdown, hard line breaks taken out."""
+    return inspect.cleandoc(cls.__doc__ or "").replace("\n\n", "\0").replace("\n", " ").replace("\0", "\n\n")
+
+
+def table(cls: type[BaseModel]) -> Iterator[str]:
+    """The fields of a class but for its kind."""
+    fields = {name: field for name, field in cls.model_fields.items() if name != "kind"}
+    if not fields:
+        yield "No fields."
+        return
+    yield "| field | type | default |"
+    yield "|---|---|---|"
+    for name, field in fields.items():
+        yield f"| `{name}` | {type_name(field.annotation)} | {default_of(field)} |"
+
+
+def nested(annotation: object) -> Iterator[type[BaseModel]]:
+    """The models that an annotation speaks of."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in typing.get_args(annotation):
+        yield from nested(inner)
+
+
+def shared() -> list[type[BaseModel]]:
+    """All models below payloads, by name."""
+    found: dict[str, type[BaseModel]] = {}
+    waiting: list[type[BaseModel]] = list(KINDS.values())
+    while waiting:
+        for field in waiting.pop().model_fields.values():
+            for cls in nested(field.annotation):
+                if cls.__name__ not in found and cls is not BlobText:
+                    found[cls.__name__] = cls
+                    waiting.append(cls)
+    return [found[name] for name in sorted(found)]
+
+
+def module_of(cls: type[BaseModel]) -> str:
+    """The last word of a class's module."""
+    return cls.__module__.rsplit(".", 1)[-1]
+
+
+def page() -> str:
+    """The whole page."""
+    lines = [HEAD, "## The envelope", "", words(Envelope), "", *table(Envelope), ""]
+    modules = sorted({module_of(cls) for cls in KINDS.values()}, key=ORDER.index)
+    for module in modules:
+        lines += [f"## {module}", ""]
+        for kind, cls in KINDS.items():
+            if module_of(cls) == module:
+                lines += [f"### {kind}", "", words(cls), "", *table(cls), ""]
+    lines += ["## Shared types", ""]
+    for cls in shared():
+        tag = cls.model_fields.get("kind")
+        tagged = f" (`kind`: `{tag.default}`)" if tag is not None else ""
+        lines += [f"### {cls.__name__}", "", words(cls) + tagged, "", *table(cls), ""]
+    return "\n".join(line.rstrip() for line in "\n".join(lines).splitlines()).rstrip() + "\n"
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
