@@ -88,8 +88,10 @@ class RunJudge:
                     yield Finding("deny", f"rule: {rule.text}", f"the rule `{rule.text}` says so")
             yield from self._files_of(effect, part)
             yield from self._ruined(effect, part)
-        if report.problems and not report.parts and any(r.verdict == "deny" for r in self._rules):
-            yield Finding("deny", "rules.unread", "it cannot be read, and there are rules against commands")
+        if report.unread and any(rule.verdict == "deny" for rule in self._rules):
+            yield Finding(
+                "deny", "rules.unread", "it cannot be read whole, and there are rules against commands"
+            )
 
     def _ruined(self, effect: Runs, part: Part) -> Iterator[Finding]:
         """A root, a home or all of the workspace; the workspace itself may still be changed as a whole."""

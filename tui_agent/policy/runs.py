@@ -30,6 +30,8 @@ class RunReport:
     parts: tuple[Part, ...]
     problems: tuple[str, ...] = ()
     ruin: str = ""
+    unread: bool = False
+    """Commands may stand in it that no part shows."""
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -99,7 +101,7 @@ def _report(line: str, script: Script, depth: int) -> RunReport:
     reader = CommandReader(table(), script.functions)
     parts: list[Part] = []
     problems = list(script.problems)
-    ruin = script.ruin
+    ruin, unread = script.ruin, script.unread
     for command in script.commands[:_MOST]:
         found = reader.parts(command)
         for part in found:
@@ -111,12 +113,12 @@ def _report(line: str, script: Script, depth: int) -> RunReport:
             part.why.clear()
             parts += inner.parts
             problems += inner.problems
-            ruin = ruin or inner.ruin
+            ruin, unread = ruin or inner.ruin, unread or inner.unread
     if len(script.commands) > _MOST:
         problems.append(f"it has more than {_MOST} parts")
         parts += [_named(command) for command in script.commands[_MOST:]]
     ruin = ruin or next((part.ruin for part in parts if part.ruin), "")
-    return RunReport(line, tuple(parts), tuple(dict.fromkeys(problems)), ruin)
+    return RunReport(line, tuple(parts), tuple(dict.fromkeys(problems)), ruin, unread)
 
 
 def _named(command: Command) -> Part:

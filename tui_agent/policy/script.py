@@ -69,3 +69,5 @@ class Script:
     functions: frozenset[str] = field(default=frozenset())
     ruin: str = ""
     """Why it can only destroy; empty where nothing says so."""
+    unread: bool = False
+    """Commands may stand in it that are not listed."""

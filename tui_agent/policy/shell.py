@@ -15,7 +15,8 @@ from tui_agent.policy.script import Command, Redirect, Script, Word
 from tui_agent.policy.shell_words import Scope, WordReader
 
 MAX_CHARS = 10_000
-MAX_PARSED = 100_000
+MAX_PARSED = 60_000
+MAX_COMMANDS = 6_000
 MAX_DEPTH = 60
 MAX_BLANKS = 40
 
@@ -49,7 +50,7 @@ def analyse(script: str) -> Script:
     """What a script runs, without running it. See `Script`."""
     problems = list(_suspicious(script))
     if len(script) > MAX_PARSED:
-        return Script(script, (), ("it is too long to be read",))
+        return Script(script, (), ("it is too long to be read",), unread=True)
     if len(script) > MAX_CHARS:
         problems.append("it is longer than 10,000 characters")
     raw = script.encode("utf-8", "surrogatepass")
@@ -64,7 +65,9 @@ def analyse(script: str) -> Script:
     if not reader.commands and not problems:
         problems.append("it runs nothing")
     unique = tuple(dict.fromkeys(problems))
-    return Script(script, tuple(reader.commands), unique, frozenset(reader.functions), reader.ruin)
+    return Script(
+        script, tuple(reader.commands), unique, frozenset(reader.functions), reader.ruin, reader.unread
+    )
 
 
 @cache
@@ -134,12 +137,14 @@ class _Reader:
         self.problems: list[str] = []
         self.functions: set[str] = set()
         self.ruin = ""
+        self.unread = False
         self._words = WordReader(self._substitution)
 
     def visit(self, node: Node, scope: Scope, depth: int) -> Scope:
         """Read a statement; the scope in which what follows it stands if it succeeds."""
-        if depth > MAX_DEPTH:
-            self.problems.append("it is nested too deeply")
+        if depth > MAX_DEPTH or len(self.commands) > MAX_COMMANDS:
+            self.problems.append("it is nested too deeply" if depth > MAX_DEPTH else "it has too many parts")
+            self.unread = True
             return scope
         kind = node.type
         if kind == "command":
@@ -352,6 +357,7 @@ class _Reader:
     def _unknown(self, node: Node, scope: Scope, depth: int) -> None:
         self.problems.append(f"it uses {node.type.replace('_', ' ')}")
         if depth > MAX_DEPTH:
+            self.unread = True
             return
         for child in node.named_children:
             self.visit(child, scope, depth + 1)
@@ -361,6 +367,7 @@ class _Reader:
         inner = scope.deeper()
         if inner is None:
             self.problems.append("it is nested too deeply")
+            self.unread = True
             return
         for child in node.children:
             if child.type.endswith("_redirect"):

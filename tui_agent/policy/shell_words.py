@@ -38,6 +38,7 @@ _WORDS = frozenset(
 )
 _HOME = "~"
 _GLOB = frozenset("*?[")
+_SPECIAL = _GLOB | frozenset("\\{}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,10 @@ class WordReader:
 
     def read(self, node: "Node", scope: Scope) -> Word:
         """The word at this node."""
+        if node.type == "word" and not node.named_child_count:
+            plain = _text(node)
+            if _SPECIAL.isdisjoint(plain):
+                return Word(plain, (plain,))
         pieces = self._pieces(node, scope)
         text = _text(node)
         loose = "".join(
