@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
+from tui_agent import __version__
 from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.plugin_api import API_VERSION
 from tui_agent.plugin_host.api import OwnedApi
@@ -97,6 +98,8 @@ class PluginHost:
         self._modules[found.name] = module
         self._taken.update((name, found.name) for name in api.names)
         version = found.version or str(getattr(module, "__version__", ""))
+        if found.source == "bundled":
+            version = version or __version__
         event = PluginLoaded(plugin=found.name, version=version, source=found.source, offers=tuple(api.names))
         return api.offers, event
 

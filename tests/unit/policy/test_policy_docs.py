@@ -1,0 +1,75 @@
+"""docs/policy.md says what the code does: its table of profiles is checked cell by cell, its rules are parsed."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tui_agent.policy.grammar import parse_rule
+from tui_agent.policy.rule_file import load_rules
+from tui_agent.policy.rules import RulePolicy
+from tui_agent.policy.script import CLASSES
+from tui_agent.ports.policy import PolicyFacts
+from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
+from tui_agent.protocol.settings import POLICIES
+
+DOCS = (Path(__file__).parents[3] / "docs" / "policy.md").read_text(encoding="utf-8")
+SAYS = {"yes": "allow", "asks": "ask", "asks, no is the default": "ask", "no": "deny"}
+ROWS: dict[str, list[Effect]] = {
+    "reading in the workspace": [Reads(path="a")],
+    "commands that only read in the workspace": [Runs(script="ls")],
+    "writing in the workspace": [Writes(path="a")],
+    "removing a file in the workspace": [Writes(path="a", removes=True)],
+    "any other command": [Runs(script="make"), Runs(script="unknown")],
+    "the network": [Connects(host="example.org"), Runs(script="curl example.org")],
+    "reading or writing outside the workspace": [Reads(path="/srv/a"), Writes(path="/home/b/a")],
+    "a command line that cannot be read with certainty": [Runs(script="if"), Runs(script="f() { ls; }; f")],
+    "what the guards refuse": [Reads(path=".env"), Writes(path=".git/config"), Runs(script="rm -rf ~")],
+}
+
+
+def table() -> dict[str, list[str]]:
+    lines = [line for line in DOCS.splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return {row[0]: row[1:] for row in cells if len(row) == 5 and row[0]}
+
+
+@pytest.mark.parametrize("row", sorted(ROWS))
+def test_the_table_of_profiles_is_true(row: str) -> None:
+    said = table()[row]
+    for policy, cell in zip(POLICIES, said, strict=True):
+        for effect in ROWS[row]:
+            found = RulePolicy().decide("t", (effect,), PolicyFacts("/home/ada/ws", policy))
+            assert found.verdict == SAYS[cell], (policy, effect)
+            assert not cell.endswith("default") or found.default_no
+
+
+def test_every_row_of_the_table_is_tried() -> None:
+    assert set(table()) == set(ROWS)
+
+
+def test_the_rules_that_are_shown_are_rules() -> None:
+    block = re.search(r"One line each:\n\n```\n(.*?)```", DOCS, re.DOTALL)
+    assert block is not None
+    lines = [line.split("   ")[0] for line in block[1].splitlines()]
+    assert {parse_rule(line).what for line in lines} == {
+        "edit",
+        "remove",
+        "read",
+        "run",
+        "exact",
+        "connect",
+        "tool",
+    }
+
+
+def test_the_file_that_is_shown_can_be_loaded(tmp_path: Path) -> None:
+    block = re.search(r"```toml\n(.*?)```", DOCS, re.DOTALL)
+    assert block is not None
+    path = tmp_path / "policy.toml"
+    path.write_text(block[1], encoding="utf-8")
+    assert [rule.text for rule in load_rules(path)] == ["allow run pytest *"]
+
+
+def test_every_class_is_explained() -> None:
+    assert all(f"| `{name}` |" in DOCS for name in CLASSES)
