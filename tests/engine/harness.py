@@ -20,7 +20,7 @@ from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.middleware import Middleware
-from tui_agent.ports.model import Finished, ModelChunk, ModelRequest, TextChunk, ToolCallChunk
+from tui_agent.ports.model import Finished, ModelChunk, ModelClient, ModelRequest, TextChunk, ToolCallChunk
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.commands import Command
@@ -157,6 +157,8 @@ class Bench:
     recorder: Recorder
     model: FakeModel
     events: list[Envelope]
+    use: Callable[[ModelClient], None]
+    """Another client from the next request on."""
     troubles: list[TuiAgentError] = field(default_factory=list)
 
     def submit(self, command: Command) -> None:
@@ -230,6 +232,7 @@ async def running(
     for tool in tools:
         registry.add("test", tool)  # type: ignore[arg-type]
     model = FakeModel(answers)
+    clients: list[ModelClient] = [model]
     workspace = tmp_path / "workspace"
     workspace.mkdir(exist_ok=True)
     parts = EngineParts(
@@ -240,7 +243,7 @@ async def running(
         policy=FakePolicy(policy),
         middlewares=[make(recorder) if callable(make) else make for make in middlewares],
         agents=agents or {"default": ModelAgent},
-        client=lambda info: model,
+        client=lambda info: clients[-1],
         resolve_model=_resolve,
         assembly=Assembly(),
         jitter=lambda: 0.0,
@@ -250,7 +253,7 @@ async def running(
         remember_rule=remember,
     )
     engine = Engine(parts, lambda error: bench[0].trouble(error))
-    bench.append(Bench(engine, recorder, model, []))
+    bench.append(Bench(engine, recorder, model, [], clients.append))
     settings = SessionSettings(model=MODEL, policy=policy_name, budgets=budgets or Budgets())
     run = RunStarted(run_id=RunId("run_0"), pid=1, client="headless", product="test", model=MODEL)
     if history:
