@@ -100,7 +100,14 @@ class HttpStreams:
             await response.aclose()
 
     async def _read(self, response: httpx.Response, dialect: Dialect) -> Chunks:
-        if "json" in response.headers.get("content-type", ""):
+        kind = response.headers.get("content-type", "").lower()
+        if "html" in kind:
+            where = self._endpoint.base_url
+            yield faults.fault(
+                "invalid_request", f"{where} answered with a web page: no model is served there."
+            )
+            return
+        if "json" in kind:
             async for chunk in self._whole(response, dialect):
                 yield chunk
             return
@@ -183,16 +190,18 @@ class HttpStreams:
         return faults.fault("timeout", f"The provider sent nothing for {seconds} s {where}.")
 
     def _broken(self, error: httpx.HTTPError) -> ModelFault:
-        said = str(error) or type(error).__name__
+        said = (str(error) or type(error).__name__).rstrip(".")
         if isinstance(error, httpx.TimeoutException):
             return faults.fault(
-                "timeout", f"{self._endpoint.host} cannot be reached in time: {said}", original=said
+                "timeout", f"{self._endpoint.host} cannot be reached in time: {said}.", original=said
             )
         if isinstance(error, httpx.ConnectError):
             return faults.fault(
-                "transport", f"{self._endpoint.base_url} cannot be reached: {said}", original=said
+                "transport", f"{self._endpoint.base_url} cannot be reached: {said}.", original=said
             )
-        return faults.fault("cut", f"The connection broke in the middle of the answer: {said}", original=said)
+        return faults.fault(
+            "cut", f"The connection broke in the middle of the answer: {said}.", original=said
+        )
 
 
 def _no_json(data: bytes, error: Exception) -> ModelFault:

@@ -1,12 +1,17 @@
 """The contract for litellm's client, in OpenAI's and Anthropic's form. One module, so that it is imported once."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
+from pathlib import Path
 
 import anyio
 import pytest
 
+from tests.stubs.fault_matrix import CASES, Case
 from tests.stubs.model_contract import Rig, answer, http_rig, request
 from tests.stubs.sse_server import Reply
 from tui_agent.models.litellm_client import LiteLLMClient
@@ -222,3 +227,33 @@ async def test_nothing_is_printed(make: Make, capfd: pytest.CaptureFixture[str])
     printed = capfd.readouterr()
     assert printed.out == ""
     assert printed.err == ""
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=c.name) for c in CASES if "anthropic" in c.shapes])
+async def test_a_fault_has_one_outcome(case: Case) -> None:
+    async with ANTHROPIC(case.reply, timeout=0.4) as rig:
+        outcome = await answer(rig)
+        assert rig.server is not None
+        assert len(rig.server.requests) == 1
+    case.check(outcome)
+
+
+def test_importing_litellm_loads_no_dotenv_and_prints_nothing(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("OPENAI_API_BASE=http://127.0.0.1:1\nPLANTED=1\n")
+    code = (
+        "import os\n"
+        "before = dict(os.environ)\n"
+        "from tui_agent.models.litellm_client import BEFORE_IMPORT, load\n"
+        "load()\n"
+        "changed = {name for name, value in os.environ.items() if before.get(name) != value}\n"
+        "assert not changed - {*BEFORE_IMPORT, 'TIKTOKEN_CACHE_DIR'}, changed\n"
+    )
+    environ = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "PYTHONPATH": str(Path(__file__).parents[3]),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environ, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
