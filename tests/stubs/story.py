@@ -1,0 +1,94 @@
+"""A short way to tell folds a story: payloads become envelopes in order, one second apart."""
+
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.model import ModelDelta, ModelRequested, ModelResponded
+from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted, ToolStatus
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId, SessionId
+from tui_agent.protocol.parts import ModelPart, TextContent, TextPart, ToolCallPart, Usage
+from tui_agent.protocol.settings import ModelInfo
+
+MODEL = ModelInfo(
+    profile="fast", provider="test", model="fast-1", window=100_000, input_price=1.0, output_price=4.0
+)
+
+
+class Story:
+    """Makes the envelopes of one session."""
+
+    def __init__(self) -> None:
+        self.seq = -1
+
+    def __call__(self, payload: Payload, agent: str = MAIN_AGENT) -> Envelope:
+        self.seq += 1
+        return Envelope(
+            v=1,
+            seq=self.seq,
+            at=1_000.0 + self.seq,
+            session=SessionId("ses_story"),
+            agent=AgentId(agent),
+            parent=self.seq - 1 if self.seq else None,
+            cause=None,
+            payload=payload,  # type: ignore[arg-type]
+        )
+
+
+def requested(request: str) -> ModelRequested:
+    return ModelRequested(
+        request_id=RequestId(request),
+        iteration=1,
+        local_iteration=1,
+        model=MODEL,
+        tools=(),
+        messages=1,
+        max_tokens=100,
+    )
+
+
+def delta(request: str, text: str, block: int = 0, part: str = "text") -> ModelDelta:
+    return ModelDelta(request_id=RequestId(request), part=part, block=block, text=text)  # type: ignore[arg-type]
+
+
+def tool_call(call: str, name: str = "run_command", **arguments: str) -> ToolCallPart:
+    return ToolCallPart(call_id=CallId(call), name=name, arguments=dict(arguments))
+
+
+def responded(
+    request: str, *parts: ModelPart | str, first_part: int = 0, tokens: int = 100
+) -> ModelResponded:
+    return ModelResponded(
+        request_id=RequestId(request),
+        first_part=first_part,
+        parts=tuple(TextPart(text=part) if isinstance(part, str) else part for part in parts),
+        finish="stop",
+        usage=Usage(input_tokens=tokens, output_tokens=10),
+        cost_usd=0.5,
+        duration_ms=1.0,
+    )
+
+
+def called(call: str, verb: str = "run", target: str = "make", **arguments: str) -> ToolCalled:
+    return ToolCalled(
+        call_id=CallId(call),
+        name="run_command",
+        arguments=dict(arguments),
+        iteration=1,
+        verb=verb,
+        target=target,
+    )
+
+
+def started(call: str, *, writes: bool = True) -> ToolStarted:
+    return ToolStarted(call_id=CallId(call), writes=writes)
+
+
+def finished(call: str, status: ToolStatus = "ok", text: str = "done", part: int | None = 1) -> ToolFinished:
+    return ToolFinished(
+        call_id=CallId(call),
+        name="run_command",
+        status=status,
+        part=part,
+        content=(TextContent(text=text),),
+        summary=f"sum {call}",
+        duration_ms=5.0,
+    )

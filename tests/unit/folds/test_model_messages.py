@@ -1,0 +1,214 @@
+"""The history that a model sees, at the moments that are easy to get wrong."""
+
+from tests.stubs.story import MODEL, Story, called, delta, finished, requested, responded, started, tool_call
+from tui_agent.folds.model_messages import INTERRUPTED, ModelMessages
+from tui_agent.protocol.base import BlobText
+from tui_agent.protocol.events.agent import AgentSpawned
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.context import ContextCompacted
+from tui_agent.protocol.events.model import FaultKind, ModelFailed
+from tui_agent.protocol.events.session import SessionContextLoaded
+from tui_agent.protocol.events.turn import TurnFinished, UserMessageReceived, UserShellFinished, UserSteered
+from tui_agent.protocol.ids import AgentId, RequestId, SessionId
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    Message,
+    SummaryMessage,
+    ToolMessage,
+    UserMessage,
+    check_pairs,
+)
+from tui_agent.protocol.parts import ImageContent, TextContent, TextPart
+
+
+def said(text: str, source: str = "prompt") -> UserMessageReceived:
+    return UserMessageReceived(text=text, source=source)  # type: ignore[arg-type]
+
+
+def told(*payloads: Payload, agent: str = "main") -> tuple[Message, ...]:
+    fold, story = ModelMessages(AgentId(agent)), Story()
+    for payload in payloads:
+        fold.apply(story(payload, agent))
+    return fold.view()
+
+
+def outline(messages: tuple[Message, ...]) -> list[str]:
+    found = []
+    for message in messages:
+        match message:
+            case UserMessage(content=content):
+                found.append(
+                    "user " + " ".join(item.text for item in content if isinstance(item, TextContent))
+                )  # type: ignore[misc]
+            case AssistantMessage(parts=parts):
+                found.append(
+                    "model " + " ".join(getattr(part, "text", getattr(part, "call_id", "")) for part in parts)
+                )
+            case ToolMessage(call_id=call, ok=ok):
+                found.append(f"result {call}{'' if ok else ' failed'}")
+            case SummaryMessage(text=text):
+                found.append(f"summary {text}")
+    return found
+
+
+def cancelled(request: str, partial: str, fault: FaultKind | str = "cancelled") -> ModelFailed:
+    return ModelFailed(request_id=RequestId(request), fault=fault, message="m", partial=partial)  # type: ignore[arg-type]
+
+
+def test_a_turn_with_a_tool_is_question_answer_result_answer() -> None:
+    messages = told(
+        said("hi"),
+        requested("r1"),
+        delta("r1", "I "),
+        responded("r1", "I run", tool_call("c1")),
+        called("c1"),
+        started("c1"),
+        finished("c1", "failed"),
+        requested("r2"),
+        responded("r2", "Done"),
+    )
+    assert outline(messages) == ["user hi", "model I run c1", "result c1 failed", "model Done"]
+    assert [message.model for message in messages if isinstance(message, AssistantMessage)] == [
+        MODEL.profile
+    ] * 2
+    assert [message.seq for message in messages] == [0, 3, 6, 8]
+
+
+def test_steering_waits_behind_the_results_until_the_next_request() -> None:
+    before = (
+        said("hi"),
+        requested("r1"),
+        responded("r1", tool_call("c1"), tool_call("c2")),
+        called("c1"),
+        UserSteered(text="faster"),
+        finished("c1"),
+    )
+    assert outline(told(*before))[-1] == "user faster"
+    after = told(*before, finished("c2"), requested("r2"), responded("r2", "ok"))
+    assert outline(after)[-4:] == ["result c1", "result c2", "user faster", "model ok"]
+    assert check_pairs(after) == []
+
+
+def test_steering_that_comes_during_an_answer_goes_behind_it() -> None:
+    messages = told(
+        said("hi"), requested("r1"), UserSteered(text="wait"), responded("r1", "ok"), requested("r2")
+    )
+    assert outline(messages) == ["user hi", "model ok", "user wait"]
+
+
+def test_an_interrupted_turn_keeps_the_partial_answer_and_a_note() -> None:
+    messages = told(
+        said("hi"),
+        requested("r1"),
+        cancelled("r1", "Half an"),
+        TurnFinished(turn=1, reason="interrupted"),
+        said("go on"),
+    )
+    assert outline(messages) == ["user hi", "model Half an", f"user {INTERRUPTED}", "user go on"]
+
+
+def test_a_failed_request_and_an_empty_partial_leave_nothing() -> None:
+    messages = told(
+        said("hi"), requested("r1"), cancelled("r1", "  "), requested("r2"), cancelled("r2", "text", "cut")
+    )
+    assert outline(messages) == ["user hi"]
+
+
+def test_a_result_that_nobody_asked_for_is_left_out() -> None:
+    messages = told(
+        said("hi"), called("c9"), finished("c9"), requested("r1"), responded("r1", tool_call("c1"))
+    )
+    twice = told(
+        said("hi"), requested("r1"), responded("r1", tool_call("c1")), finished("c1"), finished("c1")
+    )
+    assert outline(messages) == ["user hi", "model c1"]
+    assert outline(twice) == ["user hi", "model c1", "result c1"]
+
+
+def test_an_answer_without_parts_is_no_message() -> None:
+    assert outline(told(said("hi"), requested("r1"), responded("r1"))) == ["user hi"]
+
+
+def test_a_shell_command_of_the_user_is_shown_unless_hidden() -> None:
+    seen = UserShellFinished(command="ls", output="a.txt", exit_code=0, duration_ms=1.0)
+    hidden = seen.model_copy(update={"hidden": True})
+    kept = seen.model_copy(update={"output": BlobText(blob_sha256="0" * 64, size=9_000, preview="a")})
+    messages = told(seen, hidden, kept)
+    assert len(messages) == 2
+    assert outline(messages[:1]) == ["user [The user ran a command: ls (exit status 0). Its output:]\na.txt"]
+    assert isinstance(messages[1], UserMessage)
+    assert isinstance(messages[1].content[1], TextContent)
+    assert messages[1].content[1].text == kept.output
+
+
+def test_images_go_with_their_message() -> None:
+    image = ImageContent(media_type="image/png", blob_sha256="0" * 64, size=4)
+    both = told(UserMessageReceived(text="look", attachments=(image,)))
+    alone = told(UserMessageReceived(text="", attachments=(image,)))
+    assert both[0].content == (TextContent(text="look"), image)  # type: ignore[union-attr]
+    assert alone[0].content == (image,)  # type: ignore[union-attr]
+
+
+def test_compaction_puts_a_summary_in_place_of_what_it_forgets() -> None:
+    compacted = ContextCompacted(
+        through_seq=2, summary="short", forgets=(0, 2), turns=1, before_tokens=9, after_tokens=1, by="user"
+    )
+    story = (
+        said("hi"),
+        requested("r1"),
+        responded("r1", tool_call("c1")),
+        finished("c1"),
+        requested("r2"),
+        responded("r2", "ok"),
+        compacted,
+        said("more"),
+    )
+    messages = told(*story)
+    assert outline(messages) == ["summary short", "model ok", "user more"]
+    assert check_pairs(messages) == []
+
+
+def test_a_second_compaction_replaces_the_first_summary() -> None:
+    def compacted(through: int, words: str) -> ContextCompacted:
+        return ContextCompacted(
+            through_seq=through,
+            summary=words,
+            forgets=(),
+            turns=1,
+            before_tokens=9,
+            after_tokens=1,
+            by="limit",
+        )
+
+    assert outline(told(said("a"), compacted(0, "one"), said("b"), compacted(2, "two"), said("c"))) == [
+        "summary two",
+        "user c",
+    ]
+
+
+def test_an_earlier_session_stands_first() -> None:
+    loaded = SessionContextLoaded(from_session=SessionId("s0"), turns=3, summary="before")
+    assert outline(told(said("hi"), loaded)) == ["summary before", "user hi"]
+
+
+def test_a_delegate_sees_its_task_once_and_nothing_of_the_others() -> None:
+    fold, story = ModelMessages(AgentId("helper")), Story()
+    spawned = AgentSpawned(
+        name="helper", parent_agent=AgentId("main"), delegate_level=1, task="count", tools=(), model=MODEL
+    )
+    fold.apply(story(said("for main")))
+    fold.apply(story(spawned, "helper"))
+    fold.apply(story(said("count", "agent"), "helper"))
+    fold.apply(story(requested("r1"), "helper"))
+    fold.apply(story(responded("r1", "three"), "helper"))
+    fold.apply(story(responded("r2", "for main")))
+    assert outline(fold.view()) == ["user count", "model three"]
+
+
+def test_a_view_is_not_made_anew_while_nothing_changes() -> None:
+    fold, story = ModelMessages(), Story()
+    assert fold.apply(story(said("hi")))
+    view = fold.view()
+    assert not fold.apply(story(delta("r1", "x")))
+    assert fold.view() is view
+    assert isinstance(TextPart(text="x"), TextPart)
