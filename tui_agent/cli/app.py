@@ -51,8 +51,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def open_app(options: SessionOptions) -> int:
     """Draw `options`' session on this terminal until the user leaves."""
-    # By name: the screen's library is slow, and nothing else on the command line needs it.
-    status: int = import_module("tui_agent.tui.app").run_app(options)
+    need_terminal()
+    # The engine's process first, so that it starts beside the screen's library, which is slow to import. Both by
+    # name: nothing else on the command line needs them.
+    handle = import_module("tui_agent.session.engine_handle").EngineHandle.start(options)
+    status: int = import_module("tui_agent.tui.app").run_app(options, handle=handle)
     return status
 
 
