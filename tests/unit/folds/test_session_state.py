@@ -1,0 +1,299 @@
+"""The state that commands are checked against and the next run goes on from."""
+
+from typing import Any
+
+import pytest
+
+from tests.stubs.story import MODEL, Story, called, finished, requested, responded, started, tool_call
+from tui_agent.folds.session_state import SessionState, SessionStateView
+from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
+from tui_agent.protocol.events.files import FileChanged, FileRead
+from tui_agent.protocol.events.model import ModelFailed
+from tui_agent.protocol.events.plugin import PluginEvent
+from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
+from tui_agent.protocol.events.session import (
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    SessionStarted,
+    SettingsChanged,
+)
+from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
+from tui_agent.protocol.events.turn import (
+    IterationFinished,
+    IterationStarted,
+    QuestionAnswered,
+    QuestionAsked,
+    TurnFinished,
+    TurnStarted,
+    UserMessageReceived,
+    UserQueued,
+    UserSteered,
+    UserUnqueued,
+)
+from tui_agent.protocol.ids import AgentId, CallId, RequestId, RunId
+from tui_agent.protocol.settings import AgentState, SessionSettings
+
+
+class Fold:
+    """A state and its story."""
+
+    def __init__(self) -> None:
+        self.fold = SessionState()
+        self.story = Story()
+
+    def tell(self, *payloads: Any, agent: str = "main") -> SessionStateView:
+        for payload in payloads:
+            assert self.fold.apply(self.story(payload, agent))
+        return self.fold.view()
+
+
+def opened() -> Fold:
+    fold = Fold()
+    fold.tell(SessionStarted(workspace="/w", product="p", settings=SessionSettings(model=MODEL)))
+    return fold
+
+
+def test_settings_change_one_by_one_and_nonsense_changes_nothing() -> None:
+    fold = opened()
+    view = fold.tell(
+        SettingsChanged(key="policy", value="bypass", previous="ask"),
+        SettingsChanged(key="budgets", value={"max_parts": 5}, previous={}),
+        SettingsChanged(key="model", value={"not": "a model"}, previous={}),
+    )
+    assert view.settings is not None
+    assert (view.settings.policy, view.settings.budgets.max_parts, view.settings.model) == (
+        "bypass",
+        5,
+        MODEL,
+    )
+    assert not view.confirmation_mode
+
+
+def test_parts_are_counted_without_gaps_and_a_closed_call_is_none() -> None:
+    fold = opened()
+    assert fold.tell(responded("r1", "hm", tool_call("c1"))).parts == 2
+    assert fold.tell(finished("c1", part=2)).parts == 3
+    assert fold.tell(responded("r2", tool_call("c2"), first_part=3)).parts == 4
+    assert fold.tell(finished("c2", "lost", part=None)).parts == 4
+
+
+def test_open_calls_tell_how_far_each_one_came() -> None:
+    fold = opened()
+    view = fold.tell(
+        responded("r1", tool_call("a"), tool_call("b"), tool_call("c")),
+        called("a"),
+        started("a"),
+        called("b"),
+    )
+    assert [(call.call_id, call.called, call.started, call.writes) for call in view.open_calls] == [
+        ("a", True, True, True),
+        ("b", True, False, False),
+        ("c", False, False, False),
+    ]
+    assert fold.tell(finished("a"), finished("b"), finished("c", "interrupted", part=None)).open_calls == ()
+
+
+def test_a_request_is_open_until_it_ends() -> None:
+    fold = opened()
+    assert fold.tell(requested("r1"), requested("r2")).open_requests == ("r1", "r2")
+    failed = ModelFailed(request_id=RequestId("r2"), fault="auth", message="no key")
+    view = fold.tell(responded("r1", "x"), failed)
+    assert (view.open_requests, view.last_error) == ((), "no key")
+    assert (view.totals.model_calls, view.totals.cost_usd) == (2, 0.5)
+
+
+def test_a_prompt_is_pending_until_its_turn_begins() -> None:
+    fold = opened()
+    message = UserMessageReceived(text="do it")
+    assert fold.tell(message).pending_prompt == message
+    view = fold.tell(TurnStarted(turn=1))
+    assert (view.pending_prompt, view.turn, view.turn_running, view.root_task) == (None, 1, True, "do it")
+
+
+def test_a_turn_sums_from_its_own_start() -> None:
+    fold = opened()
+    step = IterationStarted(iteration=1, local_iteration=1)
+    fold.tell(TurnStarted(turn=1), step, responded("r1", "x"), TurnFinished(turn=1, reason="finished"))
+    delegate = IterationStarted(iteration=3, local_iteration=1, delegate_level=1)
+    view = fold.tell(
+        TurnStarted(turn=2),
+        IterationStarted(iteration=2, local_iteration=1),
+        delegate,
+        responded("r2", "y", first_part=1),
+    )
+    assert (view.turn_start_part, view.turn_iterations, view.turn_cost_usd) == (1, 1, 0.5)
+    assert (view.totals.cost_usd, view.turn_totals.input_tokens, view.totals.input_tokens) == (1.0, 100, 200)
+    assert view.last_turn_end == "finished"
+
+
+def test_queue_and_steering_are_kept_until_they_are_used() -> None:
+    fold = opened()
+    one, two = (UserQueued(queue_id=RequestId(name), text=name) for name in ("q1", "q2"))
+    assert fold.tell(one, two, UserSteered(text="s")).queue == (one, two)
+    assert fold.tell(UserUnqueued(queue_id=RequestId("q2"))).queue == (one,)
+    assert fold.tell(UserMessageReceived(text="q1", source="queue", queue_id=RequestId("q1"))).queue == ()
+    assert fold.fold.view().steers == 1
+    assert fold.tell(requested("r1")).steers == 0
+
+
+def asked(call: str) -> PermissionRequested:
+    return PermissionRequested(
+        request_id=RequestId(f"p-{call}"),
+        call_id=CallId(call),
+        tool="t",
+        verb="v",
+        target="x",
+        effects=(),
+        digest="d",
+        preview=(),
+        choices=(),
+    )
+
+
+def decision(call: str, **changes: Any) -> PermissionDecided:
+    fields: dict[str, Any] = {
+        "call_id": call,
+        "request_id": None,
+        "decision": "allow",
+        "by": "user",
+        "policy": "ask",
+        "rule_id": "r",
+        "reason": "",
+        "digest": "d",
+        "effects": (),
+    }
+    return PermissionDecided(**(fields | changes))
+
+
+def test_permissions_wait_until_they_are_decided_and_rules_are_kept() -> None:
+    fold = opened()
+    assert len(fold.tell(asked("a"), asked("b"), asked("a")).permissions) == 2
+    view = fold.tell(decision("a", reach="session", rule="edit src/**"), decision("b", rule="once only"))
+    assert (view.permissions, view.granted) == ((), ("edit src/**",))
+    denied = fold.tell(decision("c", decision="deny", reach="always", rule="never"))
+    assert denied.granted == ("edit src/**",)
+
+
+def test_what_waits_is_void_when_the_turn_ends() -> None:
+    fold = opened()
+    question = QuestionAsked(question_id=RequestId("q"), text="Which?", form="text")
+    view = fold.tell(TurnStarted(turn=1), asked("a"), question, requested("r1"))
+    assert (view.open_questions, view.questions) == (("Which?",), (question,))
+    view = fold.tell(TurnFinished(turn=1, reason="interrupted"))
+    assert (view.permissions, view.questions, view.open_requests) == ((), (), ())
+    assert fold.tell(question, QuestionAnswered(question_id=RequestId("q"), answer="a")).questions == ()
+
+
+def read(path: str, digest: str, *, whole: bool) -> FileRead:
+    return FileRead(path=path, digest=digest, size=1, first_line=1, last_line=1, whole=whole)
+
+
+def changed(path: str, before: str | None, after: str | None, author: str = "agent") -> FileChanged:
+    return FileChanged(
+        path=path,
+        before=before,
+        after=after,
+        before_size=0,
+        after_size=0,
+        mode=None,
+        author=author,  # type: ignore[arg-type]
+        added=0,
+        removed=0,
+    )
+
+
+def test_what_is_known_of_a_file_is_what_was_read_or_written_by_the_agent() -> None:
+    fold = opened()
+
+    def known(path: str) -> tuple[str, bool] | None:
+        entry = fold.fold.view().read_files.get(path)
+        return None if entry is None else (entry.digest, entry.whole)
+
+    fold.tell(read("a", "1", whole=True), read("a", "1", whole=False))
+    assert known("a") == ("1", True)
+    fold.tell(changed("a", "1", "2"))
+    assert known("a") == ("2", True)
+    fold.tell(changed("a", "2", "3", "command"))
+    assert known("a") == ("2", True)
+    fold.tell(read("a", "3", whole=False))
+    assert known("a") == ("3", False)
+    fold.tell(changed("new", None, "9"), changed("blind", "0", "1"))
+    assert (known("new"), known("blind")) == (("9", True), ("1", False))
+    fold.tell(changed("a", "3", None, "human"))
+    assert known("a") is None
+    assert fold.fold.view().explored == ("a",)
+
+
+def test_three_equal_calls_in_a_row_are_almost_stuck() -> None:
+    fold = opened()
+    for number in range(3):
+        assert not fold.fold.view().almost_stuck
+        fold.tell(called(f"c{number}", command="make"), finished(f"c{number}", text="same"))
+    assert (fold.fold.view().repeats, fold.fold.view().almost_stuck) == (3, True)
+    assert fold.tell(called("d", command="make"), finished("d", text="new")).repeats == 1
+
+
+@pytest.mark.parametrize("last", [RunStarted, RunResumed])
+def test_a_run_that_did_not_end_in_order_is_seen(last: type) -> None:
+    fold = opened()
+    assert fold.fold.view().clean
+    begun = RunStarted(run_id=RunId("run_1"), pid=1, client="app", product="p", model=MODEL)
+    resumed = RunResumed(run_id=RunId("run_2"), after_seq=3, clean=True)
+    ended = RunFinished(run_id=RunId("run_1"), reason="quit")
+    view = fold.tell(begun, ended)
+    assert (view.clean, view.run_id) == (True, "run_1")
+    view = fold.tell(begun if last is RunStarted else resumed)
+    assert not view.clean
+    assert view.run_id == ("run_1" if last is RunStarted else "run_2")
+
+
+def test_the_lit_stage_follows_the_events() -> None:
+    fold = opened()
+    stages = [
+        fold.tell(payload).phase
+        for payload in (
+            UserMessageReceived(text="x"),
+            requested("r1"),
+            asked("a"),
+            started("a"),
+            IterationFinished(iteration=1, action="calls", duration_ms=1.0),
+            TurnFinished(turn=1, reason="finished"),
+        )
+    ]
+    assert stages == ["message", "model", "policy", "tools", "trace", "idle"]
+
+
+def test_a_delegates_task_is_the_subtask_while_it_works() -> None:
+    fold = opened()
+    items = (TodoItem(id="1", content="Fix it", status="in_progress"),)
+    assert fold.tell(TodoUpdated(items=items)).subtask == "Fix it"
+    spawned = AgentSpawned(
+        name="h", parent_agent=AgentId("main"), delegate_level=1, task="Look", tools=(), model=MODEL
+    )
+    view = fold.tell(spawned, TodoUpdated(items=()), AgentStateChanged(state=AgentState.ERROR), agent="h")
+    assert (view.subtask, view.agent, view.delegate_level, view.todo) == ("Look", "h", 1, items)
+    assert view.agent_state == AgentState.LOADING
+    view = fold.tell(AgentFinished(success=True, summary="s", reason="completed"), agent="h")
+    assert (view.subtask, view.agent, view.delegate_level) == ("Fix it", "main", 0)
+
+
+def test_a_plugins_state_is_its_newest_event_of_that_name() -> None:
+    fold = opened()
+    first: JsonMap = {"pages": 1}
+    second: JsonMap = {"pages": 2}
+    view = fold.tell(
+        PluginEvent(plugin="notes", name="state", version=1, data=first),
+        PluginEvent(plugin="notes", name="other", version=1, data={}),
+        PluginEvent(plugin="notes", name="state", version=1, data=second),
+    )
+    assert view.extra == {"notes": second}
+
+
+def test_a_view_does_not_change_behind_its_owner() -> None:
+    fold = opened()
+    before = fold.tell(read("a", "1", whole=True))
+    fold.tell(read("b", "1", whole=True))
+    assert list(before.read_files) == ["a"]
+    assert fold.fold.view() is fold.fold.view()

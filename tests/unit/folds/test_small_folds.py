@@ -1,0 +1,307 @@
+"""Trace, context meter, approvals, files, todo, agents and metrics: what each adds up."""
+
+from typing import Any
+
+import pytest
+
+from tests.stubs.story import MODEL, Story, called, finished, requested, responded, started, tool_call
+from tui_agent.folds.agents_tree import AgentsTree
+from tui_agent.folds.approvals import Approvals
+from tui_agent.folds.base import Projection, branch
+from tui_agent.folds.context_meter import ContextMeter, next_level, shares_of
+from tui_agent.folds.files_changed import FilesChanged
+from tui_agent.folds.metrics import Metrics
+from tui_agent.folds.todo import Todo
+from tui_agent.folds.trace import Trace
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
+from tui_agent.protocol.events.context import ContextCompacted, ContextPacked, Section
+from tui_agent.protocol.events.files import FileChanged, FileRead
+from tui_agent.protocol.events.model import ModelFailed, ModelRetried
+from tui_agent.protocol.events.policy import PermissionRequested
+from tui_agent.protocol.events.session import SessionHeadMoved
+from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
+from tui_agent.protocol.events.turn import IterationFinished, IterationStarted, TurnFinished, TurnStarted
+from tui_agent.protocol.ids import AgentId, CallId, RequestId
+from tui_agent.protocol.parts import Usage
+
+
+def told(fold: Projection[Any], *payloads: Any) -> Any:
+    story = Story()
+    for payload in payloads:
+        agent, event = payload if isinstance(payload, tuple) else ("main", payload)
+        fold.apply(story(event, agent))
+    return fold.view()
+
+
+SPAWNED = AgentSpawned(
+    name="h",
+    parent_agent=AgentId("main"),
+    delegate_level=1,
+    task="look",
+    tools=(),
+    model=MODEL,
+    call_id=CallId("c1"),
+)
+STEP = IterationStarted(iteration=1, local_iteration=1)
+
+
+def outline(view: Any) -> list[tuple[int, str, str]]:
+    return [(span.depth, span.kind, span.state) for span in view.spans]
+
+
+def test_a_trace_is_a_tree_whose_costs_add_up() -> None:
+    view = told(
+        Trace(),
+        TurnStarted(turn=1),
+        STEP,
+        requested("r1"),
+        responded("r1", tool_call("c1"), tokens=1_000),
+        called("c1", "[Subtask]", "look"),
+        started("c1"),
+        ("h", SPAWNED),
+        ("h", IterationStarted(iteration=2, local_iteration=1, delegate_level=1)),
+        ("h", requested("r2")),
+        ("h", responded("r2", "three", tokens=5_000)),
+        ("h", AgentFinished(success=True, summary="3", reason="completed")),
+        finished("c1"),
+        IterationFinished(iteration=1, action="calls", duration_ms=10.0),
+        TurnFinished(turn=1, reason="finished", duration_ms=12.0),
+    )
+    assert outline(view) == [
+        (0, "turn", "done"),
+        (1, "iteration", "done"),
+        (2, "model", "done"),
+        (2, "subtask", "done"),
+        (3, "model", "done"),
+    ]
+    turn, iteration, model, subtask, inner = view.spans
+    assert (turn.cost_usd, iteration.cost_usd, subtask.cost_usd) == (1.0, 1.0, 0.5)
+    assert (turn.tokens_in, subtask.tokens_in) == (1_000, 5_000)
+    assert (turn.tokens_out, model.tokens_out, inner.tokens_out) == (10, 10, 10)
+    assert view.roots == (0,)
+    assert (iteration.children, subtask.parent) == ((2, 3), 1)
+    assert (turn.duration_ms, subtask.outcome, iteration.outcome) == (12.0, "sum c1", "1 subtask")
+
+
+def test_what_is_open_when_a_turn_ends_is_interrupted() -> None:
+    view = told(
+        Trace(),
+        TurnStarted(turn=1),
+        STEP,
+        requested("r1"),
+        called("c1"),
+        TurnFinished(turn=1, reason="interrupted"),
+    )
+    assert {state for _, _, state in outline(view)} == {"interrupted"}
+    assert all(span.end is not None for span in view.spans)
+
+
+def test_a_request_that_is_retried_stays_one_span() -> None:
+    retried = ModelRetried(request_id=RequestId("r1"), attempt=1, fault="cut", message="m", wait_s=1.0)
+    failed = ModelFailed(request_id=RequestId("r1"), fault="cut", message="gone")
+    view = told(Trace(), TurnStarted(turn=1), STEP, requested("r1"), retried, requested("r1"), failed)
+    assert outline(view)[2:] == [(2, "model", "failed")]
+    assert (view.spans[2].outcome, view.spans[2].detail) == ("cut", "gone")
+
+
+def test_unchanged_spans_are_the_same_objects_in_the_next_view() -> None:
+    fold, story = Trace(), Story()
+    for payload in (TurnStarted(turn=1), TurnFinished(turn=1, reason="finished")):
+        fold.apply(story(payload))
+    before = fold.view()
+    assert fold.view() is before
+    fold.apply(story(TurnStarted(turn=2)))
+    after = fold.view()
+    assert after.spans[0] is before.spans[0]
+    assert after.revision > before.revision
+
+
+def packed(request: str, *tokens: int, window: int = 1_000) -> ContextPacked:
+    names = ("system", "messages", "tool_results")
+    return ContextPacked(
+        request_id=RequestId(request),
+        window=window,
+        total_tokens=sum(tokens),
+        total_chars=0,
+        sections=tuple(
+            Section(
+                name=name,
+                raw_chars=0,
+                chars=0,
+                tokens=count,
+                reduced=name == "tool_results",
+                rule="head and tail",
+            )  # type: ignore[arg-type]
+            for name, count in zip(names, tokens, strict=True)
+        ),
+    )
+
+
+def test_the_meter_takes_the_providers_count_and_its_sections_still_add_up() -> None:
+    fold = ContextMeter()
+    view = told(fold, packed("r1", 100, 100, 101))
+    assert (view.used, view.estimated, view.warnings) == (
+        301,
+        True,
+        ("tool results: shortened, head and tail",),
+    )
+    view = told(fold, packed("r1", 100, 100, 101), requested("r1"), responded("r1", "x", tokens=400))
+    assert (view.used, view.estimated, view.window) == (400, False, MODEL.window)
+    assert sum(section.tokens for section in view.sections) == 400
+    assert (view.next_tokens, view.next_cost_usd) == (410, (400 + 10 + 40) / 1_000_000)
+
+
+def test_a_delegates_context_does_not_move_the_meter() -> None:
+    assert told(ContextMeter(), packed("r1", 1, 1, 1), ("h", packed("r2", 500, 1, 1))).used == 3
+
+
+def test_compaction_empties_the_meter_by_what_it_saved() -> None:
+    compacted = ContextCompacted(
+        through_seq=1, summary="s", forgets=(), turns=1, before_tokens=500, after_tokens=100, by="limit"
+    )
+    view = told(ContextMeter(), packed("r1", 100, 500, 250), compacted)
+    assert (view.used, sum(section.tokens for section in view.sections)) == (450, 450)
+
+
+def test_the_level_does_not_flicker_at_its_limit() -> None:
+    level, seen = "below", []
+    for fraction in (0.31, 0.32, 0.31, 0.28, 0.27, 0.40, 0.39, 0.80, 0.79, 0.1):
+        level = next_level(level, fraction)  # type: ignore[arg-type]
+        seen.append(level)
+    assert seen == ["below", "near", "near", "near", "below", "over", "near", "compaction", "over", "below"]
+
+
+@pytest.mark.parametrize(
+    ("parts", "total"), [([1, 1, 1], 100), ([3, 3, 1], 8), ([0, 0], 5), ([5], 5), ([7, 9, 2], 3)]
+)
+def test_shares_add_up(parts: list[int], total: int) -> None:
+    shares = shares_of(parts, total)
+    assert sum(shares) == (total if sum(parts) else 0)
+    assert all(share >= 0 for share in shares)
+
+
+def test_a_permission_that_is_asked_again_after_a_crash_is_one() -> None:
+    def asked(request: str) -> PermissionRequested:
+        return PermissionRequested(
+            request_id=RequestId(request),
+            call_id=CallId("c1"),
+            tool="t",
+            verb="v",
+            target="x",
+            effects=(),
+            digest="d",
+            preview=(),
+            choices=(),
+        )
+
+    view = told(Approvals(), asked("p1"), asked("p2"))
+    assert [request.request_id for request in view.permissions] == ["p2"]
+    assert told(Approvals(), asked("p1"), finished("c1", "interrupted")).permissions == ()
+
+
+def change(path: str, before: str | None, after: str | None, author: str = "agent") -> FileChanged:
+    return FileChanged(
+        path=path,
+        before=before,
+        after=after,
+        before_size=0,
+        after_size=0,
+        mode=None,
+        author=author,  # type: ignore[arg-type]
+        added=2,
+        removed=1,
+    )
+
+
+def test_changes_of_a_file_add_up_from_its_first_content_to_its_newest() -> None:
+    view = told(
+        FilesChanged(),
+        change("a", None, "1"),
+        TurnStarted(turn=2),
+        change("a", "1", "2", "command"),
+        change("b", "0", None),
+    )
+    first = view.files[0]
+    assert (first.before, first.after, first.added, first.removed, first.authors, first.last_seq) == (
+        None,
+        "2",
+        4,
+        2,
+        ("agent", "command"),
+        2,
+    )
+    assert (view.added, view.removed, view.turn_files) == (6, 3, ("a", "b"))
+
+
+def test_todos_count_what_is_done_and_name_the_current_one() -> None:
+    items = tuple(
+        TodoItem(id=str(number), content="x", status=status)  # type: ignore[arg-type]
+        for number, status in enumerate(("completed", "verified", "abandoned", "in_progress", "pending"))
+    )
+    view = told(Todo(), TodoUpdated(items=items), ("h", TodoUpdated(items=())))
+    assert (view.done, view.current, view.items) == (2, 3, items)
+
+
+def test_each_agent_has_its_own_calls_and_costs() -> None:
+    view = told(
+        AgentsTree(),
+        requested("r1"),
+        responded("r1", "x"),
+        ("h", SPAWNED),
+        ("h", requested("r2")),
+        ("h", responded("r2", "y")),
+        ("h", called("c2")),
+        ("h", AgentFinished(success=False, summary="no", reason="failed")),
+    )
+    main, helper = view.agents
+    assert (main.id, main.parent, main.calls, main.tokens, main.cost_usd) == ("main", None, 1, 110, 0.5)
+    assert (helper.parent, helper.delegate_level, helper.calls, helper.state, helper.summary) == (
+        "main",
+        1,
+        2,
+        "error",
+        "no",
+    )
+
+
+def test_metrics_count_everything_and_name_the_newest_failure() -> None:
+    read = FileRead(path="a", digest="1", size=1, first_line=1, last_line=9, whole=True)
+    fold = Metrics()
+    view = told(
+        fold,
+        TurnStarted(turn=1),
+        STEP,
+        requested("r1"),
+        responded("r1", "I try", tool_call("c1")),
+        read,
+        read,
+        called("c1"),
+        finished("c1", "failed", text="12345"),
+        change("a", "1", "2"),
+        ModelFailed(request_id=RequestId("r2"), fault="auth", message="m", usage=Usage(input_tokens=5)),
+        responded("r3", "Done.", first_part=3),
+        TurnFinished(turn=1, reason="part_limit"),
+    )
+    assert (view.events, view.turns, view.iterations, view.parts) == (12, 1, 1, 4)
+    assert (view.model_calls, view.model_failures, view.input_tokens, view.cost_usd) == (3, 1, 205, 1.0)
+    assert (view.tools, view.failed_tools, view.repeated_reads, view.output_chars) == (
+        {"run_command": 1},
+        1,
+        1,
+        5,
+    )
+    assert (view.seconds_to_first_edit, view.final_answer) == (8.0, "Done.")
+    assert (view.failure, view.last_turn_end) == ("budget", "part_limit")
+    assert view.kinds["file.read"] == 2
+
+
+def test_a_branch_leaves_out_what_was_reverted_and_steps_over_holes() -> None:
+    story = Story()
+    found: list[Envelope] = [story(TurnStarted(turn=number)) for number in range(6)]
+    moved = story(SessionHeadMoved(to_seq=2, reason="revert")).model_copy(update={"parent": 2})
+    found += [moved, story(TurnStarted(turn=9))]
+    assert [record.seq for record in branch(found)] == [0, 1, 2, 6, 7]
+    damaged = [record for record in found if record.seq not in (1, 7)]
+    assert [record.seq for record in branch(damaged)] == [0, 2, 6]
+    assert branch([]) == []
