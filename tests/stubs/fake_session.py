@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
-from tui_agent.errors import BlobMissing
+from tui_agent.errors import BlobMissing, TuiAgentError
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record
 from tui_agent.protocol.events.base import Payload
@@ -17,11 +18,12 @@ class FakeFollower:
         self.session = session
         self.position = after + 1
         self.closed = False
+        self.awake = asyncio.Event()
 
     async def next(self) -> Sequence[Record]:
         while not self.closed and not self.session.ended and self.position >= len(self.session.records):
-            self.session.changed.clear()
-            await self.session.changed.wait()
+            self.awake.clear()
+            await self.awake.wait()
         if self.closed:
             return ()
         batch = self.session.records[self.position :]
@@ -30,7 +32,17 @@ class FakeFollower:
 
     def close(self) -> None:
         self.closed = True
-        self.session.changed.set()
+        self.awake.set()
+
+
+@dataclass
+class FakeOpened:
+    """What the engine announces."""
+
+    session: str
+    folder: str
+    last_seq: int
+    new: bool
 
 
 class FakeSession:
@@ -39,7 +51,14 @@ class FakeSession:
     `react` (if set) is called with every submitted command and may feed more.
     """
 
-    def __init__(self, records: Iterable[Record] = (), *, session_id: str = "ses_0000000000000001") -> None:
+    def __init__(
+        self,
+        records: Iterable[Record] = (),
+        *,
+        session_id: str = "ses_0000000000000001",
+        folder: str = "/nonexistent",
+        failure: TuiAgentError | None = None,
+    ) -> None:
         self._id = SessionId(session_id)
         self.records: list[Record] = list(records)
         self.submitted: list[Command] = []
@@ -48,7 +67,22 @@ class FakeSession:
         self.ended = False
         self.closed = False
         self.time = self.records[-1].at if self.records else 1_700_000_000.0
-        self.changed = asyncio.Event()
+        self.followers: list[FakeFollower] = []
+        self.over = asyncio.Event()
+        self.folder = folder
+        self.failure = failure
+        self.gate: asyncio.Event | None = None
+        """Set it to hold `opened` back."""
+
+    async def opened(self) -> FakeOpened:
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.failure is not None:
+            raise self.failure
+        return FakeOpened(self._id, self.folder, len(self.records) - 1, not self.records)
+
+    async def serve(self) -> None:
+        await self.over.wait()
 
     @property
     def id(self) -> SessionId:
@@ -79,13 +113,18 @@ class FakeSession:
                     }
                 )
             )
-        self.changed.set()
+        self._wake()
         return len(self.records) - 1
+
+    def _wake(self) -> None:
+        for follower in self.followers:
+            follower.awake.set()
 
     def end(self) -> None:
         """The session is over: followers get an empty batch."""
         self.ended = True
-        self.changed.set()
+        self.over.set()
+        self._wake()
 
     def submit(self, command: Command) -> CommandId:
         command_id = CommandId(f"cmd_{len(self.submitted) + 1}")
@@ -95,7 +134,9 @@ class FakeSession:
         return command_id
 
     def follow(self, after: int = -1) -> FakeFollower:
-        return FakeFollower(self, after)
+        follower = FakeFollower(self, after)
+        self.followers.append(follower)
+        return follower
 
     async def read_blob(self, blob_sha256: str) -> bytes:
         if blob_sha256 not in self.blobs:

@@ -1,0 +1,98 @@
+"""The whole app on a fake session: golden logs in, keys in, rows of text out."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from tests.stubs.fake_session import FakeSession
+from tui_agent.config.options import SessionOptions
+from tui_agent.protocol.envelope import Record
+from tui_agent.store.line import decode
+from tui_agent.tui.app import AgentApp
+
+GOLDEN = Path(__file__).resolve().parents[2] / "golden"
+ENVIRON = {"HOME": "/nonexistent", "TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8"}
+
+
+def golden(name: str) -> list[Record]:
+    """The records of a golden log."""
+    lines = (GOLDEN / f"{name}.jsonl").read_bytes().splitlines()
+    records = [decode(line) for line in lines]
+    return [record for record in records if record is not None]
+
+
+async def no_program(*words: str) -> tuple[int, str]:
+    """A command line that says nothing."""
+    return 0, ""
+
+
+class Driven:
+    """An open app with its session."""
+
+    def __init__(self, app: AgentApp, session: FakeSession, pilot: Pilot[int]) -> None:
+        self.app = app
+        self.session = session
+        self.pilot = pilot
+
+    async def settle(self) -> None:
+        """Everything that was fed is on the screen."""
+        live = self.app.live
+        assert live is not None and live.pump is not None
+        await live.pump.reached(len(self.session.records) - 1)
+        await self.pilot.pause()
+
+    async def press(self, *keys: str) -> None:
+        """Keys, one after the other."""
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    async def type(self, text: str) -> None:
+        """Text, letter by letter."""
+        await self.press(*("space" if char == " " else char for char in text))
+
+    def rows(self) -> list[str]:
+        """The screen as text."""
+        height = self.app.size.height
+        strips = self.app.screen._compositor.render_strips()
+        rows = ["".join(segment.text for segment in strip) for strip in strips]
+        return [row.rstrip() for row in rows[:height]] + [""] * (height - len(rows))
+
+    def text(self) -> str:
+        """The screen as one text."""
+        return "\n".join(self.rows())
+
+
+@asynccontextmanager
+async def open_app(
+    records: list[Record] | None = None,
+    *,
+    size: tuple[int, int] = (120, 40),
+    environ: Mapping[str, str] | None = None,
+    session: FakeSession | None = None,
+    options: SessionOptions | None = None,
+    outside: object = no_program,
+) -> AsyncIterator[Driven]:
+    """The app, opened on a session of these records, settled."""
+    held = session or FakeSession(records or [])
+    clock_at = held.records[-1].at + 1 if held.records else 1_700_000_000.0
+    app = AgentApp(
+        options or SessionOptions(cwd=Path("/nonexistent"), data_dir=Path("/nonexistent")),
+        spawn=lambda _: held,
+        environ={**ENVIRON, **(environ or {})},
+        clock=lambda: clock_at,
+        outside=outside,  # type: ignore[arg-type]
+    )
+    async with app.run_test(size=size) as pilot:
+        driven = Driven(app, held, pilot)
+        while held.gate is None and held.failure is None and app.is_running:
+            if app.live is not None and app.live.pump is not None:
+                break
+            faults = [worker.error for worker in app.workers if worker.error is not None]
+            if faults:
+                raise faults[0]
+            await pilot.pause(0.01)
+        if app.live is not None and app.live.pump is not None:
+            await driven.settle()
+        yield driven

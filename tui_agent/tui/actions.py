@@ -1,0 +1,276 @@
+"""L7: the one registry of what a user can do: action → slash command, keys, help, footer word, and when it applies.
+
+Invariant: palette, footer, F1 help, `/help` and docs/keys.md are made from `ACTIONS`, and nothing else names a key.
+Every action of the scope `app` has a handler of its name (a test holds both together).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias
+
+When: TypeAlias = Literal["always", "idle", "running"]
+Scope: TypeAlias = Literal[
+    "app", "prompt", "menu", "transcript", "approval", "question", "trace", "list", "viewer", "start"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing to do. `keys` are Textual's names; `footer` is its word in the footer, `rank` its place there.
+
+    `ground` marks what would change the ground that a running turn stands on: it is refused until the turn ends.
+    """
+
+    name: str
+    help: str
+    group: str
+    slash: str = ""
+    args: str = ""
+    keys: tuple[str, ...] = ()
+    when: When = "always"
+    scope: Scope = "app"
+    footer: str = ""
+    rank: int = 0
+    ground: bool = False
+
+    @property
+    def shown(self) -> str:
+        """Its keys as printed on a keyboard, the first one first: `Shift+Enter, Alt+Enter or Ctrl+J`."""
+        names = [key_name(key) for key in self.keys]
+        return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " or " + names[-1] if names else ""
+
+
+_NAMES: Final = {
+    "escape": "Esc",
+    "pageup": "PgUp",
+    "pagedown": "PgDn",
+    "slash": "/",
+    "at": "@",
+    "question_mark": "?",
+    "space": "Space",
+    "up+down": "Up/Down",
+    "left+right": "Left/Right",
+    "1-6": "1–6",
+    "1-9": "1–9",
+}
+
+
+def key_name(key: str) -> str:
+    """A Textual key name as it is printed: `ctrl+p` → `Ctrl+P`."""
+    if key in _NAMES:
+        return _NAMES[key]
+    if " " in key:
+        return " ".join(key_name(one) for one in key.split())
+    return "+".join(
+        _NAMES.get(bit, bit.upper() if len(bit) == 1 else bit.capitalize()) for bit in key.split("+")
+    )
+
+
+def _a(name: str, help: str, group: str, **rest: object) -> Action:
+    return Action(name, help, group, **rest)  # type: ignore[arg-type]
+
+
+_SLASH: Final[tuple[Action, ...]] = (
+    _a("help", "what can be done here, and by which key", "Show", slash="/help", keys=("f1",), footer="help"),
+    _a("status", "session, model, policy, limits and what runs", "Show", slash="/status"),
+    _a("todo", "the whole task list", "Show", slash="/todo", keys=("f2",)),
+    _a(
+        "trace",
+        "every span: time, tokens, cost",
+        "Show",
+        slash="/trace",
+        args="[latest|id|path]",
+        keys=("f3",),
+        footer="trace",
+        rank=7,
+        when="always",
+    ),
+    _a("context", "what fills the context", "Show", slash="/context", keys=("f4",)),
+    _a("sidebar", "show or hide the side panes", "Show", keys=("f6",)),
+    _a("diff", "what the session changed in files", "Show", slash="/diff", args="[path]"),
+    _a("cost", "what was spent; a sum sets the limit", "Show", slash="/cost", args="[USD]"),
+    _a("tools", "tools that the agent has", "Show", slash="/tools"),
+    _a("plugins", "plugins, and what each offers", "Show", slash="/plugins"),
+    _a("find", "find words in the transcript", "Show", slash="/find", args="TEXT", keys=("ctrl+f3",)),
+    _a("keys", "all keys", "Show", slash="/keys"),
+    _a("doctor", "check terminal, keys, servers and folders", "Show", slash="/doctor"),
+    _a("model", "use another model", "Model", slash="/model", args="[name]", ground=True),
+    _a("models", "the models that are set up", "Model", slash="/models"),
+    _a("provider", "use another provider, or type in a key", "Model", slash="/provider", ground=True),
+    _a("base_url", "ask a server at another address", "Model", slash="/base-url", args="URL", ground=True),
+    _a(
+        "reasoning",
+        "how long the model may think",
+        "Model",
+        slash="/reasoning",
+        args="none … xhigh",
+        ground=True,
+    ),
+    _a("agent", "use another agent", "Model", slash="/agent", args="[name]", ground=True),
+    _a("policy", "what may happen unasked", "Policy", slash="/policy", args="[name]"),
+    _a(
+        "next_policy",
+        "next policy",
+        "Policy",
+        keys=("shift+tab",),
+        footer="policy",
+        rank=5,
+        when="idle",
+    ),
+    _a("plan", "policy plan: read only, ends in a plan", "Policy", slash="/plan"),
+    _a("accept_edits", "policy accept-edits: edits go unasked", "Policy", slash="/accept-edits"),
+    _a("session", "this session, or open another", "Session", slash="/session", args="[id]"),
+    _a("sessions", "all sessions of this folder", "Session", slash="/sessions"),
+    _a("new", "start a new session; this one is kept", "Session", slash="/new", ground=True),
+    _a(
+        "reset_session",
+        "start over; the old log is kept",
+        "Session",
+        slash="/reset-session",
+        args="[id]",
+        ground=True,
+    ),
+    _a("resume", "go on with a paused turn or an earlier session", "Session", slash="/resume", args="[id]"),
+    _a("pause", "hold the turn before its next call", "Session", slash="/pause"),
+    _a("rename", "give the session a name", "Session", slash="/rename", args="TITLE"),
+    _a("unqueue", "take the last queued message back", "Session", slash="/unqueue"),
+    _a("read", "show a file to the model", "Work", slash="/read", args="PATH", ground=True),
+    _a("search", "search the files, and show the model", "Work", slash="/search", args="TEXT", ground=True),
+    _a("run", "run a command, and show the model", "Work", slash="/run", args="COMMAND", ground=True),
+    _a("copy", "copy the last answer", "Work", slash="/copy"),
+    _a("editor", "write the message in your editor", "Work", slash="/editor", keys=("ctrl+g",)),
+    _a("theme", "use another theme", "App", slash="/theme", args="[name]"),
+    _a(
+        "palette",
+        "every action, by name",
+        "App",
+        keys=("ctrl+p",),
+        footer="palette",
+        rank=6,
+    ),
+    _a("quit", "leave; the session is kept", "App", slash="/quit"),
+    _a(
+        "stop",
+        "close what is open, else leave vim's insert mode, else interrupt",
+        "App",
+        keys=("escape",),
+        footer="interrupt",
+        rank=3,
+        when="running",
+    ),
+    _a("copy_or_stop", "copy what is selected, else interrupt; twice quits", "App", keys=("ctrl+c",)),
+)
+
+_PROMPT: Final[tuple[Action, ...]] = (
+    _a("send", "send the message", "Prompt", keys=("enter",), scope="prompt", when="idle", footer="send", rank=1),
+    _a("steer", "steer the running turn", "Prompt", keys=("enter",), scope="prompt", when="running", footer="steer now", rank=1),
+    _a("queue", "queue the message for after the turn", "Prompt", keys=("tab",), scope="prompt", when="running", footer="queue for after", rank=2),
+    _a("commands", "choose a command", "Prompt", keys=("slash",), scope="prompt", when="idle", footer="commands", rank=2),
+    _a("files", "mention a file", "Prompt", keys=("at",), scope="prompt"),
+    _a("newline", "new line", "Prompt", keys=("shift+enter", "alt+enter", "ctrl+j"), scope="prompt", when="always", footer="new line", rank=4),
+    _a("history", "earlier and later messages", "Prompt", keys=("up+down",), scope="prompt"),
+    _a("search_history", "search earlier messages", "Prompt", keys=("ctrl+r",), scope="prompt"),
+    _a("undo_typing", "undo and redo typing", "Prompt", keys=("ctrl+z", "ctrl+y"), scope="prompt"),
+    _a("line_start", "start and end of the line", "Prompt", keys=("ctrl+a", "ctrl+e"), scope="prompt"),
+    _a("erase", "erase to the start, to the end, a word back", "Prompt", keys=("ctrl+u", "ctrl+k", "ctrl+w"), scope="prompt"),
+    _a("shell", "a message that starts with ! runs a command; !! hides its output from the model", "Prompt", scope="prompt"),
+    _a("choose", "choose", "Menu", keys=("up+down",), scope="menu", footer="choose", rank=1),
+    _a("complete", "complete", "Menu", keys=("tab",), scope="menu", footer="complete", rank=2),
+    _a("accept", "take the chosen entry", "Menu", keys=("enter",), scope="menu", footer="run", rank=3),
+    _a("close_menu", "close the menu", "Menu", keys=("escape",), scope="menu", footer="close", rank=4),
+    _a("open_block", "open the block under the cursor", "Transcript", keys=("ctrl+o",), scope="transcript", when="running", footer="open block", rank=4),
+    _a("scroll", "scroll by page", "Transcript", keys=("pageup", "pagedown"), scope="transcript"),
+    _a("to_end", "to the newest row", "Transcript", keys=("ctrl+end",), scope="transcript"),
+)  # fmt: skip
+
+_SCREENS: Final[tuple[Action, ...]] = (
+    _a("yes", "yes, this once", "Approval", keys=("y",), scope="approval", footer="once", rank=1),
+    _a("yes_session", "yes, for this session", "Approval", keys=("s",), scope="approval", footer="session", rank=2),
+    _a("always", "always, as a rule", "Approval", keys=("a",), scope="approval", footer="always", rank=3),
+    _a("no", "no, and say why", "Approval", keys=("n",), scope="approval", footer="no", rank=4),
+    _a("whole_file", "the whole change", "Approval", keys=("d",), scope="approval", footer="whole file", rank=5),
+    _a("edit_rule", "edit the rule that `always` would keep", "Approval", keys=("e",), scope="approval", footer="edit the rule", rank=6),
+    _a("refuse", "no", "Approval", keys=("escape",), scope="approval", footer="no", rank=7),
+    _a("pick", "choose", "Question", keys=("up+down",), scope="question", footer="choose", rank=1),
+    _a("answer", "answer", "Question", keys=("enter",), scope="question", footer="answer", rank=2),
+    _a("later", "close; the question stays open", "Question", keys=("escape",), scope="question", footer="later", rank=3),
+    _a("span", "previous and next span", "Trace", keys=("up+down",), scope="trace", footer="span", rank=1),
+    _a("fold", "fold and open", "Trace", keys=("left+right",), scope="trace", footer="fold", rank=2),
+    _a("filter", "all, model, tools, failed, denied, slow", "Trace", keys=("1-6",), scope="trace", footer="filter", rank=3),
+    _a("json", "the span's events as JSON", "Trace", keys=("j",), scope="trace", footer="JSON", rank=4),
+    _a("show_in_chat", "show it in the chat", "Trace", keys=("enter",), scope="trace", footer="show in chat", rank=5),
+    _a("copy_span", "copy", "Trace", keys=("c",), scope="trace", footer="copy", rank=6),
+    _a("leave_trace", "back", "Trace", keys=("escape",), scope="trace", footer="back", rank=7),
+    _a("list_choose", "choose", "List", keys=("up+down",), scope="list", footer="choose", rank=1),
+    _a("list_open", "use it", "List", keys=("enter",), scope="list", footer="use it", rank=2),
+    _a("list_close", "close", "List", keys=("escape",), scope="list", footer="close", rank=3),
+    _a("view_scroll", "scroll", "Viewer", keys=("up+down",), scope="viewer", footer="scroll", rank=1),
+    _a("view_copy", "copy", "Viewer", keys=("c",), scope="viewer", footer="copy", rank=2),
+    _a("view_close", "close", "Viewer", keys=("escape",), scope="viewer", footer="close", rank=3),
+    _a("start_pick", "choose", "Start", keys=("1-9",), scope="start", footer="choose", rank=1),
+    _a("start_use", "use it", "Start", keys=("enter",), scope="start", footer="use it", rank=2),
+)  # fmt: skip
+
+ACTIONS: Final[tuple[Action, ...]] = (*_SLASH, *_PROMPT, *_SCREENS)
+BY_NAME: Final[Mapping[str, Action]] = {action.name: action for action in ACTIONS}
+BY_SLASH: Final[Mapping[str, Action]] = {action.slash: action for action in ACTIONS if action.slash}
+QUIT: Final = Action("quit", "leave", "App", keys=("ctrl+c ctrl+c",), footer="quit", rank=9)
+
+
+def remapped(keys: Mapping[str, str]) -> tuple[Action, ...]:
+    """`ACTIONS` with the user's keys (`action = "ctrl+t, f9"`); names that are unknown are left out."""
+    return tuple(
+        replace(action, keys=tuple(key.strip() for key in keys[action.name].split(",") if key.strip()))
+        if action.name in keys
+        else action
+        for action in ACTIONS
+    )
+
+
+def footer(actions: Iterable[Action], scopes: Sequence[Scope], *, running: bool) -> list[tuple[str, str]]:
+    """Keys and words of what applies now, most useful first."""
+    now: When = "running" if running else "idle"
+    rows = [
+        action
+        for action in actions
+        if action.rank and action.footer and action.scope in scopes and action.when in ("always", now)
+    ]
+    rows.sort(key=lambda action: action.rank)
+    return [(key_name(action.keys[0]), action.footer) for action in rows if action.keys]
+
+
+def commands(actions: Iterable[Action] = ACTIONS) -> list[Action]:
+    """Everything with a slash command, by name."""
+    return sorted((action for action in actions if action.slash), key=lambda action: action.slash)
+
+
+def groups(actions: Iterable[Action] = ACTIONS) -> dict[str, list[Action]]:
+    """Actions by group, in the registry's order."""
+    grouped: dict[str, list[Action]] = {}
+    for action in actions:
+        grouped.setdefault(action.group, []).append(action)
+    return grouped
+
+
+def keys_markdown() -> str:
+    """The text of docs/keys.md."""
+    lines = [
+        "# Keys and slash commands",
+        "",
+        "Made from the registry of the app (`tui_agent/tui/actions.py`).",
+        "",
+    ]
+    for group, actions in groups().items():
+        lines += [f"## {group}", "", "| key | command | what it does | when |", "|---|---|---|---|"]
+        for action in actions:
+            slash = f"`{action.slash}{' ' + action.args if action.args else ''}`" if action.slash else ""
+            when = "not while a turn runs" if action.ground else {"always": ""}.get(action.when, action.when)
+            cells = (action.shown, slash.replace("|", "\\|"), action.help, when)
+            lines.append("| " + " | ".join(cells) + " |")
+        lines.append("")
+    lines += [
+        'Keys can be changed in config.toml: `[keys]`, then `action = "key"` with the names of this registry, for',
+        'example `palette = "ctrl+k"`.',
+        "",
+    ]
+    return "\n".join(lines)

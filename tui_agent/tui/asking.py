@@ -1,0 +1,101 @@
+"""L7: opens the question that waits longest, and closes it when it no longer waits.
+
+Invariant: at most one question is open; one that was put aside stays in the status line and comes back with Esc's
+counterpart, Enter on an empty prompt, or a click.
+"""
+
+from typing import TYPE_CHECKING
+
+from tui_agent.folds.approvals import ApprovalsView
+from tui_agent.protocol.commands import AnswerQuestion, DecidePermission
+from tui_agent.protocol.events.policy import PermissionRequested
+from tui_agent.protocol.events.turn import QuestionAsked
+from tui_agent.protocol.ids import RequestId
+from tui_agent.tui.modals.approval import Approval
+from tui_agent.tui.modals.question import Question
+
+if TYPE_CHECKING:
+    from tui_agent.tui.app import AgentApp
+    from tui_agent.tui.live import Live
+
+
+class Asking:
+    """The modal that is open, by its request."""
+
+    def __init__(self, app: "AgentApp", live: "Live") -> None:
+        self._app = app
+        self._live = live
+        self._open: Approval | Question | None = None
+        self._aside: set[RequestId] = set()
+        self._view = ApprovalsView()
+
+    def look(self, view: ApprovalsView) -> None:
+        """The session's open questions are these now."""
+        if view is self._view:
+            return
+        self._view = view
+        waiting = {one.request_id for one in view.permissions} | {one.question_id for one in view.questions}
+        self._aside &= waiting
+        if self._open is not None and self._open.request_id not in waiting:
+            modal, self._open = self._open, None
+            if modal in self._app.screen_stack:
+                modal.dismiss(None)
+        if isinstance(self._open, Approval):
+            self._open.set_waiting(len(view.permissions))
+        self._open_next()
+
+    def again(self) -> bool:
+        """Show what was put aside; False where nothing waits."""
+        self._aside.clear()
+        return self._open_next()
+
+    def _open_next(self) -> bool:
+        if self._open is not None:
+            return False
+        for permission in self._view.permissions:
+            if permission.request_id not in self._aside:
+                self._ask_permission(permission)
+                return True
+        for question in self._view.questions:
+            if question.question_id not in self._aside:
+                self._ask(question)
+                return True
+        return False
+
+    def _ask_permission(self, request: PermissionRequested) -> None:
+        state = self._live.state
+        policy = state.settings.policy if state.settings else "ask"
+        modal = Approval(
+            lambda: self._app.looks,
+            request,
+            policy=policy,
+            workspace=state.workspace,
+            waiting=len(self._view.permissions),
+            blob=self._live.blob_text,
+        )
+        self._open = modal
+
+        def decided(decision: DecidePermission | None) -> None:
+            self._close(modal, request.request_id, answered=decision is not None)
+            if decision is not None:
+                self._live.submit(decision)
+
+        self._app.push_screen(modal, decided)
+
+    def _ask(self, question: QuestionAsked) -> None:
+        modal = Question(lambda: self._app.looks, question, blob=self._live.blob_text)
+        self._open = modal
+
+        def answered(answer: AnswerQuestion | None) -> None:
+            self._close(modal, question.question_id, answered=answer is not None)
+            if answer is not None:
+                self._live.submit(answer)
+
+        self._app.push_screen(modal, answered)
+
+    def _close(self, modal: Approval | Question, request_id: RequestId, *, answered: bool) -> None:
+        if self._open is modal:
+            self._open = None
+        # Asked once: an answer is on its way, and what was put aside waits for its user.
+        self._aside.add(request_id)
+        self._open_next()

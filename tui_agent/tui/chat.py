@@ -1,0 +1,176 @@
+"""L7: the transcript widget in its place: views in, its messages out, long texts read when they come into sight.
+
+Invariant: before the first message the start page stands there; a session has one transcript, which is never rebuilt.
+"""
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from tui_agent.folds.entries import Entry
+from tui_agent.protocol.base import BlobText
+from tui_agent.tui.panes.start import Start
+from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
+from tui_agent.tui.transcript.widget import TranscriptWidget
+
+if TYPE_CHECKING:
+    from tui_agent.tui.app import AgentApp
+    from tui_agent.tui.live import Live
+    from tui_agent.tui.views import Views
+
+MOST_BLOBS = 200
+
+
+class ChatWidget(TranscriptWidget):
+    """The transcript, telling `Chat` what was meant."""
+
+    chat: "Chat"
+
+    def on_blob_wanted(self, message: BlobWanted) -> None:
+        message.stop()
+        self.chat.want(message.blob)
+
+    def on_text_selected(self, message: TextSelected) -> None:
+        message.stop()
+        self.chat.app.copy_text(message.text)
+
+    def on_entry_action(self, message: EntryAction) -> None:
+        message.stop()
+        self.chat.app.do(message.action)
+
+    def on_link_clicked(self, message: LinkClicked) -> None:
+        message.stop()
+        if message.address.startswith(("http://", "https://")):
+            self.chat.app.open_url(message.address)
+        self.chat.app.say(message.address)
+
+    def watch_new_rows(self) -> None:
+        self.chat.live.show_status()
+
+
+class Chat:
+    """Start page and transcript."""
+
+    def __init__(self, app: "AgentApp", live: "Live") -> None:
+        self.app = app
+        self.live = live
+        self.blobs: dict[str, str] = {}
+        self.widget: ChatWidget | None = None
+        self.views: Views | None = None
+        self.start = Start(lambda: app.looks, id="start")
+
+    async def mount(self) -> None:
+        """Put the start page into the chat's place."""
+        self.start.styles.height = "1fr"
+        self.start.display = False
+        await self.app.chat.mount(self.start)
+
+    async def begin(self, views: "Views") -> None:
+        """Another session: a new transcript."""
+        self.blobs.clear()
+        old, looks = self.widget, self.app.looks
+        widget = ChatWidget(
+            looks.palette, looks.symbols, resolve=self._resolve, now=self.app.clock, id="transcript"
+        )
+        widget.chat = self
+        widget.styles.height = "1fr"
+        if old is not None:
+            await old.remove()
+        self.views = views
+        await self.app.chat.mount(widget)
+        self.widget = widget
+
+    def show(self) -> None:
+        """The transcript has changed."""
+        if self.widget is None or self.views is None:
+            return
+        changed = self.views.transcript.drain()
+        view = self.views.transcript.view()
+        self.widget.set_view(view, changed)
+
+    def choose_page(self) -> None:
+        """The start page while nothing was said and nothing runs."""
+        if self.widget is None or self.views is None:
+            return
+        empty = not self.views.transcript.view().entries
+        if self.start.display == empty and self.widget.display != empty:
+            return
+        self.start.display = empty
+        self.widget.display = not empty
+        if not empty and self.start.has_focus:
+            self.app.prompt.editor.focus()
+
+    def _resolve(self, blob: BlobText) -> str | None:
+        return self.blobs.get(blob.blob_sha256)
+
+    def want(self, blob: BlobText) -> None:
+        """Read a long text that is on the screen."""
+        self.live.worker(self._fetch(blob), "blob")
+
+    async def _fetch(self, blob: BlobText) -> None:
+        self.blobs[blob.blob_sha256] = await self.live.read_text(blob)
+        while len(self.blobs) > MOST_BLOBS:
+            del self.blobs[next(iter(self.blobs))]
+        if self.widget is not None:
+            self.widget.blob_loaded(blob)
+
+    @property
+    def below(self) -> str:
+        """`12 new rows, End`, while the reader has scrolled up."""
+        rows = self.widget.new_rows if self.widget is not None else 0
+        return f"{rows} new {'row' if rows == 1 else 'rows'}, End" if rows else ""
+
+    def to_end(self) -> None:
+        """Follow again."""
+        if self.widget is not None:
+            self.widget.scroll_to_end()
+
+    def find(self, text: str) -> None:
+        """Mark a text; without one, the next hit."""
+        if self.widget is None:
+            return
+        if not text:
+            if not self.widget.find_step():
+                self.app.say("/find takes a text, as /find midnight; again without one it goes on.")
+            return
+        count = self.widget.find(text)
+        if count:
+            self.app.say(f"{count} {'place' if count == 1 else 'places'}. /find goes to the next.")
+        else:
+            self.app.say(f'Nothing matches "{text}".', "warning")
+
+    def toggle(self) -> None:
+        """Fold or open the entry under the cursor, else the newest that folds."""
+        if self.widget is None or self.views is None:
+            return
+        if self.widget.cursor:
+            self.widget.toggle_fold(self.widget.cursor)
+            return
+        for entry in reversed(self.views.transcript.view().entries):
+            if self.widget.toggle_fold(entry.id):
+                return
+
+    def escape(self) -> bool:
+        """Leave a selection; False where there is none."""
+        if self.widget is None or self.widget.selection is None:
+            return False
+        self.widget.clear_selection()
+        return True
+
+    def entry_at(self, seq: int) -> Entry | None:
+        """The entry that this event opened, or the one before it."""
+        if self.views is None:
+            return None
+        entries = self.views.transcript.view().entries
+        at = bisect_right(entries, seq, key=lambda entry: entry.seq) - 1
+        return entries[at] if at >= 0 else None
+
+    def show_seq(self, seq: int) -> None:
+        """Scroll to what this event opened."""
+        entry = self.entry_at(seq)
+        if entry is not None and self.widget is not None:
+            self.widget.scroll_to_entry(entry.id)
+
+    def looks_changed(self) -> None:
+        """Another theme."""
+        if self.widget is not None:
+            self.widget.set_look(self.app.looks.palette, self.app.looks.symbols)

@@ -1,0 +1,102 @@
+"""L7: what the first frame needs to know: theme, symbols, motion, mouse. Read without the typed configuration, which is
+slow to load; `live` reads that one afterwards and corrects what differs.
+
+Invariant: imports nothing slow and never fails: what cannot be read is the default.
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import ConfigError
+from tui_agent.tui.palette import Palette
+from tui_agent.tui.panes.base import Looks
+from tui_agent.tui.symbols import SymbolSet, choose_symbols
+from tui_agent.tui.theme import DEFAULT_THEME, ColourMode, ThemeFile, bundled_folder, load_theme
+
+
+@dataclass(frozen=True, slots=True)
+class FirstLook:
+    """How the first frame is drawn."""
+
+    looks: Looks
+    theme: ThemeFile
+    mode: ColourMode
+    mouse: bool = True
+
+
+def first_look(options: SessionOptions, environ: Mapping[str, str]) -> FirstLook:
+    """The look that options, environment and the user's own file ask for, nearest first."""
+    said = _user_file(environ)
+    name = (
+        options.theme
+        or environ.get("TUI_AGENT_THEME")
+        or str(said.get("theme") or "")
+        or guess_theme(environ)
+    )
+    wanted = environ.get("TUI_AGENT_SYMBOLS") or said.get("symbols") or "auto"
+    symbols: SymbolSet = "ascii" if wanted == "ascii" else "unicode" if wanted == "unicode" else "auto"
+    motion = str(environ.get("TUI_AGENT_MOTION") or said.get("motion") or "auto")
+    mode = colour_mode(environ)
+    theme = find_theme(name, environ)
+    looks = Looks(Palette(theme, mode), choose_symbols(symbols, environ), moves(motion, environ))
+    return FirstLook(looks, theme, mode, mouse=said.get("mouse") is not False)
+
+
+def moves(motion: str, environ: Mapping[str, str]) -> bool:
+    """Whether anything may blink: as said, else not over ssh."""
+    return motion == "on" or (motion != "off" and not environ.get("SSH_CONNECTION"))
+
+
+def colour_mode(environ: Mapping[str, str]) -> ColourMode:
+    """No colour when asked, 16 where the terminal says so, else all."""
+    if environ.get("NO_COLOR"):
+        return "none"
+    wanted = environ.get("TEXTUAL_COLOR_SYSTEM", "")
+    if wanted == "standard":
+        return "16"
+    if wanted in ("truecolor", "256") or environ.get("COLORTERM"):
+        return "full"
+    term = environ.get("TERM", "")
+    return "16" if term in ("linux", "ansi", "vt100", "xterm", "screen", "rxvt", "cygwin") else "full"
+
+
+def guess_theme(environ: Mapping[str, str]) -> str:
+    """`day` where the terminal says that its background is light."""
+    ground = environ.get("COLORFGBG", "").rpartition(";")[2]
+    return "day" if ground in ("7", "15") else DEFAULT_THEME
+
+
+def theme_folders(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """Where themes lie: those that are shipped, then the user's, which win."""
+    return bundled_folder(), config_folder(environ) / "themes"
+
+
+def config_folder(environ: Mapping[str, str]) -> Path:
+    """The user's configuration folder."""
+    given = environ.get("XDG_CONFIG_HOME", "")
+    home = Path(environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - HOME may be absent
+    return (Path(given) if given.startswith("/") else home / ".config") / "tui-agent"
+
+
+def find_theme(name: str, environ: Mapping[str, str]) -> ThemeFile:
+    """The theme of that name, or the default where there is none that can be used."""
+    for folder in reversed(theme_folders(environ)):
+        for path in (folder / f"{name}.toml",):
+            if "/" not in name and path.is_file():
+                try:
+                    return load_theme(path)
+                except ConfigError:
+                    break
+    return load_theme(bundled_folder() / f"{DEFAULT_THEME}.toml")
+
+
+def _user_file(environ: Mapping[str, str]) -> dict[str, object]:
+    try:
+        with (config_folder(environ) / "config.toml").open("rb") as file:
+            return tomllib.load(file)
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError):
+        return {}

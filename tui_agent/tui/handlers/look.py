@@ -1,0 +1,339 @@
+"""L7: actions that only show: help, status, panes in full, what is there. They work while a turn runs."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from textual.strip import Strip
+
+from tui_agent.protocol.events.plugin import PluginFailed
+from tui_agent.tui import units
+from tui_agent.tui.actions import Action, groups
+from tui_agent.tui.handlers.context import context
+from tui_agent.tui.handlers.diff import diff
+from tui_agent.tui.modals.picker import Item, Picker
+from tui_agent.tui.modals.viewer import Viewer
+from tui_agent.tui.panes.todo import item_row
+from tui_agent.tui.rows import Part, part, wrap
+from tui_agent.tui.text import clean_line
+
+if TYPE_CHECKING:
+    from tui_agent.tui.live import Live
+
+Draw = Callable[[Viewer, int], list[Strip]]
+
+
+def show(live: "Live", title: str, draw: Draw, *, plain: str = "", right: str = "") -> Viewer:
+    """Open a sheet to read."""
+    viewer = Viewer(lambda: live.app.looks, title, draw, plain=plain, right=right)
+    live.app.push_screen(viewer)
+    return viewer
+
+
+def help_(live: "Live", argument: str) -> None:
+    """Every action, by group."""
+    _registry(live, "Help", "Type, and Enter sends. Everything else:")
+
+
+def keys(live: "Live", argument: str) -> None:
+    """Only what has a key."""
+    _registry(live, "Keys", "", only_keys=True)
+
+
+def _registry(live: "Live", title: str, intro: str, *, only_keys: bool = False) -> None:
+    def draw(viewer: Viewer, width: int) -> list[Strip]:
+        rows: list[Strip] = []
+        if intro:
+            rows += [*viewer.say(width, intro), viewer.gap(width)]
+        for group, actions in groups(live.app.actions).items():
+            listed = [action for action in actions if action.keys or not only_keys]
+            if not listed:
+                continue
+            rows.append(viewer.heading(width, group))
+            for action in listed:
+                rows += _action_rows(viewer, width, action)
+            rows.append(viewer.gap(width))
+        return rows[:-1]
+
+    show(live, title, draw)
+
+
+def _action_rows(viewer: Viewer, width: int, action: Action) -> list[Strip]:
+    slash = f"{action.slash} {action.args}".strip()
+    names = 24 if width >= 70 else 18
+    key_room = 18 if width >= 70 else 0
+    about = action.help + (", not while a turn runs" if action.ground else "")
+    shown = action.shown if key_room or not slash else ""
+    head = slash or shown
+    rows: list[Strip] = []
+    for at, piece in enumerate(wrap(about, max(10, width - names - key_room))):
+        left: list[Part] = [
+            part(head.ljust(names) if at == 0 else " " * names, viewer.style("accent" if slash else "t1"))
+        ]
+        if key_room:
+            key = (shown if slash else "") if at == 0 else ""
+            left.append(part(key.ljust(key_room), viewer.style("t1")))
+        left.append(part(piece, viewer.style("t2")))
+        rows.append(viewer.line(width, left))
+    return rows
+
+
+def status(live: "Live", argument: str) -> None:
+    """What runs, with which settings, and what it has cost."""
+
+    def draw(viewer: Viewer, width: int) -> list[Strip]:
+        rows: list[Strip] = []
+        for name, value in _status_pairs(live):
+            rows += viewer.pair(width, name, value) if name else [viewer.gap(width)]
+        return rows
+
+    show(
+        live,
+        "Status",
+        draw,
+        plain="\n".join(f"{name}: {value}" for name, value in _status_pairs(live) if name),
+    )
+
+
+def _status_pairs(live: "Live") -> list[tuple[str, str]]:
+    state, metrics = live.state, live.views.metrics.view()
+    pairs = [
+        ("session", f"{live.app.session_id}  {clean_line(state.title)}".strip()),
+        ("folder", state.workspace),
+        ("log", str(live.folder / "events.jsonl") if live.folder else "none"),
+        (
+            "run",
+            f"{state.run_id or 'none'}, newest event {live.views.last_kind or 'none'} ({live.views.seq})",
+        ),
+        ("state", f"{state.agent_state.value} {state.state_reason}".strip()),
+        ("", ""),
+    ]
+    if state.settings is not None:
+        model = state.settings.model
+        effort: str = model.effort or "the model's own"
+        if model.effective_effort and model.effective_effort != model.effort:
+            effort += f", sent as {model.effective_effort}"
+        price = (
+            "price not known"
+            if model.input_price is None
+            else f"${model.input_price} in, ${model.output_price} out a million"
+        )
+        pairs += [
+            (
+                "model",
+                f"{model.model or 'none'} ({model.provider or 'no provider'}) {model.base_url}".strip(),
+            ),
+            ("reasoning", effort),
+            ("window", f"{units.tokens(model.window) if model.window else 'not known'}, {price}"),
+            ("policy", state.settings.policy),
+            ("agent", state.settings.agent),
+            ("context", state.settings.context_mode),
+            ("limits", _limits(live)),
+            ("", ""),
+        ]
+    return [
+        *pairs,
+        ("turns", f"{metrics.turns}, iterations {metrics.iterations}, parts {metrics.parts}"),
+        (
+            "tokens",
+            f"{units.tokens(metrics.input_tokens)} in ({units.tokens(metrics.cached_tokens)} cached), {units.tokens(metrics.output_tokens)} out",
+        ),
+        ("cost", units.money(metrics.cost_usd) or "not known"),
+        (
+            "tools",
+            f"{sum(metrics.tools.values())} calls, {metrics.failed_tools} failed, {metrics.denials} denied",
+        ),
+        ("queue", f"{len(state.queue)} waiting"),
+    ]
+
+
+def _limits(live: "Live") -> str:
+    settings = live.state.settings
+    if settings is None:
+        return "none"
+    budgets = settings.budgets
+    named = (
+        (budgets.max_parts, "parts"),
+        (budgets.max_iterations, "iterations"),
+        (budgets.max_turns, "turns"),
+        (budgets.timeout_seconds, "s a turn"),
+    )
+    said = [f"{value:g} {word}" for value, word in named if value is not None]
+    if budgets.max_cost_usd is not None:
+        said.append(units.money(budgets.max_cost_usd, digits=2))
+    return ", ".join(said) or "none"
+
+
+def todo(live: "Live", argument: str) -> None:
+    """The whole list."""
+
+    def draw(viewer: Viewer, width: int) -> list[Strip]:
+        view = live.views.todo.view()
+        if not view.items:
+            return viewer.say(width, "No tasks yet. The agent writes them for longer work.", "t3")
+        return [item_row(item, 0, viewer.looks, width, "s3") for item in view.items]
+
+    view = live.views.todo.view()
+    show(live, "Todo", draw, right=f"{view.done}/{len(view.items)} done" if view.items else "")
+
+
+def cost(live: "Live", argument: str) -> None:
+    """What was spent; an amount sets the limit."""
+    if argument:
+        live.act("limit_cost", argument)
+        return
+
+    def draw(viewer: Viewer, width: int) -> list[Strip]:
+        metrics, state = live.views.metrics.view(), live.state
+        rows: list[Strip] = []
+        rows += viewer.pair(width, "session", units.money(metrics.cost_usd) or "not known")
+        rows += viewer.pair(width, "this turn", units.money(state.turn_cost_usd) or "not known")
+        rows += viewer.pair(width, "limits", _limits(live))
+        rows.append(viewer.gap(width))
+        for span in (live.views.trace.view().spans[index] for index in live.views.trace.view().roots[-20:]):
+            spent = units.money(span.cost_usd) or "not known"
+            tokens = f"{units.tokens(span.tokens_in or 0)} in, {units.tokens(span.tokens_out or 0)} out"
+            rows += viewer.pair(width, span.name, f"{spent.ljust(10)}{tokens}")
+        rows += [viewer.gap(width), *viewer.say(width, "/cost 2.50 stops the session at $2.50.", "t3")]
+        return rows
+
+    show(live, "Cost", draw)
+
+
+def tools(live: "Live", argument: str) -> None:
+    """What the agent has, and who brought it."""
+
+    def draw(viewer: Viewer, width: int) -> list[Strip]:
+        rows: list[Strip] = []
+        counts = live.views.metrics.view().tools
+        for name, plugin in sorted(_offers(live, "tool")):
+            used = counts.get(name, 0)
+            rows += viewer.pair(
+                width, name, plugin + (f", used {units.plural(used, 'time')}" if used else ""), names=22
+            )
+        return rows or viewer.say(width, "No tool is loaded. /plugins tells why.", "t3")
+
+    show(live, "Tools", draw)
+
+
+def _offers(live: "Live", kind: str) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for loaded in live.views.plugins.values():
+        if not isinstance(loaded, PluginFailed):
+            found += [
+                (offer.removeprefix(f"{kind}:"), loaded.plugin)
+                for offer in loaded.offers
+                if offer.startswith(f"{kind}:")
+            ]
+    return found
+
+
+def plugins(live: "Live", argument: str) -> None:
+    """What is loaded, what failed and why."""
+
+    def draw(viewer: Viewer, width: int) -> list[Strip]:
+        rows: list[Strip] = []
+        for name, one in sorted(live.views.plugins.items()):
+            if isinstance(one, PluginFailed):
+                rows += viewer.pair(width, name, f"failed: {one.message} {one.where}", role="error")
+            else:
+                rows += viewer.pair(
+                    width, name, f"{one.version}, {one.source}: {', '.join(one.offers) or 'nothing'}"
+                )
+        return rows or viewer.say(width, "No plugin is loaded.", "t3")
+
+    show(live, "Plugins", draw)
+
+
+def doctor(live: "Live", argument: str) -> None:
+    """The checks of `tui-agent doctor`."""
+    program(live, "Doctor", "doctor")
+
+
+def models(live: "Live", argument: str) -> None:
+    """The models of `tui-agent models list`."""
+    program(live, "Models", "models", "list")
+
+
+def program(live: "Live", title: str, *words: str) -> None:
+    """What the command line says to these words."""
+    said = {"text": "looking …"}
+
+    def draw(viewer: Viewer, width: int) -> list[Strip]:
+        return viewer.say(width, said["text"], "t1")
+
+    viewer = show(live, title, draw)
+
+    async def ask() -> None:
+        _, said["text"] = await live.ask(*words)
+        viewer.plain = said["text"]
+        if viewer.is_attached:
+            viewer.redraw()
+
+    live.worker(ask(), title)
+
+
+def sidebar(live: "Live", argument: str) -> None:
+    """Show or hide the side panes."""
+    app = live.app
+    app.sidebar_wanted = not app.sidebar_wanted
+    app.reshape()
+    if app.sidebar_wanted and not app.shape.sidebar:
+        app.say("The side panes need 100 columns. F2 todo, F3 trace, F4 context.")
+
+
+def palette(live: "Live", argument: str) -> None:
+    """Every action by name."""
+    items = [
+        Item(action.name, _named(action), about=action.help, right=action.shown, group=action.group)
+        for action in live.app.actions
+        if action.scope == "app" and action.name not in ("palette", "stop", "copy_or_stop")
+    ]
+
+    def chosen(name: str | None) -> None:
+        if name is not None:
+            needs = next((one for one in live.app.actions if one.name == name), None)
+            if needs is not None and needs.args and not needs.args.startswith("[") and needs.slash:
+                live.app.prompt.editor.put(f"{needs.slash} ")
+            else:
+                live.app.do(name)
+
+    live.app.push_screen(Picker(lambda: live.app.looks, "Actions", items), chosen)
+
+
+def _named(action: Action) -> str:
+    return action.slash or action.name.replace("_", " ")
+
+
+def find(live: "Live", argument: str) -> None:
+    """Find words in the transcript."""
+    live.chat.find(argument)
+
+
+def to_end(live: "Live", argument: str) -> None:
+    """The newest row."""
+    live.chat.to_end()
+
+
+def open_block(live: "Live", argument: str) -> None:
+    """Fold or open the block under the cursor."""
+    live.chat.toggle()
+
+
+HANDLERS: "dict[str, Callable[[Live, str], None]]" = {
+    "help": help_,
+    "keys": keys,
+    "status": status,
+    "todo": todo,
+    "cost": cost,
+    "context": context,
+    "diff": diff,
+    "tools": tools,
+    "plugins": plugins,
+    "doctor": doctor,
+    "models": models,
+    "sidebar": sidebar,
+    "palette": palette,
+    "find": find,
+    "to_end": to_end,
+    "open_block": open_block,
+}

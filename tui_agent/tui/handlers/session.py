@@ -1,0 +1,157 @@
+"""L7: actions about sessions: which one, another one, its name, its queue, its trace."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.commands import Pause, Rename, Resume, Unqueue
+from tui_agent.tui import units
+from tui_agent.tui.handlers.look import program, status
+from tui_agent.tui.modals.picker import Item, Picker
+from tui_agent.tui.outside import JsonRow, json_rows, number_of, text_of
+from tui_agent.tui.screens.trace import TraceScreen
+
+if TYPE_CHECKING:
+    from tui_agent.tui.live import Live
+
+
+def session(live: "Live", argument: str) -> None:
+    """This one in words, or open another."""
+    if argument:
+        switch(live, argument)
+    else:
+        status(live, "")
+
+
+def switch(live: "Live", session_id: str) -> None:
+    """Let go of this session and open another."""
+    if live.running:
+        live.app.say("A turn is running. /session can open another after it; Esc stops it.", "warning")
+        return
+    options = replace(live.app.options, session=session_id, continue_latest=False, prompt=None)
+    live.worker(live.open(options), "switch")
+
+
+def new(live: "Live", argument: str) -> None:
+    """A new session with the same settings."""
+    settings = live.state.settings
+    options = replace(live.app.options, session=None, continue_latest=False, prompt=None)
+    if settings is not None and settings.model.model:
+        options = replace(
+            options,
+            model=settings.model.profile or settings.model.model,
+            base_url=settings.model.base_url or None,
+            effort=settings.model.effort,
+            policy=settings.policy,
+            agent=settings.agent,
+        )
+    live.worker(live.open(options), "new")
+
+
+def sessions(live: "Live", argument: str) -> None:
+    """Choose among the sessions of this folder."""
+    picker = Picker(lambda: live.app.looks, "Sessions", [], empty="Reading …")
+
+    def chosen(value: str | None) -> None:
+        if value is not None and value != live.app.session_id:
+            switch(live, value)
+
+    live.app.push_screen(picker, chosen)
+
+    async def ask() -> None:
+        status_code, said = await live.ask("sessions", "list", "--json", "-C", str(live.app.options.cwd))
+        rows = json_rows(said)
+        if picker.is_attached:
+            picker.empty = (
+                "No sessions yet. Enter starts one; tui-agent demo shows one."
+                if status_code == 0
+                else said.strip()
+            )
+            picker.set_items([_item(live, row) for row in rows])
+
+    live.worker(ask(), "sessions")
+
+
+def _item(live: "Live", row: JsonRow) -> Item:
+    at = number_of(row, "updated") or number_of(row, "started")
+    seconds = max(0.0, time.time() - at)
+    group = "Today" if seconds < 86_400 else "Yesterday" if seconds < 172_800 else "Earlier"
+    session_id = text_of(row, "id")
+    return Item(
+        session_id,
+        text_of(row, "title") or "without a name",
+        about=f"{units.plural(round(number_of(row, 'events')), 'event')}  {session_id}",
+        right=units.age(seconds) if at else "",
+        group=group,
+        now=session_id == live.app.session_id,
+    )
+
+
+def resume(live: "Live", argument: str) -> None:
+    """A paused turn goes on; with an id, or when nothing is paused, an earlier session."""
+    if argument:
+        switch(live, argument)
+    elif live.state.agent_state == "paused":
+        live.submit(Resume())
+    elif live.running:
+        live.app.say("A turn is running. /pause holds it.", "warning")
+    else:
+        sessions(live, "")
+
+
+def pause(live: "Live", argument: str) -> None:
+    """Hold the turn, or let it go on."""
+    if not live.running:
+        live.app.say("Nothing runs. /pause holds a running turn before its next call.")
+    elif live.state.agent_state == "paused":
+        live.submit(Resume())
+    else:
+        live.submit(Pause())
+
+
+def rename(live: "Live", argument: str) -> None:
+    """Give the session a name."""
+    if argument:
+        live.submit(Rename(title=argument))
+    else:
+        live.app.say("/rename takes a name, as /rename night shift.", "warning")
+
+
+def unqueue(live: "Live", argument: str) -> None:
+    """Take the newest queued message back into the prompt."""
+    queue = live.state.queue
+    if not queue:
+        live.app.say("Nothing is queued. Tab queues a message while a turn runs.")
+        return
+    live.submit(Unqueue(queue_id=queue[-1].queue_id))
+    editor = live.app.prompt.editor
+    if not editor.text.strip():
+        editor.put(text_preview(queue[-1].text))
+
+
+def trace(live: "Live", argument: str) -> None:
+    """The span tree; with an argument another session's trace in numbers."""
+    if argument and argument not in ("latest", live.app.session_id):
+        _other_trace(live, argument)
+    else:
+        live.app.push_screen(TraceScreen(live))
+
+
+def _other_trace(live: "Live", argument: str) -> None:
+    program(live, f"Trace of {Path(argument).name}", "trace", argument)
+
+
+HANDLERS: "dict[str, Callable[[Live, str], None]]" = {
+    "session": session,
+    "sessions": sessions,
+    "new": new,
+    "reset_session": new,
+    "resume": resume,
+    "pause": pause,
+    "rename": rename,
+    "unqueue": unqueue,
+    "trace": trace,
+}

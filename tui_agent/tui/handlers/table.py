@@ -1,0 +1,20 @@
+"""L7: what each action of the registry does, by name.
+
+Invariant: a handler reads views and submits commands or opens something to look at; rules about sessions are the
+engine's. A test holds these names and the registry together.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from tui_agent.tui.handlers import choose, look, session, work
+
+if TYPE_CHECKING:
+    from tui_agent.tui.live import Live
+
+HANDLERS: "Mapping[str, Callable[[Live, str], None]]" = {
+    **look.HANDLERS,
+    **choose.HANDLERS,
+    **session.HANDLERS,
+    **work.HANDLERS,
+}

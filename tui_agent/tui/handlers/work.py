@@ -1,0 +1,101 @@
+"""L7: actions on the work itself: run, read, search, copy, write elsewhere."""
+
+import shlex
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tui_agent.protocol.commands import RunUserShell, SetModel
+
+if TYPE_CHECKING:
+    from tui_agent.tui.live import Live
+
+
+def run(live: "Live", argument: str) -> None:
+    """Run a command; the model sees its output."""
+    if argument:
+        live.submit(RunUserShell(command=argument))
+    else:
+        live.app.say("/run takes a command, as /run git status. !git status is the same.", "warning")
+
+
+def read(live: "Live", argument: str) -> None:
+    """Show a file to the model."""
+    if argument:
+        live.submit(RunUserShell(command=f"cat -n -- {shlex.quote(argument)}"))
+    else:
+        live.app.say(
+            "/read takes a path, as /read src/app.py. @src/app.py in a message mentions it.", "warning"
+        )
+
+
+def search(live: "Live", argument: str) -> None:
+    """Search the files, and show the model."""
+    if argument:
+        found = f"git grep -nI -e {shlex.quote(argument)} -- ."
+        live.submit(RunUserShell(command=f"{found} 2>/dev/null || grep -rnI -e {shlex.quote(argument)} ."))
+    else:
+        live.app.say("/search takes a text, as /search duration(.", "warning")
+
+
+def copy(live: "Live", argument: str) -> None:
+    """The last answer into the clipboard."""
+
+    async def copied() -> None:
+        answer = await live.last_answer()
+        if answer:
+            live.app.copy_text(answer)
+        else:
+            live.app.say("There is no answer yet.")
+
+    live.worker(copied(), "copy")
+
+
+def editor(live: "Live", argument: str) -> None:
+    """Write the message in the user's editor."""
+    written = live.app.prompt.editor
+    changed = live.app.edit_outside(written.message)
+    if changed is not None:
+        written.chips.clear()
+        written.put(changed)
+
+
+def type_(live: "Live", argument: str) -> None:
+    """A key that was typed on the start page."""
+    live.app.prompt.editor.focus()
+    live.app.prompt.editor.insert(argument)
+
+
+def start(live: "Live", argument: str) -> None:
+    """A numbered row of the start page."""
+    live.chat.start.choose(argument)
+
+
+def write(live: "Live", argument: str) -> None:
+    """Into the prompt."""
+    live.app.prompt.editor.focus()
+
+
+def local(live: "Live", argument: str) -> None:
+    """A model of a server on this machine: its address and its name."""
+    address, _, name = argument.partition(" ")
+    live.submit(SetModel(model=f"openai-chat/{name}", base_url=address))
+
+
+def demo(live: "Live", argument: str) -> None:
+    """Leave, and play a demo."""
+    live.app.then = ("demo", argument) if argument else ("demo",)
+    live.app.leave()
+
+
+HANDLERS: "dict[str, Callable[[Live, str], None]]" = {
+    "run": run,
+    "read": read,
+    "search": search,
+    "copy": copy,
+    "editor": editor,
+    "type": type_,
+    "start": start,
+    "demo": demo,
+    "write": write,
+    "local": local,
+}

@@ -1,0 +1,99 @@
+"""L7: effects in words, in their fixed order: Reads, Writes, Network, Undo, Asked.
+
+Invariant: pure; paths and hosts stand whole, with hidden characters shown; what is not known is said to be not known.
+"""
+
+from collections.abc import Sequence
+
+from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
+from tui_agent.protocol.events.policy import PermissionRequested
+from tui_agent.tui.text import clean_line
+from tui_agent.tui.units import plural
+
+
+def question_of(request: PermissionRequested) -> str:
+    """The question in three words."""
+    effects = request.effects
+    if any(isinstance(one, Runs) for one in effects):
+        return "Run a command?"
+    writes = [one for one in effects if isinstance(one, Writes)]
+    if writes:
+        if all(one.removes for one in writes):
+            return "Remove a file?"
+        what = "a file" if len({one.path for one in writes}) == 1 else "some files"
+        return f"Create {what}?" if all(one.creates for one in writes) else f"Change {what}?"
+    if any(isinstance(one, Connects) for one in effects):
+        return "Use the network?"
+    if any(isinstance(one, Reads) for one in effects):
+        return "Read a file?"
+    return f"Use {clean_line(request.tool, reveal=True)[:60]}?"
+
+
+def effect_lines(
+    effects: Sequence[Effect], reason: str, policy: str, workspace: str
+) -> list[tuple[str, str]]:
+    """Label and sentence of every row, always all five."""
+    runs = any(isinstance(one, Runs) for one in effects)
+    return [
+        ("Reads", _reads(effects, runs)),
+        ("Writes", _writes(effects, runs, workspace)),
+        ("Network", _network(effects, runs)),
+        ("Undo", _undo(effects, runs)),
+        ("Asked", _asked(reason, policy)),
+    ]
+
+
+def _reads(effects: Sequence[Effect], runs: bool) -> str:
+    paths = [_path(one.path) + ("/**" if one.deep else "") for one in effects if isinstance(one, Reads)]
+    if paths:
+        return ", ".join(dict.fromkeys(paths))
+    return "what the command reads" if runs else "nothing new"
+
+
+def _writes(effects: Sequence[Effect], runs: bool, workspace: str) -> str:
+    said: list[str] = []
+    for one in effects:
+        if isinstance(one, Writes):
+            how = ", removed" if one.removes else ", a new file" if one.creates else ""
+            outside = "" if _inside(one.path, workspace) else ", outside this workspace"
+            said.append(_path(one.path) + how + outside)
+    if said:
+        return "; ".join(dict.fromkeys(said))
+    return "what the command writes" if runs else "nothing"
+
+
+def _network(effects: Sequence[Effect], runs: bool) -> str:
+    hosts = [clean_line(one.host, reveal=True) for one in effects if isinstance(one, Connects)]
+    if hosts:
+        return ", ".join(dict.fromkeys(hosts))
+    return "not held off: the command can use it" if runs else "none"
+
+
+def _undo(effects: Sequence[Effect], runs: bool) -> str:
+    if runs:
+        return "nothing takes back what a command does"
+    changed = {one.path for one in effects if isinstance(one, Writes)}
+    if changed:
+        return f"the content before is kept in the session ({plural(len(changed), 'file')}); /diff shows it"
+    return "nothing to undo"
+
+
+def _asked(reason: str, policy: str) -> str:
+    said = clean_line(reason, reveal=True).strip()
+    if not said:
+        return f"because policy {policy} wants a yes"
+    return (
+        said
+        if said.startswith("because") or f"policy {policy}" in said
+        else f"because {said[:1].lower()}{said[1:]}"
+    )
+
+
+def _path(path: str) -> str:
+    return clean_line(path, reveal=True)
+
+
+def _inside(path: str, workspace: str) -> bool:
+    return not path.startswith(("/", "~", "..")) or (
+        bool(workspace) and path.startswith(workspace.rstrip("/") + "/")
+    )

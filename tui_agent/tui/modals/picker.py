@@ -1,0 +1,216 @@
+"""L7: choose one of a list: type to filter, arrows or a click to choose, Enter to use.
+
+Invariant: the list is only data; what is chosen comes back as its value. Esc gives nothing and undoes a preview.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from textual import events
+from textual.strip import Strip
+
+from tui_agent.tui.modals.field import Field
+from tui_agent.tui.modals.sheet import Sheet
+from tui_agent.tui.panes.base import Looks
+from tui_agent.tui.prompt.completion import match
+from tui_agent.tui.rows import Part, cut, doing, part
+from tui_agent.tui.text import clean_line, width
+from tui_agent.tui.theme import Role
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One row. An item that is not `offered` stays in sight; `about` then says why."""
+
+    value: str
+    label: str
+    about: str = ""
+    right: str = ""
+    group: str = ""
+    offered: bool = True
+    now: bool = False
+    """It is the one in use."""
+
+
+class Picker(Sheet[str | None]):
+    """Gives the chosen item's value. `preview` is called with each item that the cursor reaches."""
+
+    def __init__(
+        self,
+        looks: Callable[[], Looks],
+        title: str,
+        items: Sequence[Item],
+        *,
+        empty: str = "",
+        preview: Callable[[str], None] | None = None,
+        free: str = "",
+    ) -> None:
+        super().__init__(looks)
+        self.named = title
+        self.items = list(items)
+        self.field = Field()
+        self.empty = empty
+        self.free = free
+        """What a text that matches nothing would mean; empty: nothing."""
+        self._preview = preview
+        self.chosen = next((at for at, item in enumerate(self.items) if item.now), 0)
+
+    def set_items(self, items: Sequence[Item]) -> None:
+        """Late rows."""
+        held = self.current
+        self.items = list(items)
+        self.chosen = next((at for at, one in enumerate(self.shown) if held and one.value == held.value), 0)
+        self.redraw()
+
+    @property
+    def shown(self) -> list[Item]:
+        """The items that fit what is typed."""
+        query = self.field.text.strip()
+        if not query:
+            return self.items
+        scored = [
+            (found[0], at, item)
+            for at, item in enumerate(self.items)
+            if (found := match(query, f"{item.label} {item.about}")) is not None
+        ]
+        scored.sort(key=lambda one: (one[0], one[1]))
+        return [item for _, _, item in scored]
+
+    @property
+    def current(self) -> Item | None:
+        """The chosen one."""
+        shown = self.shown
+        return shown[self.chosen] if self.chosen < len(shown) else None
+
+    def head(self, width: int) -> list[Strip]:
+        shown = len(self.shown)
+        count = f"{shown} of {len(self.items)}" if self.field.text else str(len(self.items) or "")
+        rows = [self.line(width, [part(self.named, self.style(bold=True))], [part(count, self.style("t2"))])]
+        if self.app.size.height >= 16:
+            rows.append(self.line(width, []))
+        fill = self.style(ground="s2")
+        left: list[Part] = [
+            (self.looks.symbols.bar, self.style("accent", "s2")),
+            (" ", fill),
+            *self.field.parts(
+                width - 4, fill, self.style("s2", "t1"), "type to filter", self.style("t3", "s2")
+            ),
+        ]
+        rows.append(self.line(width, left, ground="s2"))
+        if self.app.size.height >= 16:
+            rows.append(self.line(width, []))
+        return rows
+
+    def body(self, width: int) -> list[Strip]:
+        shown = self.shown
+        if not shown:
+            said = self.empty if not self.field.text else self._nothing()
+            return [self.line(width, [part(said, self.style("t3"))])]
+        labels = min(max(len(clean_line(item.label)) for item in shown) + 3, max(12, width // 2))
+        rows: list[Strip] = []
+        self._row_of: dict[int, int] = {}
+        group = ""
+        for at, item in enumerate(shown):
+            if item.group and item.group != group and not self.field.text:
+                if group:
+                    rows.append(self.line(width, []))
+                rows.append(self.line(width, [part(item.group, self.style("t2", bold=True))]))
+                group = item.group
+            self._row_of[at] = len(rows)
+            rows.append(self._item(width, at, item, labels))
+        return rows
+
+    def _nothing(self) -> str:
+        return (
+            f'{self.free} "{self.field.text}"'
+            if self.free
+            else f'Nothing matches "{self.field.text}". Esc clears.'
+        )
+
+    def _item(self, cells: int, at: int, item: Item, labels: int) -> Strip:
+        chosen = at == self.chosen
+        ground: Role = "selection" if chosen else "s3"
+        wish = f"item {at}"
+        fill = doing(self.style(ground=ground), wish)
+        symbols = self.looks.symbols
+        role: Role = "t1" if item.offered else "t3"
+        label = cut(
+            [part(item.label, doing(self.style(role, ground, bold=chosen), wish))],
+            labels - 1,
+            symbols.ellipsis,
+        )
+        mark = symbols.done if item.now else " "
+        left: list[Part] = [
+            (f"{symbols.chosen} " if chosen else "  ", self.style("accent", ground)),
+            (mark + " ", self.style("success", ground)),
+            *label,
+            (" " * max(1, labels - width(label[0][0] if label else "")), fill),
+            part(item.about, doing(self.style("t2" if item.offered else "t3", ground), wish)),
+        ]
+        right = [part(item.right, doing(self.style("t2", ground), wish))] if item.right else []
+        return self.line(cells, left, right, ground=ground)
+
+    def foot(self, width: int) -> list[Strip]:
+        gap = [] if self.app.size.height < 16 else [self.line(width, [])]
+        return [*gap, self.keys_line(width, [("Enter", "use it"), ("Up/Down", "choose"), ("Esc", "close")])]
+
+    def redraw(self, *, keep: bool = True) -> None:
+        super().redraw(keep=keep)
+        row_at = getattr(self, "_row_of", {}).get(self.chosen)
+        if row_at is not None:
+            self.call_after_refresh(self._body.reveal, row_at)
+
+    def take_key(self, key: str, character: str | None) -> bool:
+        match key:
+            case "up" | "shift+tab":
+                self._move(-1)
+            case "down" | "tab":
+                self._move(1)
+            case "pageup":
+                self._move(-8, around=False)
+            case "pagedown":
+                self._move(8, around=False)
+            case "enter":
+                self._use()
+            case "escape":
+                if not self.field.text:
+                    return False
+                self.field = Field()
+                self.chosen = 0
+                self.redraw()
+            case _:
+                if not self.field.key(key, character):
+                    return False
+                self.chosen = 0
+                self.redraw(keep=False)
+        return True
+
+    def _move(self, by: int, *, around: bool = True) -> None:
+        count = len(self.shown)
+        if not count:
+            return
+        at = self.chosen + by
+        self.chosen = at % count if around else max(0, min(count - 1, at))
+        self.redraw()
+        if self._preview is not None and self.current is not None:
+            self._preview(self.current.value)
+
+    def _use(self) -> None:
+        current = self.current
+        if current is None:
+            if self.free and self.field.text.strip():
+                self.dismiss(self.field.text.strip())
+            return
+        if current.offered:
+            self.dismiss(current.value)
+
+    def on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        self.field.insert(event.text)
+        self.redraw()
+
+    def clicked(self, wish: str) -> None:
+        number = wish.removeprefix("item ")
+        if number.isdigit() and int(number) < len(self.shown):
+            self.chosen = int(number)
+            self._use()

@@ -1,0 +1,126 @@
+"""L7: a provider typed in: address, model, key.
+
+Invariant: the key is shown as dots and leaves this form only as `Provider.key`; nothing is stored here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from textual import events
+from textual.strip import Strip
+
+from tui_agent.config.vendors import VENDORS, key_variable
+from tui_agent.tui.modals.field import Field
+from tui_agent.tui.modals.sheet import Sheet
+from tui_agent.tui.panes.base import Looks
+from tui_agent.tui.rows import Part, doing, part
+from tui_agent.tui.theme import Role
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """What was typed in. `vendor` is whose key it is: a vendor's name, or a variable's."""
+
+    model: str
+    base_url: str
+    vendor: str
+    key: str = field(repr=False)
+
+
+class ProviderForm(Sheet[Provider | None]):
+    """Three fields; Enter goes on to the next one, and uses them on the last."""
+
+    def __init__(self, looks: Callable[[], Looks], *, base_url: str = "", model: str = "") -> None:
+        super().__init__(looks)
+        self.fields = (Field(model), Field(base_url), Field(secret=True))
+        self.at = 0
+        self.fault = ""
+
+    def head(self, width: int) -> list[Strip]:
+        gap = [] if self.app.size.height < 16 else [self.line(width, [])]
+        return [self.line(width, [part("Another provider", self.style(bold=True))]), *gap]
+
+    def body(self, width: int) -> list[Strip]:
+        named = (
+            ("Model", "provider/model, as anthropic/claude-sonnet-4-5"),
+            ("Address", "empty: the provider's own; or http://localhost:8000/v1"),
+            (self._key_name(), "kept in the key ring, or in a file that only you can read"),
+        )
+        rows: list[Strip] = []
+        for at, ((label, hint), one) in enumerate(zip(named, self.fields, strict=True)):
+            ground: Role = "s2" if at == self.at else "s3"
+            fill = doing(self.style(ground=ground), f"field {at}")
+            left: list[Part] = [
+                (f"{self.looks.symbols.chosen} " if at == self.at else "  ", self.style("accent", ground)),
+                (label.ljust(20), doing(self.style("t2", ground), f"field {at}")),
+                *one.parts(
+                    max(6, width - 24),
+                    fill,
+                    self.style("s2", "t1") if at == self.at else None,
+                    hint,
+                    self.style("t3", ground),
+                ),
+            ]
+            rows.append(self.line(width, left, ground=ground))
+        if self.fault:
+            rows += [self.line(width, []), self.line(width, [part(self.fault, self.style("warning"))])]
+        return rows
+
+    def _key_name(self) -> str:
+        return key_variable(self.vendor) if self.fields[0].text else "Key"
+
+    @property
+    def vendor(self) -> str:
+        """Whose key it is: the model's vendor, else that of OpenAI-compatible servers."""
+        vendor, slash, _ = self.fields[0].text.strip().lower().partition("/")
+        known = vendor in VENDORS
+        return vendor if slash and (known or not self.fields[1].text) else "openai"
+
+    def foot(self, width: int) -> list[Strip]:
+        gap = [] if self.app.size.height < 16 else [self.line(width, [])]
+        return [
+            *gap,
+            self.keys_line(width, [("Enter", "next, then use it"), ("Tab", "next"), ("Esc", "close")]),
+        ]
+
+    def take_key(self, key: str, character: str | None) -> bool:
+        match key:
+            case "tab" | "down":
+                self.at = (self.at + 1) % 3
+            case "shift+tab" | "up":
+                self.at = (self.at - 1) % 3
+            case "enter":
+                if self.at < 2:
+                    self.at += 1
+                else:
+                    self._use()
+                    return True
+            case "escape":
+                return False
+            case _:
+                if not self.fields[self.at].key(key, character):
+                    return False
+        self.redraw()
+        return True
+
+    def _use(self) -> None:
+        model, address, key = (one.text.strip() for one in self.fields)
+        if not model:
+            self.fault, self.at = "A model's name is needed.", 0
+        elif address and not address.startswith(("http://", "https://")):
+            self.fault, self.at = "An address starts with http:// or https://.", 1
+        else:
+            self.dismiss(Provider(model, address, self.vendor, key))
+            return
+        self.redraw()
+
+    def on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        self.fields[self.at].insert(event.text)
+        self.redraw()
+
+    def clicked(self, wish: str) -> None:
+        number = wish.removeprefix("field ")
+        if number.isdigit():
+            self.at = int(number)
+            self.redraw()

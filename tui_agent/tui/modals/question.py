@@ -1,0 +1,200 @@
+"""L7: the agent asks: words, one of several answers, or a plan to approve, edit or refuse.
+
+Invariant: Esc puts the question aside, it never answers; what was typed stays.
+"""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import events
+from textual.strip import Strip
+
+from tui_agent.protocol.base import LongText, text_preview
+from tui_agent.protocol.commands import AnswerQuestion
+from tui_agent.protocol.events.turn import QuestionAsked
+from tui_agent.protocol.ids import RequestId
+from tui_agent.tui.modals.field import Field
+from tui_agent.tui.modals.sheet import Sheet
+from tui_agent.tui.panes.base import Intent, Looks
+from tui_agent.tui.rows import Part, doing, part, wrap
+from tui_agent.tui.text import clean
+from tui_agent.tui.theme import Role
+
+TITLES = {
+    "text": "A question for you",
+    "choice": "A question for you",
+    "plan": "Go on with this plan?",
+    "stuck": "The agent repeats itself",
+}
+PLAN = ("Approve, and begin", "Refuse, and say why")
+
+
+class Question(Sheet[AnswerQuestion | None]):
+    """Gives an `AnswerQuestion`, or None when it was put aside or went away."""
+
+    deaf: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        looks: Callable[[], Looks],
+        question: QuestionAsked,
+        *,
+        blob: Callable[[LongText, Callable[[str], None]], str],
+    ) -> None:
+        super().__init__(looks)
+        self.question = question
+        self.field = Field()
+        self.plan: str | None = None
+        """The plan as the user edited it."""
+        self._text = ""
+        self._blob = blob
+        offered = question.options or (PLAN if question.form == "plan" else ())
+        self.options = tuple(offered)
+        self.chosen = 0 if self.options else len(self.options)
+
+    @property
+    def request_id(self) -> RequestId:
+        """Which question it answers."""
+        return self.question.question_id
+
+    def on_mount(self) -> None:
+        if self.question.form == "stuck":
+            self.add_class("-warning")
+        self._text = text_preview(self.question.text)
+        self._text = self._blob(self.question.text, self._arrived)
+        super().on_mount()
+
+    def _arrived(self, text: str) -> None:
+        self._text = text
+        self.redraw()
+
+    @property
+    def on_words(self) -> bool:
+        """Whether the row for own words is chosen."""
+        return self.chosen >= len(self.options)
+
+    def head(self, width: int) -> list[Strip]:
+        title: list[Part] = [
+            (self.looks.symbols.waiting, self.style("warning", bold=True)),
+            (" " + TITLES[self.question.form], self.style(bold=True)),
+        ]
+        gap = [] if self.app.size.height < 16 else [self.line(width, [])]
+        return [self.line(width, title), *gap]
+
+    def body(self, width: int) -> list[Strip]:
+        text = clean(self.plan if self.plan is not None else self._text)
+        return [self.line(width, [(piece, self.style())]) for piece in wrap(text, width - 1)]
+
+    def foot(self, width: int) -> list[Strip]:
+        gap = [] if self.app.size.height < 16 else [self.line(width, [])]
+        rows = list(gap)
+        for at, option in enumerate(self.options):
+            rows += self._option(width, at, option)
+        rows.append(self._words(width))
+        rows += gap
+        keys = [("Enter", "answer"), ("Up/Down", "choose")]
+        if self.question.form == "plan":
+            keys.append(("Ctrl+G", "edit the plan"))
+        rows.append(self.keys_line(width, [*keys, ("Esc", "later")]))
+        return rows
+
+    def _option(self, width: int, at: int, option: str) -> list[Strip]:
+        chosen = at == self.chosen
+        ground: Role = "selection" if chosen else "s3"
+        wish = f"option {at}"
+        fill = doing(self.style(ground=ground), wish)
+        pieces = wrap(clean(option), max(8, width - 6))
+        rows: list[Strip] = []
+        for nth, piece in enumerate(pieces):
+            left: list[Part] = [
+                (
+                    f"{self.looks.symbols.chosen} " if chosen and nth == 0 else "  ",
+                    self.style("accent", ground),
+                ),
+                (str(at + 1) if nth == 0 else " ", doing(self.style("accent", ground, bold=True), wish)),
+                ("  ", fill),
+                (piece, doing(self.style("t1", ground, bold=chosen), wish)),
+            ]
+            rows.append(self.line(width, left, ground=ground))
+        return rows
+
+    def _words(self, width: int) -> Strip:
+        chosen = self.on_words
+        ground: Role = "selection" if chosen else "s3"
+        left: list[Part] = [
+            (f"{self.looks.symbols.chosen} " if chosen else "  ", self.style("accent", ground)),
+        ]
+        label = "In your own words  " if self.options else ""
+        left.append(part(label, doing(self.style("t1", ground, bold=chosen), f"option {len(self.options)}")))
+        cursor = self.style("on-accent", "accent") if chosen else None
+        hint = "type your answer"
+        left += self.field.parts(
+            max(4, width - 4 - len(label)), self.style("t1", ground), cursor, hint, self.style("t3", ground)
+        )
+        return self.line(width, left, ground=ground)
+
+    def take_key(self, key: str, character: str | None) -> bool:
+        match key:
+            case "up" | "shift+tab":
+                self._move(-1)
+            case "down" | "tab":
+                self._move(1)
+            case "enter":
+                self._answer()
+            case "ctrl+g" if self.question.form == "plan":
+                self.post_message(Intent("edit_plan"))
+            case "escape":
+                return False
+            case _ if self.on_words or not self.options:
+                if not self.field.key(key, character):
+                    return False
+                self.redraw()
+            case _ if character and character.isdigit() and 0 < int(character) <= len(self.options):
+                self.chosen = int(character) - 1
+                self._answer()
+            case _ if character and character.isprintable():
+                self.chosen = len(self.options)
+                self.field.key(key, character)
+                self.redraw()
+            case _:
+                return False
+        return True
+
+    def _move(self, by: int) -> None:
+        self.chosen = (self.chosen + by) % (len(self.options) + 1)
+        self.redraw()
+
+    def _answer(self) -> None:
+        words = self.field.text.strip()
+        if not self.on_words:
+            answer = self.options[self.chosen]
+            if self.question.form == "plan" and self.chosen == 0 and self.plan is not None:
+                answer = self.plan
+            self.dismiss(AnswerQuestion(question_id=self.request_id, answer=answer, choice=self.chosen))
+        elif words:
+            self.dismiss(AnswerQuestion(question_id=self.request_id, answer=words))
+
+    def on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        self.chosen = len(self.options)
+        self.field.insert(event.text)
+        self.redraw()
+
+    def clicked(self, wish: str) -> None:
+        if wish == "edit_plan":
+            self.edit_plan()
+            return
+        number = wish.removeprefix("option ")
+        if number.isdigit():
+            self.chosen = int(number)
+            if not self.on_words:
+                self._answer()
+            else:
+                self.redraw()
+
+    def edit_plan(self) -> None:
+        """Let the user's editor change the plan."""
+        changed = self.app.edit_outside(self.plan if self.plan is not None else self._text)  # type: ignore[attr-defined]
+        if changed is not None:
+            self.plan = changed
+            self.redraw(keep=False)

@@ -1,0 +1,107 @@
+"""L7: the header: who runs what, under which policy, at what cost, with how much context.
+
+Invariant: policy, cost and context are named at every width; nothing here depends on what the body shows.
+"""
+
+from typing import TYPE_CHECKING
+
+from textual.strip import Strip
+
+from tui_agent.tui import units
+from tui_agent.tui.panes.base import LinePane
+from tui_agent.tui.panes.meter import bar, meter_style
+from tui_agent.tui.panes.policy import policy_role
+from tui_agent.tui.rows import Part, cells, doing, part, row
+from tui_agent.tui.text import clean_line, fit
+
+if TYPE_CHECKING:
+    from tui_agent.folds.context_meter import ContextMeterView
+    from tui_agent.folds.session_state import SessionStateView
+
+
+class Header(LinePane):
+    """One row. `state` and `meter` are None until the session is open."""
+
+    surface = "s1"
+    state: "SessionStateView | None" = None
+    meter: "ContextMeterView | None" = None
+    model_hint: str = ""
+    policy_hint: str = "ask"
+
+    def set_views(self, state: "SessionStateView", meter: "ContextMeterView") -> None:
+        """Show these; paint only if something differs."""
+        self.state, self.meter = state, meter
+        self.show()
+
+    def draw(self, width: int, height: int) -> list[Strip]:
+        shape = self.shape
+        right = self._right(shape.width)
+        room = width - 4 - cells(right) - 4
+        symbols = self.looks.symbols
+        margin = 2 if width >= 30 else 0
+        left: list[Part] = [
+            (" " * margin, self.style()),
+            (symbols.bar, self.style("accent")),
+            (" ", self.style()),
+        ]
+        if shape.width >= 100:
+            agent = self.state.settings.agent if self.state and self.state.settings else "default"
+            named = "main" if agent == "default" else agent
+            left += [
+                ("tui-agent", self.style(bold=True)),
+                ("  ", self.style()),
+                part(named, self.style("t3")),
+                ("   ", self.style()),
+            ]
+        title = fit(self.title, max(0, room - cells(left) + 4), symbols.ellipsis)
+        left.append((title, self.style(bold=shape.width < 100)))
+        return [row(width, left, right, fill=self.style(), margin=margin)]
+
+    @property
+    def title(self) -> str:
+        """The session's name in one line."""
+        return clean_line(self.state.title) if self.state and self.state.title else "new session"
+
+    def _right(self, width: int) -> list[Part]:
+        gap: Part = ("   " if width >= 70 else "  " if width >= 30 else " ", self.style())
+        pieces: list[list[Part]] = []
+        if width >= 70:
+            pieces.append(self._model(width))
+        pieces.append([self._policy()])
+        cost = self._cost()
+        if cost and width >= 30:
+            pieces.append([part(cost, doing(self.style(), "cost"))])
+        if self.meter is not None and self.meter.window:
+            pieces.append(self._meter(width))
+        joined: list[Part] = []
+        for piece in pieces:
+            joined += [gap, *piece] if joined else piece
+        return joined
+
+    def _model(self, width: int) -> list[Part]:
+        style = doing(self.style("t2"), "model")
+        if self.state is None or self.state.settings is None:
+            return [part(self.model_hint or "opening", style)]
+        model = self.state.settings.model
+        name = fit(clean_line(model.model or model.profile or "no model"), max(8, width // 4), "…")
+        effort = model.effort or ""
+        shown = [part(name, style)]
+        if effort and effort != "none" and width >= 100:
+            shown.append(part(f" {effort}", doing(self.style("t3"), "reasoning")))
+        return shown
+
+    def _policy(self) -> Part:
+        name = self.state.settings.policy if self.state and self.state.settings else self.policy_hint
+        return part(name, doing(self.style(policy_role(name)), "policy"))
+
+    def _cost(self) -> str:
+        return "" if self.state is None else units.money(self.state.totals.cost_usd)
+
+    def _meter(self, width: int) -> list[Part]:
+        meter, palette = self.meter, self.looks.palette
+        assert meter is not None
+        number = doing(meter_style(palette, meter, self.surface, bold=True), "context")
+        if width < 70:
+            return [(f"ctx {units.percent(meter.fraction)}", number)]
+        shown = bar(palette, self.looks.symbols, meter, 10 if width >= 100 else 6, self.surface)
+        return [*shown, (" ", self.style()), (units.percent(meter.fraction).rjust(4), number)]

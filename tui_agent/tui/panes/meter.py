@@ -1,0 +1,65 @@
+"""L7: the context meter as cells: bar, ticks, colour and words.
+
+Invariant: pure; the same fraction has the same colour and the same words everywhere.
+"""
+
+from typing import TYPE_CHECKING
+
+from rich.style import Style
+
+from tui_agent.tui.palette import Palette
+from tui_agent.tui.rows import Part
+from tui_agent.tui.symbols import Symbols
+from tui_agent.tui.theme import Role
+
+if TYPE_CHECKING:
+    from tui_agent.folds.context_meter import ContextMeterView
+
+WARN, SOFT, CRITICAL, COMPACT = 0.32, 0.40, 0.80, 0.85
+WORDS = {
+    "below": "below soft limit",
+    "near": "near soft limit",
+    "over": "over soft limit",
+    "compaction": "compaction near",
+}
+
+
+def meter_role(view: "ContextMeterView") -> Role:
+    """Green below the warning, amber from there on, red close to compaction."""
+    if view.level == "compaction" or view.fraction >= CRITICAL:
+        return "error"
+    return "success" if view.level == "below" else "warning"
+
+
+def meter_style(palette: Palette, view: "ContextMeterView", ground: Role, *, bold: bool = False) -> Style:
+    """Bold past the soft limit: the stronger tone that is no alarm yet."""
+    return palette.rich(meter_role(view), ground, bold=bold or view.level in ("over", "compaction"))
+
+
+def ticks(cells: int) -> tuple[int, ...]:
+    """Where the limits stand on a bar of this many cells; the warning goes where there is no room for three."""
+    limits = (WARN, SOFT, COMPACT) if cells >= 10 else (SOFT, COMPACT)
+    return tuple(min(cells - 1, round(limit * cells)) for limit in limits)
+
+
+def bar(palette: Palette, symbols: Symbols, view: "ContextMeterView", cells: int, ground: Role) -> list[Part]:
+    """The filled part, then the rest with its ticks."""
+    filled = min(cells, max(1 if view.used else 0, round(view.fraction * cells)))
+    full = symbols.meter_full * filled
+    marks = ticks(cells)
+    rest = "".join(symbols.meter_limit if at in marks else symbols.meter_rest for at in range(filled, cells))
+    return [(full, meter_style(palette, view, ground)), (rest, palette.rich("border-strong", ground))]
+
+
+def tick_labels(cells: int) -> str:
+    """The numbers under the ticks."""
+    line = [" "] * cells
+    for at, label, shift in zip(ticks(cells), ("32", "40", "85"), (-1, 0, 0), strict=False):
+        start = max(0, min(cells - len(label), at + shift))
+        line[start : start + len(label)] = label
+    return "".join(line)
+
+
+def words(view: "ContextMeterView") -> str:
+    """The level in words."""
+    return WORDS["compaction"] if view.fraction >= CRITICAL else WORDS[view.level]

@@ -1,0 +1,81 @@
+"""L7: what the status line says about a session's state. Invariant: pure; one mood at a time, waiting before running."""
+
+from typing import TYPE_CHECKING
+
+from tui_agent.tui.panes.status import Mood, StatusView
+from tui_agent.tui.text import clean_line
+
+if TYPE_CHECKING:
+    from tui_agent.folds.session_view import SessionStateView
+    from tui_agent.folds.spans import Span, TraceView
+
+_ENDS: dict[str, tuple[Mood, str]] = {
+    "finished": ("ready", "ready"),
+    "rejected": ("stopped", "declined"),
+    "interrupted": ("stopped", "stopped"),
+    "part_limit": ("stopped", "limit of parts reached"),
+    "iteration_limit": ("stopped", "limit of iterations reached"),
+    "turn_limit": ("stopped", "limit of turns reached"),
+    "time_limit": ("stopped", "time limit reached"),
+    "cost_limit": ("stopped", "cost limit reached"),
+    "denied": ("stopped", "denied"),
+    "stuck": ("stopped", "stuck"),
+    "model_error": ("failed", "no answer"),
+    "error": ("failed", "error"),
+}
+
+
+def status_of(state: "SessionStateView", trace: "TraceView", *, note: str = "") -> StatusView:
+    """The mood, the word for it, and what it is about."""
+    stage = state.phase if state.phase != "idle" else ""
+    if state.permissions:
+        first = state.permissions[0]
+        what = f"{first.verb} {short_target(first.target)}".strip()
+        return StatusView("waiting", "waiting for you", clean_line(what), stage="policy")
+    if state.questions:
+        return StatusView("waiting", "waiting for you", "the agent asks", stage=stage)
+    if not state.turn_running:
+        return _at_rest(state)
+    if state.agent_state == "paused":
+        return StatusView("paused", "paused", "/resume goes on", stage=stage)
+    if state.agent_state == "throttled":
+        return StatusView(
+            "running", "waiting", clean_line(state.state_reason), state.turn_started_at, "model", note
+        )
+    word, what = _doing(state, trace)
+    return StatusView("running", word, what, state.turn_started_at, stage, note)
+
+
+def _at_rest(state: "SessionStateView") -> StatusView:
+    if state.settings is None:
+        return StatusView()
+    if not state.settings.model.model:
+        return StatusView("ready", "choose a model to begin")
+    mood, word = _ENDS.get(state.last_turn_end or "finished", ("ready", "ready"))
+    what = f"turn {state.turn} stays open" if state.last_turn_end == "model_error" else ""
+    stage = "model" if state.last_turn_end == "model_error" else ""
+    return StatusView(mood, word, what, stage=stage)
+
+
+def _doing(state: "SessionStateView", trace: "TraceView") -> tuple[str, str]:
+    span = newest_running(trace)
+    if span is not None and span.kind in ("tool", "subtask"):
+        verb, _, target = clean_line(span.name).partition(" ")
+        return verb, target
+    model = state.settings.model.model if state.settings else ""
+    if state.phase == "model":
+        return "model", clean_line(model)
+    return "running", clean_line(state.phase)
+
+
+def newest_running(trace: "TraceView") -> "Span | None":
+    """The running span that was started last and has none below it."""
+    for span in reversed(trace.spans[-200:]):
+        if span.state == "running" and span.kind in ("model", "tool", "subtask"):
+            return span
+    return None
+
+
+def short_target(target: str) -> str:
+    """The last part of a path, a command as it is."""
+    return target.rsplit("/", 1)[-1] if "/" in target and " " not in target else target

@@ -1,0 +1,76 @@
+"""L7: the side panes in one widget: todo at the top, trace growing below, context pinned to the bottom.
+
+Invariant: one widget, drawn row by row, so nothing that happens in a session ever asks for a layout.
+"""
+
+from typing import TYPE_CHECKING
+
+from textual import events
+from textual.strip import Strip
+
+from tui_agent.tui.panes.base import LinePane
+from tui_agent.tui.panes.context import context_rows
+from tui_agent.tui.panes.todo import MOST, todo_rows
+from tui_agent.tui.panes.trace import trace_rows
+from tui_agent.tui.rows import blank, intent_of
+
+if TYPE_CHECKING:
+    from tui_agent.folds.context_meter import ContextMeterView
+    from tui_agent.folds.todo import TodoView
+    from tui_agent.folds.trace import TraceView
+
+
+class Sidebar(LinePane):
+    """Todo, trace and context. `folds` are the spans that the user folded or opened."""
+
+    surface = "s1"
+    todo: "TodoView | None" = None
+    trace: "TraceView | None" = None
+    meter: "ContextMeterView | None" = None
+    now: float = 0.0
+
+    def on_mount(self) -> None:
+        self.folds: dict[int, bool] = {}
+
+    def set_views(self, todo: "TodoView", trace: "TraceView", meter: "ContextMeterView", now: float) -> None:
+        """Show these."""
+        self.todo, self.trace, self.meter, self.now = todo, trace, meter, now
+        self.show()
+
+    def beat(self, now: float) -> None:
+        """Running times move on."""
+        self.now = now
+        self.show()
+
+    def draw(self, width: int, height: int) -> list[Strip]:
+        looks, fill = self.looks, blank(width, self.style())
+        top = [fill] if self.shape.airy else []
+        if self.todo is None or self.trace is None or self.meter is None:
+            return top
+        height -= len(top) + 1
+        least_trace = min(6, len(self.trace.spans) + 2)
+        context = context_rows(self.meter, looks, width, max(3, min(12, height - least_trace - 4)))
+        items = min(MOST, max(1, height - len(context) - least_trace - 3))
+        todo = todo_rows(self.todo, looks, width, items)
+        room = height - len(todo) - len(context) - 2
+        trace = trace_rows(self.trace, self.folds, looks, width, room, self.now) if room > 1 else []
+        gap = max(1, height - len(todo) - 1 - len(trace) - len(context))
+        return [*top, *todo, fill, *trace, *([fill] * gap), *context, fill]
+
+    def on_click(self, event: events.Click) -> None:
+        wish = intent_of(event.style)
+        if wish.startswith("fold ") and self.trace is not None:
+            index = int(wish.removeprefix("fold "))
+            if 0 <= index < len(self.trace.spans):
+                self.folds[index] = not self._is_folded(index)
+                event.stop()
+                self.show()
+            return
+        super().on_click(event)
+
+    def _is_folded(self, index: int) -> bool:
+        from_hand = self.folds.get(index)
+        if from_hand is not None:
+            return from_hand
+        assert self.trace is not None
+        return index in self.trace.roots[:-1]

@@ -1,0 +1,128 @@
+"""L7: the status line: one word for the state, what runs, for how long, and the lit stage of the pipeline.
+
+Invariant: whether the app is idle, running, waiting or failed reads at column 2 to 4; only the symbol ever blinks.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from textual.strip import Strip
+
+from tui_agent.tui import units
+from tui_agent.tui.panes.base import LinePane
+from tui_agent.tui.rows import Part, cells, cut, doing, part, row
+from tui_agent.tui.theme import Role
+
+STAGES = ("message", "model", "policy", "tools", "trace")
+Mood: TypeAlias = Literal["opening", "ready", "running", "waiting", "failed", "stopped", "paused"]
+ROLE_OF: dict[Mood, Role] = {
+    "opening": "t3",
+    "ready": "t3",
+    "running": "accent",
+    "waiting": "warning",
+    "failed": "error",
+    "stopped": "warning",
+    "paused": "warning",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StatusView:
+    """What the line says. `word` is the state or the verb, `what` its object, `stage` the lit stage or empty."""
+
+    mood: Mood = "opening"
+    word: str = "opening"
+    what: str = ""
+    since: float | None = None
+    stage: str = ""
+    note: str = ""
+    """Said at the end on wide screens: run id and newest event."""
+    below: str = ""
+    """`12 new rows, End` while the reader has scrolled up."""
+
+
+class Status(LinePane):
+    """One row; `beat` is called twice a second while something runs."""
+
+    view: StatusView = StatusView()
+    lit: bool = True
+    now: float = 0.0
+
+    def set_view(self, view: StatusView, now: float) -> None:
+        """Show this state at this time."""
+        self.view, self.now = view, now
+        if view.mood != "running":
+            self.lit = True
+        self.show()
+
+    def beat(self, now: float) -> None:
+        """Blink and count; paints this row only."""
+        self.now = now
+        self.lit = not self.lit if self.looks.motion else True
+        self.show()
+
+    def draw(self, width: int, height: int) -> list[Strip]:
+        left = self._left(width)
+        room = width - cells(left) - 4
+        right = self._below() if self.view.below else self._pipeline(width, room)
+        return [row(width, left, right, fill=self.style(), ellipsis=self.looks.symbols.ellipsis)]
+
+    def _left(self, width: int) -> list[Part]:
+        view, symbols = self.view, self.looks.symbols
+        symbol = {
+            "opening": symbols.queued,
+            "ready": symbols.queued,
+            "running": symbols.running if self.lit else symbols.running_dim,
+            "waiting": symbols.waiting,
+            "failed": symbols.failed,
+            "stopped": symbols.stopped,
+            "paused": symbols.stopped,
+        }[view.mood]
+        calm = view.mood in ("opening", "ready")
+        parts: list[Part] = [
+            ("  ", self.style()),
+            (symbol, self.style(ROLE_OF[view.mood])),
+            (" ", self.style()),
+            part(view.word, self.style("t2" if calm else "t1", bold=not calm)),
+        ]
+        clock = ""
+        if view.since is not None and view.mood == "running":
+            clock = "  " + units.elapsed(self.now - view.since)
+        if view.what:
+            room = max(8, width - 40) if width >= 70 else width - cells(parts) - len(clock) - 16
+            named = cut(
+                [part((" " if view.mood == "running" else "  ") + view.what, self.style("t2"))],
+                room,
+                symbols.ellipsis,
+            )
+            parts += named
+        if clock:
+            parts.append((clock, self.style("t3")))
+        if view.note and width >= 90:
+            parts.append(part("   " + view.note, self.style("t3")))
+        return parts
+
+    def _below(self) -> list[Part]:
+        return [part(self.view.below, doing(self.style("accent"), "to_end"))]
+
+    def _pipeline(self, width: int, room: int) -> list[Part]:
+        symbols, lit = self.looks.symbols, self.view.stage
+        quiet, bright = self.style("t3"), self.style("accent", bold=True)
+        if self.shape.width < 70:
+            return [(f"[{lit}]", bright)] if lit and room >= len(lit) + 2 else []
+        whole: list[Part] = []
+        for stage in STAGES:
+            if whole:
+                whole.append((f" {symbols.arrow} ", quiet))
+            whole.append((f"[{stage}]", bright if stage == lit else quiet))
+        if cells(whole) <= room:
+            return whole
+        if not lit:
+            return []
+        dots = symbols.ellipsis
+        before = f"{dots} {symbols.arrow} " if lit != STAGES[0] else ""
+        after = f" {symbols.arrow} {dots}" if lit != STAGES[-1] else ""
+        short: list[Part] = [(before, quiet), (f"[{lit}]", bright), (after, quiet)]
+        if cells(short) <= room:
+            return short
+        return [(f"[{lit}]", bright)] if room >= len(lit) + 2 else []

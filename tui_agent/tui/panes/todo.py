@@ -1,0 +1,110 @@
+"""L7: the task list as rows. Invariant: pure; every state is a mark and a weight, colour only repeats it."""
+
+from typing import TYPE_CHECKING
+
+from textual.strip import Strip
+
+from tui_agent.tui.panes.base import Looks
+from tui_agent.tui.rows import Part, doing, part, row
+from tui_agent.tui.text import clean_line, fit, pad
+from tui_agent.tui.theme import Role
+
+if TYPE_CHECKING:
+    from tui_agent.folds.todo import TodoView
+    from tui_agent.protocol.events.todo import TodoItem
+
+MOST = 8
+EMPTY = ("No tasks yet.", "The agent writes them for longer work.")
+
+
+def progress(view: "TodoView") -> str:
+    """`Task 4/5` while one is in progress, `5/5 done` otherwise, empty without tasks."""
+    total = len(view.items)
+    if not total:
+        return ""
+    if view.current is not None:
+        return f"Task {view.current + 1}/{total}"
+    return f"{view.done}/{total} done"
+
+
+def todo_rows(view: "TodoView", looks: Looks, width: int, most: int, ground: Role = "s1") -> list[Strip]:
+    """Head and items; where there are more than `most`, done ones go first and a last row counts what is missing."""
+    palette = looks.palette
+    fill = palette.rich("t1", ground)
+    head = row(
+        width,
+        [("  ", fill), ("Todo", doing(palette.rich("t1", ground, bold=True), "todo"))],
+        [part(progress(view), palette.rich("t2", ground))],
+        fill=fill,
+    )
+    rows = [head]
+    if not view.items:
+        quiet = palette.rich("t3", ground)
+        return [
+            head,
+            *(row(width, [("  ", fill), (line, quiet)], fill=fill) for line in EMPTY[: max(0, most)]),
+        ]
+    shown, missing = _chosen(view.items, most)
+    rows += [item_row(item, _depth(item, view.items), looks, width, ground) for item in shown]
+    if missing:
+        rows.append(
+            row(
+                width,
+                [("  ", fill), (f"+{missing} more", doing(palette.rich("t3", ground), "todo"))],
+                fill=fill,
+            )
+        )
+    return rows
+
+
+def item_row(item: "TodoItem", depth: int, looks: Looks, width: int, ground: Role) -> Strip:
+    """One task."""
+    palette, symbols = looks.palette, looks.symbols
+    mark, mark_role, text_role, bold = {
+        "completed": (symbols.todo_done, "success", "t3", False),
+        "verified": (symbols.todo_done, "success", "t3", False),
+        "in_progress": (symbols.todo_now, "accent", "t1", True),
+        "pending": (symbols.todo_open, "t2", "t2", False),
+        "abandoned": ("[-]", "t3", "t3", False),
+    }[item.status]
+    room = width - 8 - 2 * depth
+    words = clean_line(item.content) + (", dropped" if item.status == "abandoned" else "")
+    left: list[Part] = [
+        ("  " + "  " * depth, palette.rich("t1", ground)),
+        (mark, palette.rich(mark_role, ground, bold=bold)),  # type: ignore[arg-type]
+        (" ", palette.rich("t1", ground)),
+        (fit(words, room, symbols.ellipsis), palette.rich(text_role, ground, bold=bold)),  # type: ignore[arg-type]
+    ]
+    return row(width, left, fill=palette.rich("t1", ground))
+
+
+def _depth(item: "TodoItem", items: "tuple[TodoItem, ...]") -> int:
+    parents = {one.id: one.parent for one in items}
+    depth, parent = 0, item.parent
+    while parent is not None and depth < 3:
+        depth, parent = depth + 1, parents.get(parent)
+    return depth
+
+
+def _chosen(items: "tuple[TodoItem, ...]", most: int) -> "tuple[list[TodoItem], int]":
+    if len(items) <= most:
+        return list(items), 0
+    room = max(1, most - 1)
+    keep = set(range(len(items)))
+    for index, item in enumerate(items):
+        if len(keep) <= room:
+            break
+        if item.status in ("completed", "verified", "abandoned"):
+            keep.discard(index)
+    for index in sorted(keep, reverse=True):
+        if len(keep) <= room:
+            break
+        if items[index].status != "in_progress":
+            keep.discard(index)
+    kept = [items[index] for index in sorted(keep)]
+    return kept, len(items) - len(kept)
+
+
+def padded_name(text: str, cells: int) -> str:
+    """A label of fixed width."""
+    return pad(clean_line(text), cells)

@@ -1,0 +1,127 @@
+"""L7: the trace pane as rows: the newest turn open, older ones in one row each.
+
+Invariant: pure; the newest rows are always in sight, and no more rows are made than there is room for.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from textual.strip import Strip
+
+from tui_agent.tui import units
+from tui_agent.tui.panes.base import Looks
+from tui_agent.tui.panes.spans import is_folded, is_group, label, loud, state_symbol, took, visible
+from tui_agent.tui.rows import Part, doing, part, row
+from tui_agent.tui.text import fit
+from tui_agent.tui.theme import Role
+
+if TYPE_CHECKING:
+    from tui_agent.folds.trace import Span, TraceView
+
+EMPTY = "Nothing has run."
+COLUMNS_FROM = 46
+"""Pane widths from which tokens and cost have columns of their own."""
+
+
+def trace_rows(
+    view: "TraceView", folds: Mapping[int, bool], looks: Looks, width: int, most: int, now: float
+) -> list[Strip]:
+    """Head and spans; where there are more than `most` rows, finished iterations fold, then the top goes."""
+    ground: Role = "s1"
+    palette = looks.palette
+    fill = palette.rich("t1", ground)
+    failed = sum(1 for index in view.roots[-1:] for _ in _failed(view, index))
+    right: list[Part] = (
+        [part(units.plural(failed, "failure"), palette.rich("error", ground))] if failed else []
+    )
+    head = row(
+        width,
+        [("  ", fill), ("Trace", doing(palette.rich("t1", ground, bold=True), "trace"))],
+        right,
+        fill=fill,
+    )
+    if not view.roots:
+        return [head, row(width, [("  " + EMPTY, palette.rich("t3", ground))], fill=fill)][:most]
+    room = max(1, most - 1)
+    indices = _chosen(view, folds, room)
+    drawn = folds_of_pane(view, folds, room)
+    rows = [span_row(view.spans[index], view, drawn, looks, width, now) for index in indices]
+    return [head, *rows]
+
+
+def _failed(view: "TraceView", root: int) -> list[int]:
+    shown = visible(view, {}, [root])
+    return [
+        index for index in shown if view.spans[index].state == "failed" and not is_group(view.spans[index])
+    ]
+
+
+def _chosen(view: "TraceView", folds: Mapping[int, bool], room: int) -> list[int]:
+    drawn = folds_of_pane(view, folds, room)
+    roots = view.roots[-max(1, room) :]
+    return visible(view, drawn, roots)[-room:]
+
+
+def folds_of_pane(view: "TraceView", folds: Mapping[int, bool], room: int) -> dict[int, bool]:
+    """The hand-made folds, with older turns folded and, where room is short, finished iterations from the top."""
+    drawn: dict[int, bool] = {}
+    recent = view.roots[-max(2, room) :]
+    for index in recent[:-1]:
+        drawn[index] = True
+    last = view.spans[view.roots[-1]]
+    drawn.update(folds)
+    shown = len(visible(view, drawn, recent))
+    for index in last.children[:-1]:
+        if shown <= room:
+            break
+        span = view.spans[index]
+        if index not in drawn and span.children and not loud(span, view):
+            shown -= len(visible(view, drawn, [index])) - 1
+            drawn[index] = True
+    return drawn
+
+
+def span_row(
+    span: "Span", view: "TraceView", folds: Mapping[int, bool], looks: Looks, width: int, now: float
+) -> Strip:
+    """One span: fold mark, state, name, and its measures in their columns."""
+    ground: Role = "s1"
+    palette, symbols = looks.palette, looks.symbols
+    fill = palette.rich("t1", ground)
+    folded = is_folded(span, view, folds)
+    mark = (symbols.folded if folded else symbols.open) if span.children else " "
+    toggle = doing(palette.rich("t3", ground), f"fold {span.index}")
+    running = span.state == "running"
+    left: list[Part] = [("  ", fill)]
+    if is_group(span):
+        left += [(" " * min(span.depth, 1), fill), (mark, toggle), (" ", fill)]
+        role: Role = "t1" if span.kind == "turn" or running else "t2"
+    else:
+        indent = 2 + 2 * max(0, min(span.depth, 8) - 2)
+        symbol, symbol_role = state_symbol(span, symbols)
+        left += [
+            (" " * indent, fill),
+            (mark, toggle),
+            (" ", fill),
+            (symbol, palette.rich(symbol_role, ground)),
+            (" ", fill),
+        ]
+        role = "t1" if running else "t3" if span.state == "queued" else "t2"
+    name = label(span, view, folded=folded)
+    style = doing(palette.rich(role, ground, bold=span.kind == "turn"), f"span {span.index}")
+    right = _measures(span, looks, width, now)
+    used = sum(len(text) for text, _ in left)
+    taken = sum(len(text) for text, _ in right)
+    left.append((fit(name, max(6, width - used - taken - 3), symbols.ellipsis), style))
+    if span.kind == "turn" and width < COLUMNS_FROM and span.cost_usd is not None:
+        left.append(("   " + units.money(span.cost_usd), palette.rich("t3", ground)))
+    return row(width, left, right, fill=fill)
+
+
+def _measures(span: "Span", looks: Looks, width: int, now: float) -> list[Part]:
+    quiet = looks.palette.rich("t3", "s1")
+    time = (took(span, now).rjust(7), looks.palette.rich("t2" if is_group(span) else "t3", "s1"))
+    if width < COLUMNS_FROM:
+        return [time]
+    tokens = "" if span.tokens_in is None or span.kind == "turn" else units.tokens(span.tokens_in)
+    return [(tokens.rjust(6), quiet), time, (units.money(span.cost_usd).rjust(8), quiet)]

@@ -1,0 +1,292 @@
+"""L7: the prompt: bar, editor, policy row, and the completion menu that stands above it.
+
+Invariant: its height changes with what is typed, never by itself; the menu covers, it moves nothing.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.message import Message
+from textual.strip import Strip
+
+from tui_agent.tui.actions import Action, commands
+from tui_agent.tui.panes.base import LinePane, Looks
+from tui_agent.tui.panes.policy import policy_role, policy_words
+from tui_agent.tui.prompt.completion import (
+    Candidate,
+    Token,
+    argument_candidates,
+    command_candidates,
+    file_candidates,
+    token_at,
+)
+from tui_agent.tui.prompt.editor import Editor
+from tui_agent.tui.prompt.files import FileIndex
+from tui_agent.tui.prompt.menu import Menu
+from tui_agent.tui.rows import Part, doing, part, row
+from tui_agent.tui.text import clean_line
+
+PLACEHOLDER = "Ask for a change, or type / for commands, @ for files"
+
+
+class PolicyRow(LinePane):
+    """The policy's name and words, and what sending would cost or do."""
+
+    surface = "s2"
+    policy: str = "ask"
+    note: str = ""
+    mode: str = ""
+
+    def set_texts(self, policy: str, note: str, mode: str = "") -> None:
+        """Show these."""
+        if (policy, note, mode) != (self.policy, self.note, self.mode):
+            self.policy, self.note, self.mode = policy, note, mode
+            self.show()
+
+    def draw(self, width: int, height: int) -> list[Strip]:
+        name = doing(self.style(policy_role(self.policy), bold=True), "policy")
+        left: list[Part] = [(self.policy, name), part("  " + policy_words(self.policy), self.style("t3"))]
+        if self.mode:
+            left.append(part(f"   {self.mode}", self.style("t2")))
+        right = [part(self.note, self.style("t3"))] if self.note else []
+        return [row(width, left, right, fill=self.style(), margin=1)]
+
+
+class Prompt(Vertical):
+    """Editor and policy row. Posts `Sent`; asks the app for what it cannot know."""
+
+    class Sent(Message):
+        """A message, as it was meant: send, steer or queue."""
+
+        def __init__(self, text: str, how: str) -> None:
+            super().__init__()
+            self.text = text
+            self.how = how
+
+    class MenuChanged(Message):
+        """The menu opened, closed, or needs another place."""
+
+    class Drafted(Message):
+        """The unsent text changed."""
+
+    def __init__(self, looks: Callable[[], Looks], root: Path) -> None:
+        super().__init__(id="prompt")
+        self.looks_of = looks
+        self.editor = Editor(looks, root)
+        self.policy_row = PolicyRow(looks, id="policy-row")
+        self.menu = Menu(looks, id="menu")
+        self.files = FileIndex(root)
+        self.actions: Sequence[Action] = ()
+        self.choices: Mapping[str, Sequence[tuple[str, str]]] = {}
+        self.running = False
+        self.most_rows = 10
+        self.with_policy = True
+        self._token: Token | None = None
+        self._closed_at: str | None = None
+        self._searching: str | None = None
+        self._note = ""
+        self._policy = "ask"
+
+    def compose(self) -> ComposeResult:
+        yield self.editor
+        yield self.policy_row
+
+    def use(self, actions: Sequence[Action]) -> None:
+        """Take commands and keys from the registry."""
+        self.actions = commands(actions)
+        keymap: dict[str, tuple[str, ...]] = {"up": ("choose_up",), "down": ("choose_down",)}
+        for action in actions:
+            if action.scope in ("prompt", "menu"):
+                for key in action.keys:
+                    if "+down" not in key:
+                        keymap[key] = (*keymap.get(key, ()), action.name)
+        self.editor.keymap = keymap
+
+    def set_state(self, policy: str, note: str, *, running: bool) -> None:
+        """What the row under the editor says."""
+        self._policy, self._note, self.running = policy, note, running
+        role = policy_role(policy)
+        for one in ("plan", "ask", "accept-edits", "bypass"):
+            self.set_class(one == policy, f"-{one}")
+        self.set_class(role == "accent", "-accent")
+        self._say()
+
+    def fit(self, most_rows: int, *, policy_row: bool) -> None:
+        """Take at most so many rows."""
+        self.most_rows, self.with_policy = most_rows, policy_row
+        self.policy_row.display = policy_row
+        self._grow()
+
+    @property
+    def height_now(self) -> int:
+        """Rows that it takes."""
+        rows = int(self.editor.styles.height.value) if self.editor.styles.height else 1
+        return rows + (1 if self.with_policy else 0)
+
+    def _grow(self) -> None:
+        room = max(1, self.most_rows - (1 if self.with_policy else 0))
+        rows = max(1, min(room, self.editor.wrapped_document.height))
+        held = self.editor.styles.height
+        if held is None or held.value != rows:
+            self.editor.styles.height = rows
+            self.post_message(self.MenuChanged())
+
+    def _say(self) -> None:
+        vim = self.editor.vim
+        mode = vim.mode if vim is not None else ""
+        if self.menu.display and self._token is not None:
+            count = len(self.menu.candidates)
+            note = {
+                "command": f"{count} of {len(self.actions)} commands",
+                "file": f"{count} of {len(self.files.paths)} files",
+                "argument": f"{count} to choose from",
+            }[self._token.kind]
+        elif self._searching is not None:
+            note = f"history: {len(self.menu.candidates)} found"
+        elif self.running and self.editor.text.strip():
+            note = "steers this turn"
+        else:
+            note = self._note
+        self.policy_row.set_texts(self._policy, note, mode)
+
+    @on(Editor.SelectionChanged)
+    def _moved(self, event: Editor.SelectionChanged) -> None:
+        event.stop()
+        self._complete()
+
+    @on(Editor.Changed)
+    def _changed(self, event: Editor.Changed) -> None:
+        event.stop()
+        if self._closed_at is not None and self.editor.text != self._closed_at:
+            self._closed_at = None
+        self._grow()
+        self._complete()
+        self._say()
+        self.post_message(self.Drafted())
+
+    @on(Editor.Edited)
+    def _edited(self, event: Editor.Edited) -> None:
+        event.stop()
+        self._say()
+
+    def _complete(self) -> None:
+        if self._searching is not None:
+            self._offer(
+                [
+                    self._as_candidate(text)
+                    for text in self.editor.history_of_messages.search(self.editor.text)
+                ]
+            )
+            return
+        row_at, column = self.editor.cursor_location
+        line = self.editor.document.get_line(row_at)
+        token = None if self._closed_at is not None else token_at(line, column, first_line=row_at == 0)
+        self._token = token
+        if token is None:
+            self._offer([])
+        elif token.kind == "command":
+            self._offer(command_candidates(token.query, self.actions, running=self.running))
+        elif token.kind == "argument":
+            self._offer(argument_candidates(token, self.choices))
+        else:
+            self._offer(file_candidates(token.query, self.files.paths))
+            if self.files.stale:
+                self.run_worker(
+                    self._list_files, thread=True, exclusive=True, group="files", exit_on_error=False
+                )
+
+    def _list_files(self) -> None:
+        self.files.refresh()
+        self.app.call_from_thread(self._complete)
+
+    def _offer(self, candidates: list[Candidate]) -> None:
+        was = (self.menu.display, self.menu.rows if self.menu.is_attached else 0)
+        self.menu.offer(candidates)
+        self.menu.display = bool(candidates)
+        self.editor.menu_open = bool(candidates)
+        if was != (self.menu.display, self.menu.rows):
+            self.post_message(self.MenuChanged())
+        self._say()
+
+    def close_menu(self) -> bool:
+        """Close it; False where none was open. A history search gives back what was written before."""
+        if self._searching is not None:
+            written, self._searching = self._searching, None
+            self.editor.put(written)
+            self._closed_at = self.editor.text
+            self._offer([])
+            return True
+        if not self.menu.display:
+            return False
+        self._closed_at = self.editor.text
+        self._offer([])
+        return True
+
+    @on(Menu.Picked)
+    def _picked(self, event: Menu.Picked) -> None:
+        event.stop()
+        self._take(run=True)
+        self.editor.focus()
+
+    @on(Editor.Wished)
+    def _wished(self, event: Editor.Wished) -> None:
+        event.stop()
+        match event.name:
+            case "choose_up":
+                self.menu.move(-1)
+            case "choose_down":
+                self.menu.move(1)
+            case "complete":
+                self._take(run=False)
+            case "accept":
+                self._take(run=True)
+            case "close_menu":
+                self.close_menu()
+            case "search_history":
+                self._searching = self.editor.text
+                self.editor.put("")
+                self._complete()
+
+    def _take(self, *, run: bool) -> None:
+        candidate, token = self.menu.candidate, self._token
+        if candidate is None:
+            return
+        if self._searching is not None:
+            self._searching = None
+            self.editor.put(candidate.insert)
+            self._closed_at = self.editor.text
+            self._offer([])
+            return
+        if token is None:
+            return
+        row_at, column = self.editor.cursor_location
+        whole = run and token.kind == "command" and token.query == candidate.label
+        needs_more = (
+            token.kind == "command" and candidate.insert.endswith(" ") and not candidate.hint.startswith("[")
+        )
+        result = self.editor.replace(candidate.insert, (row_at, token.start), (row_at, column))
+        self.editor.move_cursor(result.end_location)
+        if run and token.kind != "file" and (whole or not needs_more):
+            self.submit("send")
+
+    @on(Editor.Submitted)
+    def _submitted(self, event: Editor.Submitted) -> None:
+        event.stop()
+        self.submit(event.how)
+
+    def submit(self, how: str) -> None:
+        """Send what is written; an empty text is sent too (it may mean "try again")."""
+        self._offer([])
+        self._closed_at = None
+        self.post_message(self.Sent(self.editor.message, how))
+
+    def _as_candidate(self, text: str) -> Candidate:
+        return Candidate(label=clean_line(text)[:300], insert=text)
+
+    def after_refresh(self, call: Callable[[], None]) -> None:
+        """Run something once the next frame is painted."""
+        self.call_after_refresh(partial(call))

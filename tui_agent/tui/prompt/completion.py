@@ -1,0 +1,131 @@
+"""L7: what can complete the word at the cursor: slash commands, their arguments, files.
+
+Invariant: pure; candidates come best first, and each tells exactly what it puts into the text.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tui_agent.tui.actions import Action
+
+TokenKind: TypeAlias = Literal["command", "argument", "file"]
+MENTION = re.compile(r"(?:^|(?<=[\s(\[\"']))@([^\s@]*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """The word to complete: `query` stands from `start` to the cursor in its line. `command` for arguments."""
+
+    kind: TokenKind
+    query: str
+    start: int
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One row of the menu. `hits` are the positions in `label` that matched; `insert` replaces the token."""
+
+    label: str
+    insert: str
+    hint: str = ""
+    help: str = ""
+    hits: tuple[int, ...] = ()
+    dimmed: bool = False
+
+
+def token_at(line: str, column: int, *, first_line: bool) -> Token | None:
+    """What is being typed at the cursor, if it is something that completes."""
+    before = line[:column]
+    if first_line and before.startswith("/"):
+        if " " not in before:
+            return Token("command", before, 0)
+        command, _, rest = before.partition(" ")
+        return Token("argument", rest.lstrip(), len(before) - len(rest.lstrip()), command)
+    found = MENTION.search(before)
+    return None if found is None else Token("file", found.group(1), found.start(1) - 1)
+
+
+def match(query: str, text: str) -> tuple[int, tuple[int, ...]] | None:
+    """A score (lower is better) and the matched positions of a case-blind subsequence, or None."""
+    wanted, held = query.casefold(), text.casefold()
+    if len(held) != len(text):
+        held = text
+    at = held.find(wanted)
+    if at >= 0:
+        border = 0 if at == 0 or not held[at - 1].isalnum() else 20
+        return border + at + len(held) // 8, tuple(range(at, at + len(wanted)))
+    hits: list[int] = []
+    start = 0
+    for char in wanted:
+        start = held.find(char, start)
+        if start < 0:
+            return None
+        hits.append(start)
+        start += 1
+    gaps = hits[-1] - hits[0] - len(hits) + 1
+    return 100 + 4 * gaps + len(held) // 8, tuple(hits)
+
+
+def command_candidates(query: str, commands: Sequence[Action], *, running: bool) -> list[Candidate]:
+    """Slash commands: those that begin with what is typed, else those that hold it."""
+    scored: list[tuple[int, Action, tuple[int, ...]]] = []
+    for action in commands:
+        if action.slash.startswith(query):
+            scored.append((0, action, tuple(range(len(query)))))
+        elif (found := match(query.removeprefix("/"), action.slash[1:])) is not None and len(query) > 2:
+            scored.append((found[0] + 50, action, tuple(at + 1 for at in found[1])))
+    scored.sort(key=lambda item: item[0])
+    if scored and scored[0][0] == 0:
+        scored = [item for item in scored if item[0] == 0]
+    return [
+        Candidate(
+            label=action.slash,
+            insert=action.slash + (" " if action.args else ""),
+            hint=action.args,
+            help="not while a turn runs" if running and action.ground else action.help,
+            hits=hits,
+            dimmed=running and action.ground,
+        )
+        for _, action, hits in scored
+    ]
+
+
+def argument_candidates(token: Token, choices: Mapping[str, Sequence[tuple[str, str]]]) -> list[Candidate]:
+    """Values that a command takes, as `(value, help)`."""
+    found: list[tuple[int, Candidate]] = []
+    for value, about in choices.get(token.command, ()):
+        scored = match(token.query, value)
+        if scored is not None:
+            found.append((scored[0], Candidate(value, value, help=about, hits=scored[1])))
+    if token.query:
+        found.sort(key=lambda item: item[0])
+    return [candidate for _, candidate in found]
+
+
+def file_candidates(query: str, paths: Iterable[str], most: int = 50) -> list[Candidate]:
+    """Files by how well the query fits their name, then their path; shorter ones first."""
+    paths = paths if isinstance(paths, Sequence) else list(paths)
+    if not query:
+        shallow = sorted(paths[:5000], key=lambda path: (path.count("/"), path))
+        return [Candidate(path, f"@{quoted(path)} ") for path in shallow[:most]]
+    pattern = re.compile(".*?".join(re.escape(char) for char in query[:64]), re.IGNORECASE)
+    scored: list[tuple[int, int, str, tuple[int, ...]]] = []
+    for path in paths:
+        if pattern.search(path) is None:
+            continue
+        name_at = path.rfind("/") + 1
+        in_name = match(query, path[name_at:])
+        if in_name is not None:
+            scored.append((in_name[0], len(path), path, tuple(at + name_at for at in in_name[1])))
+        elif (in_path := match(query, path)) is not None:
+            scored.append((in_path[0] + 60, len(path), path, in_path[1]))
+    scored.sort()
+    return [Candidate(path, f"@{quoted(path)} ", hits=hits) for _, _, path, hits in scored[:most]]
+
+
+def quoted(path: str) -> str:
+    """A path as it is mentioned: in quotes where it has spaces."""
+    return f'"{path}"' if " " in path else path

@@ -1,0 +1,198 @@
+"""L7: the editor of a message: a text area that grows, with chips, history, and vim keys where they are wanted.
+
+Invariant: it edits text and posts what was meant (`Submitted`, `Edited`); it knows nothing of sessions.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import TextArea
+
+from tui_agent.tui.panes.base import Looks
+from tui_agent.tui.prompt.chips import Chips
+from tui_agent.tui.prompt.history import History
+from tui_agent.tui.prompt.vim import Vim
+from tui_agent.tui.text import clean
+
+_ALIASES = {"shift+\r": "shift+enter", "alt+\r": "alt+enter", "ctrl+enter": "shift+enter"}
+
+
+class Editor(TextArea):
+    """Writes one message. `keymap` maps keys to the registry's actions of the scopes prompt and menu."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f6,f7", "none", show=False),
+        Binding("ctrl+shift+a", "select_all", show=False),
+    ]
+
+    class Submitted(Message):
+        """Enter or Tab: `how` is the registry's name (send, steer, queue)."""
+
+        def __init__(self, how: str) -> None:
+            super().__init__()
+            self.how = how
+
+    class Edited(Message):
+        """Text or cursor changed."""
+
+    class Wished(Message):
+        """A key that is not the editor's own, by its action's name."""
+
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+    def __init__(self, looks: Callable[[], Looks], root: Path) -> None:
+        super().__init__(id="editor", compact=True, show_line_numbers=False, tab_behavior="focus")
+        self.cursor_blink = False
+        self.match_cursor_bracket = False
+        self.highlight_cursor_line = False
+        self._looks = looks
+        self.root = root
+        self.chips = Chips()
+        self.history_of_messages = History()
+        self.vim: Vim | None = None
+        self.menu_open = False
+        self.keymap: Mapping[str, tuple[str, ...]] = {}
+        self._escaped_at = 0.0
+
+    @property
+    def message(self) -> str:
+        """The whole message, pasted texts in place of their chips."""
+        return self.chips.expand(self.text)
+
+    def use_vim(self, *, on: bool) -> None:
+        """Vim keys, or none."""
+        self.vim = Vim() if on else None
+
+    def put(self, text: str) -> None:
+        """Replace everything, cursor at the end; can be undone."""
+        self.replace(text, (0, 0), self.document.end, maintain_selection_offset=False)
+        self.move_cursor(self.document.end)
+
+    def empty(self) -> None:
+        """Start a new message."""
+        self.load_text("")
+        self.chips.clear()
+
+    async def _on_key(self, event: events.Key) -> None:
+        key = _ALIASES.get(event.key, event.key)
+        if self._own(event, key):
+            event.stop()
+            event.prevent_default()
+            return
+        await super()._on_key(event)
+
+    def _own(self, event: events.Key, key: str) -> bool:
+        names = self.keymap.get(key, ())
+        if self.menu_open and (wish := next((name for name in names if name in _MENU), None)):
+            self.post_message(self.Wished(wish))
+            return True
+        if key == "escape":
+            # Some terminals send Alt+Enter as Esc and Enter in one go.
+            self._escaped_at = event.time
+            return self.vim is not None and self.vim.escape() and self._changed_mode()
+        if (
+            self.vim is not None
+            and self.vim.mode == "normal"
+            and key != "enter"
+            and not key.startswith("ctrl+")
+        ):
+            taken = self.vim.key(self, event.character if event.is_printable and event.character else key)
+            return taken and self._changed_mode()
+        if key == "enter" and event.time - self._escaped_at < 0.02:
+            self.insert("\n")
+            return True
+        if "newline" in names:
+            self.insert("\n")
+            self.scroll_cursor_visible()
+            return True
+        if "send" in names or "steer" in names:
+            return self._enter()
+        if "queue" in names:
+            self.post_message(self.Submitted("queue"))
+            return True
+        if "search_history" in names:
+            self.post_message(self.Wished("search_history"))
+            return True
+        return False
+
+    def _changed_mode(self) -> bool:
+        self.post_message(self.Edited())
+        return True
+
+    def _enter(self) -> bool:
+        row, column = self.cursor_location
+        line = self.document.get_line(row)
+        if column and line[column - 1 : column] == "\\" and column == len(line):
+            self.replace("\n", (row, column - 1), (row, column))
+            return True
+        self.post_message(self.Submitted("send"))
+        return True
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        event.prevent_default()
+        self.paste(event.text)
+
+    def paste(self, text: str) -> None:
+        """Insert foreign text: cleaned, a picture's path or a long text as a chip."""
+        label = self.chips.picture(text, self.root)
+        inserted = (
+            label
+            if label is not None
+            else self.chips.fold(clean(text.replace("\r\n", "\n").replace("\r", "\n")))
+        )
+        result = self.replace(inserted, *sorted(self.selection))
+        self.move_cursor(result.end_location)
+
+    def get_line(self, line_index: int) -> Text:
+        line = super().get_line(line_index)
+        spans = self.chips.spans(line.plain)
+        if spans:
+            style = self._looks().palette.rich("accent")
+            for start, end in spans:
+                line.stylize(style, start, end)
+        return line
+
+    def action_delete_left(self) -> None:
+        if self.selection.is_empty:
+            row, column = self.cursor_location
+            for start, end in self.chips.spans(self.document.get_line(row)):
+                if start < column <= end:
+                    self.delete((row, start), (row, end))
+                    return
+        super().action_delete_left()
+
+    def action_cursor_up(self, select: bool = False) -> None:
+        if select or not self.cursor_at_first_line:
+            super().action_cursor_up(select)
+            return
+        older = self.history_of_messages.older(self.text)
+        if older is None:
+            super().action_cursor_up(select)
+            return
+        self._walk(older, (0, len(older.split("\n", 1)[0])))
+
+    def action_cursor_down(self, select: bool = False) -> None:
+        if select or not self.cursor_at_last_line or not self.history_of_messages.walking:
+            super().action_cursor_down(select)
+            return
+        newer = self.history_of_messages.newer()
+        if newer is not None:
+            self._walk(newer, None)
+
+    def _walk(self, text: str, cursor: tuple[int, int] | None) -> None:
+        self.replace(text, (0, 0), self.document.end, maintain_selection_offset=False)
+        self.move_cursor(self.document.end if cursor is None else cursor)
+
+    def action_none(self) -> None:
+        """A key of the text area that the app uses for something else."""
+
+
+_MENU = frozenset({"choose_up", "choose_down", "complete", "accept", "close_menu"})

@@ -1,0 +1,61 @@
+"""L7: the workspace's files for `@` completion, listed off the loop and kept for a few seconds.
+
+Invariant: what git ignores is not offered; no more than `MOST` paths are held.
+"""
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+MOST = 50_000
+FRESH_S = 5.0
+_SKIPPED = frozenset(
+    {".git", "node_modules", "__pycache__", ".venv", "venv", ".mypy_cache", ".tox", "target"}
+)
+
+
+def list_files(root: Path) -> list[str]:
+    """Paths below `root` with `/`, as git knows them, else by walking. Blocking: call it in a thread."""
+    try:
+        listed = subprocess.run(
+            ["git", "-C", str(root), "ls-files", "-co", "--exclude-standard", "-z"],
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=10,
+            check=True,
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return _walk(root)
+    names = listed.decode("utf-8", "replace").split("\0")
+    return sorted({name for name in names if name})[:MOST]
+
+
+def _walk(root: Path) -> list[str]:
+    found: list[str] = []
+    for folder, folders, names in os.walk(root, followlinks=False):
+        folders[:] = sorted(name for name in folders if name not in _SKIPPED and not name.startswith("."))
+        below = Path(folder).relative_to(root).as_posix()
+        found.extend(name if below == "." else f"{below}/{name}" for name in sorted(names))
+        if len(found) >= MOST:
+            break
+    return found[:MOST]
+
+
+class FileIndex:
+    """The newest listing of one folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.paths: list[str] = []
+        self._listed_at = float("-inf")
+
+    @property
+    def stale(self) -> bool:
+        """Whether it should be listed again."""
+        return time.monotonic() - self._listed_at > FRESH_S
+
+    def refresh(self) -> None:
+        """List again. Blocking: call it in a thread."""
+        self.paths = list_files(self.root)
+        self._listed_at = time.monotonic()

@@ -1,0 +1,111 @@
+"""L7: earlier messages: walked with Up and Down, searched with Ctrl+R, shared between sessions by a side file.
+
+Invariant: only what a session's log holds (redacted there) is written to the side file, which is 0600.
+"""
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+MOST = 1000
+LONGEST = 8_000
+
+
+class History:
+    """Messages, oldest first. The text being written is kept while walking."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
+        self.entries: list[str] = []
+        self._at: int | None = None
+        self._written = ""
+
+    def load(self) -> list[str]:
+        """What the side file holds; nothing where it cannot be read. Blocking."""
+        if self.path is None:
+            return []
+        try:
+            lines = self.path.read_text(encoding="utf-8").splitlines()[-MOST:]
+        except (OSError, UnicodeDecodeError):
+            return []
+        found: list[str] = []
+        for line in lines:
+            try:
+                text = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(text, str):
+                found.append(text)
+        return found
+
+    def extend(self, texts: Iterable[str]) -> None:
+        """Put older messages in front of those of this session."""
+        self.entries = [*texts, *self.entries][-MOST:]
+
+    def add(self, text: str) -> bool:
+        """Remember a message; False where it is empty or the same as the one before."""
+        self._at = None
+        text = text[:LONGEST]
+        if not text.strip() or (self.entries and self.entries[-1] == text):
+            return False
+        self.entries.append(text)
+        del self.entries[:-MOST]
+        return True
+
+    def store(self, texts: Iterable[str]) -> None:
+        """Append to the side file. Blocking."""
+        if self.path is None:
+            return
+        lines = [json.dumps(text[:LONGEST], ensure_ascii=False) + "\n" for text in texts]
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            with os.fdopen(handle, "a", encoding="utf-8", errors="replace") as file:
+                file.writelines(lines)
+        except OSError:
+            # Losing this convenience is better than an error in the middle of a conversation.
+            return
+
+    def older(self, written: str) -> str | None:
+        """The message before, or None at the oldest."""
+        if self._at is None:
+            self._written = written
+            at = len(self.entries)
+        else:
+            at = self._at
+        if at == 0:
+            return None
+        self._at = at - 1
+        return self.entries[self._at]
+
+    def newer(self) -> str | None:
+        """The message after; at the end the text that was being written; None when not walking."""
+        if self._at is None:
+            return None
+        if self._at + 1 < len(self.entries):
+            self._at += 1
+            return self.entries[self._at]
+        self._at = None
+        return self._written
+
+    def settle(self) -> None:
+        """The text was edited: what is shown is the new text."""
+        self._at = None
+
+    @property
+    def walking(self) -> bool:
+        """Whether an earlier message is shown."""
+        return self._at is not None
+
+    def search(self, query: str, most: int = 50) -> list[str]:
+        """Messages that hold all words, newest first, each once."""
+        words = query.casefold().split()
+        found: list[str] = []
+        for text in reversed(self.entries):
+            held = text.casefold()
+            if text not in found and all(word in held for word in words):
+                found.append(text)
+                if len(found) == most:
+                    break
+        return found

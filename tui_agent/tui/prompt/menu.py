@@ -1,0 +1,123 @@
+"""L7: the completion menu: up to 8 rows directly above the prompt, in its columns.
+
+Invariant: it shows candidates and knows which one is chosen; what choosing means is the prompt's matter.
+"""
+
+from collections.abc import Sequence
+
+from textual import events
+from textual.message import Message
+from textual.strip import Strip
+
+from tui_agent.tui.panes.base import LinePane
+from tui_agent.tui.prompt.completion import Candidate
+from tui_agent.tui.rows import Part, cut, doing, part, row
+from tui_agent.tui.text import clean_line, width
+from tui_agent.tui.theme import Role
+
+ROWS = 8
+
+
+class Menu(LinePane):
+    """Rows of candidates."""
+
+    surface = "s3"
+
+    class Picked(Message):
+        """A click on a row."""
+
+    def on_mount(self) -> None:
+        self.candidates: Sequence[Candidate] = ()
+        self.chosen = 0
+        self._top = 0
+
+    def offer(self, candidates: Sequence[Candidate]) -> None:
+        """Show these, the first one chosen."""
+        if candidates != self.candidates:
+            self.candidates = candidates
+            self.chosen = self._top = 0
+        self.show()
+
+    def move(self, by: int) -> None:
+        """Choose another row; from the last one to the first."""
+        if self.candidates:
+            self.chosen = (self.chosen + by) % len(self.candidates)
+            self._top = min(max(self._top, self.chosen - self.rows + 1), self.chosen)
+            self.show()
+
+    @property
+    def rows(self) -> int:
+        """How many rows it needs."""
+        return min(ROWS, len(self.candidates))
+
+    @property
+    def candidate(self) -> Candidate | None:
+        """The chosen one."""
+        return self.candidates[self.chosen] if self.chosen < len(self.candidates) else None
+
+    def draw(self, width: int, height: int) -> list[Strip]:
+        shown = self.candidates[self._top : self._top + height]
+        columns = self._columns(shown, width)
+        return [self._row(self._top + at, one, width, columns) for at, one in enumerate(shown)]
+
+    def _columns(self, shown: Sequence[Candidate], cells: int) -> tuple[int, int]:
+        names = max((width(one.label) for one in shown), default=0)
+        hints = max((width(one.hint) for one in shown), default=0)
+        if not any(one.help for one in shown):
+            return cells, 0
+        return min(names + 1, cells // 2), min(hints + 2 if hints else 2, cells // 4)
+
+    def _row(self, index: int, one: Candidate, cells: int, columns: tuple[int, int]) -> Strip:
+        chosen = index == self.chosen
+        ground: Role = "selection" if chosen else "s3"
+        rich = self.looks.palette.rich
+        fill = doing(rich("t1", ground), f"pick {index}")
+        symbols = self.looks.symbols
+        mark = (
+            (symbols.chosen, rich("accent", ground))
+            if chosen
+            else (symbols.bar, rich("border-strong", ground))
+        )
+        left: list[Part] = [mark, (" ", fill)]
+        label = clean_line(one.label)
+        role: Role = "t3" if one.dimmed else "t1"
+        plain = doing(rich(role, ground, bold=chosen), f"pick {index}")
+        hit = doing(
+            rich("t3" if one.dimmed else "accent", ground, bold=chosen, underline=True), f"pick {index}"
+        )
+        name = _marked(label, one.hits, plain, hit)
+        left += cut(name, columns[0], symbols.ellipsis)
+        used = min(width(label), columns[0])
+        if one.help or one.hint:
+            left.append((" " * max(1, columns[0] - used), fill))
+            left.append(
+                part(clean_line(one.hint).ljust(columns[1]), doing(rich("t3", ground), f"pick {index}"))
+            )
+            left.append(part(one.help, doing(rich("t2", ground), f"pick {index}")))
+        return row(cells, left, fill=fill, ellipsis=symbols.ellipsis)
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        index = self._top + event.y
+        if index < len(self.candidates):
+            self.chosen = index
+            self.post_message(self.Picked())
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self.move(1)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self.move(-1)
+
+
+def _marked(label: str, hits: Sequence[int], plain: "object", hit: "object") -> list[Part]:
+    found = set(hits)
+    parts: list[Part] = []
+    start = 0
+    for at in range(1, len(label) + 1):
+        if at == len(label) or (at in found) != (start in found):
+            parts.append((label[start:at], hit if start in found else plain))  # type: ignore[arg-type]
+            start = at
+    return parts

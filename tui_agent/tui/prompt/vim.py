@@ -1,0 +1,157 @@
+"""L7: the small part of vim that a prompt needs: insert and normal mode, motions, delete, change, yank, put.
+
+Invariant: in insert mode every key but Esc is the editor's own.
+"""
+
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from textual.widgets import TextArea
+
+_MOVES = {
+    "h": "cursor_left",
+    "left": "cursor_left",
+    "j": "cursor_down",
+    "down": "cursor_down",
+    "k": "cursor_up",
+    "up": "cursor_up",
+    "l": "cursor_right",
+    "right": "cursor_right",
+    "space": "cursor_right",
+    "w": "cursor_word_right",
+    "e": "cursor_word_right",
+    "b": "cursor_word_left",
+    "0": "cursor_line_start",
+    "circumflex_accent": "cursor_line_start",
+    "dollar_sign": "cursor_line_end",
+    "home": "cursor_line_start",
+    "end": "cursor_line_end",
+    "backspace": "cursor_left",
+}
+
+
+class Vim:
+    """Mode and pending operator of one editor."""
+
+    def __init__(self) -> None:
+        self.mode: Literal["insert", "normal"] = "insert"
+        self._pending = ""
+        self._register = ""
+        self._whole_lines = False
+
+    def escape(self) -> bool:
+        """Leave insert mode; False where nothing was left."""
+        if self.mode == "insert":
+            self.mode = "normal"
+            self._pending = ""
+            return True
+        held = bool(self._pending)
+        self._pending = ""
+        return held
+
+    def key(self, area: "TextArea", key: str) -> bool:
+        """Take a key in normal mode; False in insert mode, and for keys that are not vim's."""
+        if self.mode == "insert":
+            return False
+        pending, self._pending = self._pending, ""
+        if pending:
+            self._operate(area, pending, key)
+            return True
+        if key in _MOVES:
+            getattr(area, f"action_{_MOVES[key]}")()
+            return True
+        return self._insert(area, key) or self._change(area, key)
+
+    def _insert(self, area: "TextArea", key: str) -> bool:
+        row, column = area.cursor_location
+        line = area.document.get_line(row)
+        match key:
+            case "i":
+                pass
+            case "a":
+                area.move_cursor((row, min(column + 1, len(line))))
+            case "I" | "upper_i":
+                area.move_cursor((row, len(line) - len(line.lstrip())))
+            case "A" | "upper_a":
+                area.move_cursor((row, len(line)))
+            case "o":
+                area.insert("\n", (row, len(line)))
+                area.move_cursor((row + 1, 0))
+            case "O" | "upper_o":
+                area.insert("\n", (row, 0))
+                area.move_cursor((row, 0))
+            case _:
+                return False
+        self.mode = "insert"
+        return True
+
+    def _change(self, area: "TextArea", key: str) -> bool:
+        row, column = area.cursor_location
+        line = area.document.get_line(row)
+        match key:
+            case "d" | "c" | "y" | "g":
+                self._pending = key
+            case "x" | "delete":
+                self._cut(area, (row, column), (row, min(column + 1, len(line))))
+            case "D" | "upper_d":
+                self._cut(area, (row, column), (row, len(line)))
+            case "C" | "upper_c":
+                self._cut(area, (row, column), (row, len(line)))
+                self.mode = "insert"
+            case "p":
+                self._put(area)
+            case "u":
+                area.undo()
+            case "ctrl+r":
+                area.redo()
+            case "G" | "upper_g":
+                area.move_cursor(area.document.end)
+            case _:
+                return len(key) == 1
+        return True
+
+    def _operate(self, area: "TextArea", operator: str, key: str) -> None:
+        if operator == "g":
+            if key == "g":
+                area.move_cursor((0, 0))
+            return
+        row, column = area.cursor_location
+        if key == operator:
+            self._line(area, operator, row)
+            return
+        if key in _MOVES:
+            getattr(area, f"action_{_MOVES[key]}")()
+            start, end = sorted(((row, column), area.cursor_location))
+            if operator == "y":
+                self._register, self._whole_lines = area.get_text_range(start, end), False
+                area.move_cursor(start)
+                return
+            self._cut(area, start, end)
+            if operator == "c":
+                self.mode = "insert"
+
+    def _line(self, area: "TextArea", operator: str, row: int) -> None:
+        line = area.document.get_line(row)
+        self._register, self._whole_lines = line, True
+        if operator == "c":
+            area.delete((row, 0), (row, len(line)))
+            self.mode = "insert"
+        elif operator == "d":
+            last = row + 1 >= area.document.line_count
+            start = (row - 1, len(area.document.get_line(row - 1))) if last and row else (row, 0)
+            area.delete(start, (row, len(line)) if last else (row + 1, 0))
+
+    def _cut(self, area: "TextArea", start: tuple[int, int], end: tuple[int, int]) -> None:
+        self._register, self._whole_lines = area.get_text_range(start, end), False
+        area.delete(start, end)
+
+    def _put(self, area: "TextArea") -> None:
+        if not self._register:
+            return
+        row, column = area.cursor_location
+        line = area.document.get_line(row)
+        if self._whole_lines:
+            area.insert("\n" + self._register, (row, len(line)))
+            area.move_cursor((row + 1, 0))
+        else:
+            area.insert(self._register, (row, min(column + 1, len(line))))

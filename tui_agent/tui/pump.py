@@ -1,0 +1,101 @@
+"""L7: the pump: follows the session, folds what comes, and hands frames to the panes.
+
+Invariant: every record is folded exactly once and in order; a frame comes at most every `FRAME_S` seconds; folding
+never holds the loop for longer than `SLICE_S`, so keys are answered while a long history is read.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from tui_agent.ports.log import Follower
+from tui_agent.tui.views import ViewName, Views
+
+FRAME_S = 1 / 30
+SLICE_S = 0.008
+
+
+class Pump:
+    """Runs once, until the session ends. `show` is called with the changed views, on the loop."""
+
+    def __init__(
+        self,
+        follower: Follower,
+        views: Views,
+        show: Callable[[frozenset[ViewName]], None],
+        *,
+        frame_s: float = FRAME_S,
+    ) -> None:
+        self._follower = follower
+        self._views = views
+        self._show = show
+        self._frame_s = frame_s
+        self._next_frame = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._shown_seq = -1
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self.ended = False
+
+    async def run(self) -> None:
+        """Follow to the end."""
+        try:
+            while batch := await self._follower.next():
+                until = time.perf_counter() + SLICE_S
+                for record in batch:
+                    self._views.apply(record)
+                    if time.perf_counter() > until:
+                        # Keys and paints get their turn; this gives way, it waits for nothing.
+                        await asyncio.sleep(0)
+                        until = time.perf_counter() + SLICE_S
+                self._plan()
+        finally:
+            self._stop_timer()
+        self.ended = True
+        self._frame()
+
+    async def reached(self, seq: int) -> None:
+        """Return once everything up to `seq` has been handed to the panes, or the session has ended."""
+        if self._shown_seq < seq and not self.ended:
+            reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append((seq, reached))
+            await reached
+
+    def close(self) -> None:
+        """Stop following."""
+        self._follower.close()
+        self._stop_timer()
+
+    def _plan(self) -> None:
+        if self._timer is not None:
+            return
+        loop = asyncio.get_running_loop()
+        wait = self._next_frame - loop.time()
+        if wait <= 0:
+            self._frame()
+        else:
+            self._timer = loop.call_later(wait, self._due)
+
+    def _due(self) -> None:
+        self._timer = None
+        self._frame()
+
+    def _frame(self) -> None:
+        self._next_frame = asyncio.get_running_loop().time() + self._frame_s
+        seq = self._views.seq
+        changed = self._views.take_changed()
+        self._show(changed)
+        self._shown_seq = seq
+        still: list[tuple[int, asyncio.Future[None]]] = []
+        for wanted, reached in self._waiting:
+            if reached.done():
+                continue
+            if wanted <= seq or self.ended:
+                reached.set_result(None)
+            else:
+                still.append((wanted, reached))
+        self._waiting = still
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -1,0 +1,99 @@
+"""L7: every projection of the session that the screen shows, folded together.
+
+Invariant: an event goes into all of them exactly once, in order; `changed` names those whose view differs since it was
+last taken. An unknown event folds to nothing.
+"""
+
+from typing import Final, Literal, TypeAlias
+
+from tui_agent.folds.agents_tree import AgentsTree
+from tui_agent.folds.approvals import Approvals
+from tui_agent.folds.base import Projection
+from tui_agent.folds.context_meter import ContextMeter
+from tui_agent.folds.files_changed import FilesChanged
+from tui_agent.folds.metrics import Metrics
+from tui_agent.folds.session_state import SessionState
+from tui_agent.folds.todo import Todo
+from tui_agent.folds.trace import Trace
+from tui_agent.folds.transcript import Transcript
+from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.model import ModelDelta
+from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
+from tui_agent.protocol.events.tool import ToolProgress
+from tui_agent.protocol.events.turn import UserMessageReceived
+
+ViewName: TypeAlias = Literal[
+    "state", "transcript", "trace", "todo", "meter", "files", "agents", "metrics", "approvals", "plugins"
+]
+
+
+class Views:
+    """The folds, and what has changed."""
+
+    def __init__(self) -> None:
+        self.state = SessionState()
+        self.transcript = Transcript()
+        self.trace = Trace()
+        self.todo = Todo()
+        self.meter = ContextMeter()
+        self.files = FilesChanged()
+        self.agents = AgentsTree()
+        self.metrics = Metrics()
+        self.approvals = Approvals()
+        self.plugins: dict[str, PluginLoaded | PluginFailed] = {}
+        self.prompts: list[str] = []
+        """What the user said, not yet taken by the prompt's history."""
+        self.seq = -1
+        self.last_kind = ""
+        self.last_at = 0.0
+        self._changed: set[ViewName] = set()
+        self._all: tuple[tuple[ViewName, Projection[object]], ...] = (
+            ("state", self.state),
+            ("transcript", self.transcript),
+            ("trace", self.trace),
+            ("todo", self.todo),
+            ("meter", self.meter),
+            ("files", self.files),
+            ("agents", self.agents),
+            ("metrics", self.metrics),
+            ("approvals", self.approvals),
+        )
+
+    def apply(self, record: Record) -> None:
+        """Take one record in."""
+        self.seq = record.seq
+        self.last_at = record.at
+        if not isinstance(record, Envelope):
+            return
+        payload = record.payload
+        self.last_kind = payload.kind
+        for name, projection in self._all:
+            if projection.apply(record):
+                self._changed.add(name)
+        match payload:
+            case ModelDelta() | ToolProgress():
+                pass
+            case PluginLoaded() | PluginFailed():
+                self.plugins[payload.plugin] = payload
+                self._changed.add("plugins")
+            case UserMessageReceived():
+                self.prompts.append(text_preview(payload.text))
+            case _:
+                pass
+
+    def take_changed(self) -> frozenset[ViewName]:
+        """The views that differ since the last call."""
+        changed = frozenset(self._changed)
+        self._changed.clear()
+        return changed
+
+    @property
+    def pending(self) -> bool:
+        """Whether something changed that was not taken yet."""
+        return bool(self._changed)
+
+
+ALL: Final[frozenset[ViewName]] = frozenset(
+    ("state", "transcript", "trace", "todo", "meter", "files", "agents", "metrics", "approvals", "plugins")
+)
