@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -68,3 +69,43 @@ def test_what_everybody_imports_is_light(module: str) -> None:
         "httpx",
         "yaml",
     }
+
+
+def headless(tmp_path: Path, answers: str, *more: str) -> set[str]:
+    """What one whole `run` with a scripted model has loaded."""
+    script = tmp_path / "script.yaml"
+    script.write_text(f"answers:\n{answers}")
+    data = tmp_path / "data"
+    return loaded(
+        command(
+            "run", "hello", "-m", f"scripted:{script}", "--data-dir", str(data), "-C", str(tmp_path), *more
+        )
+    )
+
+
+def test_a_headless_run_loads_nothing_that_it_does_not_need(tmp_path: Path) -> None:
+    found = headless(tmp_path, "  - text: Hello.\n")
+    assert "tui_agent" in found
+    assert not found & {"textual", "rich", "litellm", "tiktoken", "watchfiles", "httpx"}
+
+
+@pytest.mark.parametrize("module", ["tui_agent.engine_process", "tui_agent.wiring"])
+def test_the_engine_knows_no_screen(module: str) -> None:
+    assert not loaded(f"import {module}") & {"textual", "rich", "litellm", "tiktoken"}
+
+
+def test_the_apps_process_loads_no_engine() -> None:
+    code = "import tui_agent.tui.app"
+    assert not loaded(code) & {"litellm", "tiktoken", "httpx", "jinja2"}
+    program = f"import sys\n{code}\nprint(*sorted(sys.modules), sep='\\n')"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    packages = (
+        "tui_agent.models",
+        "tui_agent.environments",
+        "tui_agent.middleware",
+        "tui_agent.wiring",
+        "tui_agent.tools",
+    )
+    assert not [name for name in done.stdout.split() if name.startswith(packages)]
