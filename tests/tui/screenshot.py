@@ -19,13 +19,15 @@ from typing import get_args
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.tui.transcript.samples import TranscriptApp, night_shift
+from tests.tui.transcript.samples import TranscriptApp, every_state, night_shift
 from tui_agent.folds.entries import Entry
 from tui_agent.folds.transcript import Transcript
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.store.line import decode
 from tui_agent.tui.symbols import ASCII, UNICODE
 from tui_agent.tui.theme import BUNDLED, ColourMode
+
+SAMPLES = {"night_shift": night_shift, "every_state": every_state}
 
 
 def entries_of(log: Path) -> Sequence[Entry]:
@@ -78,6 +80,7 @@ def main() -> None:
     """Parse, draw, save."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--golden", type=Path)
+    parser.add_argument("--sample", choices=list(SAMPLES), default="night_shift")
     parser.add_argument("--size", default="120x40")
     parser.add_argument("--theme", default="night", choices=BUNDLED)
     parser.add_argument("--mode", default="full", choices=get_args(ColourMode))
@@ -88,7 +91,7 @@ def main() -> None:
     arguments = parser.parse_args()
     os.environ.setdefault("TZ", "UTC")
     time.tzset()
-    entries = entries_of(arguments.golden) if arguments.golden else night_shift().entries
+    entries = entries_of(arguments.golden) if arguments.golden else SAMPLES[arguments.sample]().entries
     save(asyncio.run(shoot(arguments, entries)), arguments.out)
 
 

@@ -246,6 +246,8 @@ def _textual_variables(colors: Mapping[Role, str], mode: ColourMode) -> dict[str
         "footer-background": colors["s0"],
         "footer-foreground": colors["t3"],
         "footer-key-foreground": colors["t1"],
+        "ansi-background": colors["s0"],
+        "ansi-foreground": colors["t1"],
         "link-color": colors["accent"],
         "link-style": "underline",
     }

@@ -9,13 +9,15 @@ from tui_agent.folds.entries import (
     AnswerEntry,
     Entry,
     NoticeEntry,
+    QuestionEntry,
+    ReasoningEntry,
     ToolEntry,
     TranscriptView,
     TurnEntry,
     UserEntry,
 )
 from tui_agent.protocol.display import DiffBlock, TerminalBlock
-from tui_agent.protocol.ids import AgentId, CallId
+from tui_agent.protocol.ids import AgentId, CallId, RequestId
 from tui_agent.tui.palette import Palette
 from tui_agent.tui.symbols import UNICODE, Symbols
 from tui_agent.tui.theme import ColourMode, bundled_folder, load_theme, textual_theme
@@ -48,7 +50,7 @@ class Samples:
         if more.get("state", "sent") == "sent":
             self.turn += 1
         return self._add(
-            UserEntry(**self._base(), text=text, **({"attachments": (), "state": "sent"} | more))
+            UserEntry(**(self._base() | {"text": text, "attachments": (), "state": "sent"} | more))
         )
 
     def answer(self, text: str, **more: Any) -> AnswerEntry:
@@ -69,6 +71,19 @@ class Samples:
                 outcome=outcome,
                 duration_ms=ms,
                 **fields,
+            )
+        )
+
+    def add_reasoning(self, text: str, *, streaming: bool) -> ReasoningEntry:
+        return self._add(ReasoningEntry(**self._base(), text=text, streaming=streaming))
+
+    def add_question(
+        self, text: str, form: str, options: tuple[str, ...], answer: str | None = None
+    ) -> QuestionEntry:
+        number = RequestId(f"q{len(self.entries)}")
+        return self._add(
+            QuestionEntry(
+                **self._base(), question_id=number, text=text, form=form, options=options, answer=answer
             )
         )
 
@@ -186,6 +201,91 @@ def night_shift() -> Samples:
         "- 3 new tests cover midnight, exactly 24 h, and a zero-length entry\n"
     )
     s.turn_end()
+    return s
+
+
+def every_state() -> Samples:
+    """One of each kind of row, in each of its states."""
+    s = Samples()
+    s.user("Look around.")
+    for number in range(7):
+        s.tool("read", f"src/timesheet/file_{number}.py  1–61", "61 lines", 6)
+    s.tool("search", "duration", "7 hits", 9)
+    s.tool("run", "pytest -q", "32 passed", 2000, blocks=(TerminalBlock(text="....\n32 passed in 1.7 s\n"),))
+    s.turn_end(files=0)
+    s.user("Go on, with this:\n    indented\nand `code`.", at=AT + 120)
+    s.add_reasoning("The user wants more.\nSo I look at entry.py first.\nThen I change it.", streaming=False)
+    s.notice("compaction", "info", "6 turns became 1.2k tokens", blocks=(TerminalBlock(text="summary"),))
+    s.notice("retry", "running", "The provider is busy (429). Trying again in 4 s, try 2 of 5.")
+    s.notice("rejected", "warning", "A turn is running.", "/model can change after it; Esc stops it.")
+    s.notice(
+        "shell", "info", "exit 0", command="git status --short", blocks=(TerminalBlock(text=" M entry.py\n"),)
+    )
+    s.notice(
+        "model_failed",
+        "error",
+        "The model server does not answer.",
+        "http://localhost:11434 refused the connection: Ollama is not running.",
+        "Your message and 1 tool result are kept. No file was changed in this turn.",
+        "Enter try again · /model use another model · /trace see the 4 tries · Esc leave it",
+        command="qwen3-coder:30b",
+    )
+    s.tool(
+        "run",
+        "npx cowsay 'a long command' --with=many --options=that --do=not --fit=on --one=row --of=the --screen=at all",
+        "",
+        None,
+        state="denied",
+        denied="policy plan allows no writes. Shift+Tab changes the policy.",
+    )
+    s.tool(
+        "edit",
+        "src/a.py",
+        "",
+        3,
+        state="denied",
+        denied="You said: not this file.",
+        blocks=(diff_block("src/a.py"),),
+    )
+    s.tool(
+        "edit", "src/b.py", "old text was found 3 times; give more of the lines around it", 3, state="failed"
+    )
+    s.tool(
+        "run",
+        "cat <<'EOF' > x\n1\n2\n3\n4\n5\n6\nEOF",
+        "stopped",
+        12_000,
+        state="interrupted",
+        output="half a line",
+    )
+    s.tool("run", "make build", "", None, state="waiting")
+    s.add_question("Which database?", "choice", ("sqlite", "postgres"))
+    s.tool(
+        "[Subtask]",
+        "Who relies on it?",
+        "2 calls",
+        None,
+        state="running",
+        started_at=AT,
+        output="read a.py\nsearch x\n",
+    )
+    s.tool(
+        "run",
+        "pytest -q",
+        "",
+        None,
+        state="running",
+        started_at=AT,
+        output="".join(f"tests/test_{n}.py ......    [ {n}%]\n" for n in range(18))
+        + "tests/test_report.py ..",
+        output_lines=18,
+    )
+    s.tool("run", "timesheet report --week 13", state="queued")
+    s.answer(
+        "I will\n\n| file | lines |\n|---|--:|\n| a.py | 12 |\n\n1. look at [the docs](https://example.com/x)\n2. then",
+        streaming=True,
+    )
+    s.user("Also check entries of exactly 24 h.", state="queued")
     return s
 
 

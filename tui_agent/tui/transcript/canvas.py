@@ -196,7 +196,9 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         """Textual moved the view (scrollbar, page keys): follow, and draw what came into view."""
         if self.show_vertical_scrollbar:
             self.vertical_scrollbar.position = new_value
-        if not self._moving:
+        # While a new size is on its way Textual clamps the position to it; what the reader holds must not follow that.
+        resized = self.scrollable_content_region.height != self.viewport.height
+        if not self._moving and not resized:
             self.viewport.scroll_to(round(new_value))
             self.repaint()
 

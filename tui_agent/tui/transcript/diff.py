@@ -74,7 +74,7 @@ def diff_rows(
 
 
 def _code_rows(line: DiffLine, line_tokens: Sequence[Token], digits: int, look: Look, dim: bool) -> list[Row]:
-    ground = _ground(line)
+    ground = _ground(line, dim)
     if dim:
         line_tokens = [(line.text, "t3")] if line.text else []
     runs = coloured(line_tokens, lambda role: look.s(role, ground), LITERAL)
@@ -94,12 +94,12 @@ def _code_rows(line: DiffLine, line_tokens: Sequence[Token], digits: int, look: 
 
 def _line_row(line: DiffLine, part: Sequence[Run], digits: int, look: Look, dim: bool) -> Row:
     shown = [*_head(line, digits, look, dim), *part]
-    shown.append(Run(" " * max(look.right - width_of(shown), 0), look.s("t1", _ground(line))))
+    shown.append(Run(" " * max(look.right - width_of(shown), 0), look.s("t1", _ground(line, dim))))
     return Row(shown, look.ground)
 
 
 def _head(line: DiffLine, digits: int, look: Look, dim: bool) -> list[Run]:
-    ground = _ground(line)
+    ground = _ground(line, dim)
     number = (look.symbols.dot if line.sign == "@" else str(line.number)).rjust(max(digits + 2, 4))
     role: Role = "error" if line.sign == "-" else "success" if line.sign == "+" else "t3"
     sign = line.sign if line.sign in "+-" else " "
@@ -111,7 +111,9 @@ def _head(line: DiffLine, digits: int, look: Look, dim: bool) -> list[Run]:
     ]
 
 
-def _ground(line: DiffLine) -> Role:
+def _ground(line: DiffLine, dim: bool) -> Role:
+    if dim:
+        return "sunk"
     return "diff-add" if line.sign == "+" else "diff-del" if line.sign == "-" else "sunk"
 
 

@@ -98,7 +98,7 @@ class Inline:
 
     def _code(self, text: str, src: int, link: str | None) -> list[Run]:
         palette = self._look.palette
-        if palette.mode != "full":
+        if palette.mode != "full" or palette.theme.colors["sunk"] == palette.theme.colors["s0"]:
             # Without surfaces the marks of the source keep code apart from prose.
             text, src = f"`{text}`", max(src - 1, 0) if src >= 0 else src
         ground: Role = "sunk" if self._ground == "s0" else self._ground

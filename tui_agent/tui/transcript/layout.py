@@ -55,6 +55,7 @@ class Layout:
         self._turn_start = 0
         self._drawn: dict[int, None] = {}
         self._groups_open: set[str] = set()
+        self._held: set[int] = set()
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -77,8 +78,12 @@ class Layout:
         slot = self.slots[index]
         return Shown(slot.opened, slot.past, slot.active, self._now())
 
-    def set_entries(self, entries: Sequence[Entry], changed: Iterable[int]) -> None:
-        """Take a newer view in; `changed` are the indexes that differ (new ones may be left out)."""
+    def set_entries(self, entries: Sequence[Entry], changed: Iterable[int], held: Iterable[int] = ()) -> None:
+        """Take a newer view in; `changed` are the indexes that differ (new ones may be left out).
+
+        Slots in `held` are not folded when their turn is over; `fold_held` does that later.
+        """
+        self._held.update(held)
         known = len(self.slots)
         fresh = known == 0 or len(entries) < known or entries[known - 1].id != self.slots[-1].id
         self._entries = entries
@@ -173,9 +178,17 @@ class Layout:
             self._redraw(index)
             index += 1
 
+    def fold_held(self) -> None:
+        """Nobody reads the held slots any more: fold those whose turn is over."""
+        held = [index for index in self._held if index < self._turn_start]
+        self._held.clear()
+        if held:
+            self._age(min(held), self._turn_start)
+
     def _rebuild(self) -> None:
         opened = {slot.id: slot.opened for slot in self.slots if slot.opened is not None}
         self.slots, self._ids, self._drawn = [], {}, {}
+        self._held.clear()
         self.heights = Heights()
         self._turn = self._turn_start = 0
         for index in range(len(self._entries)):
@@ -214,13 +227,13 @@ class Layout:
         for index in range(start, end + 1):
             entry = self._entries[index]
             quiet = index < end and isinstance(entry, ToolEntry) and is_quiet(entry)
-            if quiet and self.slots[index].opened is None:
+            if quiet and self.slots[index].opened is None and index not in self._held:
                 run.append(index)
             else:
                 self._group(run)
                 run = []
             slot = self.slots[index]
-            if index < end and not slot.past:
+            if index < end and not slot.past and index not in self._held:
                 slot.past = True
                 if isinstance(entry, ToolEntry) and not quiet:
                     self._redraw(index)

@@ -75,7 +75,7 @@ def wrap(
 ) -> list[list[Run]]:
     """Break runs into lines of at most `room` cells (`rest_room` from the second on): at spaces, else anywhere.
 
-    With `fold` lines are cut at the edge and every space stays: for code, commands and output.
+    A line that ends at a space keeps one behind its edge, so that joining the lines gives the text back. With `fold` lines are cut at the edge and every space stays: for code, commands and output.
     """
     room = max(room, 1)
     text = runs[0].text if len(runs) == 1 else "".join([run.text for run in runs])
@@ -129,7 +129,7 @@ def _break_at(text: str, start: int, end: int) -> tuple[int, int]:
         follow += 1
     while space > start and text[space - 1] == " ":
         space -= 1
-    return space, follow
+    return space + 1, follow
 
 
 def _wide(character: str) -> bool:

@@ -115,13 +115,14 @@ def _span(rows: Sequence[Row], bounds: Sequence[tuple[int, int] | None]) -> tupl
 
 
 def _literal(row: Row, bound: tuple[int, int]) -> str:
-    out: list[str] = []
+    out = ""
     at = 0
     for run in row.runs:
         first, last = max(bound[0] - at, 0), min(bound[1] - at, len(run.text))
-        if first < last:
-            out.append(
-                run.text[first:last] if run.src != DECOR else " " if out and run.text.isspace() else ""
-            )
+        if first < last and run.src != DECOR:
+            out += run.text[first:last]
+        elif first < last and out and not out.endswith(" "):
+            # Columns of one row are told apart by a space.
+            out += " "
         at += len(run.text)
-    return "".join(out)
+    return out

@@ -68,6 +68,9 @@ def header_style(cells: Sequence[Cell], look: Look) -> list[Cell]:
 
 
 def _aligned(piece: Sequence[Run], size: int, align: str, look: Look, *, last: bool) -> list[Run]:
+    if piece and width_of(piece) > size:
+        # A wrapped line keeps the space that it was broken at.
+        piece = [*piece[:-1], piece[-1]._replace(text=piece[-1].text.removesuffix(" "))]
     spare = max(size - width_of(piece), 0)
     left = spare if align == "r" else spare // 2 if align == "c" else 0
     right = spare - left + (0 if last else GAP)

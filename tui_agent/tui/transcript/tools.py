@@ -10,7 +10,7 @@ from typing import Final
 from tui_agent.folds.entries import ToolEntry, ToolState
 from tui_agent.protocol.display import DiffBlock, DisplayBlock
 from tui_agent.tui.symbols import Symbols
-from tui_agent.tui.text import clean, pad, width
+from tui_agent.tui.text import clean, clean_line, fit, pad, width
 from tui_agent.tui.theme import Role
 from tui_agent.tui.transcript.blocks import (
     DIFF_ROWS,
@@ -32,6 +32,8 @@ COUNTS_AT: Final = 22
 """Cells that a target is filled to in front of the counts of a change."""
 TIME_CELLS: Final = 6
 _OUTCOME_LIMIT: Final = 30
+_TARGET_LEAST: Final = 10
+"""Cells that the target's first row has at least; the outcome gives way in a narrow view."""
 _COMMAND_LINES: Final = 3
 
 _WORDS: Final[dict[ToolState, str]] = {
@@ -104,11 +106,15 @@ def head_rows_of(entry: ToolEntry, look: Look, note: str, now: float, *, full: b
         Run(" " * STATE_COLUMN, look.ground),
         Run(state_symbol(entry, look.symbols), look.s(_state_role(entry))),
     ]
-    verb = pad(clean(entry.verb), TARGET_COLUMN - STATE_COLUMN - 3) + " "
+    longest = max((look.right - TARGET_COLUMN) // 4, TARGET_COLUMN - STATE_COLUMN - 3)
+    verb = (
+        pad(fit(clean_line(entry.verb), longest, look.symbols.ellipsis), TARGET_COLUMN - STATE_COLUMN - 3)
+        + " "
+    )
     first = [*symbol, Run(" ", look.ground), Run(verb, look.s(verb_role), LITERAL)]
     indent = max(TARGET_COLUMN, width_of(first))
     lines, hidden = _target_lines(entry, look, full)
-    room = max(look.right - indent - (right_cells + 2 if right_cells else 0), 8)
+    room = max(look.right - indent - (right_cells + 2 if right_cells else 0), 1)
     rest_room = max(look.right - indent - 2, 8)
     rows: list[Row] = []
     for number, runs in enumerate(lines):
@@ -196,6 +202,9 @@ def _right(entry: ToolEntry, look: Look, now: float) -> list[Run]:
     elif entry.duration_ms is not None:
         time = duration(entry.duration_ms / 1000)
     runs: list[Run] = []
+    room = look.right - TARGET_COLUMN - _TARGET_LEAST - (max(len(time), TIME_CELLS) + 3 if time else 0)
+    if outcome and width(outcome) > room:
+        outcome = fit(outcome, max(room, 4), look.symbols.ellipsis)
     if outcome:
         runs.append(Run(outcome, look.s(role), LITERAL))
     if time:
@@ -206,6 +215,8 @@ def _right(entry: ToolEntry, look: Look, now: float) -> list[Run]:
 
 def _outcome(entry: ToolEntry) -> str:
     outcome = clean(entry.outcome)
+    if is_subtask(entry) and entry.state == "running" and outcome:
+        return outcome
     if entry.state in ("queued", "running", "waiting", "denied", "interrupted"):
         return _WORDS[entry.state]
     if _diffs(entry.blocks) and outcome.startswith("+"):
@@ -227,6 +238,8 @@ def _body(entry: ToolEntry, body: Body, *, opened: bool) -> list[Row]:
         if is_subtask(entry) and not opened:
             return rows + tail_rows(entry.output.strip().rsplit("\n", 1)[-1], 0, body)
         return rows + tail_rows(entry.output, omitted, body)
+    if entry.output and not entry.blocks:
+        rows += tail_rows(entry.output, 0, body)
     rows += body_rows(entry.blocks, body)
     outcome = clean(entry.outcome)
     long = "\n" in outcome or width(outcome) > _OUTCOME_LIMIT

@@ -62,9 +62,24 @@ class Viewport:
         what()
         self._settle(spot)
 
+    def change_at(self, index: int, what: Callable[[], object]) -> None:
+        """Do something to a slot that the reader points at: its first row keeps its place on the screen."""
+        offset = self.layout.top(index) - self.y
+        if not 0 <= offset < self.height:
+            self.change(what)
+            return
+        what()
+        for _ in range(_ROUNDS):
+            target = self.layout.top(index) - offset
+            self._move(target)
+            if not self.layout.draw_between(self.y - self.height, self.y + 2 * self.height):
+                break
+        self._move(self.layout.top(index) - offset)
+
     def set_entries(self, entries: Sequence[Entry], changed: Iterable[int]) -> None:
-        """Take a newer view in."""
-        self.change(lambda: self.layout.set_entries(entries, changed))
+        """Take a newer view in. What is read now is not folded away, though its turn may be over."""
+        shown = [] if self.anchored else [line.slot for line in self.lines()]
+        self.change(lambda: self.layout.set_entries(entries, changed, shown))
 
     def resize(self, look: Look, height: int) -> None:
         """Draw under this look in this height."""
@@ -76,12 +91,9 @@ class Viewport:
 
     def scroll_to(self, y: int) -> None:
         """Put row `y` (as counted now) at the top, as far as there are rows; at the end the view follows again."""
-        was = self.anchored
-        self.y = min(max(y, 0), self.end)
-        self.anchored = self.y >= self.end
-        if was and not self.anchored and len(self.layout):
-            last = len(self.layout) - 1
-            self._seen = (last, self.layout.heights[last])
+        self._move(y)
+        if self.anchored:
+            self.layout.fold_held()
         self._settle(self._hold())
 
     def show(self, index: int, row: int = 0) -> None:
@@ -112,6 +124,14 @@ class Viewport:
             index += 1
             number = -layout.slots[index].gap if index < len(layout) else 0
         return made
+
+    def _move(self, y: int) -> None:
+        was = self.anchored
+        self.y = min(max(y, 0), self.end)
+        self.anchored = self.y >= self.end
+        if was and not self.anchored and len(self.layout):
+            last = len(self.layout) - 1
+            self._seen = (last, self.layout.heights[last])
 
     def _hold(self) -> Spot | None:
         """What the reader holds: the row at the top, None at the bottom."""

@@ -59,7 +59,7 @@ class TranscriptWidget(TranscriptCanvas):
         if index is None:
             return False
         done: list[bool] = []
-        self.viewport.change(lambda: done.append(layout.toggle(index)))
+        self.viewport.change_at(index, lambda: done.append(layout.toggle(index)))
         self.repaint()
         return done[0]
 

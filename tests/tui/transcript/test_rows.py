@@ -1,0 +1,248 @@
+"""What each kind of entry looks like, row by row, and what may never be cut, lost or moved."""
+
+from typing import Any
+
+import pytest
+
+from tests.tui.transcript.samples import DIFF, Samples, diff_block
+from tui_agent.folds.entries import Entry
+from tui_agent.protocol.base import BlobText, LongText
+from tui_agent.protocol.display import (
+    CustomBlock,
+    ImageBlock,
+    JsonBlock,
+    MarkdownBlock,
+    TableBlock,
+    TerminalBlock,
+    TextBlock,
+    TreeBlock,
+    TreeNode,
+)
+from tui_agent.tui.palette import Palette
+from tui_agent.tui.symbols import ASCII, UNICODE, Symbols
+from tui_agent.tui.theme import bundled_folder, load_theme
+from tui_agent.tui.transcript.draw import Shown, draw
+from tui_agent.tui.transcript.look import Look
+from tui_agent.tui.transcript.rows import Row, width_of
+
+NIGHT = load_theme(bundled_folder() / "night.toml")
+PALETTE = Palette(NIGHT)
+
+
+def read(text: LongText) -> str:
+    return text if isinstance(text, str) else text.preview
+
+
+def rows(entry: Entry, width: int = 82, symbols: Symbols = UNICODE, **shown: Any) -> list[Row]:
+    return draw(entry, Shown(**shown), Look(PALETTE, symbols, width), read)
+
+
+def lines(entry: Entry, width: int = 82, **more: Any) -> list[str]:
+    return [row.text().rstrip() for row in rows(entry, width, **more)]
+
+
+def test_a_tool_row_keeps_its_columns_and_its_measures_at_the_right_edge() -> None:
+    s = Samples()
+    first = lines(s.tool("read", "src/timesheet/entry.py  1–61", "61 lines", 6))[0]
+    second = lines(s.tool("[Subtask]", "Who relies on it?", "4 calls", 11_200))[0]
+    assert first.index("✓") == 2
+    assert first.index("read") == 4
+    assert first.index("src/") == second.index("Who") == 14
+    assert len(first) == len(second) == 80
+    assert first.index("61 lines") + len("61 lines") == second.index("4 calls") + len("4 calls")
+
+
+@pytest.mark.parametrize(
+    ("state", "symbol", "word"),
+    [
+        ("queued", "·", "queued"),
+        ("running", "●", "running"),
+        ("waiting", "?", "waiting for you"),
+        ("failed", "✗", "exit 1"),
+        ("denied", "■", "denied"),
+        ("interrupted", "■", "stopped"),
+        ("lost", "✗", "lost"),
+    ],
+)
+def test_every_state_has_its_symbol_and_its_word(state: str, symbol: str, word: str) -> None:
+    outcome = "exit 1" if state == "failed" else ""
+    row = lines(Samples().tool("run", "make", outcome, state=state))[0]
+    assert row[2] == symbol
+    assert row.endswith(word)
+
+
+def test_a_long_command_is_wrapped_and_never_cut() -> None:
+    command = "run --with=" + " --and=".join(f"option{n}" for n in range(30))
+    shown = lines(Samples().tool("run", command, "exit 0", 12), 60)
+    assert "".join(shown).replace(" ", "").count("option") == 30
+    assert all(line.startswith(" " * 16) for line in shown[1:])
+
+
+def test_output_shows_its_last_rows_and_counts_those_before() -> None:
+    text = "".join(f"line {n}\n" for n in range(20))
+    entry = Samples().tool("run", "make", "exit 0", 12, blocks=(TerminalBlock(text=text),))
+    shown = lines(entry)
+    assert shown[1].endswith("12 earlier lines")
+    assert [line.split("│ ")[1] for line in shown[2:]] == [f"line {n}" for n in range(12, 20)]
+    assert len(lines(entry, opened=True)) == 21
+    assert lines(entry, past=True) == lines(entry, opened=False)
+    assert "folded, 20 lines" in lines(entry, past=True)[0]
+
+
+def test_running_output_shows_six_rows_and_counts_what_is_no_longer_held() -> None:
+    text = "".join(f"line {n}\n" for n in range(20))
+    entry = Samples().tool("run", "make", state="running", output=text, output_lines=120, started_at=10.0)
+    shown = lines(entry, now=14.2)
+    assert shown[0].endswith("running      4 s")
+    assert shown[1].endswith("114 earlier lines")
+    assert len(shown) == 8
+
+
+def test_a_progress_bar_shows_its_last_form_and_colours_are_roles() -> None:
+    text = "10 %\r50 %\r\x1b[31m100 %\x1b[0m\n\x1b]52;c;AAAA\x07ok\n"
+    made = rows(Samples().tool("run", "make", "exit 0", 1, blocks=(TerminalBlock(text=text),)))
+    assert made[1].text().strip() == "│ 100 %"
+    assert made[2].text().strip() == "│ ok"
+    red = next(run for run in made[1].runs if run.text == "100 %")
+    assert red.style == PALETTE.rich("error", "s0")
+
+
+def test_a_diff_has_numbers_signs_and_strong_words() -> None:
+    made = rows(Samples().tool("edit", "src/entry.py", "+4 -1", 8, blocks=(diff_block("src/entry.py"),)))
+    shown = [row.text() for row in made]
+    assert "+4 -1" in shown[0]
+    assert not shown[0].rstrip().endswith("+4 -1")
+    assert shown[2].startswith("      24 -         return self.end - self.start")
+    assert shown[3].startswith("      24 +         end = self.end")
+    changed = "@@ -1 +1 @@\n-    total = 39.5\n+    total = 15.5\n"
+    made = rows(Samples().tool("edit", "a.py", "", 8, blocks=(diff_block("a.py", changed, 1, 1),)))
+    strong = [
+        run.text
+        for row in made
+        for run in row.runs
+        if run.style == PALETTE.rich("diff-add-text", "diff-add-strong")
+    ]
+    assert strong == ["15"]
+
+
+def test_a_long_diff_folds_and_a_denied_one_is_dim() -> None:
+    longer = "@@ -1,0 +1,15 @@\n" + "+x\n" * 15
+    entry = Samples().tool("edit", "a.py", "", 8, blocks=(diff_block("a.py", longer, 15, 0),))
+    assert lines(entry)[0].split()[:5] == ["✓", "edit", "a.py", "+15", "-0"]
+    assert len(lines(entry)) == 1
+    assert len(lines(entry, opened=True)) == 16
+    denied = rows(
+        Samples().tool(
+            "edit", "a.py", state="denied", denied="Not this file.", blocks=(diff_block("a.py", DIFF),)
+        )
+    )
+    grounds = {run.style.bgcolor for row in denied[2:] for run in row.runs if run.text.strip()}
+    assert grounds == {PALETTE.rich("t3", "sunk").bgcolor}
+
+
+@pytest.mark.parametrize(
+    ("block", "expected"),
+    [
+        (TextBlock(text="plain [bold]text[/]"), "plain [bold]text[/]"),
+        (MarkdownBlock(text="- **point**"), "• point"),
+        (TableBlock(columns=("name", "n"), rows=(("世界", "1"),), align="lr"), "世界  1"),
+        (TreeBlock(roots=(TreeNode(label="root", children=(TreeNode(label="leaf"),)),)), "leaf"),
+        (JsonBlock(data={"a": 1}), '"a": 1'),
+        (
+            ImageBlock(media_type="image/png", blob_sha256="0" * 64, size=2048, name="shot.png"),
+            "shot.png  image/png",
+        ),
+        (CustomBlock(owner="p", name="x", data={}, text="stands in"), "stands in"),
+    ],
+)
+def test_every_kind_of_block_is_drawn(block: Any, expected: str) -> None:
+    shown = "\n".join(lines(Samples().tool("show", "it", blocks=(block,)), opened=True))
+    assert expected in shown
+
+
+def test_a_message_shows_its_time_and_its_actions_only_while_it_is_active() -> None:
+    entry = Samples().user("Fix it.")
+    assert "fork" not in lines(entry)[0]
+    active = rows(entry, active=True)[0]
+    assert "fork  revert" in active.text()
+    assert active.act_at(active.text().index("fork")) == "fork"
+    assert active.act_at(active.text().index("revert") + 1) == "revert"
+    assert width_of(active.runs) == 80
+
+
+def test_a_queued_message_says_when_it_goes() -> None:
+    assert lines(Samples().user("Later.", state="queued"))[0].endswith("after this turn")
+
+
+def test_a_turn_ends_with_its_sums_and_what_can_be_done() -> None:
+    s = Samples()
+    s.user("x")
+    made = rows(s.turn_end(), 82)[0]
+    assert made.text().split("·")[1:3] == [" 51 s ", " 6 iterations "]
+    assert made.text().endswith("$0.076   diff  undo")
+    assert made.act_at(77) == "undo"
+    assert "iterations" not in rows(s.turn_end(), 62)[0].text()
+    assert rows(s.turn_end(files=0), 82)[0].text().rstrip().endswith("$0.076")
+
+
+def test_an_error_says_what_happened_and_what_to_press() -> None:
+    entry = Samples().notice(
+        "model_failed", "error", "It does not answer.", "Nothing is lost.", "Enter try again · Esc leave it"
+    )
+    shown = lines(entry)
+    assert [line.replace("│", "").strip() for line in shown] == [
+        "✗ model",
+        "It does not answer.",
+        "Nothing is lost.",
+        "",
+        "You can",
+        "Enter   try again",
+        "Esc     leave it",
+    ]
+
+
+def test_ascii_symbols_leave_no_other_sign_in_a_row() -> None:
+    s = Samples()
+    for entry in (
+        s.user("x"),
+        s.tool("run", "make", "exit 0", 12, blocks=(TerminalBlock(text="ok"),)),
+        s.turn_end(),
+    ):
+        assert "".join(lines(entry, symbols=ASCII)).isascii()
+
+
+@pytest.mark.parametrize("width", [40, 44, 60, 70, 82, 110, 200])
+def test_no_row_is_wider_than_the_view(width: int) -> None:
+    s = Samples()
+    long = "世界 " * 40 + "x" * 300
+    entries: list[Entry] = [
+        s.user(long),
+        s.answer(long + "\n\n```\n" + long + "\n```\n| a | b |\n|---|---|\n| " + long + " | b |\n"),
+        s.tool(
+            "run",
+            long,
+            "exit 0",
+            12,
+            blocks=(TerminalBlock(text=long), diff_block("a.py", "@@ -1 +1 @@\n+" + long)),
+        ),
+        s.tool("a very long verb indeed", "x", "y" * 29, 700_000),
+        s.notice("error", "error", long, long),
+        s.turn_end(reason="cost_limit", detail=long),
+    ]
+    for entry in entries:
+        for row in rows(entry, width, opened=True):
+            # A broken line may keep the one space that it was broken at.
+            assert width_of(row.runs) <= width - 1, row.text()
+
+
+def test_a_huge_line_of_output_is_drawn_in_part_and_counted() -> None:
+    shown = lines(
+        Samples().tool("run", "x", "exit 0", 1, blocks=(TerminalBlock(text="y" * 10_000_000),)), opened=True
+    )
+    assert len(shown) < 60
+    assert "9996000 more characters" in "".join(shown).replace("│", "").replace("  ", "")
+
+
+def test_a_text_that_is_not_there_yet_shows_its_preview() -> None:
+    blob = BlobText(blob_sha256="0" * 64, size=90_000, preview="the first words")
+    assert "the first words" in lines(Samples().answer(blob))[0]
