@@ -47,9 +47,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """What each variable sets; of two for the same key the later one wins."""
 
-FALLBACKS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"OPENAI_MODEL": ("model",), "OPENAI_BASE_URL": ("base_url",)}
-)
+FALLBACKS: Mapping[str, tuple[str, ...]] = MappingProxyType({"OPENAI_MODEL": ("model",)})
 """Variables of others' making: they count only where no layer of ours says anything."""
 
 
@@ -59,8 +57,10 @@ class _Layers:
 
     tree: Tree = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
 
     def put(self, layer: Tree, origin: str) -> None:
+        self.order.append(origin)
         _merge(self.tree, layer, origin, self.origins, "")
 
     def set(self, key: tuple[str, ...], value: object, origin: str) -> None:
@@ -85,6 +85,7 @@ def load(options: SessionOptions, environ: Mapping[str, str], *, here: Path | No
         layers.put(read_toml(paths.project_config), str(paths.project_config))
     _put_variables(layers, VARIABLES, variables)
     layers.put(_from_options(options), "options")
+    _part_addresses(layers)
     _place(layers, options, variables, paths)
     ignored = () if trusted else trust.hooks_of(paths.project)
     config = _validated(layers.tree, layers.origins)
@@ -238,6 +239,16 @@ def _from_options(options: SessionOptions) -> Tree:
     }
     said["budgets"] = {key: value for key, value in said["budgets"].items() if value is not None}
     return {key: value for key, value in said.items() if value not in (None, {})}
+
+
+def _part_addresses(layers: _Layers) -> None:
+    """An address that a farther layer gave is not for a model that a nearer one chose and that has its own."""
+    model, origins, order = str(layers.tree.get("model", "")), layers.origins, layers.order
+    if "base_url" not in origins or "model" not in origins:
+        return
+    of_its_own = "/" in model or ":" in model or model in layers.tree.get("models", {})
+    if of_its_own and order.index(origins["base_url"]) < order.index(origins["model"]):
+        del layers.tree["base_url"], origins["base_url"]
 
 
 def _place(layers: _Layers, options: SessionOptions, variables: Mapping[str, str], paths: Paths) -> None:

@@ -6,13 +6,16 @@ Invariant: an unknown key is refused; every field says what it means; no secret 
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, StringConstraints
 
 from tui_agent.config.paths import Paths
 from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName
 
 UserPath: TypeAlias = Annotated[Path, AfterValidator(Path.expanduser)]
 """A path in which `~` stands for the home folder."""
+
+HeaderText: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[\x20-\x7e]*$")]
+"""What an HTTP header can carry."""
 
 Symbols: TypeAlias = Literal["auto", "unicode", "ascii"]
 Motion: TypeAlias = Literal["auto", "on", "off"]
@@ -54,7 +57,7 @@ class ModelProfile(Table):
         None, description="Whether it takes images; absent: as the price map knows it."
     )
     stream: bool = Field(True, description="Whether to ask for a stream; false for servers that have none.")
-    headers: dict[str, str] = Field(
+    headers: dict[str, HeaderText] = Field(
         default_factory=dict,
         description="More HTTP headers. Never a key: configuration is no place for secrets.",
     )

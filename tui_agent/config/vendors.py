@@ -44,7 +44,12 @@ class Vendor:
 
 _DIRECT = (
     Vendor(
-        "openai", "openai-responses", "https://api.openai.com/v1", ("OPENAI_API_KEY",), suggested=("gpt-5.6",)
+        "openai",
+        "openai-responses",
+        "https://api.openai.com/v1",
+        ("OPENAI_API_KEY",),
+        base_url_env="OPENAI_BASE_URL",
+        suggested=("gpt-5.6",),
     ),
     Vendor(
         "deepseek",

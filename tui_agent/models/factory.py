@@ -34,6 +34,8 @@ MAX_OUTPUT_CAP = 32_768
 
 REPLAY_WINDOW = 200_000
 
+OPENAI_HOST = "api.openai.com"
+
 _MODULES = {
     "openai-chat": ("tui_agent.models.chat_completions", "ChatCompletionsClient"),
     "openai-responses": ("tui_agent.models.responses", "ResponsesClient"),
@@ -223,6 +225,8 @@ class ModelFactory:
         vendor = vendors.by_map_name(pricing.vendor_of(name))
         if vendor is not None:
             return self._vendor_route(vendor, name, "")
+        if not slash and self._environ.get(VENDORS["openai"].base_url_env):
+            return self._vendor_route(VENDORS["openai"], name, "")
         if name in pricing.price_map() or (slash and first in pricing.providers()):
             return _Route("litellm", "litellm", ModelProfile(model=name))
         raise self._unknown(name)
@@ -251,16 +255,10 @@ class ModelFactory:
         if vendor.client == "litellm":
             profile = profile.model_copy(update={"model": f"{vendor.name}/{model}"})
         if vendor.name == "openai":
-            return _Route(self._openai_client(model, base_url), "openai", profile, vendor)
+            elsewhere = base_url or self._environ.get(vendor.base_url_env, "")
+            at_home = not elsewhere or Endpoint(normalised(elsewhere)).host == OPENAI_HOST
+            return _Route(_openai_client(model, at_home), "openai", profile, vendor)
         return _Route(vendor.client, vendor.name, profile, vendor)
-
-    @staticmethod
-    def _openai_client(model: str, base_url: str) -> ClientName:
-        """OpenAI's own address speaks Responses, where models that think belong; other addresses speak Chat."""
-        known = pricing.facts(model, "openai")
-        if known.mode == "responses":
-            return "openai-responses"
-        return "openai-chat" if base_url or (known.known and not known.reasoning) else "openai-responses"
 
     def _info(self, name: str, route: _Route, base_url: str, effort: Effort | None) -> ModelInfo:
         profile, vendor = route.profile, route.vendor
@@ -310,13 +308,22 @@ class ModelFactory:
         if vendor is not None and vendor.keys and not info.base_url:
             return self._wanted(vendor.keys, info)
         names = ("TUI_AGENT_API_KEY", *(vendor.keys if vendor is not None else ("OPENAI_API_KEY",)))
-        return next((self._environ[name] for name in names if self._environ.get(name)), "")
+        return self._found(names)
+
+    def _found(self, names: tuple[str, ...]) -> str:
+        """The first of these keys that is set. Raises `ConfigError` for what no header can carry."""
+        for name in names:
+            key = (self._environ.get(name) or "").strip()
+            if key and (not key.isascii() or not key.isprintable()):
+                raise ConfigError(f"{name} holds characters that no key has.", hint="Copy the key again.")
+            if key:
+                return key
+        return ""
 
     def _wanted(self, names: tuple[str, ...], info: ModelInfo) -> str:
-        for name in names:
-            found = self._environ.get(name)
-            if found:
-                return found
+        found = self._found(names)
+        if found:
+            return found
         raise ConfigError(
             f"The model {info.profile} needs a key, and {' or '.join(names)} is not set.",
             hint=f"Set {names[0]} in the environment or in a trusted .env file, or enter it in the app.",
@@ -333,6 +340,14 @@ class ModelFactory:
     def _hint(self) -> str:
         named = ", ".join(sorted(self._profiles))
         return f"Give --model a profile ({named}), vendor/model like anthropic/claude-sonnet-4-5, or demo."
+
+
+def _openai_client(model: str, at_home: bool) -> ClientName:
+    """OpenAI's own address speaks Responses, where models that think belong; other addresses speak Chat."""
+    known = pricing.facts(model, "openai")
+    if known.mode == "responses":
+        return "openai-responses"
+    return "openai-responses" if at_home and (known.reasoning or not known.known) else "openai-chat"
 
 
 def _first(*values: float | None) -> float | None:

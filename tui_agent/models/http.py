@@ -3,6 +3,7 @@
 Invariant: leaving the stream, by whatever way, closes the connection; no exception of httpx leaves this module.
 """
 
+import json
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
@@ -86,13 +87,20 @@ class HttpStreams:
             yield self._broken(error)
         except (httpx.InvalidURL, httpx.StreamError) as error:
             yield faults.fault(
-                "transport", f"{self._endpoint.base_url} cannot be used: {error}", original=repr(error)
+                "transport", f"{self._endpoint.base_url} cannot be used: {error}.", original=repr(error)
             )
 
     @asynccontextmanager
     async def _send(self, exchange: Exchange) -> AsyncIterator[httpx.Response]:
         client = self._client()
-        request = client.build_request("POST", self._endpoint.url(exchange.route), json=exchange.body)
+        # Half surrogates, which a tool's output may hold, become question marks.
+        content = json.dumps(exchange.body, ensure_ascii=False, separators=(",", ":")).encode(
+            "utf-8", "replace"
+        )
+        headers = {"content-type": "application/json"}
+        request = client.build_request(
+            "POST", self._endpoint.url(exchange.route), content=content, headers=headers
+        )
         response = await client.send(request, stream=True)
         try:
             yield response

@@ -59,6 +59,9 @@ ALIASES = {
 _PREFIXES = ("functions.", "functions:", "default_api.", "default_api:", "tools.", "tool.")
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "action")
 _ARGUMENT_KEYS = ("arguments", "args", "parameters", "input", "action_input")
+_BRACE = re.compile(r"[{}]")
+MAX_BRACES = 200
+
 _TAGGED = re.compile(r"<(tool_call|function_call)>(.*?)(?:</\1>|\Z)", re.DOTALL)
 _FENCED = re.compile(r"```(?:json|tool_call|tool_code)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
 
@@ -78,34 +81,29 @@ def tool_name(name: str, offered: Collection[str]) -> str:
 
 
 def arguments(raw: str) -> JsonMap | None:
-    """A call's arguments: an object, an object encoded as a string, or the first of several. None: malformed.
+    """A call's arguments: an object, one encoded as a string, one in prose or a fence, or the first of several.
 
-    An empty text means no arguments. What is cut short is never completed.
+    None: malformed. An empty text means no arguments. What is cut short is never completed.
     """
     text = raw.strip()
     if not text or text == "null":
         return {}
-    try:
-        value, end = _DECODER.raw_decode(text)
-    except (ValueError, RecursionError):
-        return None
-    rest = text[end:].strip()
-    if rest and not rest.startswith("{"):
-        return None
-    for _ in range(3):
-        if isinstance(value, dict):
-            return value
-        if not isinstance(value, str):
-            return None
+    for _ in range(4):
+        if not text.startswith('"'):
+            return None if text.startswith("[") else first_object(text)
         try:
-            value = json.loads(value)
+            text = json.loads(text)
         except (ValueError, RecursionError):
             return None
+        text = text.strip()
     return None
 
 
 def first_object(text: str) -> JsonMap | None:
-    """The first complete JSON object in a text, with prose around it tolerated; None where there is none."""
+    """The first complete JSON object in a text, with prose around it tolerated; None where there is none.
+
+    An object inside a broken or unfinished one is none.
+    """
     return next((value for value, _, _ in _objects(text)), None)
 
 
@@ -147,20 +145,30 @@ def _as_call(value: JsonMap, offered: Collection[str]) -> tuple[str, JsonMap] | 
 
 
 def _objects(text: str) -> Iterator[tuple[JsonMap, int, int]]:
-    """Each complete object of a text with its start and end, outermost only. Linear: a failed start is skipped to
-    the next brace, at most 200 times."""
+    """Each complete object of a text with its start and end, outermost only; braces that hold no JSON are passed."""
     at = text.find("{")
-    tries = 0
-    while at >= 0 and tries < 200:
+    for _ in range(MAX_BRACES):
+        if at < 0:
+            return
         try:
             value, end = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
-            tries += 1
-            at = text.find("{", at + 1)
-            continue
-        if isinstance(value, dict):
+            end = _behind(text, at)
+            if end < 0:
+                return
+        else:
             yield value, at, end
         at = text.find("{", end)
+
+
+def _behind(text: str, at: int) -> int:
+    """The place behind the brace that closes the one at `at`; -1 where none does."""
+    depth = 0
+    for brace in _BRACE.finditer(text, at):
+        depth += 1 if brace[0] == "{" else -1
+        if depth == 0:
+            return brace.end()
+    return -1
 
 
 def _fold(name: str) -> str:

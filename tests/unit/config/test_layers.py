@@ -164,11 +164,20 @@ def test_dotenv_of_the_starting_folder_counts_too(place: Place, tmp_path: Path) 
 
 
 def test_openai_variables_are_a_last_resort(place: Place) -> None:
-    config = place.load(OPENAI_MODEL="gpt-x", OPENAI_BASE_URL="http://127.0.0.1:1")
-    assert (config.model, config.base_url) == ("openai/gpt-x", "http://127.0.0.1:1")
+    assert place.load(OPENAI_MODEL="gpt-x").model == "openai/gpt-x"
     place.user('model = "mine"\n')
     assert place.load(OPENAI_MODEL="gpt-x").model == "mine"
     assert place.load(TUI_AGENT_OPENAI_MODEL="gpt-y").model == "openai/gpt-y"
+
+
+def test_an_address_of_a_farther_layer_is_not_for_a_nearer_model_with_its_own(place: Place) -> None:
+    place.user('model = "mine"\nbase_url = "http://127.0.0.1:1"\n[models.p]\nmodel = "m"\n')
+    assert place.load().base_url == "http://127.0.0.1:1"
+    assert place.load(TUI_AGENT_MODEL="other").base_url == "http://127.0.0.1:1"
+    for model in ("anthropic/claude-sonnet-4-5", "p", "demo:x"):
+        assert place.load(TUI_AGENT_MODEL=model).base_url == ""
+    both = {"TUI_AGENT_MODEL": "openai/x", "TUI_AGENT_BASE_URL": "http://127.0.0.1:2"}
+    assert place.load(**both).base_url == "http://127.0.0.1:2"
 
 
 def test_the_effort_comes_from_four_places_in_order(place: Place) -> None:

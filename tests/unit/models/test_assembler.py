@@ -98,7 +98,17 @@ def test_calls_decide_over_the_finish_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    "raw", ['{"path": "a', '{"path": ', "{", "[1]", '"text"', '{"a": 1} and more', "nonsense"]
+    "raw",
+    [
+        '{"path": "a',
+        '{"path": ',
+        "{",
+        "[1]",
+        '"text"',
+        '[{"path": "a"}]',
+        "nonsense",
+        'so {"o": {"path": "a"}, "t": "',
+    ],
 )
 @pytest.mark.parametrize("finish", ["stop", "tool_calls", "length"])
 def test_arguments_that_are_no_object_stay_as_they_came(raw: str, finish: str) -> None:
@@ -116,6 +126,11 @@ def test_a_call_without_a_name_is_never_run() -> None:
 
 def test_arguments_encoded_twice_are_decoded() -> None:
     assert calls(call(0, "x", "read_file", '"{\\"path\\": \\"a\\"}"')) == [("x", "read_file", AA)]
+
+
+@pytest.mark.parametrize("raw", [f"```json\n{A}\n```", f"Here it is: {A}", f"{A} and that is all"])
+def test_prose_around_arguments_is_tolerated(raw: str) -> None:
+    assert calls(call(0, "x", "read_file", raw)) == [("x", "read_file", AA)]
 
 
 def test_of_two_objects_the_first_counts() -> None:

@@ -294,3 +294,12 @@ async def test_odd_tool_call_streams_of_real_servers_come_out_right() -> None:
         ("grep", {"pattern": "x"}),
     ]
     assert outcome.assembler.finish == "tool_calls"
+
+
+@http_clients
+async def test_half_surrogates_do_not_stop_a_request(make: Make) -> None:
+    async with make(Reply(text="ok")) as rig:
+        outcome = await answer(rig, request(rig.info, text="bad \ud800 text"))
+        assert rig.server is not None
+        assert "bad ? text" in str(rig.server.requests[0].body)
+    assert outcome.fault is None

@@ -103,6 +103,21 @@ def test_a_resolved_model_read_back_from_a_log_leads_to_the_same_client() -> Non
     assert isinstance(made.client(again), ChatCompletionsClient)
 
 
+def test_openais_own_variable_moves_openai_and_no_one_else() -> None:
+    made = factory(OPENAI_BASE_URL="127.0.0.1:9999", OPENAI_API_KEY="k", ANTHROPIC_API_KEY="k")
+    for name in ("openai/gpt-5", "some-model"):
+        info = made.resolve(name)
+        assert (info.base_url, info.provider) == (LOCAL, "openai-chat")
+    assert made.resolve("claude").base_url == ""
+    at_home = factory(OPENAI_BASE_URL="https://api.openai.com/v1", OPENAI_API_KEY="k").resolve("openai/gpt-5")
+    assert at_home.provider == "openai-responses"
+
+
+def test_a_key_that_no_header_can_carry_is_named() -> None:
+    with pytest.raises(ConfigError, match="DEEPSEEK_API_KEY holds characters"):
+        factory(DEEPSEEK_API_KEY="sk-ключ").resolve("deepseek")
+
+
 def test_anthropic_goes_by_litellm_without_importing_it_to_resolve() -> None:
     info = factory(ANTHROPIC_API_KEY="k").resolve("claude")
     assert (info.provider, info.model, info.window) == ("litellm", "anthropic/claude-sonnet-4-5", 200_000)
