@@ -78,8 +78,8 @@ def selected_source(rows: Sequence[Row], bounds: Sequence[tuple[int, int] | None
         if row.joined and lines:
             lines[-1] += piece
         else:
-            lines.append(piece.rstrip())
-    return "\n".join(lines)
+            lines.append(piece)
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def restyle(runs: Sequence[Run], bounds: Sequence[tuple[int, int]], extra: Style) -> list[Run]:
