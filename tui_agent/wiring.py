@@ -294,7 +294,7 @@ def plugin_places(base: Ground) -> PluginPlaces:
         user=paths.config_dir / "plugins",
         project=paths.project / ".tui_agent" / "plugins",
         trusted=base.config.trusted,
-        extra=(*base.config.plugin_dirs, *options.plugin_dirs),
+        extra=tuple(dict.fromkeys((*base.config.plugin_dirs, *options.plugin_dirs))),
         only_bundled=options.no_plugins,
     )
 

@@ -1,0 +1,235 @@
+"""What each command prints and leaves behind, called as the program calls it."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tui_agent.cli.main import main
+from tui_agent.cli.resume import pick
+from tui_agent.config.paths import find
+from tui_agent.errors import SessionNotFound, UsageError
+from tui_agent.protocol.events.session import SessionStarted, SessionTitled
+from tui_agent.protocol.settings import ModelInfo, SessionSettings
+from tui_agent.session.clock import SystemClock
+from tui_agent.store.redact import Redactor
+from tui_agent.store.sessions import SessionStore
+
+Call = Callable[..., tuple[int, str, str]]
+MODEL = ModelInfo(profile="demo", provider="scripted", model="demo")
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def call(
+    tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Call:
+    """Run the program in a home of its own: status, standard output, standard error."""
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "TUI_AGENT_HOME", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(work)
+
+    def run(*words: str) -> tuple[int, str, str]:
+        status = main(words)
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run
+
+
+def lines(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def stored(root: Path, workspace: Path, titles: Sequence[str]) -> SessionStore:
+    """Sessions with these titles; the last one is the newest."""
+    store = SessionStore(root / "sessions", SystemClock(), Redactor())
+    for number, title in enumerate(titles):
+        log = store.create(f"ses_{number:016}")
+        settings = SessionSettings(model=MODEL)
+        log.append(SessionStarted(workspace=str(workspace), product="p", settings=settings))
+        log.append(SessionTitled(title=title, by="auto"))
+        log.close()
+    return store
+
+
+def test_sessions_are_listed_for_this_workspace_or_for_all(call: Call, tmp_path: Path, work: Path) -> None:
+    stored(tmp_path, work, ["first", "second \x1b[31m\u202ered"])
+    place = ("--data-dir", str(tmp_path))
+    status, out, _ = call("sessions", "list", "--json", *place)
+    assert status == 0
+    found = lines(out)
+    assert {"id", "path", "workspace", "started", "title", "events"} <= set(found[0])
+    assert {session["title"] for session in found} == {"first", "second \x1b[31m\u202ered"}
+    _, plain, _ = call("sessions", "list", *place)
+    assert "\x1b" not in plain
+    assert "\u202e" not in plain
+    (tmp_path / "elsewhere").mkdir()
+    _, out, _ = call("sessions", "list", "--json", *place, "-C", str(tmp_path / "elsewhere"))
+    assert out == ""
+    _, out, _ = call("sessions", "list", "--all", "--json", *place, "-C", str(tmp_path / "elsewhere"))
+    assert len(lines(out)) == 2
+
+
+def test_a_session_is_shown_by_the_beginning_of_its_id(call: Call, tmp_path: Path, work: Path) -> None:
+    stored(tmp_path, work, ["only"])
+    place = ("--data-dir", str(tmp_path))
+    _, out, _ = call("sessions", "show", "ses_00", "--json", *place)
+    assert [event["payload"]["kind"] for event in lines(out)] == ["session.started", "session.titled"]
+    _, out, _ = call("sessions", "show", "latest", *place)
+    assert len(out.splitlines()) == 2
+    status, _, err = call("sessions", "show", "ses_9", *place)
+    assert status == 2
+    assert "ses_9" in err
+
+
+def test_resume_without_an_id_asks_which_one(tmp_path: Path, work: Path) -> None:
+    store = stored(tmp_path, work, ["first", "second"])
+    newest_first = [session.id for session in store.list(str(work))]
+    assert pick(store, str(work), lambda question: "2") == newest_first[1]
+    assert pick(store, str(work), lambda question: "") == newest_first[0]
+    with pytest.raises(UsageError):
+        pick(store, str(work), lambda question: "3")
+    with pytest.raises(SessionNotFound):
+        pick(store, "/nowhere", lambda question: "1")
+
+
+def test_config_show_tells_where_a_value_comes_from(
+    call: Call, tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = find(work, {"HOME": str(tmp_path / "home")}).user_config
+    config.parent.mkdir(parents=True)
+    config.write_text('policy = "plan"\n[models.fast]\nmodel = "m"\nbase_url = "http://127.0.0.1:1/v1"\n')
+    monkeypatch.setenv("TUI_AGENT_THEME", "day")
+    _, out, _ = call("config", "show", "--json", "--agent", "default")
+    origins = {line["key"]: line["origin"] for line in lines(out)}
+    assert origins["policy"] == str(config)
+    assert origins["models.fast.base_url"] == str(config)
+    assert origins["theme"] == "environment TUI_AGENT_THEME"
+    assert origins["agent"] == "options"
+    assert origins["vim"] == "default"
+    _, plain, _ = call("config", "show")
+    assert "policy" in plain
+    assert "vim" not in plain
+
+
+def test_a_wrong_configuration_names_the_file_and_the_line(call: Call, tmp_path: Path, work: Path) -> None:
+    config = find(work, {"HOME": str(tmp_path / "home")}).user_config
+    config.parent.mkdir(parents=True)
+    config.write_text('model = "x"\ncolour = 3\n')
+    status, out, err = call("config", "show")
+    assert (status, out) == (2, "")
+    assert f"{config}, line 2" in err
+    status, out, _ = call("doctor", "--json")
+    assert status == 1
+    assert "line 2" in next(line["found"] for line in lines(out) if line["what"] == "configuration")
+
+
+def test_config_edit_opens_the_editor_and_checks_the_file(
+    call: Call, tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editor = tmp_path / "editor.sh"
+    editor.write_text('#!/bin/sh\necho "vim = true" >> "$1"\n')
+    editor.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(editor))
+    status, out, _ = call("config", "edit")
+    assert status == 0
+    assert "is right" in out
+    _, out, _ = call("config", "show", "--json")
+    assert {"key": "vim", "value": True}.items() <= next(
+        line for line in lines(out) if line["key"] == "vim"
+    ).items()
+    editor.write_text('#!/bin/sh\necho "vim = maybe" >> "$1"\n')
+    status, _, err = call("config", "edit")
+    assert status == 2
+    assert "config.toml" in err
+
+
+def test_a_new_plugin_passes_its_own_check_and_is_listed(call: Call, work: Path) -> None:
+    status, out, _ = call("plugins", "new", "word_count")
+    assert status == 0
+    assert "plugins check" in out
+    status, out, _ = call("plugins", "check", "./word_count", "--json")
+    report = lines(out)[0]
+    assert (status, report["ok"], report["notes"]) == (0, True, [])
+    assert report["offers"] == ["tool:word_count"]
+    _, out, _ = call("plugins", "list", "--json", "--plugin-dir", str(work / "word_count"))
+    listed = {line["name"]: line for line in lines(out)}
+    assert listed["word_count"]["state"] == "on"
+    assert listed["files"]["source"] == "bundled"
+    assert call("plugins", "new", "word_count")[0] == 2
+    assert call("plugins", "new", "Word-Count")[0] == 2
+
+
+def test_a_broken_plugin_is_told_by_list_check_and_doctor(call: Call, work: Path) -> None:
+    (work / "broken").mkdir()
+    (work / "broken" / "__init__.py").write_text("raise RuntimeError('no good')\n")
+    status, out, _ = call("plugins", "check", "broken")
+    assert status == 1
+    assert "no good" in out
+    _, out, _ = call("plugins", "list", "--json", "--plugin-dir", "broken")
+    assert next(line for line in lines(out) if line["name"] == "broken")["state"] == "broken"
+    status, out, _ = call("doctor", "--plugin-dir", "broken")
+    assert status == 1
+    assert "no good" in out
+
+
+def test_policy_check_judges_each_line_of_its_input(
+    call: Call, work: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _, out, _ = call("policy", "check", "--json", "--", "git", "status")
+    one = lines(out)[0]
+    assert set(one) == {"command", "decision", "classes", "effects", "rule", "reason"}
+    assert (one["command"], one["decision"]) == ("git status", "allow")
+    given = tmp_path / "commands.jsonl"
+    given.write_text('{"command": "rm -rf /"}\n\n{"command": "ls"}\n')
+    with given.open() as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        _, out, _ = call("policy", "check", "--stdin")
+    assert [(line["command"], line["decision"]) for line in lines(out)] == [
+        ("rm -rf /", "deny"),
+        ("ls", "allow"),
+    ]
+    assert call("policy", "check")[0] == 2
+
+
+def test_models_list_offers_the_demos_without_a_key(call: Call) -> None:
+    _, out, _ = call("models", "list", "--json")
+    assert {"demo:bugfix", "demo:todo-api"} <= {line["profile"] for line in lines(out)}
+
+
+def test_agents_and_themes_are_listed(call: Call) -> None:
+    _, out, _ = call("agents", "list", "--json")
+    assert lines(out)[0] == {
+        "name": "default",
+        "description": "asks a model, runs the tools that it calls",
+        "owner": "tui-agent",
+        "chosen": True,
+    }
+    _, out, _ = call("themes", "list", "--json")
+    assert {"night", "day", "beacon"} <= {line["name"] for line in lines(out)}
+    _, out, _ = call("themes", "preview", "night")
+    assert "accent" in out
+    assert call("themes", "preview", "nope")[0] == 2
+
+
+def test_a_demos_name_and_options_are_checked_before_anything_is_made(call: Call) -> None:
+    _, out, _ = call("demo", "--list", "--json")
+    assert {line["name"] for line in lines(out)} == {"bugfix", "todo-api"}
+    assert call("demo", "nope")[0] == 2
+    assert call("demo", "bugfix", "--json")[0] == 2
+
+
+def test_the_app_refuses_where_there_is_no_terminal(call: Call) -> None:
+    status, out, err = call()
+    assert (status, out) == (2, "")
+    assert "terminal" in err
