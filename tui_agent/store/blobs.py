@@ -44,7 +44,14 @@ class BlobStore:
         digest = hashlib.sha256(data).hexdigest()
         if digest in self._known:
             return digest
-        path = self._folder / digest
+        with self._guard:  # two threads that keep the same text must not share a draft
+            if digest not in self._known:
+                self._store(self._folder / digest, data)
+                self._known.add(digest)
+                self._unsynced.add(digest)
+        return digest
+
+    def _store(self, path: Path, data: bytes) -> None:
         try:
             if self._read(path) != data:
                 self._folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
@@ -54,10 +61,6 @@ class BlobStore:
                 f"A text of {len(data)} bytes could not be stored in {self._folder}: {fault.strerror or fault}.",
                 hint="Free some space; nothing that was stored is lost.",
             ) from fault
-        with self._guard:
-            self._known.add(digest)
-            self._unsynced.add(digest)
-        return digest
 
     def keep(self, text: str) -> LongText:
         """The text, redacted: itself when it is short, else as a stored `BlobText`."""

@@ -21,6 +21,7 @@ from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.session import LogRepaired, SessionHeadMoved
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CommandId, SessionId
 from tui_agent.store.blobs import BlobStore, whole_characters
+from tui_agent.store.bulk import many_objects
 from tui_agent.store.files import FileOps, SystemFiles
 from tui_agent.store.follow import LogFollower
 from tui_agent.store.line import LINE_LIMIT, decode, seal, validate
@@ -245,7 +246,8 @@ class SessionLog:
         """The records in memory, with the history of earlier runs if `after` reaches into it."""
         if not self._base_loaded and (not self._records or self._records[0].seq > after + 1):
             data = (self.folder / EVENTS).read_bytes()[: self._base_end]
-            self._records[:0] = records(data, self.blobs)
+            with many_objects():
+                self._records[:0] = records(data, self.blobs)
             self._base_loaded = True
         return self._records
 

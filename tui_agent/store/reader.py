@@ -9,6 +9,7 @@ from pathlib import Path
 from tui_agent.errors import SessionNotFound
 from tui_agent.protocol.envelope import Record
 from tui_agent.store.blobs import BlobStore
+from tui_agent.store.bulk import many_objects
 from tui_agent.store.repair import EVENTS
 from tui_agent.store.scan import records
 
@@ -26,10 +27,11 @@ def read_records(
     found: list[Record] = []
     if limit is not None and limit <= 0:
         return found
-    for record in records(_bytes(folder), blobs_of(folder), after=after, skip_deltas=skip_deltas):
-        found.append(record)
-        if limit is not None and len(found) >= limit:
-            break
+    with many_objects():
+        for record in records(_bytes(folder), blobs_of(folder), after=after, skip_deltas=skip_deltas):
+            found.append(record)
+            if limit is not None and len(found) >= limit:
+                break
     return found
 
 
@@ -62,7 +64,8 @@ class LogTail:
             return []
         end = data.rfind(b"\n") + 1
         self._offset += end
-        new = list(records(data[:end], self._blobs, after=self._after))
+        with many_objects():
+            new = list(records(data[:end], self._blobs, after=self._after))
         if new:
             self._after = new[-1].seq
         return new

@@ -1,15 +1,14 @@
 """One writer; any number of readers, none of which ever sees half an event."""
 
-import multiprocessing
 import os
 import signal
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import anyio
 import pytest
 
 from tests.stubs.faulty_files import FaultyFiles
+from tests.stubs.processes import open_and_hold, processes, write_many
 from tests.stubs.store import said, store, write_log
 from tui_agent.errors import SessionLocked, SessionNotFound
 from tui_agent.protocol.envelope import Envelope, Record
@@ -19,28 +18,14 @@ from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import TextPart, Usage
 from tui_agent.store.reader import LogTail, read_records, read_tail
 
-FORK = multiprocessing.get_context("fork")
-
-
-def open_and_hold(root: Path, go: "Connection", said_back: "Connection") -> None:
-    go.recv()
-    try:
-        log = store(root).open("s1", wait_s=0.2)
-    except SessionLocked as refusal:
-        said_back.send(str(refusal))
-        return
-    said_back.send("writer")
-    go.recv()
-    log.close()
-
 
 def test_of_twenty_processes_one_writes_and_nineteen_are_told_clearly(tmp_path: Path) -> None:
     write_log(tmp_path, "s1", ["one"])
-    children = []
+    context, children = processes(), []
     for _ in range(20):
-        go, go_there = FORK.Pipe()
-        back, back_there = FORK.Pipe()
-        child = FORK.Process(target=open_and_hold, args=(tmp_path, go_there, back_there))
+        go, go_there = context.Pipe()
+        back, back_there = context.Pipe()
+        child = context.Process(target=open_and_hold, args=(tmp_path, go_there, back_there))
         child.start()
         children.append((child, go, back))
     for _, go, _ in children:
@@ -70,16 +55,9 @@ def test_the_lock_is_free_after_a_refused_opening(tmp_path: Path) -> None:
     sessions.open("s1", wait_s=0.0).close()
 
 
-def write_many(root: Path, count: int) -> None:
-    log = store(root).open("s1")
-    for number in range(count):
-        log.append(said(f"message {number} " + "x" * (number % 700)))
-    log.close()
-
-
 def test_a_reader_that_tails_a_writer_gets_every_event_once_and_whole(tmp_path: Path) -> None:
     path = write_log(tmp_path, "s1", ["one"])
-    writer = FORK.Process(target=write_many, args=(tmp_path, 10_000))
+    writer = processes().Process(target=write_many, args=(tmp_path, 10_000))
     tail, found = LogTail(path.parent), list[Record]()
     writer.start()
     while writer.is_alive():
