@@ -45,7 +45,8 @@ class CommandReader:
 
     def _environment(self, part: Part, command: Command) -> None:
         for name, _ in command.assignments:
-            own = not command.words and name.isidentifier() and name.islower() and not name.endswith("_proxy")
+            own = not command.words and name.isascii() and name.isidentifier() and name.islower()
+            own = own and not name.endswith("_proxy")
             if not own and name not in self._table.safe_environment:
                 part.turn(ARBITRARY, f"it sets {name}")
                 part.unsure = True

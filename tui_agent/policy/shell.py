@@ -17,7 +17,9 @@ from tui_agent.policy.shell_words import Scope, WordReader
 MAX_CHARS = 10_000
 MAX_PARSED = 60_000
 MAX_COMMANDS = 6_000
-MAX_DEPTH = 60
+MAX_DEPTH = 100
+NESTED = 12
+"""What one substitution inside another counts of the depth."""
 MAX_BLANKS = 40
 
 _STATEMENTS = frozenset(
@@ -46,6 +48,11 @@ _COUNTING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R", "-N
 _PATTERNS = frozenset({"extglob_pattern", "regex", "test_operator", "variable_name"})
 
 
+# The grammar's scanner looks characters up in a table of bytes and can end the program on others. Outside ASCII bash
+# knows only letters of words, so the parser is shown a letter for each such byte; texts come from the script itself.
+_ASCII = bytes(range(128)) + b"Z" * 128
+
+
 def analyse(script: str) -> Script:
     """What a script runs, without running it. See `Script`."""
     problems = list(_suspicious(script))
@@ -54,10 +61,10 @@ def analyse(script: str) -> Script:
     if len(script) > MAX_CHARS:
         problems.append("it is longer than 10,000 characters")
     raw = script.encode("utf-8", "surrogatepass")
-    root = _parser().parse(raw).root_node
+    root = _parser().parse(raw.translate(_ASCII)).root_node
     if root.has_error:
         problems.append("it cannot be parsed as a shell script")
-    reader = _Reader(_assigned_once(root))
+    reader = _Reader(raw, _assigned_once(root))
     reader.visit(root, Scope(), 0)
     if _gaps(root, raw):
         problems.append("part of it was not understood")
@@ -116,29 +123,31 @@ def _gaps(root: Node, raw: bytes) -> bool:
 
 def _assigned_once(root: Node) -> frozenset[str]:
     """Names that the script sets in one place only: what they hold does not depend on the way to it."""
-    counts: dict[str, int] = {}
+    counts: dict[bytes, int] = {}
     stack = [root]
     while stack:
         node = stack.pop()
         field = {"variable_assignment": "name", "for_statement": "variable"}.get(node.type)
         name = node.child_by_field_name(field) if field else None
         if name is not None:
-            counts[_text(name)] = counts.get(_text(name), 0) + 1
+            text = name.text or b""
+            counts[text] = counts.get(text, 0) + 1
         stack += node.children
-    return frozenset(name for name, count in counts.items() if count == 1)
+    return frozenset(name.decode() for name, count in counts.items() if count == 1)
 
 
 class _Reader:
     """Walks the tree once and collects simple commands."""
 
-    def __init__(self, certain: frozenset[str]) -> None:
+    def __init__(self, raw: bytes, certain: frozenset[str]) -> None:
+        self._raw = raw
         self._certain = certain
         self.commands: list[Command] = []
         self.problems: list[str] = []
         self.functions: set[str] = set()
         self.ruin = ""
         self.unread = False
-        self._words = WordReader(self._substitution)
+        self._words = WordReader(raw, self._substitution, self._note)
 
     def visit(self, node: Node, scope: Scope, depth: int) -> Scope:
         """Read a statement; the scope in which what follows it stands if it succeeds."""
@@ -191,14 +200,14 @@ class _Reader:
         )
 
     def _list(self, node: Node, scope: Scope, depth: int) -> Scope:
-        left, operator, *rest = node.children
-        after = self.visit(left, scope, depth + 1)
-        if operator.type != "&&":
-            after = scope.joined(after)
-        for child in rest:
-            if child.is_named:
-                after = self.visit(child, after, depth + 1)
-        return after if operator.type == "&&" else scope.joined(after)
+        first, links = _chain(node)
+        after = self.visit(first, scope, depth + 1)
+        for operator, statement in links:
+            before = after if operator == "&&" else scope.joined(after)
+            after = self.visit(statement, before, depth + 1)
+            if operator != "&&":
+                after = before.joined(after)
+        return after
 
     def _for(self, node: Node, scope: Scope, depth: int) -> Scope:
         if node.children[0].type != "for":
@@ -210,15 +219,14 @@ class _Reader:
             if self._words.is_word(child)
             for word in (self._words.read(child, scope),)
         ]
-        inner = self._with(scope, _text(name) if name is not None else "", words)
+        inner = self._with(scope, self._text(name) if name is not None else "", words)
         for child in node.children:
             if child.type == "do_group":
                 inner = inner.joined(self.visit(child, inner, depth + 1))
         return scope.joined(inner)
 
     def _function(self, node: Node, scope: Scope, depth: int) -> None:
-        found = node.child_by_field_name("name") or node.children[0]
-        name = found.text.decode(errors="replace") if found.text else ""
+        name = self._text(node.child_by_field_name("name") or node.children[0])
         self.functions.add(name)
         self.problems.append("it defines a function")
         body = node.child_by_field_name("body") or node.children[-1]
@@ -244,7 +252,7 @@ class _Reader:
             return self._command(body, scope, tuple(redirects), depth, extra)
         after = scope if body is None else self.visit(body, scope, depth + 1)
         if redirects or extra:
-            text = " ".join(_text(child) for child in node.children if child.type.endswith("_redirect"))
+            text = " ".join(self._text(child) for child in node.children if child.type.endswith("_redirect"))
             self.commands.append(Command(text, tuple(extra), (), tuple(redirects), after.seen))
         return after
 
@@ -274,6 +282,8 @@ class _Reader:
                 self._redirect(child, scope, depth, into, extra)
             elif child.type == "heredoc_body":
                 self._words.inside(child, scope)
+            elif child.type == "heredoc_start" and not self._text(child).isascii():
+                self.problems.append("the end of a text in it is not certain")
             elif self._words.is_word(child):
                 extra.append(self._words.read(child, scope))
             elif child.is_named and child.type not in ("heredoc_start", "heredoc_end", "file_descriptor"):
@@ -302,7 +312,7 @@ class _Reader:
                 words.append(self._words.read(child, scope))
             elif child.is_named:
                 self._unknown(child, scope, depth)
-        text = _text(node)
+        text = self._text(node)
         command = Command(text, (*words, *late), tuple(assignments), tuple(own), scope.places)
         self.commands.append(command)
         return scope.after(command)
@@ -310,18 +320,18 @@ class _Reader:
     def _assignment(self, node: Node, scope: Scope) -> Scope:
         nodes = [node] if node.type == "variable_assignment" else list(node.named_children)
         pairs = [self._words.assignment(child, scope) for child in nodes]
-        self.commands.append(Command(_text(node), (), tuple(pairs), (), scope.places))
+        self.commands.append(Command(self._text(node), (), tuple(pairs), (), scope.places))
         for name, word in pairs:
             scope = self._with(scope, name, [word])
         return scope
 
     def _with(self, scope: Scope, name: str, words: list[Word]) -> Scope:
         """A variable that is set only here, and that is no setting of bash or of a program."""
-        own = name in self._certain and name.isidentifier() and name.islower()
+        own = name in self._certain and name.isascii() and name.isidentifier() and name.islower()
         return scope.with_variable(name, words) if own else scope
 
     def _declaration(self, node: Node, scope: Scope) -> None:
-        name = _text(node).split(maxsplit=1)[0]
+        name = self._text(node).split(maxsplit=1)[0]
         words = [Word(name, (name,))]
         pairs: list[tuple[str, Word]] = []
         for child in node.children[1:]:
@@ -330,13 +340,17 @@ class _Reader:
             elif child.is_named:
                 words.append(self._words.read(child, scope))
         words += [Word(f"{key}={word.text}", None) for key, word in pairs]
-        self.commands.append(Command(_text(node), tuple(words), (), (), scope.places))
+        self.commands.append(Command(self._text(node), tuple(words), (), (), scope.places))
 
     def _test(self, node: Node, scope: Scope, depth: int) -> None:
         """`[ … ]` and `[[ … ]]`: no command, but a file may be looked at and a number may be code."""
         for child in node.named_children:
             if child.type in _PATTERNS:
-                if child.type == "test_operator" and _text(child) in _COUNTING and not self._counts(node):
+                if (
+                    child.type == "test_operator"
+                    and self._text(child) in _COUNTING
+                    and not self._counts(node)
+                ):
                     self.problems.append("a test computes with something unknown")
             elif self._words.is_word(child):
                 word = self._words.read(child, scope)
@@ -352,7 +366,7 @@ class _Reader:
 
     def _counts(self, node: Node) -> bool:
         operands = [child for child in node.named_children if child.type != "test_operator"]
-        return all(_text(child).strip("\"'-").isdigit() for child in operands)
+        return all(self._text(child).strip("\"'-").isdigit() for child in operands)
 
     def _unknown(self, node: Node, scope: Scope, depth: int) -> None:
         self.problems.append(f"it uses {node.type.replace('_', ' ')}")
@@ -372,11 +386,24 @@ class _Reader:
         for child in node.children:
             if child.type.endswith("_redirect"):
                 into: list[Redirect] = []
-                self._redirect(child, inner, 0, into, [])
-                self.commands.append(Command(_text(node), (), (), tuple(into), inner.places))
+                self._redirect(child, inner, inner.nesting * NESTED, into, [])
+                self.commands.append(Command(self._text(node), (), (), tuple(into), inner.places))
             elif child.is_named:
-                inner = self.visit(child, inner, 0)
+                inner = self.visit(child, inner, inner.nesting * NESTED)
+
+    def _note(self, problem: str) -> None:
+        self.problems.append(problem)
+
+    def _text(self, node: Node) -> str:
+        return self._raw[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
 
-def _text(node: Node) -> str:
-    return node.text.decode("utf-8", "replace") if node.text else ""
+def _chain(node: Node) -> tuple[Node, list[tuple[str, Node]]]:
+    """`a && b || c` as its first statement, and each operator with the statement behind it."""
+    links: list[tuple[str, Node]] = []
+    while node.type == "list":
+        operator = next((child.type for child in node.children if child.type in ("&&", "||")), "")
+        named = node.named_children
+        links += [(operator, child) for child in reversed(named[1:])]
+        node = named[0]
+    return node, links[::-1]

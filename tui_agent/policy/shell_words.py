@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MAX_VALUES = 16
-MAX_NESTING = 12
+MAX_NESTING = 8
 
 _WORDS = frozenset(
     {
@@ -38,6 +38,12 @@ _WORDS = frozenset(
 )
 _HOME = "~"
 _GLOB = frozenset("*?[")
+_SUMS = frozenset(
+    {"number", "binary_expression", "unary_expression", "parenthesized_expression", "ternary_expression"}
+)
+_HARMLESS_SIGNS = frozenset(
+    {"${", "}", ":-", "-", ":+", "+", "#", "##", "%", "%%", "/", "//", ",", ",,", "^", "^^"}
+)
 _SPECIAL = _GLOB | frozenset("\\{}")
 
 
@@ -110,10 +116,20 @@ class _Piece:
 
 
 class WordReader:
-    """Reads words; commands inside them are given to `substitution`."""
+    """Reads words of the script `raw`; commands inside them go to `substitution`, what may run code to `problem`."""
 
-    def __init__(self, substitution: "Callable[[Node, Scope], None]") -> None:
+    def __init__(
+        self,
+        raw: bytes,
+        substitution: "Callable[[Node, Scope], None]",
+        problem: Callable[[str], None],
+    ) -> None:
+        self._raw = raw
         self._substitution = substitution
+        self._problem = problem
+
+    def _text(self, node: "Node") -> str:
+        return self._raw[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def is_word(self, node: "Node") -> bool:
         """Whether the node can be an argument."""
@@ -129,25 +145,40 @@ class WordReader:
         if name is not None and name.type != "variable_name":
             self.inside(name, scope)
         word = self.read(value, scope) if value is not None else Word("", ("",))
-        label = _text(name) if name is not None else ""
+        label = self._text(name) if name is not None else ""
         return label, word if plain else Word(word.text, None)
 
     def inside(self, node: "Node", scope: Scope) -> None:
         """Find the commands inside a text whose value does not matter."""
-        for child in node.children:
-            if child.type in ("command_substitution", "process_substitution"):
+        stack = [node]
+        while stack:
+            child = stack.pop()
+            self._watch(child)
+            if child is not node and child.type in ("command_substitution", "process_substitution"):
                 self._substitution(child, scope)
             else:
-                self.inside(child, scope)
+                stack += reversed(child.children)
+
+    def _watch(self, node: "Node") -> None:
+        """Bash takes a name or an index in these for code: a variable's own text would be run."""
+        if node.type == "arithmetic_expansion":
+            shapes = {child.type for child in _named_below(node)}
+            if not shapes <= _SUMS:
+                self._problem("it computes with something unknown")
+        elif node.type == "expansion":
+            signs = {child.type for child in node.children if not child.is_named}
+            names = {child.type for child in node.named_children}
+            if not signs <= _HARMLESS_SIGNS or "subscript" in names:
+                self._problem("an expansion in it may run something")
 
     def read(self, node: "Node", scope: Scope) -> Word:
         """The word at this node."""
         if node.type == "word" and not node.named_child_count:
-            plain = _text(node)
+            plain = self._text(node)
             if _SPECIAL.isdisjoint(plain):
                 return Word(plain, (plain,))
         pieces = self._pieces(node, scope)
-        text = _text(node)
+        text = self._text(node)
         loose = "".join(
             "q" if piece.quoted else (piece.values[0] if piece.values else "") for piece in pieces
         )
@@ -170,11 +201,11 @@ class WordReader:
             if node.named_child_count:
                 self.inside(node, scope)
                 return [_Piece(None, False)]
-            return [_bare(_text(node))]
+            return [_bare(self._text(node))]
         if kind == "raw_string":
-            return [_Piece((_text(node)[1:-1],), True)]
+            return [_Piece((self._text(node)[1:-1],), True)]
         if kind == "ansi_c_string":
-            body = _text(node)[2:-1]
+            body = self._text(node)[2:-1]
             return [_Piece(None if "\\" in body else (body,), True)]
         if kind == "string":
             return self._quoted(node, scope)
@@ -192,7 +223,7 @@ class WordReader:
     def _quoted(self, node: "Node", scope: Scope) -> list[_Piece]:
         pieces = [_Piece(("",), True)]
         end = node.start_byte + 1
-        whole = node.text or b""
+        whole = self._raw[node.start_byte : node.end_byte]
         for child in node.children:
             if child.type == '"':
                 continue
@@ -200,7 +231,7 @@ class WordReader:
             pieces.append(_Piece((gap.decode("utf-8", "replace"),), True))
             end = child.end_byte
             if child.type == "string_content":
-                pieces.append(_Piece((_unescaped(_text(child), '$`"\\'),), True))
+                pieces.append(_Piece((_unescaped(self._text(child), '$`"\\'),), True))
             elif child.type in ("simple_expansion", "expansion"):
                 pieces.append(self._expansion(child, scope, quoted=True))
             else:
@@ -217,7 +248,7 @@ class WordReader:
         plain = all(child.type in ("$", "${", "}", "variable_name") for child in node.children)
         if not plain or len(named) != 1:
             return _Piece(None, quoted)
-        name = _text(named[0])
+        name = self._text(named[0])
         if name == "HOME":
             return _Piece((_HOME,), quoted, folder=True)
         if name == "PWD":
@@ -282,5 +313,11 @@ def _unescaped(text: str, escapable: str) -> str:
     return "".join(out)
 
 
-def _text(node: "Node") -> str:
-    return node.text.decode("utf-8", "replace") if node.text else ""
+def _named_below(node: "Node") -> list["Node"]:
+    found: list[Node] = []
+    stack = list(node.named_children)
+    while stack:
+        child = stack.pop()
+        found.append(child)
+        stack += child.named_children
+    return found

@@ -133,6 +133,13 @@ ASKS = [
     "echo `rm a`",
     'echo "$(rm a)"',
     "echo $((a[$(rm x)]))",
+    "x='a[$(rm y)]'; echo $((x))",
+    "x='a[$(rm y)]'; echo ${b[x]}",
+    "x='a[$(rm y)]'; echo ${!x}",
+    "x='$(rm y)'; echo ${x@P}",
+    "cat <<EOF\n$((x))\nEOF",
+    "é=1 ls",
+    "é=1",
     "[[ -v a[$(rm x)] ]]",
     "[[ a -eq 1 ]]",
     "test -v 'a[$(rm x)]'",
@@ -312,6 +319,35 @@ def test_very_long_and_very_deep_scripts_are_asked_about() -> None:
     assert decide("ls;" * 5000).verdict == "ask"
     assert decide("(" * 500 + "ls" + ")" * 500).verdict == "ask"
     assert decide("echo " + "$(echo " * 200 + "x" + ")" * 200).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo $((" + "(" * 3000 + "1" + ")" * 3000 + "))",
+        "echo " + "${x:-" * 1500 + "}" * 1500,
+        "[[ " + "( " * 2000 + "a" + " )" * 2000 + " ]]",
+        "ls && " * 1500 + "ls",
+        'echo "$(echo ' * 300 + ')"' * 300,
+        "bash -c 'bash -c \"bash -c ls\"'",
+    ],
+)
+def test_no_nesting_is_too_much(script: str) -> None:
+    assert decide(script).verdict in ("allow", "ask")
+
+
+@pytest.mark.parametrize("head", ["{", "$", "${", "a[", "<<", "[[ a =~ ", "$((", "~", "?(", "{a,"])
+@pytest.mark.parametrize("char", ["é", "\uffff", "\U0001f600", "\U0010ffff"])
+def test_no_character_ends_the_program(head: str, char: str) -> None:
+    for _ in range(20):
+        assert decide(f"ls {head}{char}").verdict in ("allow", "ask")
+
+
+def test_words_outside_ascii_are_read_as_they_stand() -> None:
+    report = read_runs(Runs(script="cat 'größe 😀.txt' naïve.md > ergebnis_ü"))
+    assert report.parts[0].reads == ["größe 😀.txt", "naïve.md"]
+    assert report.parts[0].writes == ["ergebnis_ü"]
+    assert decide("cat größe.txt").verdict == "allow"
 
 
 def test_each_part_tells_what_it_does() -> None:
