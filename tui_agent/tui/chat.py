@@ -129,7 +129,7 @@ class Chat:
         if self.widget is None:
             return
         if not text:
-            if not self.widget.find_step():
+            if not self.widget.find_next():
                 self.app.say("/find takes a text, as /find midnight; again without one it goes on.")
             return
         count = self.widget.find(text)

@@ -98,7 +98,7 @@ def test_reads_of_a_finished_turn_become_one_row_when_the_next_message_comes() -
     assert sum("lines" in line for line in screen(view)) == 0
     leader = view.layout.index_of("e1")
     assert leader is not None
-    view.change(lambda: view.layout.toggle(leader))
+    view.change(lambda: view.layout.ages.toggle(leader))
     assert sum("lines" in line for line in screen(view)) == 7
 
 

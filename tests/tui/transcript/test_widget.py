@@ -236,9 +236,9 @@ async def test_find_goes_through_hits_and_opens_what_hides_them() -> None:
         assert widget.find("PYTEST") == 0
         assert widget.find("pytest") == 2
         first = widget.cursor
-        assert widget.find_step()
+        assert widget.find_next()
         assert widget.cursor != first
-        assert widget.find_step(forward=False)
+        assert widget.find_next(forward=False)
         assert widget.cursor == first
         assert widget.find("") == 0
 

@@ -40,7 +40,7 @@ class Finder:
             return []
         return [match.span() for match in self._pattern.finditer(row.text())]
 
-    def step(self, layout: Layout, forward: bool, start: int) -> tuple[int, int] | None:
+    def following(self, layout: Layout, forward: bool, start: int) -> tuple[int, int] | None:
         """The next hit as (slot, row), going round at the ends; `start` is the slot to begin near."""
         if not self.entries:
             return None
@@ -66,7 +66,7 @@ class Finder:
         """The rows of an entry, opened where its hit is folded away."""
         slot = layout.slots[index]
         if slot.group >= 0:
-            layout.open_group(slot.group)
+            layout.ages.open_group(slot.group)
         rows = layout.rows(index)
         if not any(self.hits(row) for row in rows) and slot.opened is not True:
             layout.set_opened(index, True)

@@ -5,39 +5,20 @@ drawn rows of slots that were not asked for lately are dropped. Slots keep their
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
-from tui_agent.folds.entries import AnswerEntry, Entry, ToolEntry, UserEntry
+from tui_agent.folds.entries import AnswerEntry, Entry, UserEntry
 from tui_agent.protocol.base import LongText
-from tui_agent.tui.transcript.draw import Shown, draw, guess, is_open, new_stream, spacious, toggles
-from tui_agent.tui.transcript.groups import QUIET_RUN, group_row
+from tui_agent.tui.transcript.ages import Ages
+from tui_agent.tui.transcript.draw import Shown, draw, guess, new_stream, spacious
+from tui_agent.tui.transcript.groups import group_row
 from tui_agent.tui.transcript.heights import Heights
 from tui_agent.tui.transcript.look import Look
 from tui_agent.tui.transcript.rows import Row
-from tui_agent.tui.transcript.stream import MarkdownStream
-from tui_agent.tui.transcript.tools import is_quiet
+from tui_agent.tui.transcript.slot import Slot
 
 KEPT: Final = 256
 """Slots whose rows are kept drawn."""
-
-
-@dataclass(slots=True)
-class Slot:
-    """One entry's place. `rows` is None while it is not drawn; `group` is the index of the row it is folded into."""
-
-    id: str
-    revision: int
-    count: int = 0
-    gap: int = 0
-    spacious: bool = False
-    exact: bool = False
-    opened: bool | None = None
-    past: bool = False
-    active: bool = False
-    group: int = -1
-    rows: list[Row] | None = None
-    stream: MarkdownStream | None = None
 
 
 class Layout:
@@ -51,11 +32,8 @@ class Layout:
         self._ids: dict[str, int] = {}
         self._read = read
         self._now = now
-        self._turn = 0
-        self._turn_start = 0
         self._drawn: dict[int, None] = {}
-        self._groups_open: set[str] = set()
-        self._held: set[int] = set()
+        self.ages = Ages(self)
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -81,9 +59,9 @@ class Layout:
     def set_entries(self, entries: Sequence[Entry], changed: Iterable[int], held: Iterable[int] = ()) -> None:
         """Take a newer view in; `changed` are the indexes that differ (new ones may be left out).
 
-        Slots in `held` are not folded when their turn is over; `fold_held` does that later.
+        Slots in `held` are not folded when their turn is over; `ages.fold_held` does that later.
         """
-        self._held.update(held)
+        self.ages.held.update(held)
         known = len(self.slots)
         fresh = known == 0 or len(entries) < known or entries[known - 1].id != self.slots[-1].id
         self._entries = entries
@@ -118,7 +96,7 @@ class Layout:
         index = self.heights.at(max(y, 0))
         top = self.heights.top(index)
         while index < len(self.slots) and top < end:
-            changed = self._draw(index) or changed
+            changed = self.draw_one(index) or changed
             top += self.heights[index]
             index += 1
         if len(self._drawn) > KEPT:
@@ -127,7 +105,7 @@ class Layout:
 
     def rows(self, index: int) -> list[Row]:
         """The rows of a slot, without its gap."""
-        self._draw(index)
+        self.draw_one(index)
         return self.slots[index].rows or []
 
     def place(self, y: int) -> tuple[int, int]:
@@ -139,22 +117,26 @@ class Layout:
         """The first row of a slot, behind its gap."""
         return self.heights.top(index) + self.slots[index].gap
 
-    def toggle(self, index: int) -> bool:
-        """Fold or open a slot (or the group that it is folded into). False if it cannot."""
-        slot = self.slots[index]
-        if slot.group >= 0:
-            self.open_group(slot.group)
-            return True
-        entry = self._entries[index]
-        if not toggles(entry):
+    def draw_one(self, index: int) -> bool:
+        """Draw a slot if it is not; True if its height changed."""
+        slot, entry = self.slots[index], self._entries[index]
+        self._drawn.pop(index, None)
+        self._drawn[index] = None
+        if slot.rows is not None:
             return False
-        self.set_opened(index, not is_open(entry, self.shown(index)))
-        return True
+        streams = isinstance(entry, AnswerEntry) and entry.streaming
+        if slot.group >= 0:
+            slot.rows = [group_row(self.ages.members(index), self.look)] if slot.group == index else []
+        else:
+            slot.stream = (slot.stream or new_stream(self.look)) if streams else None
+            slot.rows = draw(entry, self.shown(index), self.look, self._read, slot.stream)
+        slot.exact = True
+        return self._resize(index, len(slot.rows))
 
     def set_opened(self, index: int, opened: bool | None) -> None:
         """Fold (False), open (True), or leave to the rules (None)."""
         self.slots[index].opened = opened
-        self._redraw(index)
+        self.touch(index)
 
     def set_active(self, index: int, active: bool) -> None:
         """Mark the slot that has focus or the mouse."""
@@ -162,35 +144,23 @@ class Layout:
         if slot.active != active:
             slot.active = active
             if isinstance(self._entries[index], UserEntry):
-                self._redraw(index)
+                self.touch(index)
 
     def touch(self, *indexes: int) -> None:
-        """Draw these slots anew: their time went on, or a text of theirs has arrived."""
+        """Draw these slots anew when they are seen: their fold or time or a text of theirs is another."""
         for index in indexes:
-            self._redraw(index)
-
-    def open_group(self, leader: int) -> None:
-        """Show the rows of a group of reads and searches each on its own."""
-        self._groups_open.add(self.slots[leader].id)
-        index = leader
-        while index < len(self.slots) and self.slots[index].group == leader:
-            self.slots[index].group = -1
-            self._redraw(index)
-            index += 1
-
-    def fold_held(self) -> None:
-        """Nobody reads the held slots any more: fold those whose turn is over."""
-        held = [index for index in self._held if index < self._turn_start]
-        self._held.clear()
-        if held:
-            self._age(min(held), self._turn_start)
+            slot = self.slots[index]
+            slot.rows = None
+            slot.exact = False
+            self._drawn.pop(index, None)
+            self._guess(index)
+            self._resize(index, slot.count)
 
     def _rebuild(self) -> None:
         opened = {slot.id: slot.opened for slot in self.slots if slot.opened is not None}
         self.slots, self._ids, self._drawn = [], {}, {}
-        self._held.clear()
         self.heights = Heights()
-        self._turn = self._turn_start = 0
+        self.ages.begin()
         for index in range(len(self._entries)):
             self._append(index)
         for entry_id, wanted in opened.items():
@@ -203,96 +173,18 @@ class Layout:
         self._ids[entry.id] = index
         self._guess(index)
         self.heights.append(self.slots[index].gap + self.slots[index].count)
-        if isinstance(entry, UserEntry) and entry.state == "sent" and entry.turn > self._turn:
-            self._age(self._turn_start, index)
-            self._turn, self._turn_start = entry.turn, index
+        self.ages.meet(index)
 
     def _update(self, index: int) -> None:
-        entry, slot = self._entries[index], self.slots[index]
-        slot.revision = entry.revision
-        slot.rows = None
-        slot.exact = False
-        self._drawn.pop(index, None)
-        self._resize(
-            index,
-            0 if slot.group >= 0 and slot.group != index else guess(entry, self.shown(index), self.look),
-        )
-        if isinstance(entry, UserEntry) and entry.state == "sent" and entry.turn > self._turn:
-            self._age(self._turn_start, index)
-            self._turn, self._turn_start = entry.turn, index
-
-    def _age(self, start: int, end: int) -> None:
-        """The turn of these slots is over: fold what went well, and runs of reads into one row."""
-        run: list[int] = []
-        for index in range(start, end + 1):
-            entry = self._entries[index]
-            quiet = index < end and isinstance(entry, ToolEntry) and is_quiet(entry)
-            if quiet and self.slots[index].opened is None and index not in self._held:
-                run.append(index)
-            else:
-                self._group(run)
-                run = []
-            slot = self.slots[index]
-            if index < end and not slot.past and index not in self._held:
-                slot.past = True
-                if isinstance(entry, ToolEntry) and not quiet:
-                    self._redraw(index)
-
-    def _group(self, run: Sequence[int]) -> None:
-        if len(run) <= QUIET_RUN or self.slots[run[0]].id in self._groups_open:
-            return
-        for index in run:
-            self.slots[index].group = run[0]
-        for index in run:
-            self._redraw(index)
-
-    def _redraw(self, index: int) -> None:
-        slot = self.slots[index]
-        slot.rows = None
-        slot.exact = False
-        self._drawn.pop(index, None)
-        self._guess(index)
-        self._resize(index, slot.count)
+        self.slots[index].revision = self._entries[index].revision
+        self.touch(index)
+        self.ages.meet(index)
 
     def _guess(self, index: int) -> None:
         slot, entry = self.slots[index], self._entries[index]
         slot.count = (index == slot.group) if slot.group >= 0 else guess(entry, self.shown(index), self.look)
         slot.spacious = slot.group < 0 and spacious(entry, slot.count)
         slot.gap = self._gap(index)
-
-    def _draw(self, index: int) -> bool:
-        """Draw a slot if it is not; True if its height changed."""
-        slot = self.slots[index]
-        self._drawn.pop(index, None)
-        self._drawn[index] = None
-        if slot.rows is not None:
-            return False
-        if slot.group >= 0:
-            rows = self._group_rows(slot.group) if slot.group == index else []
-        else:
-            rows = self._entry_rows(index)
-        slot.rows = rows
-        slot.exact = True
-        return self._resize(index, len(rows))
-
-    def _entry_rows(self, index: int) -> list[Row]:
-        slot, entry = self.slots[index], self._entries[index]
-        if isinstance(entry, AnswerEntry) and entry.streaming:
-            slot.stream = slot.stream or new_stream(self.look)
-        rows = draw(entry, self.shown(index), self.look, self._read, slot.stream)
-        if not (isinstance(entry, AnswerEntry) and entry.streaming):
-            slot.stream = None
-        return rows
-
-    def _group_rows(self, leader: int) -> list[Row]:
-        members: list[ToolEntry] = []
-        index = leader
-        while index < len(self.slots) and self.slots[index].group == leader:
-            entry = self._entries[index]
-            if isinstance(entry, ToolEntry):
-                members.append(entry)
-            index += 1
-        return [group_row(members, self.look)]
 
     def _resize(self, index: int, count: int) -> bool:
         """Set a slot's number of rows, and the gaps that follow from it."""

@@ -93,7 +93,7 @@ class Viewport:
         """Put row `y` (as counted now) at the top, as far as there are rows; at the end the view follows again."""
         self._move(y)
         if self.anchored:
-            self.layout.fold_held()
+            self.layout.ages.fold_held()
         self._settle(self._hold())
 
     def show(self, index: int, row: int = 0) -> None:

@@ -9,17 +9,15 @@ from textual import events
 from textual.binding import Binding, BindingType
 
 from tui_agent.folds.entries import AnswerEntry, UserEntry
-from tui_agent.tui.text import clean
-from tui_agent.tui.transcript.canvas import TranscriptCanvas
-from tui_agent.tui.transcript.draw import toggles
-from tui_agent.tui.transcript.messages import CursorMoved, EntryAction, LinkClicked, TextSelected
-from tui_agent.tui.transcript.selection import Point, Selection, char_at, selected_source, word_at
+from tui_agent.tui.transcript.driven import TranscriptCommands
+from tui_agent.tui.transcript.messages import EntryAction, LinkClicked, TextSelected
+from tui_agent.tui.transcript.selection import Point, Selection, char_at, word_at
 from tui_agent.tui.transcript.viewport import Line
 
 WHEEL_ROWS: Final = 3
 
 
-class TranscriptWidget(TranscriptCanvas):
+class TranscriptWidget(TranscriptCommands):
     """The chat. Posts EntryAction, LinkClicked, BlobWanted, TextSelected and CursorMoved."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -34,97 +32,6 @@ class TranscriptWidget(TranscriptCanvas):
 
     _press: Point | None = None
     _dragged = False
-    _hover = ""
-
-    # What the app asks for
-
-    def scroll_to_entry(self, entry_id: str) -> bool:
-        """Put an entry at the top of the view and the cursor on it. False if there is none of this id."""
-        index = self.viewport.layout.index_of(entry_id)
-        if index is None:
-            return False
-        self.viewport.show_at_top(index)
-        self._move_cursor(index)
-        return True
-
-    def scroll_to_end(self) -> None:
-        """Go to the end and follow again."""
-        self.viewport.scroll_to(self.viewport.layout.total)
-        self.repaint()
-
-    def toggle_fold(self, entry_id: str) -> bool:
-        """Fold or open an entry. False if it cannot be."""
-        layout = self.viewport.layout
-        index = layout.index_of(entry_id)
-        if index is None:
-            return False
-        done: list[bool] = []
-        self.viewport.change_at(index, lambda: done.append(layout.toggle(index)))
-        self.repaint()
-        return done[0]
-
-    def fold_all(self, folded: bool = True) -> None:
-        """Fold every block but the talk itself; `folded` False opens them."""
-        layout = self.viewport.layout
-
-        def fold() -> None:
-            for index in range(len(layout)):
-                entry = layout.entry(index)
-                if toggles(entry) and not isinstance(entry, AnswerEntry | UserEntry):
-                    layout.set_opened(index, not folded)
-
-        self.viewport.change(fold)
-        self.repaint()
-
-    def unfold_all(self) -> None:
-        """Open every block."""
-        self.fold_all(False)
-
-    def find(self, text: str) -> int:
-        """Mark a text and go to its first hit at or below the view; the number of entries that hold it."""
-        count = self.finder.search(text, self.viewport.layout)
-        if count:
-            self.find_step(forward=True)
-        else:
-            self.repaint()
-        return count
-
-    def find_step(self, *, forward: bool = True) -> bool:
-        """Go to the next or the previous hit, opening what is folded over it."""
-        layout = self.viewport.layout
-        start = self._frame[0].slot if self._frame else 0
-        found: list[tuple[int, int] | None] = []
-        self.viewport.change(lambda: found.append(self.finder.step(layout, forward, start)))
-        hit = found[0]
-        if hit is not None:
-            self.viewport.show(*hit)
-            self._move_cursor(hit[0])
-        self.repaint()
-        return hit is not None
-
-    def selected_text(self) -> str:
-        """The source text of the selection, empty without one."""
-        if self.selection is None:
-            return ""
-        start, end = self.selection
-        layout = self.viewport.layout
-        parts: list[str] = []
-        for index in range(start.slot, min(end.slot + 1, len(layout))):
-            rows = layout.rows(index)
-            bounds = [self.selection.on_row(index, n, len(row.text())) for n, row in enumerate(rows)]
-            entry = layout.entry(index)
-            source = (
-                clean(self._read(entry.text), tab=0) if isinstance(entry, AnswerEntry | UserEntry) else None
-            )
-            part = selected_source(rows, bounds, source)
-            if part.strip():
-                parts.append(part)
-        return "\n".join(parts)
-
-    def clear_selection(self) -> None:
-        """Select nothing."""
-        self.selection = None
-        self.repaint()
 
     # Keys
 
@@ -135,14 +42,14 @@ class TranscriptWidget(TranscriptCanvas):
         if index is None:
             shown = [line.slot for line in self._frame if line.row is not None]
             if shown:
-                self._move_cursor(shown[-1] if by < 0 else shown[0])
+                self.move_cursor(shown[-1] if by < 0 else shown[0])
             return
         index += by
         while 0 <= index < len(layout) and not layout.slots[index].count:
             index += by
         if 0 <= index < len(layout):
             self.viewport.show(index)
-            self._move_cursor(index)
+            self.move_cursor(index)
 
     def action_page(self, by: int) -> None:
         """Scroll by a page, with two rows of overlap."""
@@ -152,12 +59,12 @@ class TranscriptWidget(TranscriptCanvas):
     def action_first(self) -> None:
         """Go to the first entry."""
         self.viewport.scroll_to(0)
-        self._move_cursor(0)
+        self.move_cursor(0)
 
     def action_last(self) -> None:
         """Go to the last entry and follow again."""
         self.viewport.scroll_to(self.viewport.layout.total)
-        self._move_cursor(len(self.viewport.layout) - 1)
+        self.move_cursor(len(self.viewport.layout) - 1)
 
     def action_toggle_entry(self) -> None:
         """Fold or open the entry under the cursor."""
@@ -166,11 +73,11 @@ class TranscriptWidget(TranscriptCanvas):
 
     def on_focus(self) -> None:
         """Show the cursor."""
-        self._activate(self.cursor)
+        self.activate(self.cursor)
 
     def on_blur(self) -> None:
         """Hide the cursor."""
-        self._activate("")
+        self.activate("")
 
     # Mouse
 
@@ -244,7 +151,7 @@ class TranscriptWidget(TranscriptCanvas):
 
     def _click(self, line: Line, act: str) -> None:
         entry = self.viewport.layout.entry(line.slot)
-        self._move_cursor(line.slot)
+        self.move_cursor(line.slot)
         if act.startswith("link:"):
             self.post_message(LinkClicked(act.removeprefix("link:")))
         elif act and act != "fold":
@@ -272,25 +179,4 @@ class TranscriptWidget(TranscriptCanvas):
     def _hover_on(self, entry_id: str) -> None:
         if entry_id != self._hover:
             self._hover = entry_id
-            self._activate(self.cursor if self.has_focus else "")
-
-    def _activate(self, entry_id: str) -> None:
-        """Show the actions of the entries under cursor and mouse."""
-        layout = self.viewport.layout
-        wanted = {layout.index_of(one) for one in (entry_id, self._hover) if one}
-
-        def mark() -> None:
-            for index in {line.slot for line in self._frame} | {
-                index for index in wanted if index is not None
-            }:
-                layout.set_active(index, index in wanted)
-
-        self.viewport.change(mark)
-        self.repaint()
-
-    def _move_cursor(self, index: int) -> None:
-        layout = self.viewport.layout
-        if 0 <= index < len(layout) and self.cursor != layout.slots[index].id:
-            self.cursor = layout.slots[index].id
-            self.post_message(CursorMoved(self.cursor))
-        self._activate(self.cursor if self.has_focus else "")
+            self.activate(self.cursor if self.has_focus else "")
