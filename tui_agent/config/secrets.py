@@ -6,9 +6,10 @@ Invariant: a key is never in configuration, a log or an error text; nothing is s
 import importlib.util
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import Protocol
 
 from tui_agent.config.files import read_small, write_private
 from tui_agent.config.vendors import key_variable
@@ -22,24 +23,62 @@ SHORTEST = 8
 _NAMED = re.compile(r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)(_|$)", re.IGNORECASE)
 
 
-class Keys(Mapping[str, str]):
-    """Variables as the program sees them: the environment first, then `.env`, then what the user stored.
+class Ring(Protocol):
+    """A store for secrets that the system guards."""
 
-    A mapping for whoever looks up `OPENAI_API_KEY` and the like; iterating shows what is set, but not what a key
-    ring may hold.
+    def get(self, name: str) -> str | None:
+        """The secret of this name, if it is there and may be read."""
+        ...
+
+    def put(self, name: str, value: str) -> bool:
+        """Keep a secret; False where that cannot be done here."""
+        ...
+
+
+class SystemRing:
+    """The system's key ring, where the `keyring` package is installed and finds one."""
+
+    def get(self, name: str) -> str | None:
+        """The secret of this name."""
+        ring = _keyring()
+        if ring is None:
+            return None
+        try:
+            found = ring.get_password(SERVICE, name)
+        except ring.errors.KeyringError:
+            return None
+        return str(found) if found else None
+
+    def put(self, name: str, value: str) -> bool:
+        """Keep a secret."""
+        ring = _keyring()
+        if ring is None:
+            return False
+        try:
+            ring.set_password(SERVICE, name, value)
+        except ring.errors.KeyringError:
+            return False
+        return True
+
+
+class Keys(Mapping[str, str]):
+    """Variables as the program sees them: the environment (with `.env`) first, then what the user stored.
+
+    The file `stored` holds keys, or an empty text for each that lies in the key ring: so the ring, which may ask the
+    user for a password, is touched only for keys that are known to be in it.
     """
 
-    def __init__(self, environ: Mapping[str, str], stored: Path, *, use_keyring: bool = True) -> None:
+    def __init__(self, environ: Mapping[str, str], stored: Path, ring: Ring | None = None) -> None:
         self._environ = environ
         self._stored = stored
-        self._use_keyring = use_keyring
+        self._ring = SystemRing() if ring is None else ring
 
     def __getitem__(self, name: str) -> str:
         if self._environ.get(name):
             return self._environ[name]
         kept = load(self._stored).get(name)
-        if not kept and self._use_keyring and name.endswith("_API_KEY"):
-            kept = _from_ring(name)
+        if kept == "":
+            kept = self._ring.get(name)
         if not kept:
             raise KeyError(name)
         return kept
@@ -50,14 +89,15 @@ class Keys(Mapping[str, str]):
     def __len__(self) -> int:
         return len({**load(self._stored), **self._environ})
 
-    def secrets(self) -> dict[str, str]:
-        """All values that must never be written anywhere, by name: what redaction is given."""
-        named = {
-            name: value
-            for name, value in self._environ.items()
-            if len(value) >= SHORTEST and _NAMED.search(name)
-        }
-        return {**named, **load(self._stored)}
+    def secrets(self, more: Iterable[str] = ()) -> dict[str, str]:
+        """All values that must never be written anywhere, by name: what redaction is given.
+
+        `more` are variables that hold a key without saying so in their name (a profile's `api_key_env`).
+        """
+        named = set(more) | load(self._stored).keys()
+        named |= {name for name in self._environ if _NAMED.search(name)}
+        found = {name: self.get(name, "") for name in sorted(named) if name}
+        return {name: value for name, value in found.items() if len(value) >= SHORTEST}
 
     def save_key(self, provider: str, value: str) -> str:
         """Keep a vendor's key (`anthropic`, or a variable's name) because the user asked; tells where it went.
@@ -65,12 +105,15 @@ class Keys(Mapping[str, str]):
         Raises `ConfigError`.
         """
         name, key = key_variable(provider), value.strip()
-        if not key or any(character.isspace() for character in key):
-            raise ConfigError("That is no key: it is empty or has spaces in it.", hint="Paste the key alone.")
-        if self._use_keyring and _to_ring(name, key):
-            return "the system's key ring"
-        write_private(self._stored, json.dumps({**load(self._stored), name: key}, indent=1))
-        return str(self._stored)
+        if not key or not key.isascii() or not key.isprintable() or " " in key:
+            raise ConfigError(
+                "That is no key: it is empty, or has spaces or odd characters in it.",
+                hint="Paste the key alone.",
+            )
+        ringed = self._ring.put(name, key)
+        kept = {**load(self._stored), name: "" if ringed else key}
+        write_private(self._stored, json.dumps(kept, indent=1))
+        return "the system's key ring" if ringed else str(self._stored)
 
 
 def load(path: Path) -> dict[str, str]:
@@ -91,29 +134,7 @@ def load(path: Path) -> dict[str, str]:
     return {str(name): str(value) for name, value in kept.items()}
 
 
-def _ring() -> ModuleType | None:
+def _keyring() -> ModuleType | None:
     if importlib.util.find_spec("keyring") is None:
         return None
     return importlib.import_module("keyring")
-
-
-def _from_ring(name: str) -> str | None:
-    ring = _ring()
-    if ring is None:
-        return None
-    try:
-        found = ring.get_password(SERVICE, name)
-    except ring.errors.KeyringError:
-        return None
-    return str(found) if found else None
-
-
-def _to_ring(name: str, value: str) -> bool:
-    ring = _ring()
-    if ring is None:
-        return False
-    try:
-        ring.set_password(SERVICE, name, value)
-    except ring.errors.KeyringError:
-        return False
-    return True

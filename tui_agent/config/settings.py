@@ -24,7 +24,7 @@ Motion: TypeAlias = Literal["auto", "on", "off"]
 class Table(BaseModel):
     """A table of a configuration file: frozen, and strict about its keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class ModelProfile(Table):

@@ -20,7 +20,7 @@ Words: TypeAlias = str | tuple[str, ...]
 
 
 class _Entry(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class ExpectResult(_Entry):

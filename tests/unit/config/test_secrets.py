@@ -9,9 +9,49 @@ from tui_agent.config.secrets import Keys
 from tui_agent.errors import ConfigError
 
 
+class FakeRing:
+    """A key ring in a dictionary; counts how often it is asked."""
+
+    def __init__(self, *, works: bool = True) -> None:
+        self.works = works
+        self.kept: dict[str, str] = {}
+        self.asked: list[str] = []
+
+    def get(self, name: str) -> str | None:
+        self.asked.append(name)
+        return self.kept.get(name)
+
+    def put(self, name: str, value: str) -> bool:
+        if self.works:
+            self.kept[name] = value
+        return self.works
+
+
+NO_RING = FakeRing(works=False)
+
+
+def test_a_key_goes_to_the_key_ring_where_there_is_one(tmp_path: Path) -> None:
+    ring, stored = FakeRing(), tmp_path / "keys.json"
+    keys = Keys({}, stored, ring)
+    assert keys.save_key("anthropic", "sk-secret-1") == "the system's key ring"
+    assert "sk-secret-1" not in stored.read_text()
+    again = Keys({}, stored, ring)
+    assert again["ANTHROPIC_API_KEY"] == "sk-secret-1"
+    assert again.secrets() == {"ANTHROPIC_API_KEY": "sk-secret-1"}
+
+
+def test_the_key_ring_is_asked_only_for_what_lies_in_it(tmp_path: Path) -> None:
+    ring = FakeRing()
+    keys = Keys({"GROQ_API_KEY": "k"}, tmp_path / "keys.json", ring)
+    keys.save_key("openai", "sk-secret-2")
+    for name in ("GROQ_API_KEY", "ANTHROPIC_API_KEY", "PATH"):
+        keys.get(name)
+    assert ring.asked == []
+
+
 def test_a_key_that_the_user_enters_is_kept_for_the_user_alone(tmp_path: Path) -> None:
     stored = tmp_path / "config" / "keys.json"
-    keys = Keys({}, stored, use_keyring=False)
+    keys = Keys({}, stored, NO_RING)
     assert keys.get("ANTHROPIC_API_KEY") is None
     assert not stored.parent.exists()
     assert keys.save_key("anthropic", " sk-secret\n") == str(stored)
@@ -22,9 +62,9 @@ def test_a_key_that_the_user_enters_is_kept_for_the_user_alone(tmp_path: Path) -
 
 def test_the_environment_wins_over_what_is_kept(tmp_path: Path) -> None:
     stored = tmp_path / "keys.json"
-    Keys({}, stored, use_keyring=False).save_key("openai", "kept")
-    assert Keys({"OPENAI_API_KEY": "real"}, stored, use_keyring=False)["OPENAI_API_KEY"] == "real"
-    assert Keys({"OPENAI_API_KEY": ""}, stored, use_keyring=False)["OPENAI_API_KEY"] == "kept"
+    Keys({}, stored, NO_RING).save_key("openai", "kept")
+    assert Keys({"OPENAI_API_KEY": "real"}, stored, NO_RING)["OPENAI_API_KEY"] == "real"
+    assert Keys({"OPENAI_API_KEY": ""}, stored, NO_RING)["OPENAI_API_KEY"] == "kept"
 
 
 def test_a_key_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
@@ -32,12 +72,12 @@ def test_a_key_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     stored.write_text("{}")
     stored.chmod(0o644)
     with pytest.raises(ConfigError, match="can be read by others"):
-        Keys({}, stored, use_keyring=False).get("OPENAI_API_KEY")
+        Keys({}, stored, NO_RING).get("OPENAI_API_KEY")
 
 
 def test_what_is_no_key_is_not_kept(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no key"):
-        Keys({}, tmp_path / "keys.json", use_keyring=False).save_key("openai", "two words")
+        Keys({}, tmp_path / "keys.json", NO_RING).save_key("openai", "two words")
 
 
 def test_secrets_are_told_by_name_and_length(tmp_path: Path) -> None:
@@ -48,8 +88,9 @@ def test_secrets_are_told_by_name_and_length(tmp_path: Path) -> None:
         "KEY": "1",
         "PATH": "/usr/bin:/bin",
     }
-    found = Keys(environ, tmp_path / "keys.json", use_keyring=False).secrets()
-    assert sorted(found) == ["GITHUB_TOKEN", "OPENAI_API_KEY"]
+    keys = Keys({**environ, "MY_SERVER": "its-long-key"}, tmp_path / "keys.json", NO_RING)
+    assert sorted(keys.secrets()) == ["GITHUB_TOKEN", "OPENAI_API_KEY"]
+    assert keys.secrets(["MY_SERVER", ""])["MY_SERVER"] == "its-long-key"
 
 
 def test_dotenv_reads_quotes_comments_and_exports() -> None:
