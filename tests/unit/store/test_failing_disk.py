@@ -1,6 +1,7 @@
 """Every call that the store makes fails, is cut short, or is the last one, in turn."""
 
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -248,3 +249,51 @@ def test_a_repair_that_fails_half_way_loses_neither_events_nor_torn_bytes(tmp_pa
         assert torn in kept
         again.close()
     assert number > 5
+
+
+FULL_TMPFS = """
+import sys
+from pathlib import Path
+import anyio
+from tests.stubs.store import said, store
+from tui_agent.errors import StoreFull
+root = Path(sys.argv[1])
+log = store(root).create("s1")
+(root / "filler").write_bytes(b"x" * 60_000)
+stored, refused = [], 0
+for number in range(400):
+    try:
+        stored.append(log.append(said(f"message {number} " + "x" * 300)))
+    except StoreFull:
+        refused += 1
+try:
+    log.append(said("y" * 20_000))
+except StoreFull:
+    refused += 1
+assert len(stored) > 10 and refused == 401 - len(stored), (len(stored), refused)
+(root / "filler").unlink()
+stored.append(log.append(said("y" * 20_000)))
+anyio.run(log.commit)
+log.close()
+assert store(root).read("s1") == stored
+assert store(root).open("s1").repaired is None
+print("whole")
+"""
+
+
+def test_a_full_file_system_is_told_and_nothing_is_lost_once_there_is_space(tmp_path: Path) -> None:
+    """On a file system of 128 KiB, where one can be mounted here; the test above stands for the rest."""
+    mount = [
+        "unshare",
+        "-rm",
+        "sh",
+        "-c",
+        'mount -t tmpfs -o size=128k tmpfs "$0" && exec "$@"',
+        str(tmp_path),
+    ]
+    if shutil.which("unshare") is None or subprocess.run([*mount, "true"], check=False).returncode != 0:
+        test_a_full_disk_is_told_and_nothing_is_lost_once_there_is_space(tmp_path)
+        return
+    command = [*mount, sys.executable, "-c", FULL_TMPFS, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == "whole\n", done.stderr
