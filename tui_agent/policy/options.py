@@ -133,6 +133,9 @@ class _Options:
         if word is None:
             part.turn(call.program.otherwise, f"an option of {call.name} lacks its word")
             return 0
+        known = call.program.words.get(call.options[-1])
+        if known is not None and word.value not in known:
+            self._unlisted(f"{call.options[-1]} {word.text}")
         if call.program.first == "sed" and call.options[-1] in call.program.first_by:
             sed_script(part, call, word)
         if takes == "read":

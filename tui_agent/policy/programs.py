@@ -4,7 +4,7 @@ Invariant: an unknown key or class in the table fails its loading; an entry that
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
@@ -48,6 +48,7 @@ class Program:
     plain: frozenset[str] = frozenset()
     only: str = ""
     needs: frozenset[str] = frozenset()
+    words: Mapping[str, Sequence[str]] = field(default_factory=dict)
     ruin: Literal["", "always", "places"] = ""
     deep_by: frozenset[str] = frozenset({"-r", "-R", "--recursive"})
     narrows: frozenset[str] = frozenset()

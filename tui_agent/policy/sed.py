@@ -55,7 +55,7 @@ def _past_replacement(script: str, at: int) -> int:
         return -1
     mark = script[at]
     middle = _closing(script, at + 1, mark)
-    end = _closing(script, middle + 1, mark) if middle >= 0 else -1
+    end = _closing(script, middle + 1, mark, pattern=False) if middle >= 0 else -1
     if end < 0:
         return -1
     at = end + 1
@@ -64,16 +64,18 @@ def _past_replacement(script: str, at: int) -> int:
     return at
 
 
-def _closing(script: str, at: int, mark: str) -> int:
-    """Where the next unescaped `mark` stands. Inside brackets it would end the text for us sooner than for sed,
-    and what follows is then not recognised."""
+def _closing(script: str, at: int, mark: str, *, pattern: bool = True) -> int:
+    """Where the next unescaped `mark` stands, -1 where that is not certain: in brackets it may stand for itself."""
+    bracket = False
     while at < len(script):
-        if script[at] == "\\":
+        char = script[at]
+        if char == "\n" or (bracket and char == mark):
+            return -1
+        if char == "\\" and not bracket:
             at += 2
             continue
-        if script[at] == mark:
+        if char == mark:
             return at
-        if script[at] == "\n":
-            return -1
+        bracket = (bracket or char == "[") and char != "]" if pattern else False
         at += 1
     return -1

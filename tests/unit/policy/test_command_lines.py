@@ -59,6 +59,7 @@ READS = [
     "true # a comment",
     "ls $PWD/src",
     "test -f a && echo yes",
+    "set -euo pipefail; ls",
 ]
 
 ASKS = [
@@ -151,6 +152,9 @@ ASKS = [
     "pip install x",
     "sudo ls",
     "ps auxe",
+    "set -o keyword; ls PATH=/tmp",
+    "set -a; ls",
+    "sed 's/[/]/ p;/e;/ x;/p' a",
     "jq env a.json",
     "kill 12",
     "git reset --hard",
@@ -357,13 +361,29 @@ def test_each_part_tells_what_it_does() -> None:
     assert report.parts[2].writes == ["report.txt"]
 
 
-@pytest.mark.parametrize("script", ["1,5p", "s/a/b/gi", "/x/,/y/d", "$p", "s|a|b|;2q", "y/ab/cd/", "1!d"])
+@pytest.mark.parametrize(
+    "script", ["1,5p", "s/a/b/gi", "/x/,/y/d", "$p", "s|a|b|;2q", "y/ab/cd/", "1!d", "s/[a-z]*/b/"]
+)
 def test_sed_scripts_that_only_edit_text(script: str) -> None:
     assert only_edits_text(script)
 
 
 @pytest.mark.parametrize(
-    "script", ["w x", "r x", "1e ls", "s/a/b/w x", "s/a/b/e", "e", "s/a", "{", "a\\\nx", "W x"]
+    "script",
+    [
+        "w x",
+        "r x",
+        "1e ls",
+        "s/a/b/w x",
+        "s/a/b/e",
+        "e",
+        "s/a",
+        "{",
+        "a\\\nx",
+        "W x",
+        "s/[/]/x/e",
+        "/[/]/w x",
+    ],
 )
 def test_sed_scripts_that_may_do_more(script: str) -> None:
     assert script == "{" or not only_edits_text(script)
