@@ -20,7 +20,7 @@ examples:
   tui-agent
   tui-agent --continue
   tui-agent --resume
-  tui-agent -C ~/code/shop -m anthropic/claude-sonnet-4-5 "why does test_cart fail?"
+  tui-agent -C ~/code/shop -m anthropic/MODEL "why does test_cart fail?"
 """
 
 

@@ -20,7 +20,7 @@ EXAMPLES = """\
 examples:
   tui-agent run "add a --json flag to the list command" --policy accept-edits
   git diff | tui-agent run - --policy plan
-  tui-agent run "fix the failing test" -m openai/gpt-5 --json | jq -r .payload.kind
+  tui-agent run "fix the failing test" -m openai/MODEL --json | jq -r .payload.kind
   tui-agent run -- "--version prints nothing, why?"
 
 exit status: 0 done, 1 failed, 2 usage or configuration, 3 a budget was reached, 4 a permission was denied,

@@ -1,0 +1,193 @@
+"""Writes docs/command-line.md and docs/configuration.md from the parsers and the settings: `python -m docs.generate_reference`.
+
+The pages' texts are the program's own, so that program and page cannot differ; a test checks that they are current.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+from tui_agent.cli.exit_codes import Exit
+from tui_agent.cli.main import parser_for
+from tui_agent.cli.options import EVERYTHING, GROUPS, Parser
+from tui_agent.cli.verbs import APP, VERBS, Verb
+from tui_agent.config.layers import FALLBACKS, VARIABLES
+from tui_agent.config.settings import Config, ModelProfile
+from tui_agent.protocol.settings import Budgets
+
+COMMAND_LINE = Path(__file__).parent / "command-line.md"
+CONFIGURATION = Path(__file__).parent / "configuration.md"
+NOTE = "<!-- Written by `python -m docs.generate_reference`; do not edit. -->"
+
+EXITS = {
+    Exit.DONE: "done",
+    Exit.FAILED: "the task failed",
+    Exit.USAGE: "usage or configuration",
+    Exit.BUDGET: "a budget was reached",
+    Exit.DENIED: "a permission was denied and nothing could be done",
+    Exit.MODEL: "the model or its provider failed",
+    Exit.INTERRUPTED: "interrupted",
+}
+
+
+def cell(text: object) -> str:
+    """A text as it may stand in a table's cell."""
+    return " ".join(str(text).split()).replace("|", "\\|")
+
+
+def words(action: argparse.Action) -> str:
+    """How an option or argument is written."""
+    value = action.metavar or ("|".join(action.choices) if action.choices else "")
+    if not action.option_strings:
+        return str(value or action.dest)
+    shown = ", ".join(action.option_strings)
+    return f"{shown} {value}" if action.nargs != 0 and value else shown
+
+
+def arguments(parser: argparse.ArgumentParser, known: set[str]) -> Iterator[str]:
+    """A table of a parser's own arguments, without the common ones."""
+    own = [
+        action
+        for action in parser._actions
+        if not isinstance(action, argparse._SubParsersAction | argparse._HelpAction)
+        and not set(action.option_strings) & known
+    ]
+    if own:
+        yield "\n| argument | meaning |\n|---|---|"
+        yield from (f"| `{cell(words(action))}` | {cell(action.help)} |" for action in own)
+
+
+def common(parser: argparse.ArgumentParser) -> set[str]:
+    """Every option that a common group adds."""
+    return {
+        word for action in parser._actions for word in action.option_strings if word not in ("-h", "--help")
+    }
+
+
+def groups_of(parser: argparse.ArgumentParser) -> list[str]:
+    """Which common groups a parser has."""
+    return [group.title for group in parser._action_groups if group.title in GROUPS and group._group_actions]
+
+
+def describe(prog: str, parser: argparse.ArgumentParser, known: set[str]) -> Iterator[str]:
+    """One command's part of the page."""
+    yield from arguments(parser, known)
+    if shared := groups_of(parser):
+        yield f"\nCommon options: {', '.join(shared)}."
+    if parser.epilog and "examples:" in parser.epilog and not prog.count(" ") > 1:
+        examples, _, rest = parser.epilog.split("examples:\n")[1].partition("\n\n")
+        yield "\n```\n" + "\n".join(line.strip() for line in examples.splitlines()) + "\n```"
+        if rest:
+            yield f"\n{rest.strip()}"
+
+
+def subcommands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """The verbs below a command."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            yield from action.choices.items()
+
+
+def command(name: str, verb: Verb, known: set[str]) -> Iterator[str]:
+    """A command with its verbs."""
+    prog = f"tui-agent {name}".strip()
+    parser = parser_for(prog, verb, import_module(verb.module))
+    yield f"\n## {prog}\n\n{parser.description}"
+    yield from describe(prog, parser, known)
+    for inner_name, inner in subcommands(parser):
+        yield f"\n### {prog} {inner_name}\n\n{str(inner.description).capitalize()}."
+        yield from describe(f"{prog} {inner_name}", inner, known)
+
+
+def command_line_page() -> str:
+    """docs/command-line.md."""
+    everything = Parser(prog="tui-agent")
+    for group in EVERYTHING:
+        GROUPS[group](everything)
+    known = {*common(everything), "--debug"}
+    lines = [f"# The command line\n\n{NOTE}\n"]
+    lines.append(
+        "Errors go to standard error as one line that says what happened, to what, and what to do; a traceback"
+    )
+    lines.append(
+        "only with `--debug`. Nothing is coloured where the output is no terminal or `NO_COLOR` is set."
+    )
+    lines.append("\n| exit status | meaning |\n|---|---|")
+    lines += [f"| {int(status)} | {meaning} |" for status, meaning in EXITS.items()]
+    lines.append(
+        "\n## Common options\n\nThey mean the same for every command, and may stand before its name."
+    )
+    for group in everything._action_groups:
+        if group.title in GROUPS:
+            lines.append(f"\n| {group.title} | meaning |\n|---|---|")
+            lines += [f"| `{cell(words(action))}` | {cell(action.help)} |" for action in group._group_actions]
+    for name, verb in {"": APP, **VERBS}.items():
+        lines += command(name, verb, known)
+    return "\n".join(lines) + "\n"
+
+
+def limits_by_setting() -> dict[str, str]:
+    """The limits' meanings, as the options tell them."""
+    parser = Parser(prog="tui-agent")
+    GROUPS["limits"](parser)
+    return {
+        "max_cost_usd" if action.dest == "max_cost" else action.dest: str(action.help)
+        for action in parser._actions
+    }
+
+
+def settings(model: type[BaseModel]) -> Iterator[str]:
+    """One row a setting."""
+    limits = limits_by_setting()
+    for name, field in model.model_fields.items():
+        default = "" if field.default in (PydanticUndefined, None, "", ()) else field.default
+        shown = "required" if field.is_required() else ""
+        if isinstance(default, bool | int | float | str) and default != "":
+            shown = f"`{json.dumps(default)}`"
+        meaning = field.description or limits.get(name, "")
+        yield f"| `{name}` | {cell(meaning)} | {cell(shown)} |"
+
+
+def configuration_page() -> str:
+    """docs/configuration.md."""
+    lines = [f"# Configuration\n\n{NOTE}\n"]
+    lines.append(
+        "Nearest wins: the user's `config.toml`, then `.tui_agent/config.toml` of the project (only when it is"
+    )
+    lines.append(
+        "trusted), then environment variables, then options. `tui-agent config show` tells where each value came"
+    )
+    lines.append(
+        "from, `tui-agent config path` where the files lie. Keys are never in configuration: they come from the"
+    )
+    lines.append(
+        "environment, a trusted `.env`, or the system's key ring. An unknown key is an error that names its line."
+    )
+    head = "\n| key | meaning | default |\n|---|---|---|"
+    lines += [head, *settings(Config)]
+    lines += ["\n## `[models.NAME]`\n\nExamples for vendors and local servers: [models.md](models.md).", head]
+    lines += settings(ModelProfile)
+    lines += ["\n## `[budgets]`", head, *settings(Budgets)]
+    lines.append("\n## Environment variables\n\n| variable | sets |\n|---|---|")
+    lines += [f"| `{name}` | `{'.'.join(key)}` |" for name, key in VARIABLES.items()]
+    lines.append("| `TUI_AGENT_HOME` | `data_dir` |")
+    lines += [
+        f"| `{name}` | `{'.'.join(key)}`, where nothing else says it |" for name, key in FALLBACKS.items()
+    ]
+    lines.append("| `NO_COLOR` | no colour anywhere |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Write both pages."""
+    COMMAND_LINE.write_text(command_line_page(), encoding="utf-8")
+    CONFIGURATION.write_text(configuration_page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
