@@ -188,7 +188,7 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("yes_session", "yes, for this session", "Approval", keys=("s",), scope="approval", footer="session", rank=2),
     _a("always", "always, as a rule", "Approval", keys=("a",), scope="approval", footer="always", rank=3),
     _a("no", "no, and say why", "Approval", keys=("n",), scope="approval", footer="no", rank=4),
-    _a("whole_file", "the whole change", "Approval", keys=("d",), scope="approval", footer="whole file", rank=5),
+    _a("whole_file", "the whole change", "Approval", keys=("d",), scope="approval", footer="whole change", rank=5),
     _a("edit_rule", "edit the rule that `always` would keep", "Approval", keys=("e",), scope="approval", footer="edit the rule", rank=6),
     _a("refuse", "no", "Approval", keys=("escape",), scope="approval", footer="no", rank=7),
     _a("pick", "choose", "Question", keys=("up+down",), scope="question", footer="choose", rank=1),

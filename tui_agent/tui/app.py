@@ -33,6 +33,7 @@ from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.note import Level, Note
 from tui_agent.tui.panes.sidebar import Sidebar
+from tui_agent.tui.panes.start import Start
 from tui_agent.tui.panes.status import Status, StatusView
 from tui_agent.tui.panes.strip import PaneStrip
 from tui_agent.tui.prompt.box import PLACEHOLDER, Prompt
@@ -160,7 +161,8 @@ class AgentApp(App[int]):
     def reshape(self, width: int = 0, height: int = 0) -> None:
         """Lay out for the present size."""
         width, height = width or self.size.width, height or self.size.height
-        self.shape = now = shape(width, height, sidebar=self.sidebar_wanted)
+        beginning = self.live is not None and self.live.chat.beginning
+        self.shape = now = shape(width, height, sidebar=self.sidebar_wanted and not beginning)
         screen = self.screen_stack[0]
         screen.set_class(now.airy, "-airy")
         screen.set_class(now.tiny, "-tiny")
@@ -258,6 +260,13 @@ class AgentApp(App[int]):
         event.stop()
         self.do(event.name, event.argument)
 
+    @on(Start.Focused)
+    def _start_focused(self, event: Start.Focused) -> None:
+        event.stop()
+        focused = self.live is not None and self.live.chat.start.has_focus
+        self.prompt.set_class(focused, "-quiet")
+        self.show_keys()
+
     @on(Prompt.Sent)
     def _sent(self, event: Prompt.Sent) -> None:
         event.stop()
@@ -349,9 +358,16 @@ class AgentApp(App[int]):
     def show_keys(self) -> None:
         """The footer of what applies now."""
         running = self.live is not None and self.live.running
-        scopes: tuple[Scope, ...] = ("menu",) if self.prompt.menu.display else ("app", "prompt", "transcript")
+        asked = self.live.asking.scope if self.live is not None else None
+        scopes: tuple[Scope, ...] = ("app", "prompt", "transcript")
+        if asked is not None:
+            scopes = (asked,)
+        elif self.prompt.menu.display:
+            scopes = ("menu",)
+        elif self.live is not None and self.live.chat.start.has_focus:
+            scopes = ("start", "app")
         keys = footer(self.actions, scopes, running=running)
-        if not self.prompt.menu.display and not running:
+        if len(scopes) > 1 and not running:
             keys.append((QUIT.shown, QUIT.footer))
         self.footer.set_keys(keys)
 

@@ -11,6 +11,7 @@ from tui_agent.protocol.commands import AnswerQuestion, DecidePermission
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import QuestionAsked
 from tui_agent.protocol.ids import RequestId
+from tui_agent.tui.actions import Scope
 from tui_agent.tui.modals.approval import Approval
 from tui_agent.tui.modals.question import Question
 
@@ -28,6 +29,13 @@ class Asking:
         self._open: Approval | Question | None = None
         self._aside: set[RequestId] = set()
         self._view = ApprovalsView()
+
+    @property
+    def scope(self) -> Scope | None:
+        """Whose keys apply while something is asked."""
+        if isinstance(self._open, Approval):
+            return "approval"
+        return "question" if self._open is not None else None
 
     def look(self, view: ApprovalsView) -> None:
         """The session's open questions are these now."""
@@ -81,6 +89,7 @@ class Asking:
                 self._live.submit(decision)
 
         self._app.push_screen(modal, decided)
+        self._app.show_keys()
 
     def _ask(self, question: QuestionAsked) -> None:
         modal = Question(lambda: self._app.looks, question, blob=self._live.blob_text)
@@ -92,10 +101,12 @@ class Asking:
                 self._live.submit(answer)
 
         self._app.push_screen(modal, answered)
+        self._app.show_keys()
 
     def _close(self, modal: Approval | Question, request_id: RequestId, *, answered: bool) -> None:
         if self._open is modal:
             self._open = None
         # Asked once: an answer is on its way, and what was put aside waits for its user.
         self._aside.add(request_id)
-        self._open_next()
+        if not self._open_next():
+            self._app.show_keys()

@@ -96,8 +96,14 @@ class Chat:
             return
         self.start.display = empty
         self.widget.display = not empty
+        self.app.reshape()
         if not empty and self.start.has_focus:
             self.app.prompt.editor.focus()
+
+    @property
+    def beginning(self) -> bool:
+        """Whether the page that asks for a model has the screen for itself."""
+        return bool(self.start.display) and self.start.needs_model
 
     def _resolve(self, blob: BlobText) -> str | None:
         return self.blobs.get(blob.blob_sha256)

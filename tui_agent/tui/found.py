@@ -96,7 +96,7 @@ def first_choices(rows: list[JsonRow], local: list[Server], environ: Mapping[str
     group = "Without a key"
     return [
         *found,
-        Choice("Demo", "a real task done in a throw-away folder, offline", "about 60 s", "demo", group),
+        Choice("Demo", "a real task in a throw-away folder, offline", "about 60 s", "demo", group),
         Choice(
             "Other provider", "model, address and key, any OpenAI-compatible server", "", "provider", group
         ),

@@ -171,8 +171,9 @@ class Live:
             choices = first_choices(rows, local, app.environ)
         start.set_page(needs_model=needs, choices=choices, folder=shown, facts=str(facts), policy=policy)
         self.chat.choose_page()
+        app.reshape()
         if needs and start.display and not app.prompt.editor.text and len(app.screen_stack) == 1:
-            start.focus()
+            app.call_after_refresh(start.focus)
 
     def _not_open(self, fault: TuiAgentError) -> None:
         if self.session is None:
@@ -364,8 +365,7 @@ class Live:
             view = StatusView(view.mood, view.word, view.what, view.since, view.stage, view.note, below)
         before = app.status.view.mood
         app.status.set_view(view, app.clock())
-        if app.shape.tiny:
-            app.header.show()
+        app.header.set_status(view)
         app.show_keys()
         if before != view.mood:
             self._tell(before, view)

@@ -96,16 +96,17 @@ class Approval(Sheet[DecidePermission | None]):
         symbols = self.looks.symbols
         right: list[Part] = []
         if self.waiting > 1:
-            right = [part(f"1 of {self.waiting} waiting", self.style("t2"))]
+            short = width < 34
+            right = [part(f"1/{self.waiting}" if short else f"1 of {self.waiting} waiting", self.style("t2"))]
         title: list[Part] = [
             (symbols.waiting, self.style("warning", bold=True)),
             (" ", self.style()),
             (question_of(self.request), self.style(bold=True)),
         ]
         rows = [self.line(width, title, right)]
-        if not self._tiny:
-            rows.append(self.line(width, []))
-        return rows + self._subject(width)
+        if self._tiny:
+            return rows
+        return [*rows, self.line(width, []), *self._subject(width)]
 
     def _subject(self, width: int) -> list[Strip]:
         if any(isinstance(one, Runs) for one in self.request.effects):
@@ -127,7 +128,7 @@ class Approval(Sheet[DecidePermission | None]):
         return rows
 
     def body(self, width: int) -> list[Strip]:
-        rows = self._preview(width)
+        rows = [*(self._subject(width) if self._tiny else []), *self._preview(width)]
         if self._small and not self.expanded:
             rows += self._effects(width)
         return rows
@@ -325,6 +326,7 @@ class Approval(Sheet[DecidePermission | None]):
             return False
         if key == "escape":
             self.typing = False
+            self.rule = None
         elif key == "enter":
             self._decide(self.chosen)
             return True

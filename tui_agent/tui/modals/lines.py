@@ -11,6 +11,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from tui_agent.tui.rows import blank
+from tui_agent.tui.transcript.scrollbar import ThumbOnly
 
 
 class Lines(ScrollView):
@@ -23,6 +24,9 @@ class Lines(ScrollView):
         super().__init__(id=id)
         self.strips: Sequence[Strip] = ()
         self.fill: Style = Style()
+
+    def on_mount(self) -> None:
+        self.vertical_scrollbar.renderer = ThumbOnly  # type: ignore[misc]  # Textual reads it from the instance
 
     def set_rows(self, rows: Sequence[Strip], fill: Style, *, keep: bool = True) -> None:
         """Show these rows; the position stays where it was if `keep` is set."""

@@ -11,6 +11,7 @@ from tui_agent.tui import units
 from tui_agent.tui.panes.base import LinePane
 from tui_agent.tui.panes.meter import bar, meter_style
 from tui_agent.tui.panes.policy import policy_role
+from tui_agent.tui.panes.status import StatusView, mood_symbol
 from tui_agent.tui.rows import Part, cells, doing, part, row
 from tui_agent.tui.text import clean_line, fit
 
@@ -27,6 +28,14 @@ class Header(LinePane):
     meter: "ContextMeterView | None" = None
     model_hint: str = ""
     policy_hint: str = "ask"
+    status: StatusView = StatusView()
+
+    def set_status(self, status: StatusView) -> None:
+        """What the status line would say; the two-line mode shows it here."""
+        if status != self.status:
+            self.status = status
+            if self.shape.tiny:
+                self.show()
 
     def set_views(self, state: "SessionStateView", meter: "ContextMeterView") -> None:
         """Show these; paint only if something differs."""
@@ -39,6 +48,18 @@ class Header(LinePane):
         room = width - 4 - cells(right) - 4
         symbols = self.looks.symbols
         margin = 2 if width >= 30 else 0
+        if shape.tiny:
+            symbol, role = mood_symbol(self.status, symbols)
+            says = f"{self.status.word} {self.status.what}".strip()
+            state: list[Part] = [
+                (symbol, self.style(role)),
+                (" ", self.style()),
+                part(
+                    fit(clean_line(says), max(4, width - cells(right) - 6), symbols.ellipsis),
+                    self.style(bold=True),
+                ),
+            ]
+            return [row(width, state, right, fill=self.style(), margin=0)]
         left: list[Part] = [
             (" " * margin, self.style()),
             (symbols.bar, self.style("accent")),
@@ -69,7 +90,7 @@ class Header(LinePane):
             pieces.append(self._model(width))
         pieces.append([self._policy()])
         cost = self._cost()
-        if cost and width >= 30:
+        if cost and width >= 30 and not self.shape.tiny:
             pieces.append([part(cost, doing(self.style(), "cost"))])
         if self.meter is not None and self.meter.window:
             pieces.append(self._meter(width))
@@ -83,7 +104,7 @@ class Header(LinePane):
         if self.state is None or self.state.settings is None:
             return [part(self.model_hint or "opening", style)]
         model = self.state.settings.model
-        name = fit(clean_line(model.model or model.profile or "no model"), max(8, width // 4), "…")
+        name = fit(clean_line(model.model or "no model"), max(8, width // 4), "…")
         effort = model.effort or ""
         shown = [part(name, style)]
         if effort and effort != "none" and width >= 100:

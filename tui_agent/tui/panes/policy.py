@@ -6,7 +6,7 @@ ROLES: dict[str, Role] = {"plan": "success", "ask": "accent", "accept-edits": "w
 SAYS: dict[str, str] = {
     "plan": "reads only, ends in a plan",
     "ask": "asks before writing or running",
-    "accept-edits": "edits unasked, asks before running",
+    "accept-edits": "asks before running",
     "bypass": "asks nothing",
 }
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from textual import events
+from textual.message import Message
 from textual.strip import Strip
 
 from tui_agent.tui.panes.base import Intent, LinePane, Looks
@@ -157,11 +158,16 @@ class Start(LinePane, can_focus=True):
         short = cells(policy) + cells(change) + 6 > self.size.width
         return [*rows, line(policy, [] if short else change)]
 
+    class Focused(Message):
+        """It has the keys now, or no longer."""
+
     def on_focus(self) -> None:
         self.show()
+        self.post_message(self.Focused())
 
     def on_blur(self) -> None:
         self.show()
+        self.post_message(self.Focused())
 
     def on_key(self, event: events.Key) -> None:
         usable = self.usable
@@ -172,6 +178,8 @@ class Start(LinePane, can_focus=True):
             self._use(self.chosen)
         elif event.character and event.character.isdigit() and 0 < int(event.character) <= len(usable):
             self._use(int(event.character) - 1)
+        elif event.key == "escape":
+            self.post_message(Intent("write"))
         elif event.is_printable and event.character:
             self.post_message(Intent("type", event.character))
         else:

@@ -11,6 +11,7 @@ from textual.strip import Strip
 from tui_agent.tui import units
 from tui_agent.tui.panes.base import LinePane
 from tui_agent.tui.rows import Part, cells, cut, doing, part, row
+from tui_agent.tui.symbols import Symbols
 from tui_agent.tui.theme import Role
 
 STAGES = ("message", "model", "policy", "tools", "trace")
@@ -41,6 +42,20 @@ class StatusView:
     """`12 new rows, End` while the reader has scrolled up."""
 
 
+def mood_symbol(view: StatusView, symbols: Symbols, *, lit: bool = True) -> tuple[str, Role]:
+    """Symbol and colour of a mood."""
+    symbol = {
+        "opening": symbols.queued,
+        "ready": symbols.queued,
+        "running": symbols.running if lit else symbols.running_dim,
+        "waiting": symbols.waiting,
+        "failed": symbols.failed,
+        "stopped": symbols.stopped,
+        "paused": symbols.stopped,
+    }[view.mood]
+    return symbol, ROLE_OF[view.mood]
+
+
 class Status(LinePane):
     """One row; `beat` is called twice a second while something runs."""
 
@@ -69,19 +84,11 @@ class Status(LinePane):
 
     def _left(self, width: int) -> list[Part]:
         view, symbols = self.view, self.looks.symbols
-        symbol = {
-            "opening": symbols.queued,
-            "ready": symbols.queued,
-            "running": symbols.running if self.lit else symbols.running_dim,
-            "waiting": symbols.waiting,
-            "failed": symbols.failed,
-            "stopped": symbols.stopped,
-            "paused": symbols.stopped,
-        }[view.mood]
+        symbol, role = mood_symbol(view, symbols, lit=self.lit)
         calm = view.mood in ("opening", "ready")
         parts: list[Part] = [
             ("  ", self.style()),
-            (symbol, self.style(ROLE_OF[view.mood])),
+            (symbol, self.style(role)),
             (" ", self.style()),
             part(view.word, self.style("t2" if calm else "t1", bold=not calm)),
         ]

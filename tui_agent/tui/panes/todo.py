@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from textual.strip import Strip
 
 from tui_agent.tui.panes.base import Looks
-from tui_agent.tui.rows import Part, doing, part, row
+from tui_agent.tui.rows import Part, doing, part, row, wrap
 from tui_agent.tui.text import clean_line, fit, pad
 from tui_agent.tui.theme import Role
 

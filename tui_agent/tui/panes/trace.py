@@ -59,7 +59,13 @@ def _failed(view: "TraceView", root: int) -> list[int]:
 def _chosen(view: "TraceView", folds: Mapping[int, bool], room: int) -> list[int]:
     drawn = folds_of_pane(view, folds, room)
     roots = view.roots[-max(1, room) :]
-    return visible(view, drawn, roots)[-room:]
+    shown = visible(view, drawn, roots)
+    if len(shown) <= room:
+        return shown
+    newest = view.roots[-1]
+    # The newest turn's own row stays in sight above its newest rows.
+    kept = shown[-room:]
+    return kept if newest in kept else [newest, *kept[1:]]
 
 
 def folds_of_pane(view: "TraceView", folds: Mapping[int, bool], room: int) -> dict[int, bool]:
@@ -112,7 +118,7 @@ def span_row(
     right = _measures(span, looks, width, now)
     used = sum(len(text) for text, _ in left)
     taken = sum(len(text) for text, _ in right)
-    left.append((fit(name, max(6, width - used - taken - 3), symbols.ellipsis), style))
+    left.append((fit(name, max(6, width - used - taken - 4), symbols.ellipsis), style))
     if span.kind == "turn" and width < COLUMNS_FROM and span.cost_usd is not None:
         left.append(("   " + units.money(span.cost_usd), palette.rich("t3", ground)))
     return row(width, left, right, fill=fill)

@@ -17,7 +17,7 @@ from tui_agent.folds.spans import Span, TraceView
 from tui_agent.tui import units
 from tui_agent.tui.panes.base import LinePane, Looks
 from tui_agent.tui.panes.spans import is_folded, is_group, label, state_symbol, took, visible
-from tui_agent.tui.rows import Part, blank, doing, intent_of, part, row
+from tui_agent.tui.rows import Part, blank, cells, doing, intent_of, part, row
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme import Role
 
@@ -164,8 +164,11 @@ class SpanList(ScrollView, can_focus=True):
             left += [(symbol, self._style(role, ground)), (" ", fill)]
         name_role: Role = "t1" if span.kind in ("turn", "iteration") or chosen else "t2"
         name = label(span, self.view, folded=folded, full=True)
-        columns, bar_cells = _columns(width)
-        room = max(8, width - columns - bar_cells - 2 - sum(len(text) for text, _ in left))
+        _, bar_cells = _columns(width)
+        right = self._measures(span, width, ground)
+        if bar_cells:
+            right = [*right, ("  ", fill), *self._bar(span, bar_cells, ground)]
+        room = max(8, width - cells(right) - 4 - cells(left))
         bold = span.kind == "turn" or chosen
         outcome = clean_line(span.outcome) if span.state in ("failed", "denied", "interrupted") else ""
         name = fit(name, max(6, room - (len(outcome) + 3 if outcome else 0)), looks.symbols.ellipsis)
@@ -174,15 +177,14 @@ class SpanList(ScrollView, can_focus=True):
             left.append(
                 part("   " + outcome, self._style("error" if span.state == "failed" else "warning", ground))
             )
-        right = self._measures(span, width, ground)
-        if bar_cells:
-            right = [*right, ("  ", fill), *self._bar(span, bar_cells, ground)]
         return row(width, left, right, fill=fill, margin=1, ellipsis=looks.symbols.ellipsis)
 
     def _measures(self, span: Span, width: int, ground: Role) -> list[Part]:
         time = (took(span, self.now).rjust(9), self._style("t1", ground))
         if width < 60:
             return [time]
+        if span.tokens_in is None and span.cost_usd is None:
+            return [time, (" " * 8, self._style("t3", ground))]
         tokens_in = units.tokens(span.tokens_in) if span.tokens_in is not None else ""
         tokens_out = units.tokens(span.tokens_out) if span.tokens_out is not None else ""
         return [
@@ -192,14 +194,14 @@ class SpanList(ScrollView, can_focus=True):
             (units.money(span.cost_usd).rjust(8), self._style("t3", ground)),
         ]
 
-    def _bar(self, span: Span, cells: int, ground: Role) -> list[Part]:
+    def _bar(self, span: Span, room: int, ground: Role) -> list[Part]:
         start, end = self.scale()
         whole = max(end - start, 1e-6)
         fill = self._style("t1", ground)
         if span.start > end or (span.end or self.now) < start:
-            return [(" " * cells, fill)]
-        first = min(cells - 1, max(0, int((span.start - start) / whole * cells)))
-        last = min(cells, max(first + 1, round(((span.end or self.now) - start) / whole * cells)))
+            return [(" " * room, fill)]
+        first = min(room - 1, max(0, int((span.start - start) / whole * room)))
+        last = min(room, max(first + 1, round(((span.end or self.now) - start) / whole * room)))
         role: Role = {"failed": "error", "denied": "warning", "interrupted": "warning"}.get(
             span.state, _BARS.get(span.kind, "border-strong")
         )  # type: ignore[assignment]
@@ -208,7 +210,7 @@ class SpanList(ScrollView, can_focus=True):
         return [
             (" " * first, fill),
             (self._looks().symbols.meter_full * (last - first), self._style(role, ground)),
-            (" " * (cells - last), fill),
+            (" " * (room - last), fill),
         ]
 
     def scale(self) -> tuple[float, float]:
