@@ -46,7 +46,7 @@ OUR_WORDS = re.compile(
     r"(?<![A-Za-z])(?:step|steps|cycle|cycles)(?![A-Za-z])|(?<=_)(?:step|cycle)s?\b|\b(?:step|cycle)s?(?=_)"
 )
 ALLOWED_WORDS = re.compile(
-    r"[Ss]tep(?:s|ped|ping)? over|Agent\.step|agent's step|\.step\b|def step\(|step_budget|`step`|async def step|itertools\.cycle"
+    r"no cycles|reference cycles?|[Ss]tep(?:s|ped|ping)? over|Agent\.step|agent's step|\.step\b|def step\(|step_budget|`step`|async def step|itertools\.cycle"
 )
 
 
