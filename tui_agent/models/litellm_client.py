@@ -128,9 +128,14 @@ def load() -> Any:
 def arguments(request: ModelRequest, endpoint: Endpoint) -> dict[str, Any]:
     """What litellm is called with."""
     info = request.model
+    messages = _messages(request)
+    effort = info.effective_effort if _may_think(messages, info.model) else None
+    if effort is None:  # without thinking, Anthropic refuses a history with thoughts in it
+        for message in messages:
+            message.pop("thinking_blocks", None)
     out: dict[str, Any] = {
         "model": info.model,
-        "messages": _messages(request),
+        "messages": messages,
         "max_tokens": request.max_tokens,
         "stream": True,
         "stream_options": {"include_usage": True},
@@ -143,8 +148,8 @@ def arguments(request: ModelRequest, endpoint: Endpoint) -> dict[str, Any]:
     }
     if request.tools:
         out["tools"] = chat_messages.tools(request.tools)
-    if info.effective_effort is not None:
-        out["reasoning_effort"] = info.effective_effort
+    if effort is not None:
+        out["reasoning_effort"] = effort
     if endpoint.base_url:
         out["api_base"] = endpoint.base_url
     if endpoint.api_key or endpoint.base_url:
@@ -162,6 +167,17 @@ def _messages(request: ModelRequest) -> list[JsonMap]:
         if 0 <= index < len(out):
             _break_cache(out[index])
     return out
+
+
+def _may_think(messages: list[JsonMap], model: str) -> bool:
+    """Whether thinking can be asked for: after calls that another model made without its thoughts, models of
+    Anthropic's with a fixed budget refuse it until the user speaks again."""
+    if "claude" not in model.lower() or not messages or messages[-1].get("role") != "tool":
+        return True
+    if pricing.supports(model.rpartition("/")[2], "anthropic", "adaptive_thinking"):
+        return True
+    last = next(message for message in reversed(messages) if message.get("role") == "assistant")
+    return bool(last.get("thinking_blocks"))
 
 
 def _break_cache(message: JsonMap) -> None:

@@ -15,8 +15,10 @@ from tests.stubs.fault_matrix import CASES, Case
 from tests.stubs.model_contract import Rig, answer, http_rig, request
 from tests.stubs.sse_server import Reply
 from tui_agent.models.litellm_client import LiteLLMClient
-from tui_agent.protocol.messages import AssistantMessage
-from tui_agent.protocol.parts import ReasoningPart, TextPart
+from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.messages import AssistantMessage, ToolMessage, UserMessage
+from tui_agent.protocol.parts import ReasoningPart, TextContent, TextPart
+from tui_agent.protocol.settings import ModelInfo
 
 Make = Callable[..., AbstractAsyncContextManager[Rig]]
 
@@ -27,6 +29,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 """litellm's own calls; ours are not on this path."""
 
 both = pytest.mark.parametrize("make", [OPENAI, ANTHROPIC], ids=["openai", "anthropic"])
+
+USER = UserMessage(content=(TextContent(text="go"),))
+RESULT = ToolMessage(call_id=CallId("call_a"), name="read_file", content=(TextContent(text="x"),))
 
 READ = ("call_a", "read_file", '{"path": "a.py"}')
 READ_AGAIN = ("call_b", "read_file", '{"path": "a.py"}')
@@ -182,21 +187,37 @@ async def test_a_length_finish_is_an_answer_that_says_so(make: Make) -> None:
     assert outcome.assembler.finish == "length"
 
 
+def thinking(rig: Rig) -> ModelInfo:
+    return rig.info.model_copy(update={"effort": "low", "effective_effort": "low"})
+
+
 async def test_anthropics_thinking_goes_back_with_its_signature_to_the_same_model_only() -> None:
     async with ANTHROPIC(
         Reply(reasoning="a thought", calls=(READ,)), Reply(text="a"), Reply(text="b")
     ) as rig:
-        outcome = await answer(rig)
+        info = thinking(rig)
+        outcome = await answer(rig, request(info))
         for model in ("p", "another"):
-            await answer(rig, request(rig.info, AssistantMessage(parts=outcome.parts, model=model)))
+            await answer(rig, request(info, USER, AssistantMessage(parts=outcome.parts, model=model), RESULT))
         assert rig.server is not None
-        same, other = (str(asked.body["messages"]) for asked in rig.server.requests[1:])
+        asked = [one.body for one in rig.server.requests]
+        same, other = (str(body["messages"]) for body in asked[1:])
     reasoning = outcome.parts[0]
     assert isinstance(reasoning, ReasoningPart)
     assert (reasoning.text, reasoning.signature) == ("a thought", "sealed")
     assert "a thought" in same
     assert "sealed" in same
     assert "a thought" not in other
+    assert ["thinking" in body for body in asked] == [True, True, False]
+
+
+async def test_anthropic_is_asked_to_keep_the_prompt_in_its_cache() -> None:
+    async with ANTHROPIC(Reply(text="a")) as rig:
+        await answer(rig)
+        assert rig.server is not None
+        body = rig.server.requests[0].body
+    assert body["system"][0]["cache_control"] == {"type": "ephemeral"}
+    assert body["messages"][-1]["content"][-1]["cache_control"] == {"type": "ephemeral"}
 
 
 @both
