@@ -36,6 +36,6 @@ else
         exit 2
     fi
     echo "Installing $lock into $venv with pip…"
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$lock"
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+    "$venv/bin/python" -m pip install -qq --disable-pip-version-check --require-hashes -r "$lock"
+    "$venv/bin/python" -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 fi
