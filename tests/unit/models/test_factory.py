@@ -154,6 +154,16 @@ def test_no_key_of_one_vendor_goes_to_another() -> None:
         assert client._endpoint.all_headers()["authorization"] == key  # type: ignore[attr-defined]
 
 
+def test_a_provider_that_only_litellm_knows_gets_its_own_key_or_none() -> None:
+    for environ, key in (
+        ({"OPENAI_API_KEY": "oa"}, ""),
+        ({"SAMBANOVA_API_KEY": "sn", "OPENAI_API_KEY": "oa"}, "sn"),
+    ):
+        made = factory(**environ)
+        client = made.client(made.resolve("sambanova/some-model"))
+        assert client._endpoint.api_key == key  # type: ignore[attr-defined]
+
+
 def test_no_key_is_in_a_resolved_model_or_a_clients_representation() -> None:
     made = factory(DEEPSEEK_API_KEY="sk-very-secret")
     info = made.resolve("deepseek")
