@@ -319,7 +319,7 @@ def policy(base: Ground) -> RulePolicy:
     paths = base.config.paths
     project = paths.project / ".tui_agent" / "policy.toml"
     rules = all_rules(paths.config_dir / "policy.toml", project, trusted=base.config.trusted)
-    return RulePolicy(rules, own=(str(paths.config_dir), str(base.config.data_dir)))
+    return RulePolicy(rules, own=(str(paths.config_dir), str(base.store.root)))
 
 
 def _remember(path: Path, rule: str) -> None:

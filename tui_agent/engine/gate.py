@@ -13,11 +13,12 @@ from tui_agent.engine.mailbox import Waiting
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.states import StateKeeper
 from tui_agent.errors import EnvironmentFault, ToolError
+from tui_agent.policy.runs import mentioned_paths
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import Preview, Tool
 from tui_agent.protocol.commands import DecidePermission
 from tui_agent.protocol.display import TextBlock
-from tui_agent.protocol.effects import Effect, Reads, Runs, Writes, digest
+from tui_agent.protocol.effects import Effect, digest
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import ToolCallPart
@@ -80,15 +81,10 @@ class Gate:
     def _judge(self, case: _Case) -> Decision:
         state = self._parts.recorder.state
         env = self._parts.env
-        paths = {
-            path
-            for effect in case.effects
-            for path in ((effect.path,) if isinstance(effect, Reads | Writes) else ())
-        } | {effect.cwd for effect in case.effects if isinstance(effect, Runs) and effect.cwd}
         facts = PolicyFacts(
             workspace=env.root,
             policy=state.settings.policy if state.settings else "ask",
-            resolved={path: env.resolve(path) for path in sorted(paths)},
+            resolved={path: env.resolve(path) for path in sorted(mentioned_paths(case.effects))},
             granted=state.granted,
             allowed_tools=self._parts.allowed_tools,
             interactive=self._parts.interactive,

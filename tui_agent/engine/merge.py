@@ -16,10 +16,16 @@ KeyT = TypeVar("KeyT", bound=Hashable)
 
 INTERVAL = 0.05
 LIMIT = 2048
+LONGEST_WORD = 256
+"""Characters without a space that are held back at most."""
 
 
 class Merger(Generic[KeyT]):
-    """Collects text by key and hands it to `emit(key, text)`. What `emit` refuses by raising stays held."""
+    """Collects text by key and hands it to `emit(key, text)`. What `emit` refuses by raising stays held.
+
+    While a key's text still grows it is cut at the end of a word, so that a secret is not split over two events and
+    missed by redaction.
+    """
 
     def __init__(self, clock: Clock, emit: Callable[[KeyT, str], None]) -> None:
         self._clock = clock
@@ -32,23 +38,42 @@ class Merger(Generic[KeyT]):
     def add(self, key: KeyT, text: str) -> None:
         """Take a piece in; emits when the interval or the size is reached, or the key changes."""
         if key != self._key:
-            self.flush()
+            self.finish()
             self._key = key
         self._pieces.append(text)
         self._size += len(text)
         if self._size >= LIMIT or self._clock.monotonic() - self._flushed_at >= INTERVAL:
             self.flush()
-            self._key = key
 
     def flush(self) -> None:
-        """Emit what is held, in pieces of at most 2 KB."""
-        if self._size and self._key is not None:
+        """Emit what is held, up to the end of its last whole word."""
+        if self._size:
             held = "".join(self._pieces)
-            for start in range(0, len(held), LIMIT):
-                self._emit(self._key, held[start : start + LIMIT])
-            self._pieces.clear()
-            self._size = 0
+            end = _word_end(held)
+            self._send(held[:end], held[end:])
         self._flushed_at = self._clock.monotonic()
+
+    def finish(self) -> None:
+        """Emit all that is held."""
+        if self._size:
+            self._send("".join(self._pieces), "")
+        self._flushed_at = self._clock.monotonic()
+
+    def _send(self, text: str, rest: str) -> None:
+        assert self._key is not None
+        for start in range(0, len(text), LIMIT):
+            self._emit(self._key, text[start : start + LIMIT])
+        self._pieces = [rest] if rest else []
+        self._size = len(rest)
+
+
+def _word_end(text: str) -> int:
+    """Where the last word that may still grow begins; the whole length when it is longer than any secret."""
+    start = max(0, len(text) - LONGEST_WORD)
+    for position in range(len(text) - 1, start - 1, -1):
+        if text[position].isspace() or text[position] > "\x7f":
+            return position + 1
+    return len(text) if start else 0
 
 
 class _Flushes(Protocol):
@@ -74,7 +99,7 @@ class Ticker:
             yield merger
         finally:
             self._active.discard(merger)
-            merger.flush()
+            merger.finish()
 
     async def run(self) -> None:
         """Runs until cancelled."""
