@@ -145,6 +145,14 @@ def test_an_address_is_shown_and_only_a_known_scheme_can_be_pressed() -> None:
     assert "(javascript:alert)" in made.rows[0].text()
 
 
+def test_a_long_string_keeps_its_colour_over_empty_lines() -> None:
+    text = '```python\nx = """\n' + "words\n\n" * 30 + '"""\ny = 1\n```\n'
+    made = stream()
+    made.update(text, done=True)
+    styles = {run.style for row in made.rows for run in row.runs if run.text == "words"}
+    assert styles == {PALETTE.rich("string", "sunk")}
+
+
 def test_a_table_is_aligned_by_cells_when_it_has_closed() -> None:
     made = stream(60)
     made.update("| name | n |\n|:--|--:|\n| 世界 | 1 |\n| abc | 22 |\n\nend\n", done=True)

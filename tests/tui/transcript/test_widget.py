@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from textual.geometry import Region
 from textual.pilot import Pilot
 
 from tests.tui.transcript.samples import AT, Samples, TranscriptApp, every_state, night_shift
@@ -329,18 +330,12 @@ async def test_streaming_paints_only_rows_that_differ() -> None:
     entry = s.answer("one\n\ntwo\n\nthr", streaming=True)
     async with running(s) as (app, pilot):
         widget = app.transcript
-        painted: list[int] = []
-        paint = widget.render_line
-
-        def spy(y: int) -> Any:
-            painted.append(y)
-            return paint(y)
-
-        widget.render_line = spy  # type: ignore[method-assign]
+        painted: list[Region] = []
+        widget.refresh = lambda *regions, **_: painted.extend(regions)  # type: ignore[assignment, method-assign]
         s.entries[1] = replace(entry, text="one\n\ntwo\n\nthree", revision=2)
         widget.set_view(TranscriptView(entries=s.entries, revision=2), (1,))
         await pilot.pause()
-        assert painted == [6]
+        assert painted == [Region(0, 6, 82, 1)]
 
 
 async def test_nothing_foreign_is_obeyed() -> None:

@@ -151,6 +151,25 @@ class TranscriptCanvas(ScrollView, can_focus=True):
             return self._plain_strip(painted.row, cells)
         return strip_of(self._laid_over(painted, look), painted.row.ground, cells)
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The rows of a part of the screen.
+
+        Textual's own way makes new strips of every painted row; here a row that was painted before is the same strip
+        again, with what filters and the compositor made of it.
+        """
+        filters = [one for one in self.get_line_filters() if one.enabled]
+        background = self.background_colors[1]
+        ground = self.viewport.layout.look.ground
+        left, right = crop.column_span
+        strips: list[Strip] = []
+        for y in crop.line_range:
+            strip = self.render_line(y)
+            for one in filters:
+                strip = strip.apply_filter(one, background)
+            whole = left == 0 and right == strip.cell_length
+            strips.append(strip if whole else strip.crop_extend(left, right, ground))
+        return strips
+
     def _plain_strip(self, row: Row, cells: int) -> Strip:
         kept = self._strips.get(id(row))
         if kept is not None and kept[0] is row and kept[1].cell_length == cells:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 Token: TypeAlias = tuple[str, Role]
 
-GROUP_MIN: Final = 40
-GROUP_MAX: Final = 100
+GROUP_MIN: Final = 24
+GROUP_MAX: Final = 120
 _LONG_LINE: Final = 2_000
 
 _PREFIXES: Final[tuple[tuple[str, Role], ...]] = (
@@ -66,16 +66,19 @@ def tokens(lines: Sequence[str], lexer: "Lexer | None") -> list[list[Token]]:
     if lexer is None or any(len(line) > _LONG_LINE for line in lines):
         return [[(line, "t1")] if line else [] for line in lines]
     out: list[list[Token]] = [[]]
-    pieces = list(lexer.get_tokens("\n".join(lines)))
+    pieces = _lexed("\n".join(lines), lexer)
     for index, (kind, value) in enumerate(pieces):
-        role = _role(str(kind))
+        role = _role(kind)
         if role == "t1" and index + 1 < len(pieces) and pieces[index + 1][1].startswith("("):
-            role = "function" if str(kind).startswith("Token.Name") else role
+            role = "function" if _is_name(kind) else role
         for number, part in enumerate(value.split("\n")):
             if number:
                 out.append([])
-            if part:
-                out[-1].append((part, role))
+            line = out[-1]
+            if part and line and line[-1][1] == role:
+                line[-1] = (line[-1][0] + part, role)
+            elif part:
+                line.append((part, role))
     del out[len(lines) :]
     out.extend([] for _ in range(len(lines) - len(out)))
     return out
@@ -95,18 +98,27 @@ def coloured(line: Sequence[Token], style: Callable[[Role], Style], src: int) ->
     return runs
 
 
-def group_ends(lines: Sequence[str]) -> bool:
-    """Whether a group that holds these lines is complete, so that its colours are final."""
+def group_ends(lines: Sequence[str], language: str) -> bool:
+    """Whether a group that holds these lines is complete, so that its colours are final.
+
+    It ends at an empty line that stands outside of strings and comments, at the latest after `GROUP_MAX` lines.
+    """
     if len(lines) >= GROUP_MAX:
         return True
-    return len(lines) >= GROUP_MIN and not lines[-1].strip()
+    if len(lines) < GROUP_MIN or lines[-1].strip():
+        return False
+    lexer = lexer_for(language) if language else None
+    pieces = _lexed("\n".join(lines), lexer) if lexer is not None else ()
+    return not pieces or not str(pieces[-1][0]).startswith(
+        ("Token.Literal.String", "Token.Comment.Multiline")
+    )
 
 
-def groups(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+def groups(lines: Sequence[str], language: str) -> Iterator[tuple[int, int]]:
     """The bounds of the colouring groups of complete lines."""
     start = 0
     for end in range(1, len(lines) + 1):
-        if group_ends(lines[start:end]):
+        if group_ends(lines[start:end], language):
             yield start, end
             start = end
     if start < len(lines):
@@ -129,9 +141,21 @@ def _tab_pieces(text: str) -> Iterator[str]:
             yield piece
 
 
+@lru_cache(maxsize=4)
+def _lexed(text: str, lexer: "Lexer") -> tuple[tuple[object, str], ...]:
+    """Pygments' tokens. The last few are kept: where a group ends is asked right before it is drawn."""
+    return tuple(lexer.get_tokens(text))
+
+
 @lru_cache(maxsize=512)
-def _role(kind: str) -> Role:
+def _role(kind: object) -> Role:
+    name = str(kind)
     for prefix, role in _PREFIXES:
-        if kind.startswith(prefix):
+        if name.startswith(prefix):
             return role
     return "t1"
+
+
+@lru_cache(maxsize=512)
+def _is_name(kind: object) -> bool:
+    return str(kind).startswith("Token.Name")

@@ -176,7 +176,7 @@ class _Renderer:
         starts = [self._find(at + number, line) for number, line in enumerate(lines)]
         language = token.info.split()[0] if token.info.split() else ""
         rows: list[Row] = []
-        for start, end in groups(lines):
+        for start, end in groups(lines, language):
             rows.extend(code_rows(lines[start:end], starts[start:end], language, place, self._look))
             place = place.later()
         return rows or code_rows([""], [self._start(token)], "", place, self._look)

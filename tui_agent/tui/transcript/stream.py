@@ -202,7 +202,7 @@ class _Fence:
     def add(self, line: str, start: int) -> list[Row]:
         """Take a complete line in; the rows that became final."""
         self._push(line, start)
-        return self._flush() if group_ends(self._lines) else []
+        return self._flush() if group_ends(self._lines, self.piece.language) else []
 
     def tail(self, unfinished: str | None, start: int) -> list[Row]:
         """The rows of the open group, with the unfinished line."""
