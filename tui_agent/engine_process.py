@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from functools import partial
 
 import anyio
+from anyio import to_thread
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import TuiAgentError
+from tui_agent.ground import ground
 from tui_agent.protocol.commands import Close
 from tui_agent.session.local import LocalSession
 from tui_agent.session.wire import (
@@ -27,7 +29,7 @@ from tui_agent.session.wire import (
     read_command,
     record_line,
 )
-from tui_agent.wiring import ground, session
+from tui_agent.wiring import session
 
 LAST_WORDS = 2.0
 """Seconds that an app which no longer reads is given for the last events."""
@@ -92,6 +94,7 @@ async def _session(
         writer.write(note_line(note))
         async with anyio.create_task_group() as group:
             group.start_soon(_send_events, opened, last, writer)
+            group.start_soon(to_thread.run_sync, opened.warm)
             await _take_commands(opened, reader)
             await opened.ended()
             group.cancel_scope.deadline = anyio.current_time() + LAST_WORDS

@@ -7,40 +7,35 @@ import os
 import platform
 import random
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import anyio
 
 from tui_agent import __version__
-from tui_agent.config.layers import environment, load
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.secrets import Keys
-from tui_agent.config.settings import Config
 from tui_agent.context.assemble import Assembly
 from tui_agent.engine.clients import Clients
 from tui_agent.engine.model_agent import ModelAgent
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.recorder import Hook, Recorder
-from tui_agent.engine.request import whole_part
 from tui_agent.engine.serve import Engine
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import ConfigError, PluginError, TuiAgentError
-from tui_agent.folds.base import branch
+from tui_agent.ground import Ground, ground
 from tui_agent.middleware.prompts import PromptTexts
 from tui_agent.middleware.sections import prompt_sections
 from tui_agent.middleware.stuck import StuckNotice
 from tui_agent.models.factory import ModelFactory
+from tui_agent.models.replay import recorded_answers
 from tui_agent.plugin_host.bundled import bundled
 from tui_agent.plugin_host.discover import PluginPlaces
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.policy.rule_file import all_rules, append_rule
 from tui_agent.policy.rules import RulePolicy
 from tui_agent.ports.agent import Agent
-from tui_agent.ports.clock import Clock, Ids
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
 from tui_agent.protocol.envelope import Envelope, Record
@@ -49,70 +44,15 @@ from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.session import RunStarted, SettingsChanged
 from tui_agent.protocol.settings import Budgets, ModelInfo, SessionSettings
-from tui_agent.session.clock import RandomIds, SystemClock
 from tui_agent.session.local import LocalSession
 from tui_agent.session.resume import begin, take_up
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.log import SessionLog
-from tui_agent.store.redact import Redactor
 from tui_agent.store.sessions import SessionStore
 from tui_agent.tools.registry import ToolRegistry
 
 PRODUCT = f"tui-agent/{__version__}"
 NO_MODEL = "none"
-
-
-@dataclass(frozen=True, slots=True)
-class Ground:
-    """What a start knows before any session: configuration, keys, time, and where sessions lie."""
-
-    options: SessionOptions
-    config: Config
-    keys: Keys
-    clock: Clock
-    ids: Ids
-    store: SessionStore
-
-    @property
-    def models(self) -> ModelFactory:
-        """A factory over the configured profiles."""
-        demos = bundled("demos")
-        return ModelFactory(
-            self.config.models,
-            self.keys,
-            self.clock,
-            replay_source=partial(_recorded, self.store),
-            demo_scripts=demos if demos is not None else Path("demos"),
-        )
-
-
-def _recorded(store: SessionStore, session_id: str) -> list[ModelResponded]:
-    """A session's recorded answers, their texts whole."""
-    blobs = BlobStore(store.folder(session_id) / "blobs")
-    return [
-        record.payload.model_copy(
-            update={"parts": tuple(whole_part(part, blobs) for part in record.payload.parts)}
-        )
-        for record in branch(store.read(session_id))
-        if isinstance(record, Envelope) and isinstance(record.payload, ModelResponded)
-    ]
-
-
-def ground(
-    options: SessionOptions,
-    environ: Mapping[str, str] | None = None,
-    *,
-    clock: Clock | None = None,
-    ids: Ids | None = None,
-) -> Ground:
-    """Read the configuration. Raises `ConfigError`. Creates nothing."""
-    variables = environment(options, os.environ if environ is None else environ)
-    config = load(options, variables)
-    keys = Keys(variables, config.paths.secrets)
-    clock = clock or SystemClock()
-    redactor = Redactor(secrets=keys.secrets())
-    store = SessionStore(config.data_dir / "sessions", clock, redactor)
-    return Ground(options, config, keys, clock, ids or RandomIds(), store)
 
 
 @asynccontextmanager
@@ -148,7 +88,7 @@ def _only(several: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 def _open(base: Ground, on_trouble: Callable[[TuiAgentError], None] | None) -> LocalSession:
-    models = base.models
+    models = model_factory(base)
     settings = _settings(base, models)
     log, history = _hold(base)
     try:
@@ -156,6 +96,22 @@ def _open(base: Ground, on_trouble: Callable[[TuiAgentError], None] | None) -> L
     except BaseException:
         log.close()
         raise
+
+
+def model_factory(base: Ground) -> ModelFactory:
+    """The models that this start can reach: its profiles, the vendors, the demos and the recordings."""
+    demos = bundled("demos")
+    return ModelFactory(
+        base.config.models,
+        base.keys,
+        base.clock,
+        replay_source=partial(_recorded, base.store),
+        demo_scripts=demos if demos is not None else Path("demos"),
+    )
+
+
+def _recorded(store: SessionStore, session_id: str) -> Sequence[ModelResponded]:
+    return recorded_answers(store.read(session_id), BlobStore(store.folder(session_id) / "blobs"))
 
 
 def _hold(base: Ground) -> tuple[SessionLog, Sequence[Record]]:
@@ -220,7 +176,8 @@ def _assemble(
     )
     trouble = on_trouble if on_trouble is not None else _tell_stderr
     release = partial(_release, env, clients)
-    return LocalSession(log, recorder, Engine(parts, trouble), base.ids, run.run_id, release)
+    warm = partial(models.warm, settings.model)
+    return LocalSession(log, recorder, Engine(parts, trouble), base.ids, run.run_id, release, warm)
 
 
 async def _release(env: LocalEnvironment, clients: Clients) -> int:

@@ -5,6 +5,7 @@ import argparse
 from tui_agent import wiring
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say_json, table
+from tui_agent.ground import ground
 from tui_agent.plugin_host.loader import PluginHost
 
 EXAMPLES = """\
@@ -30,7 +31,7 @@ def configure(parser: Parser) -> None:
 
 def list_agents(arguments: argparse.Namespace) -> int:
     """Print the built-in agent and those of plugins."""
-    base = wiring.ground(session_options(arguments, client="headless", interactive=False))
+    base = ground(session_options(arguments, client="headless", interactive=False))
     loaded = PluginHost(wiring.plugin_places(base), base.config.plugins_disabled).load()
     rows = [[*BUILT_IN, "tui-agent"]]
     rows += [[offered.name, offered.description, offered.owner] for offered in loaded.agents]

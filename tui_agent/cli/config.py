@@ -7,11 +7,11 @@ import shlex
 import shutil
 import subprocess
 
-from tui_agent.cli.ground import configuration
 from tui_agent.cli.options import EVERYTHING, Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json, table
 from tui_agent.config.settings import Config
 from tui_agent.errors import UsageError
+from tui_agent.ground import ground
 
 EXAMPLES = """\
 examples:
@@ -60,7 +60,7 @@ def leaves(value: object, key: str = "") -> list[tuple[str, object]]:
 
 def show_config(arguments: argparse.Namespace) -> int:
     """Print the effective settings."""
-    config = configuration(session_options(arguments, client="headless", interactive=True))
+    config = ground(session_options(arguments, client="headless", interactive=True)).config
     found = [(key, value, config.origin(key)) for key, value in leaves(config.model_dump(mode="json"))]
     if arguments.json:
         for key, value, origin in found:
@@ -79,7 +79,7 @@ def show_config(arguments: argparse.Namespace) -> int:
 
 def show_paths(arguments: argparse.Namespace) -> int:
     """Print where everything lies."""
-    config = configuration(session_options(arguments, client="headless", interactive=True))
+    config = ground(session_options(arguments, client="headless", interactive=True)).config
     found = places(config)
     if arguments.json:
         say_json(found)
@@ -109,7 +109,7 @@ def places(config: Config) -> dict[str, str]:
 def edit(arguments: argparse.Namespace) -> int:
     """Open the user's file, made with a few commented lines where it is absent, and check it afterwards."""
     options = session_options(arguments, client="headless", interactive=True)
-    path = configuration(options).paths.user_config
+    path = ground(options).config.paths.user_config
     editor = (
         os.environ.get("VISUAL") or os.environ.get("EDITOR") or next(filter(shutil.which, ("nano", "vi")), "")
     )
@@ -121,6 +121,6 @@ def edit(arguments: argparse.Namespace) -> int:
     done = subprocess.run([*shlex.split(editor), str(path)], check=False)
     if done.returncode:
         raise UsageError(f"{editor} ended with {done.returncode}.", hint=f"The file: {path}")
-    configuration(options)
+    ground(options)
     say(f"{path} is right.")
     return 0

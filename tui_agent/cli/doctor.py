@@ -17,6 +17,7 @@ from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import say, say_json, size
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import TuiAgentError
+from tui_agent.ground import Ground, ground
 from tui_agent.plugin_host.bundled import bundled
 from tui_agent.plugin_host.loader import PluginHost
 
@@ -60,7 +61,7 @@ def examine(options: SessionOptions) -> Iterator[Finding]:
     yield from (version(), terminal(), words(), programs("git"), programs("rg"))
     yield shipped()
     try:
-        base = wiring.ground(options)
+        base = ground(options)
     except TuiAgentError as error:
         yield Finding("configuration", "bad", error.message, error.hint)
         return
@@ -71,7 +72,7 @@ def examine(options: SessionOptions) -> Iterator[Finding]:
         yield attempt(what, look, base)
 
 
-def attempt(what: str, look: Callable[[wiring.Ground], Finding], base: wiring.Ground) -> Finding:
+def attempt(what: str, look: Callable[[Ground], Finding], base: Ground) -> Finding:
     """A look that may fail with an error of ours."""
     try:
         return look(base)
@@ -133,7 +134,7 @@ def _versions(name: str) -> Iterator[str]:
         return
 
 
-def sessions(base: wiring.Ground) -> Finding:
+def sessions(base: Ground) -> Finding:
     """Whether sessions can be written."""
     folder = base.config.data_dir
     there = next(parent for parent in (folder, *folder.parents) if parent.exists())
@@ -151,13 +152,13 @@ def sessions(base: wiring.Ground) -> Finding:
     )
 
 
-def model(base: wiring.Ground) -> Finding:
+def model(base: Ground) -> Finding:
     """Whether the chosen model can be used, or which could."""
     config = base.config
     if config.model or config.base_url:
-        info = base.models.resolve(config.model, config.base_url, config.reasoning_effort)
+        info = wiring.model_factory(base).resolve(config.model, config.base_url, config.reasoning_effort)
         return Finding("model", "ok", f"{info.profile} ({info.provider})", "Ask it: tui-agent models check")
-    usable = [info.profile for info in base.models.available() if info.provider != "scripted"]
+    usable = [info.profile for info in wiring.model_factory(base).available() if info.provider != "scripted"]
     if usable:
         return Finding(
             "model", "note", f"None is set; there are {', '.join(usable[:6])}.", "Set one: --model NAME"
@@ -167,7 +168,7 @@ def model(base: wiring.Ground) -> Finding:
     )
 
 
-def plugins(base: wiring.Ground) -> Finding:
+def plugins(base: Ground) -> Finding:
     """Whether every plugin loads."""
     loaded = PluginHost(wiring.plugin_places(base), base.config.plugins_disabled).load()
     if loaded.failed:
@@ -176,7 +177,7 @@ def plugins(base: wiring.Ground) -> Finding:
     return Finding("plugins", "ok", ", ".join(loaded.loaded))
 
 
-def workspace(base: wiring.Ground) -> Finding:
+def workspace(base: Ground) -> Finding:
     """Whether the agent could work here."""
     folder: Path = base.options.cwd
     if not os.access(folder, os.R_OK | os.X_OK):
@@ -186,7 +187,7 @@ def workspace(base: wiring.Ground) -> Finding:
     return Finding("workspace", "ok", str(folder))
 
 
-LOOKS: dict[str, Callable[[wiring.Ground], Finding]] = {
+LOOKS: dict[str, Callable[[Ground], Finding]] = {
     "workspace": workspace,
     "sessions": sessions,
     "model": model,

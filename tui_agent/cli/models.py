@@ -9,6 +9,7 @@ from tui_agent import wiring
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json, table
 from tui_agent.errors import ModelError
+from tui_agent.ground import ground
 from tui_agent.ports.model import Finished, ModelClient, ModelFault, ModelRequest, TextChunk, UsageChunk
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.messages import UserMessage
@@ -45,8 +46,8 @@ def configure(parser: Parser) -> None:
 
 def list_models(arguments: argparse.Namespace) -> int:
     """Print the models whose keys are there, and say how to get more."""
-    base = wiring.ground(session_options(arguments, client="headless", interactive=False))
-    found = base.models.available()
+    base = ground(session_options(arguments, client="headless", interactive=False))
+    found = wiring.model_factory(base).available()
     if arguments.json:
         for info in found:
             say_json(info.model_dump(mode="json"))
@@ -75,11 +76,13 @@ def price(amount: float | None) -> str:
 def check_model(arguments: argparse.Namespace) -> int:
     """Ask a model one short question. Raises `ModelError` where it does not answer."""
     options = session_options(arguments, client="headless", interactive=False)
-    base = wiring.ground(options)
+    base = ground(options)
     config = base.config
-    info = base.models.resolve(arguments.name or config.model, config.base_url, config.reasoning_effort)
+    info = wiring.model_factory(base).resolve(
+        arguments.name or config.model, config.base_url, config.reasoning_effort
+    )
     started = time.monotonic()
-    answer, usage = anyio.run(ask, base.models.client(info), info)
+    answer, usage = anyio.run(ask, wiring.model_factory(base).client(info), info)
     took = time.monotonic() - started
     if arguments.json:
         say_json(

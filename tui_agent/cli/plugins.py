@@ -8,6 +8,7 @@ from tui_agent import wiring
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json, table
 from tui_agent.errors import UsageError
+from tui_agent.ground import ground
 from tui_agent.plugin_host.check import check_plugin
 from tui_agent.plugin_host.discover import Found
 from tui_agent.plugin_host.loader import PluginHost
@@ -100,7 +101,7 @@ def configure(parser: Parser) -> None:
 
 def list_plugins(arguments: argparse.Namespace) -> int:
     """Print a line for each plugin, also for those that are switched off or broken."""
-    base = wiring.ground(session_options(arguments, client="headless", interactive=False))
+    base = ground(session_options(arguments, client="headless", interactive=False))
     host = PluginHost(wiring.plugin_places(base), base.config.plugins_disabled)
     loaded = host.load()
     states = {event.plugin: event for event in loaded.events}

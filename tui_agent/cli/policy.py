@@ -8,6 +8,7 @@ from tui_agent import wiring
 from tui_agent.cli.options import POLICIES, Parser, add_verb, session_options
 from tui_agent.cli.output import printable, say, say_json
 from tui_agent.errors import UsageError
+from tui_agent.ground import ground
 from tui_agent.ports.policy import Decision, Policy, PolicyFacts
 from tui_agent.protocol.effects import Runs
 
@@ -37,7 +38,7 @@ def configure(parser: Parser) -> None:
 
 def check_command(arguments: argparse.Namespace) -> int:
     """Judge one command line, or one a line of standard input."""
-    base = wiring.ground(session_options(arguments, client="headless", interactive=False))
+    base = ground(session_options(arguments, client="headless", interactive=False))
     policy = wiring.policy(base)
     facts = PolicyFacts(workspace=str(base.options.cwd), policy=base.config.policy, interactive=True)
     if arguments.stdin:

@@ -5,10 +5,10 @@ Invariant: what it returns is a session that exists.
 
 from collections.abc import Callable
 
-from tui_agent.cli.ground import session_store
 from tui_agent.cli.output import moment, say, table
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import SessionNotFound, UsageError
+from tui_agent.ground import ground
 from tui_agent.store.sessions import SessionStore
 
 SHOWN = 20
@@ -16,7 +16,7 @@ SHOWN = 20
 
 def chosen(options: SessionOptions, wanted: str) -> str:
     """The session that `wanted` names (an id, its beginning, or `latest`), or the one that the user picks."""
-    store = session_store(options)
+    store = ground(options).store
     if wanted:
         return store.resolve(wanted)
     return pick(store, str(options.cwd), input)

@@ -14,6 +14,7 @@ from tui_agent.cli.options import EVERYTHING, GROUPS, session_options
 from tui_agent.cli.output import record_json, say
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, UsageError
+from tui_agent.ground import ground
 from tui_agent.protocol.envelope import Record
 
 EXAMPLES = """\
@@ -53,7 +54,7 @@ def one_turn(options: SessionOptions, prompt: str, *, as_json: bool) -> int:
 
 async def turn(options: SessionOptions, prompt: str, as_json: bool) -> Outcome:
     """Open the session, run one turn of it, and let go of it. Raises `ConfigError` where no model is set."""
-    base = wiring.ground(options)
+    base = ground(options)
     known = options.session or options.continue_latest
     if not (known or base.config.model or base.config.base_url):
         raise ConfigError(

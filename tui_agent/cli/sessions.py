@@ -3,10 +3,10 @@
 import argparse
 from collections.abc import Sequence
 
-from tui_agent.cli.ground import session_store
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import faint, moment, printable, record_json, say, say_json, size, table, width
 from tui_agent.folds.base import branch
+from tui_agent.ground import ground
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.store.sessions import SessionSummary
 
@@ -34,7 +34,7 @@ def configure(parser: Parser) -> None:
 def list_sessions(arguments: argparse.Namespace) -> int:
     """Print a line for each session."""
     options = session_options(arguments, client="headless", interactive=False)
-    store = session_store(options)
+    store = ground(options).store
     found = store.list(None if arguments.all else str(options.cwd))
     if arguments.json:
         for summary in found:
@@ -76,7 +76,7 @@ def row(summary: SessionSummary, *, everywhere: bool) -> list[str]:
 
 def show_session(arguments: argparse.Namespace) -> int:
     """Print a session's events."""
-    store = session_store(session_options(arguments, client="headless", interactive=False))
+    store = ground(session_options(arguments, client="headless", interactive=False)).store
     records: Sequence[Record] = store.read(store.resolve(arguments.id))
     if arguments.branch:
         records = branch(records)

@@ -3,10 +3,10 @@
 import argparse
 from pathlib import Path
 
-from tui_agent.cli.ground import configuration
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import coloured, say, say_json, table
 from tui_agent.errors import UsageError
+from tui_agent.ground import ground
 from tui_agent.tui.theme import ROLES, ThemeFile, bundled_folder, contrast_pairs, discover
 
 EXAMPLES = """\
@@ -29,7 +29,7 @@ def configure(parser: Parser) -> None:
 
 def themes(arguments: argparse.Namespace) -> tuple[dict[str, ThemeFile], list[str], str]:
     """The bundled and the user's themes, what is wrong with others, and the configured one's name."""
-    config = configuration(session_options(arguments, client="headless", interactive=False))
+    config = ground(session_options(arguments, client="headless", interactive=False)).config
     found, faults = discover([bundled_folder(), config.paths.config_dir / "themes"])
     return found, [str(fault) for fault in faults], config.theme
 

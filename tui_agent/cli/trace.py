@@ -3,12 +3,12 @@
 import argparse
 import dataclasses
 
-from tui_agent.cli.ground import session_store
 from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import moment, say, say_json, seconds, width
 from tui_agent.folds.base import fold
 from tui_agent.folds.metrics import Metrics, MetricsView
 from tui_agent.folds.trace import Span, Trace, TraceView
+from tui_agent.ground import ground
 
 EXAMPLES = """\
 examples:
@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the summary of one session."""
-    store = session_store(session_options(arguments, client="headless", interactive=False))
+    store = ground(session_options(arguments, client="headless", interactive=False)).store
     session_id = store.resolve(arguments.id)
     records = store.read(session_id)
     metrics = fold(Metrics(), records)

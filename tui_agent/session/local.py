@@ -32,6 +32,7 @@ class LocalSession:
         ids: Ids,
         run_id: RunId,
         release: Callable[[], Awaitable[int]],
+        warm: Callable[[], None],
     ) -> None:
         self._log = log
         self._recorder = recorder
@@ -39,6 +40,8 @@ class LocalSession:
         self._ids = ids
         self._run_id = run_id
         self._release = release
+        self.warm = warm
+        """Imports what the model's client needs, which may take seconds: to be called in a thread, when idle."""
         self._reason: Literal["quit", "done", "signal", "switched"] = "quit"
         self._ended = anyio.Event()
         self._closing = False

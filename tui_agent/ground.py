@@ -1,0 +1,47 @@
+"""What a start knows before any session: configuration, keys, time, and where sessions lie.
+
+Invariant: reads configuration only; creates nothing, opens nothing, imports nothing slow.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tui_agent.config.layers import environment, load
+from tui_agent.config.options import SessionOptions
+from tui_agent.config.secrets import Keys
+from tui_agent.config.settings import Config
+from tui_agent.ports.clock import Clock, Ids
+from tui_agent.session.clock import RandomIds, SystemClock
+from tui_agent.store.redact import Redactor
+from tui_agent.store.sessions import SessionStore
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """The ground that sessions are opened on."""
+
+    options: SessionOptions
+    config: Config
+    keys: Keys
+    clock: Clock
+    ids: Ids
+    store: SessionStore
+
+
+def ground(
+    options: SessionOptions,
+    environ: Mapping[str, str] | None = None,
+    *,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+) -> Ground:
+    """Read the configuration. Raises `ConfigError`."""
+    variables = environment(options, os.environ if environ is None else environ)
+    config = load(options, variables)
+    keys = Keys(variables, config.paths.secrets)
+    clock = clock or SystemClock()
+    named = (profile.api_key_env for profile in config.models.values())
+    redactor = Redactor(secrets=keys.secrets(named))
+    store = SessionStore(config.data_dir / "sessions", clock, redactor)
+    return Ground(options, config, keys, clock, ids or RandomIds(), store)
