@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 from textual.app import App
@@ -24,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.tui.transcript.samples import Samples, TranscriptApp, diff_block
 from tui_agent.folds.entries import TranscriptView
+from tui_agent.tui.transcript.pace import Pace
 
 SIZE = (120, 40)
 REPLY = 80_000
@@ -63,6 +65,8 @@ async def stream(text: str, views: int) -> dict[str, float]:
     entry = samples.answer("", streaming=True)
     app = TranscriptApp(samples.entries)
     frames: list[float] = []
+    # A clock on which every view is due: all of them are painted.
+    app.transcript._pace = Pace(clock=count().__next__)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
         started = time.process_time()
@@ -82,10 +86,10 @@ async def stream(text: str, views: int) -> dict[str, float]:
         }
 
 
-async def long_view(count: int) -> dict[str, float]:
+async def long_view(size: int) -> dict[str, float]:
     """Opening, scrolling, appending and memory of a long transcript."""
     samples = Samples()
-    while len(samples.entries) < count:
+    while len(samples.entries) < size:
         samples.user(f"Message {len(samples.entries)}: find out why and fix it.")
         samples.tool("read", "src/timesheet/entry.py", "61 lines", 6)
         samples.answer(

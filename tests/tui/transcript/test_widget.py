@@ -16,6 +16,7 @@ from tui_agent.protocol.display import TerminalBlock, TextBlock
 from tui_agent.tui.palette import Palette
 from tui_agent.tui.theme import bundled_folder, load_theme
 from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
+from tui_agent.tui.transcript.pace import Pace
 from tui_agent.tui.transcript.viewport import Line
 from tui_agent.tui.transcript.widget import TranscriptWidget
 
@@ -332,10 +333,29 @@ async def test_streaming_paints_only_rows_that_differ() -> None:
         widget = app.transcript
         painted: list[Region] = []
         widget.refresh = lambda *regions, **_: painted.extend(regions)  # type: ignore[assignment, method-assign]
-        s.entries[1] = replace(entry, text="one\n\ntwo\n\nthree", revision=2)
+        s.entries[1] = replace(entry, text="one\n\ntwo\n\nthree", revision=2, streaming=False)
         widget.set_view(TranscriptView(entries=s.entries, revision=2), (1,))
         await pilot.pause()
         assert painted == [Region(0, 6, 82, 1)]
+
+
+async def test_a_growing_text_waits_for_its_frame_and_its_end_does_not() -> None:
+    s = Samples()
+    s.user("Write.")
+    entry = s.answer("one", streaming=True)
+    async with running(s) as (app, _):
+        widget = app.transcript
+        widget._pace = Pace(clock=lambda: 0.0)
+        widget._pace.painted(scrolled=False)
+        s.entries[1] = replace(entry, text="one two", revision=2)
+        widget.set_view(s.view(), (1,))
+        assert screen(widget)[2].strip() == "one"
+        s.entries[1] = replace(entry, text="one two three", revision=3, streaming=False)
+        widget.set_view(s.view(), (1,))
+        assert screen(widget)[2].strip() == "one two three"
+        s.user("Next.")
+        widget.set_view(s.view())
+        assert "Next." in screen(widget)[4]
 
 
 async def test_nothing_foreign_is_obeyed() -> None:

@@ -17,7 +17,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from tui_agent.folds.entries import ToolEntry, TranscriptView
+from tui_agent.folds.entries import Entry, ToolEntry, TranscriptView
 from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.tui.palette import Palette
 from tui_agent.tui.symbols import UNICODE, Symbols
@@ -25,6 +25,7 @@ from tui_agent.tui.transcript.find import Finder
 from tui_agent.tui.transcript.layout import Layout
 from tui_agent.tui.transcript.look import Look
 from tui_agent.tui.transcript.messages import BlobWanted
+from tui_agent.tui.transcript.pace import Pace, only_grows
 from tui_agent.tui.transcript.rows import DECOR, Row, Run, strip_of
 from tui_agent.tui.transcript.scrollbar import AsciiThumb, ThumbOnly
 from tui_agent.tui.transcript.selection import Selection, restyle
@@ -84,6 +85,10 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         self._painted: list[_Painted] = []
         self._strips: dict[int, tuple[Row, Strip]] = {}
         self._live: set[int] = set()
+        self._entries: Sequence[Entry] = ()
+        self._changed: set[int] = set()
+        self._later: Timer | None = None
+        self._pace = Pace()
         self._ticker: Timer | None = None
         self._moving = False
 
@@ -91,17 +96,33 @@ class TranscriptCanvas(ScrollView, can_focus=True):
 
     def set_view(self, view: TranscriptView, changed: Sequence[int] = ()) -> None:
         """Show a newer view; `changed` are the indexes that differ from the one before (new ones may be left out)."""
-        known = len(self.viewport.layout)
-        self.viewport.set_entries(view.entries, changed)
-        fresh = range(known, len(view.entries)) if known <= len(view.entries) else range(len(view.entries))
+        self._entries = view.entries
+        self._changed.update(changed)
+        wait = self._pace.wait()
+        if wait > 0 and self.is_attached and only_grows(view.entries, changed, len(self.viewport.layout)):
+            self._later = self._later or self.set_timer(wait, self._take_in)
+        else:
+            self._take_in()
+
+    def _take_in(self) -> None:
+        """Show the newest view now."""
+        if self._later is not None:
+            self._later.stop()
+            self._later = None
+        entries, changed = self._entries, self._changed
+        self._changed = set()
+        known, y = len(self.viewport.layout), self.viewport.y
+        self.viewport.set_entries(entries, changed)
+        fresh = range(known, len(entries)) if known <= len(entries) else range(len(entries))
         for index in {*changed, *fresh}:
-            if index < len(view.entries):
-                entry = view.entries[index]
+            if index < len(entries):
+                entry = entries[index]
                 running = isinstance(entry, ToolEntry) and entry.state == "running"
                 (self._live.add if running else self._live.discard)(index)
-        self._live = {index for index in self._live if index < len(view.entries)}
+        self._live = {index for index in self._live if index < len(entries)}
         self._tick_or_rest()
         self.repaint()
+        self._pace.painted(scrolled=self.viewport.y != y)
 
     def set_look(self, palette: Palette | None = None, symbols: Symbols | None = None) -> None:
         """Draw with another theme or other symbols from now on; entries are drawn again when they are seen."""

@@ -51,18 +51,35 @@ class Row:
 
 
 def strip_of(runs: Iterable[Run], ground: Style, cells: int) -> Strip:
-    """The row as a strip of exactly `cells` cells."""
-    segments: list[Segment] = []
+    """The row as a strip of exactly `cells` cells. Neighbours that look alike become one segment: fewer bytes."""
+    pieces: list[tuple[str, Style]] = []
     used = 0
     for text, style, _, _ in runs:
-        if text:
-            segments.append(Segment(text, style))
-            used += len(text) if text.isascii() else cell_len(text)
+        if not text:
+            continue
+        used += len(text) if text.isascii() else cell_len(text)
+        if pieces and _joins(pieces[-1][1], text, style):
+            pieces[-1] = (pieces[-1][0] + text, pieces[-1][1])
+        else:
+            pieces.append((text, style))
     if used < cells:
-        segments.append(Segment(" " * (cells - used), ground))
+        fill = " " * (cells - used)
+        if pieces and _joins(pieces[-1][1], fill, ground):
+            pieces[-1] = (pieces[-1][0] + fill, pieces[-1][1])
+        else:
+            pieces.append((fill, ground))
         used = cells
-    made = Strip(segments, used)
+    made = Strip([Segment(text, style) for text, style in pieces], used)
     return made if used == cells else made.crop(0, cells)
+
+
+def _joins(before: Style, text: str, style: Style) -> bool:
+    """Whether a text looks the same in the style of what stands before it."""
+    if before is style:
+        return True
+    if not text.isspace() or before.underline or style.underline or before.reverse or style.reverse:
+        return False
+    return before.bgcolor == style.bgcolor
 
 
 def width_of(runs: Iterable[Run]) -> int:
