@@ -140,6 +140,21 @@ def test_a_long_diff_folds_and_a_denied_one_is_dim() -> None:
     assert grounds == {PALETTE.rich("t3", "sunk").bgcolor}
 
 
+def test_a_short_remark_stands_beside_the_counts_of_a_change() -> None:
+    entry = Samples().tool(
+        "edit", "a.py", "", 8, blocks=(diff_block("a.py"), TextBlock(text="the total was wrong"))
+    )
+    assert "+4 -1  the total was wrong" in lines(entry)[0]
+    assert len(lines(entry)) == 7
+
+
+def test_opening_a_run_shows_all_of_its_output() -> None:
+    part, whole = TerminalBlock(text="last\n", omitted=2), "one\ntwo\nlast\n"
+    entry = Samples().tool("run", "make", "exit 0", 8, blocks=(part,), full_output=whole)
+    assert [line.strip(" │") for line in lines(entry)[1:]] == ["2 earlier lines", "last"]
+    assert [line.strip(" │") for line in lines(entry, opened=True)[1:]] == ["one", "two", "last"]
+
+
 @pytest.mark.parametrize(
     ("block", "expected"),
     [

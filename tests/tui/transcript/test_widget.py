@@ -208,6 +208,19 @@ async def test_selecting_output_leaves_rail_and_numbers_out_and_joins_broken_lin
         ]
 
 
+async def test_a_selection_dragged_above_the_view_scrolls_it() -> None:
+    async with running(night_shift()) as (app, pilot):
+        widget = app.transcript
+        was = widget.viewport.y
+        await pilot.mouse_down(offset=(8, 5))
+        widget._pointer = (8, -1)
+        for _ in range(3):
+            widget._drag()
+        assert widget.viewport.y == was - 3
+        assert widget.selection is not None
+        assert len(widget.selected_text().splitlines()) > 5
+
+
 async def test_a_double_click_selects_a_word() -> None:
     s = Samples()
     s.user("alpha beta gamma")

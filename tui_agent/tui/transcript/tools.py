@@ -5,10 +5,11 @@ never cut. What failed or was denied is open and says why; what went well folds 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from tui_agent.folds.entries import ToolEntry, ToolState
-from tui_agent.protocol.display import DiffBlock, DisplayBlock
+from tui_agent.protocol.display import DiffBlock, DisplayBlock, TerminalBlock, TextBlock
 from tui_agent.tui.symbols import Symbols
 from tui_agent.tui.text import clean, clean_line, fit, pad, width
 from tui_agent.tui.theme import Role
@@ -32,6 +33,7 @@ COUNTS_AT: Final = 22
 """Cells that a target is filled to in front of the counts of a change."""
 TIME_CELLS: Final = 6
 _OUTCOME_LIMIT: Final = 30
+_REMARK_LIMIT: Final = 48
 _TARGET_LEAST: Final = 10
 """Cells that the target's first row has at least; the outcome gives way in a narrow view."""
 _COMMAND_LINES: Final = 3
@@ -91,8 +93,11 @@ def tool_rows(
         limit=None if opened else LIVE_ROWS if entry.state == "running" else OUTPUT_ROWS,
         dim=entry.state == "denied",
     )
+    remark = _remark(entry)
+    if remark:
+        entry = replace(entry, blocks=tuple(block for block in entry.blocks if isinstance(block, DiffBlock)))
     rows = _body(entry, body, opened=bool(opened)) if shown else []
-    note = "" if shown or entry.state == "queued" else _fold_note(entry, read)
+    note = remark if shown or entry.state == "queued" else _fold_note(entry, read)
     return [*head_rows_of(entry, look, note, now, full=bool(opened)), *rows]
 
 
@@ -240,12 +245,27 @@ def _body(entry: ToolEntry, body: Body, *, opened: bool) -> list[Row]:
         return rows + tail_rows(entry.output, omitted, body)
     if entry.output and not entry.blocks:
         rows += tail_rows(entry.output, 0, body)
-    rows += body_rows(entry.blocks, body)
+    blocks = entry.blocks
+    if opened and entry.full_output is not None:
+        # Opened by hand: all of the output instead of the part that the model saw.
+        blocks = tuple(block for block in blocks if not isinstance(block, TerminalBlock))
+        blocks = (*blocks, TerminalBlock(text=entry.full_output))
+    rows += body_rows(blocks, body)
     outcome = clean(entry.outcome)
     long = "\n" in outcome or width(outcome) > _OUTCOME_LIMIT
     if long and not entry.denied and entry.state != "running":
         rows += prose_rows(outcome, "t2", body)
     return rows
+
+
+def _remark(entry: ToolEntry) -> str:
+    """The one short line that came with a change: it stands on the head row."""
+    others = [block for block in entry.blocks if not isinstance(block, DiffBlock)]
+    if len(others) != 1 or len(entry.blocks) < 2 or not isinstance(others[0], TextBlock):
+        return ""
+    text = others[0].text
+    short = isinstance(text, str) and "\n" not in text and width(clean(text)) <= _REMARK_LIMIT
+    return clean(text) if isinstance(text, str) and short else ""
 
 
 def _fold_note(entry: ToolEntry, read: Reader) -> str:

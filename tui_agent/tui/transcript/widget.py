@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.timer import Timer
 
 from tui_agent.folds.entries import AnswerEntry, UserEntry
 from tui_agent.tui.transcript.driven import TranscriptCommands
@@ -15,6 +16,7 @@ from tui_agent.tui.transcript.selection import Point, Selection, char_at, word_a
 from tui_agent.tui.transcript.viewport import Line
 
 WHEEL_ROWS: Final = 3
+DRAG_S: Final = 0.05
 
 
 class TranscriptWidget(TranscriptCommands):
@@ -32,6 +34,8 @@ class TranscriptWidget(TranscriptCommands):
 
     _press: Point | None = None
     _dragged = False
+    _pointer = (0, 0)
+    _scroller: Timer | None = None
 
     # Keys
 
@@ -106,20 +110,39 @@ class TranscriptWidget(TranscriptCommands):
             line = self._line(event.y)
             self._hover_on(self.viewport.layout.slots[line.slot].id if line else "")
             return
-        if event.y < 0 or event.y >= self.viewport.height:
-            self.viewport.scroll_to(self.viewport.y + (-1 if event.y < 0 else 1))
+        self._pointer = (event.x, event.y)
+        outside = event.y < 0 or event.y >= self.viewport.height
+        if outside and self._scroller is None:
+            self._scroller = self.set_interval(DRAG_S, self._drag)
+        elif not outside:
+            self._stop_scroller()
+        self._drag()
+
+    def _drag(self) -> None:
+        """Extend the selection to the pointer; above or below the view it scrolls."""
+        x, y = self._pointer
+        if self._press is None:
+            return
+        if y < 0 or y >= self.viewport.height:
+            self.viewport.scroll_to(self.viewport.y + (-1 if y < 0 else 1))
             self.repaint()
-        point = self._point(event.x, min(max(event.y, 0), len(self._frame) - 1))
+        point = self._point(x, min(max(y, 0), len(self._frame) - 1))
         if point is not None and point != self._press:
             self._dragged = True
             self.selection = Selection.between(self._press, point)
             self.repaint()
+
+    def _stop_scroller(self) -> None:
+        if self._scroller is not None:
+            self._scroller.stop()
+            self._scroller = None
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
         """End a selection: its text is the app's to copy."""
         pressed, self._press = self._press, None
         if pressed is None:
             return
+        self._stop_scroller()
         self.release_mouse()
         if self._dragged and (text := self.selected_text()):
             self.post_message(TextSelected(text))
