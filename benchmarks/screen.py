@@ -24,6 +24,7 @@ class Screen:
         self.w, self.h, self.rest = cols, rows, ""
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.clears = self.frames = 0
+        self.normal = None  # the normal screen and its cursor while the alternate one is shown
         self.reset()
 
     def reset(self):
@@ -157,7 +158,10 @@ class Screen:
             if prefix == "?" and f == "h":
                 self.frames += 2026 in p
                 if {47, 1047, 1049} & set(p):
+                    self.normal = (self.rows, self.x, self.y)
                     self.rows = [[" "] * self.w for _ in range(self.h)]
+            if prefix == "?" and f == "l" and {47, 1047, 1049} & set(p) and self.normal:
+                (self.rows, self.x, self.y), self.normal = self.normal, None
             if not (prefix == "?" and f in "JK"):
                 return None
         if f == "m":

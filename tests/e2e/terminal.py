@@ -1,0 +1,119 @@
+"""A program in a pseudo terminal: keys go in, and the screen is looked at as a person would see it."""
+
+import fcntl
+import os
+import select
+import struct
+import subprocess
+import termios
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.screen import Screen
+
+PATIENCE = 30.0
+AGAIN = 1.5
+
+
+class Terminal:
+    """One start of a program on a screen of `size` (columns, lines). Use it as a context manager."""
+
+    def __init__(
+        self, command: Sequence[str], *, size: tuple[int, int], cwd: Path, environment: Mapping[str, str]
+    ) -> None:
+        self.screen = Screen(*size)
+        self.output = b""
+        self._master, slave = os.openpty()
+        self._resize(slave, size)
+
+        def take_terminal() -> None:
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+        self.process = subprocess.Popen(
+            command,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            cwd=cwd,
+            env={**environment, "TERM": "xterm-256color", "COLORTERM": "truecolor", "LC_ALL": "C.UTF-8"},
+            start_new_session=True,
+            preexec_fn=take_terminal,
+        )
+        os.close(slave)
+
+    def __enter__(self) -> "Terminal":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self._master)
+
+    @staticmethod
+    def _resize(descriptor: int, size: tuple[int, int]) -> None:
+        columns, lines = size
+        fcntl.ioctl(
+            descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, columns * 10, lines * 20)
+        )
+
+    def resize(self, columns: int, lines: int) -> None:
+        """Another size, as when a window is dragged."""
+        self.screen = Screen(columns, lines)
+        self._resize(self._master, (columns, lines))
+
+    @property
+    def text(self) -> str:
+        """The screen as it is now, line by line."""
+        return "\n".join(line.rstrip() for line in self.screen.text())
+
+    def send(self, keys: str) -> None:
+        """Type."""
+        os.write(self._master, keys.encode())
+
+    def press_until(self, key: str, seen: Callable[[str], bool], what: str) -> str:
+        """Press a key, again where nothing comes of it: a question is deaf at first to keys that were typed blindly."""
+        for _ in range(int(PATIENCE / AGAIN)):
+            self.send(key)
+            again = time.monotonic() + AGAIN
+            while not seen(self.text) and (left := again - time.monotonic()) > 0:
+                self._read(left)
+            if seen(self.text):
+                return self.text
+        raise AssertionError(f"pressed {key!r} in vain for {what}; the screen:\n{self.text}")
+
+    def until(self, seen: Callable[[str], bool], what: str) -> str:
+        """Read until the screen is as wanted. Fails with the screen as it is where that does not come about."""
+        end = time.monotonic() + PATIENCE
+        while not seen(self.text):
+            if not self._read(end - time.monotonic()):
+                raise AssertionError(f"waited in vain for {what}; the screen:\n{self.text}")
+        return self.text
+
+    def until_text(self, text: str) -> str:
+        """Read until `text` stands on the screen."""
+        return self.until(lambda screen: text in screen, repr(text))
+
+    def until_end(self) -> int:
+        """Read until the program has ended; its exit status."""
+        end = time.monotonic() + PATIENCE
+        while self._read(end - time.monotonic()):
+            pass
+        return self.process.wait(timeout=PATIENCE)
+
+    def _read(self, seconds: float) -> bool:
+        """Take in what comes next; False where nothing more does."""
+        ready, _, _ = select.select([self._master], [], [], max(0.0, seconds))
+        if not ready:
+            return False
+        try:
+            data = os.read(self._master, 65536)
+        except OSError:
+            return False
+        if data:
+            self.output += data
+            answers = self.screen.feed(data)
+            if answers:
+                self.send(answers)
+        return bool(data)
