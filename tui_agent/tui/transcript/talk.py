@@ -23,7 +23,7 @@ ACTIONS: Final = "fork  revert"
 
 _ENDS: Final[dict[TurnEnd, tuple[str, Role]]] = {
     "rejected": ("the agent declined", "warning"),
-    "interrupted": ("stopped by you", "t3"),
+    "interrupted": ("stopped", "t3"),
     "part_limit": ("stopped at the limit of parts", "warning"),
     "iteration_limit": ("stopped at the limit of iterations", "warning"),
     "turn_limit": ("stopped at the limit of turns", "warning"),
