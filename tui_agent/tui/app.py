@@ -100,6 +100,7 @@ class AgentApp(App[int]):
         self.actions: tuple[Action, ...] = ACTIONS
         self.sidebar_wanted = True
         self.shape: Shape = shape(80, 24)
+        self._shaped: tuple[Shape, bool] | None = None
         self.live: Live | None = None
         self.answer = ""
         self.left = False
@@ -132,7 +133,6 @@ class AgentApp(App[int]):
     def on_mount(self) -> None:
         if threading.current_thread() is threading.main_thread():
             catch_signals(self.leave_by_signal)
-        self.wear(self.first)
         self.prompt.use(self.actions)
         self.prompt.editor.placeholder = PLACEHOLDER
         policy = self.options.policy or "ask"
@@ -145,6 +145,7 @@ class AgentApp(App[int]):
 
     def _painted(self) -> None:
         gc.freeze()
+        gc.enable()
         self.run_worker(self._go_live(), name="live", exit_on_error=False)
 
     async def _go_live(self) -> None:
@@ -162,14 +163,21 @@ class AgentApp(App[int]):
         """Lay out for the present size."""
         width, height = width or self.size.width, height or self.size.height
         beginning = self.live is not None and self.live.chat.beginning
-        self.shape = now = shape(width, height, sidebar=self.sidebar_wanted and not beginning)
+        now = shape(width, height, sidebar=self.sidebar_wanted and not beginning)
+        if (now, beginning) == self._shaped:
+            return
+        self._shaped = (now, beginning)
+        self.shape = now
         screen = self.screen_stack[0]
-        screen.set_class(now.airy, "-airy")
-        screen.set_class(now.tiny, "-tiny")
+        # Set here and not by classes: a class on the screen styles every widget in it again.
+        gap = (1, 0, 0, 0) if now.airy else 0
+        for spaced in (self.chat, self.status, self.footer):
+            spaced.styles.margin = gap
+        self.prompt.styles.margin = 0 if now.tiny else (0, 2)
         screen.set_class(self.looks.symbols.name == "ascii", "-ascii")
         self.sidebar.display = now.sidebar > 0
         self.sidebar.styles.width = now.sidebar
-        self.pane_strip.display = now.strip
+        self.pane_strip.display = now.strip and not beginning
         self.status.display = not now.tiny
         self.footer.display = not now.tiny
         self.prompt.fit(now.prompt_rows, policy_row=now.policy_row)
@@ -250,7 +258,7 @@ class AgentApp(App[int]):
         """Carry out an action of the registry; before the session is open it waits."""
         if name == "quit":
             self.leave()
-        elif self.live is None:
+        elif self.live is None or self.live.opening:
             self.waiting_intents.append(Intent(name, argument))
         else:
             self.live.act(name, argument)
@@ -271,8 +279,9 @@ class AgentApp(App[int]):
     def _sent(self, event: Prompt.Sent) -> None:
         event.stop()
         self.hush()
-        if self.live is None:
+        if self.live is None or self.live.opening:
             self.waiting_intents.append(event)
+            self.prompt.editor.load_text("")
             self.status.set_view(
                 StatusView("opening", "opening", "your message goes out as soon as it is open"), self.clock()
             )
@@ -415,6 +424,8 @@ def run_app(
 
     `handle` is an engine's process that was started before this module was loaded; it is used for the first session.
     """
+    # What start-up makes lives as long as the app: collecting it before the first paint would only cost time.
+    gc.disable()
     app = AgentApp(options, spawn=spawn)
     app.handle = handle
     status = app.run(mouse=app.first.mouse)

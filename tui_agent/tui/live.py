@@ -90,6 +90,8 @@ class Live:
         self.session: AppSession | None = None
         self.pump: Pump | None = None
         self.folder: Path | None = None
+        self.opening = True
+        """The first session is not open yet: what is sent waits."""
         self.chat = Chat(app, self)
         self.asking = Asking(app, self)
         self._draft: DraftFile | None = None
@@ -143,12 +145,26 @@ class Live:
         self._seen_seq = opened.last_seq
         await self.chat.begin(self.views)
         self.pump = Pump(session.follow(), self.views, self._show)
-        self.app.run_worker(self.pump.run(), name="pump", group="session", exit_on_error=False)
+        self.app.run_worker(self._follow(self.pump), name="pump", group="session", exit_on_error=False)
         await self.pump.reached(opened.last_seq)
+        self.opening = False
         self._take_draft()
         self._send_waiting()
         self.worker(self.begin_page(), "start page")
         return True
+
+    async def _follow(self, pump: Pump) -> None:
+        """Show the session until it ends; an end that nobody asked for is said."""
+        await pump.run()
+        if self.pump is pump and not self.app.left:
+            self.app.status.set_view(
+                StatusView("failed", "engine ended", "/session opens it again"), self.app.clock()
+            )
+            self.app.say(
+                "The engine's process ended. What was recorded is kept; /new goes on in a new session, "
+                f"/session {self.app.session_id} opens this one again.",
+                "error",
+            )
 
     async def reopen(self) -> None:
         """The same session in a new engine process."""
@@ -176,6 +192,11 @@ class Live:
             app.call_after_refresh(start.focus)
 
     def _not_open(self, fault: TuiAgentError) -> None:
+        self.opening = False
+        unsent = [one.text for one in self.app.waiting_intents if isinstance(one, Prompt.Sent)]
+        self.app.waiting_intents = []
+        if unsent and not self.app.prompt.editor.text:
+            self.app.prompt.editor.put("\n".join(unsent))
         if self.session is None:
             self.app.status.set_view(
                 StatusView("failed", "no session", "/sessions or /new opens another"), self.app.clock()
@@ -197,7 +218,7 @@ class Live:
 
     async def close(self, reason: str) -> None:
         """Keep what was typed, let go of the session."""
-        self._save_draft()
+        self.save_draft()
         self.app.answer = await self.last_answer()
         await self._let_go(reason)
 
@@ -314,7 +335,7 @@ class Live:
         editor = self.app.prompt.editor
         editor.history_of_messages.add(text)
         editor.empty()
-        self._save_draft()
+        self.save_draft()
 
     def escape(self) -> None:
         """Esc with nothing open: leave what is selected in the chat, else interrupt."""
@@ -434,7 +455,7 @@ class Live:
         """The unsent text changed: keep it soon."""
         if not self._draft_planned:
             self._draft_planned = True
-            self.app.set_timer(DRAFT_S, self._save_draft)
+            self.app.set_timer(DRAFT_S, self.save_draft)
 
     def _take_draft(self) -> None:
         if self.folder is None:
@@ -445,7 +466,8 @@ class Live:
         if held and not editor.text:
             editor.put(editor.chips.from_json(held))
 
-    def _save_draft(self) -> None:
+    def save_draft(self) -> None:
+        """Keep what is typed, or forget what was sent."""
         self._draft_planned = False
         if self._draft is None:
             return

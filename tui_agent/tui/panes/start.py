@@ -161,11 +161,8 @@ class Start(LinePane, can_focus=True):
     class Focused(Message):
         """It has the keys now, or no longer."""
 
-    def on_focus(self) -> None:
-        self.show()
-        self.post_message(self.Focused())
-
-    def on_blur(self) -> None:
+    def watch_has_focus(self, has_focus: bool) -> None:
+        super().watch_has_focus(has_focus)
         self.show()
         self.post_message(self.Focused())
 

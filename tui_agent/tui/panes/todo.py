@@ -40,10 +40,8 @@ def todo_rows(view: "TodoView", looks: Looks, width: int, most: int, ground: Rol
     rows = [head]
     if not view.items:
         quiet = palette.rich("t3", ground)
-        return [
-            head,
-            *(row(width, [("  ", fill), (line, quiet)], fill=fill) for line in EMPTY[: max(0, most)]),
-        ]
+        lines = [line for sentence in EMPTY for line in wrap(sentence, width - 4)]
+        return [head, *(row(width, [("  ", fill), (line, quiet)], fill=fill) for line in lines)]
     shown, missing = _chosen(view.items, most)
     rows += [item_row(item, _depth(item, view.items), looks, width, ground) for item in shown]
     if missing:

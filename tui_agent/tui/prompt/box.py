@@ -108,11 +108,9 @@ class Prompt(Vertical):
 
     def set_state(self, policy: str, note: str, *, running: bool) -> None:
         """What the row under the editor says."""
+        if policy != self._policy:
+            self.remove_class(f"-{self._policy}").add_class(f"-{policy}")
         self._policy, self._note, self.running = policy, note, running
-        role = policy_role(policy)
-        for one in ("plan", "ask", "accept-edits", "bypass"):
-            self.set_class(one == policy, f"-{one}")
-        self.set_class(role == "accent", "-accent")
         self._say()
 
     def fit(self, most_rows: int, *, policy_row: bool) -> None:

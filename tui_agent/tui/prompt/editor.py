@@ -22,9 +22,11 @@ from tui_agent.tui.text import clean
 _ALIASES = {"shift+\r": "shift+enter", "alt+\r": "alt+enter", "ctrl+enter": "shift+enter"}
 
 
-class Editor(TextArea):
+class Editor(TextArea, inherit_css=False):
     """Writes one message. `keymap` maps keys to the registry's actions of the scopes prompt and menu."""
 
+    # The text area's own style sheet is long, and all of it would be overridden: app.tcss says what counts.
+    COMPONENT_CLASSES: ClassVar[set[str]] = TextArea.COMPONENT_CLASSES
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f6,f7", "none", show=False),
         Binding("ctrl+shift+a", "select_all", show=False),

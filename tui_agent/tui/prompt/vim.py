@@ -3,6 +3,7 @@
 Invariant: in insert mode every key but Esc is the editor's own.
 """
 
+import re
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ _MOVES = {
     "l": "cursor_right",
     "right": "cursor_right",
     "space": "cursor_right",
-    "w": "cursor_word_right",
     "e": "cursor_word_right",
     "b": "cursor_word_left",
     "0": "cursor_line_start",
@@ -57,8 +57,7 @@ class Vim:
         if pending:
             self._operate(area, pending, key)
             return True
-        if key in _MOVES:
-            getattr(area, f"action_{_MOVES[key]}")()
+        if _move(area, key):
             return True
         return self._insert(area, key) or self._change(area, key)
 
@@ -119,8 +118,7 @@ class Vim:
         if key == operator:
             self._line(area, operator, row)
             return
-        if key in _MOVES:
-            getattr(area, f"action_{_MOVES[key]}")()
+        if _move(area, key):
             start, end = sorted(((row, column), area.cursor_location))
             if operator == "y":
                 self._register, self._whole_lines = area.get_text_range(start, end), False
@@ -155,3 +153,20 @@ class Vim:
             area.move_cursor((row + 1, 0))
         else:
             area.insert(self._register, (row, min(column + 1, len(line))))
+
+
+def _move(area: "TextArea", key: str) -> bool:
+    """Carry out a motion; False where the key is none."""
+    if key == "w":
+        row, column = area.cursor_location
+        line = area.document.get_line(row)
+        found = re.compile(r"\w+\s*|[^\w\s]+\s*|\s+").match(line, column)
+        if found is None and row + 1 < area.document.line_count:
+            area.move_cursor((row + 1, 0))
+        else:
+            area.move_cursor((row, found.end() if found else len(line)))
+        return True
+    if key not in _MOVES:
+        return False
+    getattr(area, f"action_{_MOVES[key]}")()
+    return True
