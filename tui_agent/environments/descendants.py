@@ -39,7 +39,8 @@ class Family:
 
     def __init__(self, program: "subprocess.Popen[bytes]", marker: str) -> None:
         self._program = program
-        self._marker = marker.encode()
+        # With its end: command 1 is not to take the processes of command 12 for its own.
+        self._marker = marker.encode() + b"\0"
 
     @property
     def leader(self) -> int:

@@ -17,9 +17,10 @@ from anyio import to_thread
 
 from tui_agent.environments import spawn
 from tui_agent.environments.contain import Containment
-from tui_agent.environments.descendants import LINUX, Family, carriers
+from tui_agent.environments.descendants import LINUX, carriers
 from tui_agent.environments.local_files import LocalFiles
 from tui_agent.environments.walk import walk
+from tui_agent.environments.watchdog import Watchdog
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import ExecResult, ExecSpec, FileContent, FileInfo, OutputSink
 
@@ -61,7 +62,8 @@ class LocalEnvironment:
         self._grace = grace
         self._token = secrets.token_hex(12)
         self._count = 0
-        self._families: set[Family] = set()
+        self._watchdog = Watchdog(f"{MARKER}={self._token}-")
+        self._running = spawn.Running(self._watchdog)
         self._closed = False
 
     @property
@@ -77,6 +79,7 @@ class LocalEnvironment:
         if self._closed:
             raise EnvironmentFault("The environment is closed: nothing more can be run in it.")
         folder = "/".join((self.root.rstrip("/"), *self._contain.parts(spec.cwd)))
+        await to_thread.run_sync(self._watchdog.start)
         self._count += 1
         marker = f"{self._token}-{self._count}"
         env = self._child_environment(folder, marker, spec.env)
@@ -89,7 +92,7 @@ class LocalEnvironment:
             timeout=spec.timeout,
             max_output=spec.max_output,
         )
-        return await spawn.run(command, on_output, self._families, self._grace)
+        return await spawn.run(command, on_output, self._running, self._grace)
 
     async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
         """A regular file's content."""
@@ -125,10 +128,11 @@ class LocalEnvironment:
     async def aclose(self) -> int:
         """End every program that still runs, and strays of earlier ones; returns how many were killed."""
         self._closed = True
-        killed = sum(family.kill() for family in tuple(self._families))
+        killed = self._running.kill_all()
         if LINUX:
             marker = f"{MARKER}={self._token}-".encode()
             killed += await to_thread.run_sync(_kill_carriers, marker)
+        await to_thread.run_sync(self._watchdog.close)
         return killed
 
     def _child_environment(self, folder: str, marker: str, extra: Mapping[str, str]) -> dict[str, str]:

@@ -19,6 +19,7 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.environments.descendants import Family
+from tui_agent.environments.watchdog import Watchdog
 from tui_agent.ports.environment import ExecResult, OutputSink
 
 TERMINATE_GRACE_S = 2.0
@@ -62,16 +63,36 @@ class Collected:
         return bytes(self._kept)
 
 
+class Running:
+    """The families that run now, known to the watchdog too."""
+
+    def __init__(self, watchdog: Watchdog) -> None:
+        self._watchdog = watchdog
+        self._families: set[Family] = set()
+
+    def add(self, family: Family) -> None:
+        self._families.add(family)
+        self._watchdog.began(family.leader)
+
+    def remove(self, family: Family) -> None:
+        self._families.discard(family)
+        self._watchdog.ended(family.leader)
+
+    def kill_all(self) -> int:
+        """Kill every running program at once; returns how many processes there were."""
+        return sum(family.kill() for family in tuple(self._families))
+
+
 async def run(
-    command: Command, sink: OutputSink, families: set[Family], grace: float = TERMINATE_GRACE_S
+    command: Command, sink: OutputSink, running: Running, grace: float = TERMINATE_GRACE_S
 ) -> ExecResult:
-    """Run to the end. The running program's family stands in `families` meanwhile.
+    """Run to the end. The program's family stands in `running` meanwhile.
 
     When the caller is cancelled, everything is ended first, then the cancellation goes on.
     """
     began = time.monotonic()
     collected = Collected(command.max_output, sink)
-    read_end, write_end = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
+    read_end, write_end = os.pipe()
     os.set_blocking(read_end, False)
     try:
         try:
@@ -81,11 +102,11 @@ async def run(
         if isinstance(program, ExecResult):
             return program
         family = Family(program, command.marker)
-        families.add(family)
+        running.add(family)
         try:
             ended = await _attend(family, read_end, collected, command.timeout, grace)
         finally:
-            families.discard(family)
+            running.remove(family)
     finally:
         os.close(read_end)
     code = program.returncode

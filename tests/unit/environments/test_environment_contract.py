@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -542,6 +543,32 @@ async def test_closing_ends_what_runs_and_counts_it(env):
         await env.exec(ExecSpec(argv=("true",)), sink)
 
 
+async def test_a_command_that_ends_takes_no_process_of_another_with_it(env, root):
+    gates = []
+    for name in ("first", "others"):
+        os.mkfifo(root / name)
+        gates.append(os.open(root / name, os.O_RDWR))
+    codes: list[int | None] = []
+    first_ended = anyio.Event()
+
+    async def run(gate: str, sink: Sink) -> None:
+        script = f"setsid sleep 1000 > /dev/null & echo begun; read -r line < {gate}"
+        codes.append((await env.exec(ExecSpec(script=script), sink)).exit_code)
+        first_ended.set()
+
+    async with anyio.create_task_group() as group:
+        for number in range(13):
+            sink = Sink()
+            group.start_soon(run, "others" if number else "first", sink)
+            await sink.until(lambda data: b"begun" in data)
+        os.write(gates[0], b"\n")
+        await first_ended.wait()
+        os.write(gates[1], b"\n" * 12)
+    assert codes == [0] * 13
+    for gate in gates:
+        os.close(gate)
+
+
 async def test_many_programs_at_once_leave_no_descriptors_open(env):
     async def one(number: int) -> None:
         result, _ = await shell(env, f"echo {number}")
@@ -552,4 +579,45 @@ async def test_many_programs_at_once_leave_no_descriptors_open(env):
     async with anyio.create_task_group() as group:
         for number in range(30):
             group.start_soon(one, number)
-    assert len(names(Path("/dev/fd"))) == before
+    assert len(names(Path("/dev/fd"))) <= before
+
+
+KILLED = """
+import sys, anyio
+from pathlib import Path
+from tui_agent.environments.local import LocalEnvironment
+from tui_agent.ports.environment import ExecSpec
+
+def show(data):
+    sys.stdout.write(data.decode())
+    sys.stdout.flush()
+
+anyio.run(LocalEnvironment(Path(sys.argv[1])).exec, ExecSpec(script=sys.argv[2]), show)
+"""
+
+
+@pytest.mark.parametrize("send", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+async def test_no_child_outlives_this_program(tmp_path, send):
+    script = "\n".join([*CHILDREN.values(), "echo $$", "sleep 1000"])
+    command = (PYTHON, "-c", KILLED, str(tmp_path), script)
+    with anyio.fail_after(30):
+        async with await anyio.open_process(command, stderr=None) as holder:
+            assert holder.stdout is not None
+            said = b""
+            while said.count(b"\n") <= len(CHILDREN):
+                said += await holder.stdout.receive()
+            handles = [os.pidfd_open(int(pid)) for pid in said.split()]
+            holder.send_signal(send)
+            for handle in handles:
+                await anyio.wait_readable(handle)
+                os.close(handle)
+
+
+async def test_the_watchdog_leaves_with_its_environment(tmp_path):
+    env = LocalEnvironment(tmp_path)
+    await env.exec(ExecSpec(argv=("true",)), lambda data: None)
+    pid = env._watchdog._pid
+    assert alive(pid)
+    await env.aclose()
+    await env.aclose()
+    assert not alive(pid)
