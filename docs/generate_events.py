@@ -55,6 +55,28 @@ program shows or knows about a session is a fold of these lines.
   nothing new, and a reader may leave them out.
 """
 
+NAMES = """## Names that other designs use
+
+Some readers know the same facts by other names; this is where they stand here.
+
+| elsewhere | here |
+|---|---|
+| `run_started`, `run_resumed`, `run_finished` | `run.started`, `run.resumed`, `run.finished` (a run is one process's hold on a session) |
+| `model_metadata` of a run's start | `run.started.model`: provider, model, `effort` as set and `effective_effort` as sent, never a key |
+| `model_action` | `model.responded`: its parts are what the model did |
+| `policy_decision` | `permission.decided`, and `permission.requested` before it where a person is asked |
+| `tool_result` | `tool.finished`; `tool.called` and `tool.started` stand before it |
+| `state_updated` | no event: the state is a fold, as new as the newest event; `iteration.finished` closes each round |
+| `model_retry`, `model_error` | `model.retried`, `model.failed` |
+| `context_packed`, `memory_updated` | `context.packed` (before each `model.requested`), `memory.updated` |
+| `repo_map_built`, `repo_map_used` | `repomap.built`, `repomap.used` |
+| `session_context_loaded` | `session.context_loaded` |
+| `delegation_started`, `delegation_completed`, `delegation_failed` | `agent.spawned`, `agent.finished` with `success` true or false |
+| `test_result`, `verifier_result` | `test.finished`, `verifier.finished` |
+| artifact (path, SHA-256, raw and preview counts) | a blob: `blob_sha256`, `size`, `preview` in the line, the whole under `blobs/` |
+| actions and observations | `tool.called`, `model.responded`, `turn.finished` and `tool.finished`, folded by `tui_agent/folds/actions.py` |
+"""
+
 
 def type_name(annotation: object) -> str:
     """A type as a reader of JSON thinks of it."""
@@ -160,7 +182,7 @@ def page() -> str:
         for kind, cls in KINDS.items():
             if module_of(cls) == module:
                 lines += [f"### {kind}", "", words(cls), "", *table(cls), ""]
-    lines += ["## Shared types", ""]
+    lines += [NAMES, "## Shared types", ""]
     for cls in shared():
         tag = cls.model_fields.get("kind")
         tagged = f" (`kind`: `{tag.default}`)" if tag is not None else ""

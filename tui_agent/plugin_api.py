@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 from pydantic import BaseModel
 
 from tui_agent.errors import EnvironmentFault, PluginError, StaleFile, ToolError
+from tui_agent.folds.actions import calls_for
 from tui_agent.folds.line_diff import LineDiff, line_diff
 from tui_agent.folds.session_state import SessionStateView
 from tui_agent.ports.agent import (
@@ -30,7 +31,9 @@ from tui_agent.ports.environment import Environment, ExecResult, ExecSpec, FileC
 from tui_agent.ports.middleware import Fragment, Middleware, ToolNext, TurnContext
 from tui_agent.ports.model import ModelClient, ModelNext, ModelReply, ModelRequest
 from tui_agent.ports.tool import Answer, Preview, Tool, ToolContext, ToolResult, ToolSpec
-from tui_agent.protocol.base import BlobText, Frozen, JsonMap, LongText
+from tui_agent.protocol import actions
+from tui_agent.protocol.actions import AnyAction
+from tui_agent.protocol.base import BlobText, Frozen, JsonMap, LongText, text_preview
 from tui_agent.protocol.display import (
     CustomBlock,
     DiffBlock,
@@ -130,6 +133,25 @@ class BaseMiddleware:
         """After the turn's last iteration; `turn.reason` tells why it ended."""
 
 
+def act(state: SessionStateView, *wanted: AnyAction) -> Action:
+    """What an agent's `step` returns for named actions (`actions.CmdRun(command="make")`): their calls, in order.
+
+    Words or an end alone are a message, a finish or a rejection; beside calls they are left out.
+    """
+    calls = calls_for(wanted, state.todo)
+    if calls or not wanted:
+        return CallTools(calls)
+    match wanted[-1]:
+        case actions.AgentReject(reason=reason):
+            return Reject(reason)
+        case actions.AgentFinish(text=text):
+            return Finish(text_preview(text))
+        case actions.Message(text=text):
+            return SayMessage(text_preview(text))
+        case _:
+            return CallTools(calls)
+
+
 def text_result(
     text: str, *, ok: bool = True, summary: str = "", display: Sequence[DisplayBlock] = ()
 ) -> ToolResult:
@@ -207,6 +229,8 @@ __all__ = [
     "TreeNode",
     "TurnContext",
     "Writes",
+    "act",
+    "actions",
     "line_diff",
     "text_result",
 ]

@@ -3,7 +3,10 @@
 Invariant: afterwards no call of the branch is without a result and no request without an end.
 """
 
+from collections.abc import Sequence
+
 from tui_agent.engine.recorder import Recorder
+from tui_agent.folds.session_state import OpenCall
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.tool import ToolFinished, ToolStatus
 from tui_agent.protocol.parts import TextContent
@@ -17,9 +20,11 @@ _WORDS: dict[ToolStatus, tuple[str, str]] = {
 }
 
 
-def close_calls(recorder: Recorder, *, crashed: bool = False, why: str = "") -> int:
-    """Give every open call its result; returns how many there were. `crashed`: a started one counts as lost."""
-    open_calls = recorder.state.open_calls
+def close_calls(
+    recorder: Recorder, calls: Sequence[OpenCall] | None = None, *, crashed: bool = False, why: str = ""
+) -> int:
+    """Give open calls (all, or these) their result; returns how many. `crashed`: a started one counts as lost."""
+    open_calls = recorder.state.open_calls if calls is None else calls
     for call in open_calls:
         status: ToolStatus = "lost" if crashed and call.started else "interrupted"
         for_model, summary = _WORDS[status]

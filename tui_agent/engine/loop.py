@@ -9,15 +9,17 @@ from typing import Literal
 
 from tui_agent.engine.ask import ModelCaller
 from tui_agent.engine.asking import STUCK_OPTIONS, Asker
+from tui_agent.engine.bringing import bring, leave, new_ids
 from tui_agent.engine.limits import reached
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.states import StateKeeper
 from tui_agent.engine.tool_phase import ToolPhase
 from tui_agent.errors import ConfigError, ModelError, ToolError
+from tui_agent.folds.session_state import SessionStateView
 from tui_agent.ports.agent import Action, Agent, CallTools, Finish, Reject, SayMessage
 from tui_agent.protocol.events.turn import IterationFinished, IterationStarted, TurnEnd
 from tui_agent.protocol.ids import AgentId
-from tui_agent.protocol.parts import ToolCallPart
+from tui_agent.protocol.parts import TextPart, ToolCallPart
 from tui_agent.protocol.settings import AgentState
 
 ASK_AFTER = 4
@@ -64,8 +66,9 @@ class TurnLoop:
                 if not await self._may_go_on():
                     return Outcome("stuck", "Stopped: the same call gave the same result again and again.")
                 await self._states.checkpoint(self._agent)
+                before = recorder.state
                 outcome = await self._iterate(agent)
-                if outcome is not None and not recorder.state.steers:
+                if outcome is not None and not _more_was_said(before, recorder.state):
                     return outcome
         except (ModelError, ConfigError) as error:
             return Outcome("model_error", str(error))
@@ -110,14 +113,26 @@ class TurnLoop:
             case CallTools(calls=calls):
                 await self._run_calls(calls)
                 return None
-            case SayMessage() | Finish():
+            case SayMessage(text=text) | Finish(text=text):
+                leave(self._parts.recorder, self._agent)
+                if text:
+                    bring(self._parts, self._agent, (TextPart(text=text),))
                 return Outcome("finished")
             case Reject(reason=reason):
                 return Outcome("rejected", reason)
 
     async def _run_calls(self, calls: tuple[ToolCallPart, ...]) -> None:
+        """Run the calls: those of the model's answer first, then those that the agent brought itself."""
+        recorder = self._parts.recorder
         await self._states.checkpoint(self._agent)
-        await self._phase.run(calls, self._agent)
+        asked = {call.call_id for call in recorder.state.open_calls}
+        answered = tuple(call for call in calls if call.call_id in asked)
+        leave(recorder, self._agent, keep={call.call_id for call in answered})
+        await self._phase.run(answered, self._agent)
+        own = new_ids(self._parts.ids, [call for call in calls if call.call_id not in asked])
+        if own and not any(call.agent == self._agent for call in recorder.state.open_calls):
+            bring(self._parts, self._agent, own)
+            await self._phase.run(own, self._agent)
 
     async def _may_go_on(self) -> bool:
         """Whether to go on when the agent turns in circles: the user decides, once for each such call."""
@@ -135,6 +150,12 @@ class TurnLoop:
         except ToolError:
             return False
         return answer.choice == 0
+
+
+def _more_was_said(before: SessionStateView, now: SessionStateView) -> bool:
+    """Whether the user steered while the iteration ran. What an agent saw and asked no model about waits."""
+    asked = now.totals.model_calls > before.totals.model_calls
+    return now.steers > (0 if asked else before.steers)
 
 
 def _name(action: Action) -> Literal["calls", "message", "finish", "reject"]:

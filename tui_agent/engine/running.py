@@ -4,6 +4,7 @@ Invariant: `tool.started` is stored (and synced, where the call can change somet
 the tool raises becomes its result, never the turn's end, but for cancellation and a store that cannot write.
 """
 
+from dataclasses import replace
 from functools import partial
 
 import anyio
@@ -13,7 +14,7 @@ from tui_agent.engine.asking import Asker
 from tui_agent.engine.merge import Merger, Ticker
 from tui_agent.engine.parts import EngineParts
 from tui_agent.environments.recording import RecordingEnvironment
-from tui_agent.errors import EnvironmentFault, StoreError, ToolError
+from tui_agent.errors import EnvironmentFault, StaleFile, StoreError, ToolError
 from tui_agent.ports.middleware import Middleware, ToolNext
 from tui_agent.ports.tool import Tool, ToolContext, ToolResult
 from tui_agent.protocol.effects import Connects, Runs, Writes
@@ -78,7 +79,9 @@ class CallRunner:
             with anyio.fail_after(tool.spec.timeout):
                 result = await chain(call)
         except (ToolError, EnvironmentFault) as error:
-            return "failed", _failure(str(error), error.message.split("\n")[0][:60])
+            failure = _failure(str(error), error.message.split("\n")[0][:60])
+            broken = isinstance(error, EnvironmentFault) and not isinstance(error, StaleFile)
+            return "failed", replace(failure, environment=broken)
         except TimeoutError:
             seconds = tool.spec.timeout or 0
             return "failed", _failure(f"Stopped after {seconds:g} s, the tool's time limit.", "timed out")
@@ -135,6 +138,7 @@ class CallRunner:
                 data=result.data,
                 full_output=result.full_output,
                 duration_ms=round(duration_ms, 1),
+                environment=result.environment,
             ),
             agent=agent,
         )

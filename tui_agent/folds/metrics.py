@@ -19,8 +19,12 @@ from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage
 
 @dataclass(frozen=True, slots=True)
 class MetricsView:
-    """Counts unless a unit is named. `failure` is the category of the newest failure: model, policy, tool,
-    environment, budget, or empty."""
+    """Counts unless a unit is named.
+
+    `failure` is the category of the newest failure, `failures` counts them all by category: `model` (a request that
+    failed for good), `policy` (a denial), `tool` (a call that failed or was wrong), `environment` (files or processes
+    themselves), `engine` (a fault of this program), `budget`.
+    """
 
     events: int = 0
     kinds: dict[str, int] = field(default_factory=dict)
@@ -51,6 +55,7 @@ class MetricsView:
     seconds_to_first_edit: float | None = None
     final_answer: str = ""
     failure: str = ""
+    failures: dict[str, int] = field(default_factory=dict)
     last_turn_end: str = ""
 
 
@@ -101,6 +106,7 @@ class Metrics:
         self.kinds: dict[str, int] = {}
         self.tools: dict[str, int] = {}
         self.files: dict[str, None] = {}
+        self.failures: dict[str, int] = {}
         self.reads: set[tuple[str, str, int, int]] = set()
         self.first_turn_at: float | None = None
         self._view: MetricsView | None = None
@@ -125,8 +131,14 @@ class Metrics:
                 kinds=dict(self.kinds),
                 tools=dict(self.tools),
                 files_changed=tuple(self.files),
+                failures=dict(self.failures),
             )
         return self._view
+
+    def fail(self, category: str) -> None:
+        """Count a failure; it is the newest one."""
+        self.sums.failure = category
+        self.failures[category] = self.failures.get(category, 0) + 1
 
     def spend(self, usage: Usage, cost: float | None) -> None:
         """Add a model call."""
@@ -159,7 +171,7 @@ def _turn(fold: Metrics, ev: Envelope, payload: TurnStarted) -> bool:
 def _turn_finished(fold: Metrics, ev: Envelope, payload: TurnFinished) -> bool:
     fold.sums.last_turn_end = payload.reason
     if payload.reason in _BUDGET_ENDS:
-        fold.sums.failure = "budget"
+        fold.fail("budget")
     return True
 
 
@@ -171,7 +183,8 @@ def _iteration(fold: Metrics, ev: Envelope, payload: IterationStarted) -> bool:
 
 @_ON.on(ModelResponded)
 def _responded(fold: Metrics, ev: Envelope, payload: ModelResponded) -> bool:
-    fold.spend(payload.usage, payload.cost_usd)
+    if payload.author == "model":
+        fold.spend(payload.usage, payload.cost_usd)
     fold.sums.parts = max(fold.sums.parts, payload.first_part + len(payload.parts))
     calls = any(isinstance(part, ToolCallPart) for part in payload.parts)
     if ev.agent == MAIN_AGENT and not calls:
@@ -191,7 +204,7 @@ def _failed(fold: Metrics, ev: Envelope, payload: ModelFailed) -> bool:
     fold.spend(payload.usage, payload.cost_usd)
     if payload.fault != "cancelled":
         fold.sums.model_failures += 1
-        fold.sums.failure = "model"
+        fold.fail("model")
     return True
 
 
@@ -204,7 +217,7 @@ def _tool(fold: Metrics, ev: Envelope, payload: ToolFinished) -> bool:
     sums.invalid_calls += payload.status == "invalid"
     if payload.status in ("failed", "invalid", "lost"):
         sums.failed_tools += 1
-        sums.failure = "tool"
+        fold.fail("environment" if payload.environment else "tool")
     sums.output_chars += sum(_size(item.text) for item in payload.content if isinstance(item, TextContent))
     sums.stored_artifacts += isinstance(payload.full_output, BlobText)
     return True
@@ -214,13 +227,13 @@ def _tool(fold: Metrics, ev: Envelope, payload: ToolFinished) -> bool:
 def _decided(fold: Metrics, ev: Envelope, payload: PermissionDecided) -> bool:
     if payload.decision == "deny":
         fold.sums.denials += 1
-        fold.sums.failure = "policy"
+        fold.fail("policy")
     return True
 
 
 @_ON.on(ErrorRaised)
 def _error(fold: Metrics, ev: Envelope, payload: ErrorRaised) -> bool:
-    fold.sums.failure = "environment"
+    fold.fail("engine")
     return True
 
 

@@ -21,6 +21,7 @@ from tui_agent.protocol.events.session import (
     RunFinished,
     RunResumed,
     RunStarted,
+    SessionContextLoaded,
     SessionStarted,
     SessionTitled,
     SettingsChanged,
@@ -41,7 +42,7 @@ from tui_agent.protocol.events.turn import (
     UserUnqueued,
 )
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId, RunId
-from tui_agent.protocol.parts import ToolCallPart, Usage
+from tui_agent.protocol.parts import TextContent, ToolCallPart, Usage
 from tui_agent.protocol.settings import AgentState, SessionSettings
 
 __all__ = ["OpenCall", "ReadFile", "SessionState", "SessionStateView", "Totals", "call_digest"]
@@ -80,6 +81,8 @@ class _Draft:
     repeats: int = 0
     almost_stuck: bool = False
     last_error: str = ""
+    session_context: str = ""
+    start_seq: int = 0
     last_event: str = ""
     todo: tuple[TodoItem, ...] = ()
     queue: dict[RequestId, UserQueued] = field(default_factory=dict)
@@ -112,6 +115,7 @@ class SessionState:
     def __init__(self) -> None:
         self.draft = _Draft()
         self.arguments: dict[CallId, JsonMap] = {}
+        self.starts: dict[AgentId, int] = {}
         self._view: SessionStateView | None = None
 
     def apply(self, ev: Envelope) -> bool:
@@ -214,6 +218,12 @@ def _run_finished(fold: SessionState, ev: Envelope, payload: RunFinished) -> boo
     return True
 
 
+@_ON.on(SessionContextLoaded)
+def _context_loaded(fold: SessionState, ev: Envelope, payload: SessionContextLoaded) -> bool:
+    fold.draft.session_context = text_preview(payload.summary)
+    return True
+
+
 @_ON.on(ErrorRaised)
 def _error(fold: SessionState, ev: Envelope, payload: ErrorRaised) -> bool:
     fold.draft.last_error = payload.message
@@ -262,7 +272,7 @@ def _turn_started(fold: SessionState, ev: Envelope, payload: TurnStarted) -> boo
 def _turn_finished(fold: SessionState, ev: Envelope, payload: TurnFinished) -> bool:
     now = fold.draft
     now.turn_running, now.last_turn_end, now.phase = False, payload.reason, "idle"
-    now.agent, now.delegate_level = MAIN_AGENT, 0
+    now.agent, now.delegate_level, now.start_seq = MAIN_AGENT, 0, 0
     now.permissions.clear()
     now.questions.clear()
     now.open_requests.clear()
@@ -274,6 +284,7 @@ def _iteration(fold: SessionState, ev: Envelope, payload: IterationStarted) -> b
     now = fold.draft
     now.iteration, now.local_iteration = payload.iteration, payload.local_iteration
     now.agent, now.delegate_level = ev.agent, payload.delegate_level
+    now.start_seq = fold.starts.get(ev.agent, 0)
     now.turn_iterations += payload.delegate_level == 0
     return True
 
@@ -314,7 +325,7 @@ def _responded(fold: SessionState, ev: Envelope, payload: ModelResponded) -> boo
         if isinstance(part, ToolCallPart):
             fold.arguments[part.call_id] = part.arguments
             now.open_calls[part.call_id] = OpenCall(part.call_id, part.name, ev.agent, False, False, False)
-    return fold.spend(payload.usage, payload.cost_usd)
+    return payload.author == "agent" or fold.spend(payload.usage, payload.cost_usd)
 
 
 @_ON.on(ModelFailed)
@@ -354,10 +365,18 @@ def _tool_finished(fold: SessionState, ev: Envelope, payload: ToolFinished) -> b
     now.permissions.pop(payload.call_id, None)
     if payload.part is not None:
         now.parts = max(now.parts, payload.part + 1)
+    if payload.status in ("failed", "invalid", "lost"):
+        now.last_error = _what_failed(payload)
     digest = call_digest(payload.name, fold.arguments.pop(payload.call_id, {}), payload.content)
     now.repeats = now.repeats + 1 if digest == now.repeated_call else 1
     now.repeated_call, now.almost_stuck = digest, now.repeats >= STUCK_AFTER
     return True
+
+
+def _what_failed(payload: ToolFinished) -> str:
+    """The call, and the words that the model was told, as far as the log line holds them."""
+    texts = (text_preview(piece.text) for piece in payload.content if isinstance(piece, TextContent))
+    return f"{payload.name}: {next(texts, payload.summary)}"
 
 
 @_ON.on(PermissionRequested)
@@ -408,6 +427,8 @@ def _spawned(fold: SessionState, ev: Envelope, payload: AgentSpawned) -> bool:
         ev.agent,
         payload.delegate_level,
     )
+    fold.starts[ev.agent] = ev.seq
+    now.start_seq = ev.seq
     return True
 
 
@@ -421,7 +442,9 @@ def _state(fold: SessionState, ev: Envelope, payload: AgentStateChanged) -> bool
 
 @_ON.on(AgentFinished)
 def _agent_finished(fold: SessionState, ev: Envelope, payload: AgentFinished) -> bool:
-    fold.draft.agent, fold.draft.delegate_level = MAIN_AGENT, 0
+    now = fold.draft
+    now.agent, now.delegate_level, now.start_seq = MAIN_AGENT, 0, 0
+    fold.starts.pop(ev.agent, None)
     return fold.retask()
 
 

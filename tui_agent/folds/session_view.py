@@ -103,6 +103,11 @@ class SessionStateView:
     almost_stuck: bool = False
     """`repeats` has reached 3."""
     last_error: str = ""
+    """What failed last: an engine's fault, a model's, or a call with the words that the model was told."""
+    session_context: str = ""
+    """What was taken over from an earlier session."""
+    start_seq: int = 0
+    """Where the history of `agent` begins in the log; it ends at `seq`."""
     last_event: str = ""
     todo: tuple[TodoItem, ...] = ()
     queue: tuple[UserQueued, ...] = ()

@@ -1,6 +1,7 @@
 """L4: tells the model when it turns in circles: the same call with the same result for the third time."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tui_agent.folds.session_state import SessionStateView, call_digest
 from tui_agent.plugin_api import BaseMiddleware, TextContent, ToolCallPart, ToolNext, ToolResult
@@ -29,12 +30,4 @@ class StuckNotice(BaseMiddleware):
         if not same or count < TELL_FROM:
             return result
         note = TextContent(text=WORDS.format(count=count))
-        return ToolResult(
-            ok=result.ok,
-            content=(*result.content, note),
-            summary=result.summary,
-            display=result.display,
-            data={**result.data, "repeated": count},
-            events=result.events,
-            full_output=result.full_output,
-        )
+        return replace(result, content=(*result.content, note), data={**result.data, "repeated": count})

@@ -71,6 +71,7 @@ def recorded_answers(
         if isinstance(record, Envelope)
         and record.agent == agent
         and isinstance(record.payload, ModelResponded)
+        and record.payload.author == "model"
     )
 
 

@@ -70,7 +70,8 @@ class ToolResult:
 
     `content` is for the model, `display` for the user, `data` for programs; `events` are appended by the engine
     before `tool.finished` (todo.updated, file.read, file.changed, test.finished, plugin.event).
-    `full_output` is the whole where `content` is a preview.
+    `full_output` is the whole where `content` is a preview. `environment` says that files or processes themselves
+    failed, not the task (the engine sets it where a tool lets an `EnvironmentFault` out).
     """
 
     ok: bool
@@ -80,6 +81,7 @@ class ToolResult:
     data: JsonMap = field(default_factory=dict)
     events: tuple[Payload, ...] = ()
     full_output: LongText | None = None
+    environment: bool = False
 
 
 @dataclass(frozen=True, slots=True)

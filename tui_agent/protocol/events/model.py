@@ -57,7 +57,8 @@ class ModelDelta(Payload):
 class ModelResponded(Payload):
     """A whole answer, after the provider's own finish signal. Its parts have the indices `first_part` and on.
 
-    `cost_usd` is None where no price is known. Times in milliseconds from the request.
+    `cost_usd` is None where no price is known. Times in milliseconds from the request. `author` is `agent` for words
+    and calls that an agent brought itself, without asking a model: then there was no request and nothing was spent.
     """
 
     kind: Literal["model.responded"] = "model.responded"
@@ -70,6 +71,7 @@ class ModelResponded(Payload):
     duration_ms: float
     first_token_ms: float | None = None
     provider_id: str = ""
+    author: Literal["model", "agent"] = "model"
 
 
 class ModelRetried(Payload):

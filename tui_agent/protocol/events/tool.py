@@ -47,7 +47,8 @@ class ToolFinished(Payload):
     `part` is None where the engine only closes a call that was never run (stopped, lost): no progress was made.
 
     `summary` is the row's outcome in few words (`61 lines`, `exit 1`, `denied: rule …`). `full_output` is the whole
-    output where `content` holds a preview. `data` is the tool's own JSON.
+    output where `content` holds a preview. `data` is the tool's own JSON. `environment` marks a failure of files or
+    processes themselves (a full disk, a program that cannot be started), where the tool did what it should.
     """
 
     kind: Literal["tool.finished"] = "tool.finished"
@@ -61,3 +62,4 @@ class ToolFinished(Payload):
     data: JsonMap = {}
     full_output: LongText | None = None
     duration_ms: float = 0.0
+    environment: bool = False

@@ -1,0 +1,172 @@
+"""The session's state: what it carries, and that it can be saved, loaded and queried."""
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from tests.engine.harness import EchoTool, call, running, say
+from tests.stubs.golden import golden
+from tests.stubs.story import MODEL, Story
+from tui_agent.errors import EnvironmentFault, ToolError
+from tui_agent.folds.base import fold
+from tui_agent.folds.metrics import Metrics
+from tui_agent.folds.session_state import SessionState, SessionStateView
+from tui_agent.folds.state_json import state_from_json, state_to_json
+from tui_agent.plugin_api import BaseMiddleware, PluginEvent, TurnContext
+from tui_agent.ports.policy import Decision
+from tui_agent.protocol.commands import SetPolicy, SubmitPrompt
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
+from tui_agent.protocol.events.session import SessionContextLoaded, SettingsChanged
+from tui_agent.protocol.events.turn import IterationStarted, UserMessageReceived
+from tui_agent.protocol.ids import MAIN_AGENT, SessionId
+
+LOGS = ("night_shift", "every_kind", "approval", "streaming")
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_state_comes_back_from_json_and_can_be_pickled_at_every_event(name: str) -> None:
+    state = SessionState()
+    for record in golden(name):
+        if isinstance(record, Envelope):
+            state.apply(record)
+            view = state.view()
+            assert pickle.loads(pickle.dumps(view)) == view
+    assert state_from_json(state_to_json(state.view())) == state.view()
+
+
+def test_the_state_of_a_delegating_run_has_tasks_iterations_levels_and_history_bounds() -> None:
+    story = Story()
+    state = SessionState()
+
+    def after(*payloads: tuple[object, str]) -> SessionStateView:
+        for payload, agent in payloads:
+            state.apply(story(payload, agent))  # type: ignore[arg-type]
+        return state.view()
+
+    main = after(
+        (UserMessageReceived(text="fix the report"), MAIN_AGENT),
+        (IterationStarted(iteration=1, local_iteration=1), MAIN_AGENT),
+    )
+    spawned = AgentSpawned(
+        name="helper",
+        parent_agent=MAIN_AGENT,
+        delegate_level=1,
+        task="read the tests",
+        tools=(),
+        model=MODEL,
+    )
+    below = after(
+        (spawned, "helper"), (IterationStarted(iteration=2, local_iteration=1, delegate_level=1), "helper")
+    )
+    done = after((AgentFinished(success=True, summary="", reason="completed"), "helper"))
+    facts = [
+        (
+            view.root_task,
+            view.subtask,
+            view.iteration,
+            view.local_iteration,
+            view.delegate_level,
+            view.almost_stuck,
+            view.start_seq,
+        )
+        for view in (main, below, done)
+    ]
+    assert facts == [
+        ("fix the report", "", 1, 1, 0, False, 0),
+        ("fix the report", "read the tests", 2, 1, 1, False, 2),
+        ("fix the report", "", 2, 1, 0, False, 0),
+    ]
+
+
+def test_the_dump_names_everything_that_is_known_of_a_task() -> None:
+    records = golden("night_shift")
+    plain = state_to_json(fold(SessionState(), records))
+    for name in (
+        "root_task",
+        "subtask",
+        "iteration",
+        "local_iteration",
+        "delegate_level",
+        "almost_stuck",
+        "agent_state",
+        "phase",
+        "confirmation_mode",
+        "last_error",
+        "start_seq",
+        "seq",
+        "extra",
+        "file_summaries",
+        "open_questions",
+        "budget",
+        "session_context",
+    ):
+        assert name in plain
+    assert plain["file_summaries"] and plain["seq"] == records[-1].seq
+    assert set(plain["budget"]) >= {"max_parts", "parts_used", "max_cost_usd", "cost_used_usd"}  # type: ignore[arg-type]
+
+
+def test_what_an_earlier_session_left_is_part_of_the_state() -> None:
+    loaded = SessionContextLoaded(from_session=SessionId("ses_1"), turns=2, summary="We chose SQLite.")
+    state = SessionState()
+    state.apply(Story()(loaded))
+    assert state.view().session_context == "We chose SQLite."
+
+
+async def test_confirmation_mode_follows_the_policy_in_state_and_log(tmp_path: Path) -> None:
+    async with running(tmp_path, []) as bench:
+        assert bench.recorder.state.confirmation_mode
+        bench.submit(SetPolicy(policy="accept-edits"))
+        changed = (await bench.until("settings.changed")).payload
+        assert not bench.recorder.state.confirmation_mode
+    assert isinstance(changed, SettingsChanged) and (changed.key, changed.value) == ("policy", "accept-edits")
+
+
+async def test_a_plugins_own_values_survive_the_end_of_the_program(tmp_path: Path) -> None:
+    class Counting(BaseMiddleware):
+        name = "counting"
+
+        async def on_turn_end(self, turn: TurnContext) -> None:
+            count = turn.state.extra.get("counting", {"turns": 0})
+            assert isinstance(count, dict)
+            turn.emit(
+                PluginEvent(
+                    plugin="counting", name="state", version=1, data={"turns": int(count["turns"]) + 1}
+                )  # type: ignore[arg-type]
+            )
+
+    for start in (1, 2):
+        async with running(tmp_path, [say("Hi.")], middlewares=[Counting()]) as bench:
+            bench.submit(SubmitPrompt(text="go"))
+            await bench.until("turn.finished")
+            assert bench.recorder.state.extra == {"counting": {"turns": start}}
+
+
+@pytest.mark.parametrize(
+    ("category", "error", "answers"),
+    [
+        ("tool", ToolError("no"), None),
+        ("environment", EnvironmentFault("The disk is full."), None),
+        ("policy", None, None),
+        ("model", None, []),
+    ],
+)
+async def test_failures_of_model_policy_tool_and_environment_are_told_apart(
+    tmp_path: Path, category: str, error: Exception | None, answers: list[object] | None
+) -> None:
+    def fail(words: str) -> None:
+        if error is not None:
+            raise error
+
+    def decide(tool: str, effects: object, facts: object) -> Decision:
+        allowed = category != "policy"
+        return Decision("allow" if allowed else "deny", "test", "the test says so")
+
+    said = answers if answers is not None else [call(("echo", '{"words":"x"}')), say("So it is.")]
+    async with running(
+        tmp_path, said or [[]] * 9, [EchoTool(before=fail)], policy=decide, interactive=False
+    ) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+    assert fold(Metrics(), bench.events).failures == {category: 1}
