@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import is_
 
 from tui_agent.context.tokens import TokenEstimate
 from tui_agent.ports.middleware import Fragment
@@ -49,7 +50,9 @@ class Assembly:
 
     def __init__(self, estimate: TokenEstimate | None = None) -> None:
         self.estimate = estimate or TokenEstimate()
-        self._sizes: dict[int, tuple[Message, int]] = {}
+        self._history: tuple[Message, ...] = ()
+        self._said = 0
+        self._observed = 0
         self._tool_sizes: dict[str, tuple[ToolSchema, int]] = {}
 
     def pack(
@@ -72,11 +75,9 @@ class Assembly:
             raw[fragment.section] += len(fragment.text)
             sent[fragment.section] += len(text)
         raw["available_tools"] = sent["available_tools"] = sum(self._tool_size(tool) for tool in tools)
-        for message in messages:
-            section: SectionName = "tool_results" if isinstance(message, ToolMessage) else "messages"
-            size = self._size(message)
-            raw[section] += size
-            sent[section] += size
+        self._count(messages)
+        raw["messages"] = sent["messages"] = self._said
+        raw["tool_results"] = sent["tool_results"] = self._observed
         sections = tuple(
             Section(
                 name=name,
@@ -115,13 +116,18 @@ class Assembly:
             section=fragment.section,
         )
 
-    def _size(self, message: Message) -> int:
-        known = self._sizes.get(id(message))
-        if known is not None and known[0] is message:
-            return known[1]
-        size = message_chars(message)
-        self._sizes[id(message)] = (message, size)
-        return size
+    def _count(self, messages: Sequence[Message]) -> None:
+        """Bring the characters of messages and results up to date; a history that only grew costs its growth."""
+        known = len(self._history)
+        if known > len(messages) or not all(map(is_, self._history, messages)):
+            known, self._said, self._observed = 0, 0, 0
+        for message in messages[known:]:
+            size = message_chars(message)
+            if isinstance(message, ToolMessage):
+                self._observed += size
+            else:
+                self._said += size
+        self._history = tuple(messages)
 
     def _tool_size(self, tool: ToolSchema) -> int:
         known = self._tool_sizes.get(tool.name)

@@ -1,9 +1,10 @@
 """L4: makes a history ready to be sent: long texts resolved, images loaded, results in the order of their calls.
 
-Invariant: a message is resolved once; resolving what did not change costs a dictionary look-up.
+Invariant: a message is resolved once; a history that only grew costs what it grew by.
 """
 
 from collections.abc import Sequence
+from operator import is_
 
 from tui_agent.ports.log import BlobReader
 from tui_agent.protocol.base import LongText
@@ -17,12 +18,19 @@ class RequestBuilder:
 
     def __init__(self, blobs: BlobReader) -> None:
         self._blobs = blobs
-        self._resolved: dict[int, tuple[Message, Message]] = {}
+        self._history: tuple[Message, ...] = ()
+        self._ready: tuple[Message, ...] = ()
         self._images: dict[str, bytes] = {}
 
     def messages(self, history: Sequence[Message]) -> tuple[Message, ...]:
-        """The history with every text whole. Raises `BlobMissing`."""
-        return tuple(self._resolve(message) for message in _ordered(history))
+        """The history with every text whole. Raises `BlobMissing`. What was there the last time is not done again."""
+        known = len(self._history)
+        grown = known <= len(history) and all(map(is_, self._history, history))
+        if not grown or (known < len(history) and isinstance(history[known], ToolMessage)):
+            known, self._ready = 0, ()
+        self._ready += tuple(self._whole(message) for message in _ordered(history[known:]))
+        self._history = tuple(history)
+        return self._ready
 
     def images(self, messages: Sequence[Message]) -> dict[str, bytes]:
         """The bytes of every image in the messages, by digest."""
@@ -37,14 +45,6 @@ class RequestBuilder:
             if image.blob_sha256 not in self._images:
                 self._images[image.blob_sha256] = self._blobs.read(image.blob_sha256)
         return {image.blob_sha256: self._images[image.blob_sha256] for image in wanted}
-
-    def _resolve(self, message: Message) -> Message:
-        known = self._resolved.get(id(message))
-        if known is not None and known[0] is message:
-            return known[1]
-        whole = self._whole(message)
-        self._resolved[id(message)] = (message, whole)
-        return whole
 
     def _whole(self, message: Message) -> Message:
         match message:

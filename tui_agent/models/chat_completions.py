@@ -55,11 +55,12 @@ class ChatCompletionsClient:
     def __init__(self, endpoint: Endpoint, clock: Clock) -> None:
         self._endpoint = endpoint
         self._streams = HttpStreams(endpoint, clock)
+        self._memo = chat_messages.Memo()
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelChunk]]:
         """One answer, streamed; see `ports.model.ModelClient`."""
         return self._streams.open(
-            lambda: Exchange(ROUTE, body(request, self._endpoint), ChatDialect(request.model))
+            lambda: Exchange(ROUTE, body(request, self._endpoint, self._memo), ChatDialect(request.model))
         )
 
     async def aclose(self) -> None:
@@ -67,12 +68,12 @@ class ChatCompletionsClient:
         await self._streams.aclose()
 
 
-def body(request: ModelRequest, endpoint: Endpoint) -> JsonMap:
+def body(request: ModelRequest, endpoint: Endpoint, memo: chat_messages.Memo | None = None) -> JsonMap:
     """The JSON of one request. A reasoning effort is never sent on this route."""
     limit = "max_completion_tokens" if endpoint.host == "api.openai.com" else "max_tokens"
     out: JsonMap = {
         "model": request.model.model,
-        "messages": list(chat_messages.messages(request)),
+        "messages": list(chat_messages.messages(request, memo)),
         limit: request.max_tokens,
         "stream": endpoint.stream,
     }

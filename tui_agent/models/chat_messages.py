@@ -18,8 +18,26 @@ from tui_agent.protocol.parts import Content, ImageContent, ReasoningPart, TextC
 IMAGE_LEFT_OUT = "[an image is left out: this model does not take images]"
 
 
-def messages(request: ModelRequest) -> list[JsonMap]:
+class Memo:
+    """Messages as they were sent before: a history that only grew costs what it grew by."""
+
+    def __init__(self) -> None:
+        self._sent: dict[int, tuple[Message, str, JsonMap]] = {}
+
+    def of(self, message: Message, request: ModelRequest) -> JsonMap:
+        """The message as the server takes it."""
+        known = self._sent.get(id(message))
+        if known is not None and known[0] is message and known[1] == request.model.profile:
+            return known[2]
+        made = _message(message, request)
+        if not request.images:
+            self._sent[id(message)] = (message, request.model.profile, made)
+        return made
+
+
+def messages(request: ModelRequest, memo: Memo | None = None) -> list[JsonMap]:
     """All messages of a request, the system prompt first."""
+    memo = memo or Memo()
     out: list[JsonMap] = []
     if request.system:
         out.append({"role": "system", "content": request.system})
@@ -28,7 +46,7 @@ def messages(request: ModelRequest) -> list[JsonMap]:
         if pictures and not isinstance(message, ToolMessage):
             out.append(_pictures(pictures))
             pictures = []
-        out.append(_message(message, request))
+        out.append(memo.of(message, request))
         if isinstance(message, ToolMessage) and request.model.images:
             pictures += _images(message.content, request.images)
     if pictures:

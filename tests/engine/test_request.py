@@ -1,0 +1,78 @@
+"""A history made ready to be sent: whole, in order, and only its growth is worked on."""
+
+from collections.abc import Sequence
+
+from tui_agent.context.assemble import Assembly, message_chars
+from tui_agent.engine.request import RequestBuilder
+from tui_agent.protocol.base import BlobText, JsonMap, LongText
+from tui_agent.protocol.ids import CallId, RequestId
+from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
+from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
+
+
+class CountingBlobs:
+    """Blobs that are their own digest, and how often each was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def read(self, blob_sha256: str) -> bytes:
+        return blob_sha256.encode()
+
+    def text(self, text: LongText) -> str:
+        if isinstance(text, str):
+            return text
+        self.asked.append(text.blob_sha256)
+        return f"whole {text.blob_sha256}"
+
+    def resolve(self, data: JsonMap) -> JsonMap:
+        return data
+
+
+def _said(name: str) -> UserMessage:
+    return UserMessage(content=(TextContent(text=BlobText(blob_sha256=name, size=9000, preview="…")),))
+
+
+def _calls(*ids: str) -> AssistantMessage:
+    parts = tuple(ToolCallPart(call_id=CallId(i), name="echo", arguments={}) for i in ids)
+    return AssistantMessage(parts=parts, model="m")
+
+
+def _result(call_id: str) -> ToolMessage:
+    return ToolMessage(call_id=CallId(call_id), name="echo", content=(TextContent(text=call_id),))
+
+
+def _ids(messages: Sequence[Message]) -> list[str]:
+    return [message.call_id for message in messages if isinstance(message, ToolMessage)]
+
+
+def test_results_come_in_the_order_of_their_calls_however_they_finished() -> None:
+    builder = RequestBuilder(CountingBlobs())
+    history = (_said("a"), _calls("1", "2", "3"), _result("3"), _result("1"), _result("2"))
+    assert _ids(builder.messages(history)) == ["1", "2", "3"]
+    grown = (*history, _calls("4", "5"), _result("5"), _result("4"))
+    assert _ids(builder.messages(grown)) == ["1", "2", "3", "4", "5"]
+
+
+def test_a_history_that_only_grew_costs_its_growth_and_a_changed_one_is_done_again() -> None:
+    blobs = CountingBlobs()
+    builder = RequestBuilder(blobs)
+    history: tuple[Message, ...] = (_said("a"), _said("b"))
+    builder.messages(history)
+    first = builder.messages((*history, _said("c")))
+    assert blobs.asked == ["a", "b", "c"]
+    assert builder.messages((*history, first[0])) is not None
+    compacted = (SummaryMessage(text="what came before"), _said("d"))
+    again = builder.messages(compacted)
+    assert len(again) == 2 and isinstance(again[0], SummaryMessage) and blobs.asked[-1] == "d"
+
+
+def test_the_manifest_counts_a_grown_and_a_compacted_history_right() -> None:
+    assembly = Assembly()
+    history: tuple[Message, ...] = (
+        UserMessage(content=(TextContent(text="x" * 40),)),
+        AssistantMessage(parts=(TextPart(text="y" * 60),), model="m"),
+    )
+    for messages in (history, (*history, _result("1")), (SummaryMessage(text="short"),), history):
+        manifest = assembly.pack(RequestId("r"), 1000, (), messages, ()).manifest
+        assert manifest.total_chars == sum(message_chars(message) for message in messages)
