@@ -140,7 +140,8 @@ def _rules_above(contain: Containment, start: tuple[str, ...]) -> tuple[str, Rul
         if name is not None:
             here = f"{here.rstrip('/')}/{name}"
             base += name + "/"
-    return top, rules
+    # Whoever looks into an ignored folder on purpose is to see what is there.
+    return top, Rules() if base and rules.ignores(base.rstrip("/"), True) else rules
 
 
 def _ignore_text_in(at: int, path: str) -> str:

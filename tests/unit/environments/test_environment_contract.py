@@ -168,6 +168,37 @@ async def test_no_program_is_started_in_a_folder_outside(env, path):
         await env.exec(ExecSpec(argv=("true",), cwd=path), lambda data: None)
 
 
+async def test_a_folder_that_is_swapped_with_a_link_never_leads_outside(env, root):
+    (root / "real").mkdir()
+    (root / "real/f").write_bytes(b"inside")
+    (root / "outward").symlink_to("../outside")
+    (root.parent / "outside/f").write_bytes(b"secret")
+    done = anyio.Event()
+
+    def swap() -> None:
+        for _ in range(2000):
+            (root / "real").rename(root / "d")
+            (root / "d").rename(root / "real")
+            (root / "outward").rename(root / "d")
+            (root / "d").rename(root / "outward")
+
+    async def swapping() -> None:
+        await anyio.to_thread.run_sync(swap)
+        done.set()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(swapping)
+        while not done.is_set():
+            try:
+                content = await env.read("d/f")
+                assert content.data == b"inside"
+                await env.write("d/f", b"inside", content.digest)
+            except EnvironmentFault:
+                await anyio.lowlevel.checkpoint()
+    assert (root.parent / "outside/f").read_bytes() == b"secret"
+    assert names(root.parent / "outside") == ["f", "secret.txt"]
+
+
 async def test_a_root_next_to_one_with_a_longer_name_does_not_reach_it(env, root):
     beside = root.parent / "root-other"
     beside.mkdir()
@@ -347,6 +378,14 @@ async def test_walk_reads_the_rules_of_the_repository_above(tmp_path):
     (tmp_path / ".gitignore").write_text("*.tmp\n")
     (tmp_path / ".git/info/exclude").write_text("*.own\n")
     assert await walked(LocalEnvironment(tmp_path / "pkg")) == ["b.py"]
+
+
+async def test_walk_into_an_ignored_folder_shows_what_is_there(tmp_path):
+    plant(tmp_path, ".git/HEAD", "build/pkg/a.py", "build/pkg/b.tmp")
+    (tmp_path / ".gitignore").write_text("build/\n")
+    assert await walked(LocalEnvironment(tmp_path)) == [".gitignore"]
+    assert await walked(LocalEnvironment(tmp_path), "build/pkg") == ["build/pkg/a.py", "build/pkg/b.tmp"]
+    assert await walked(LocalEnvironment(tmp_path / "build")) == ["pkg/a.py", "pkg/b.tmp"]
 
 
 async def test_walk_of_a_deep_tree_and_of_a_missing_folder(env, root):
