@@ -40,6 +40,9 @@ FOLDS = (SessionState, Transcript, Trace, Todo, ContextMeter, FilesChanged, Agen
 ANSWER = "The loop reads one line too many, because the bound is inclusive.\n\n- `read` stops at `end`\n- the test asks for it\n"
 
 
+LAST_WORDS = "the test asks for it"
+
+
 def started(workspace: Path) -> SessionStarted:
     """The first event of a session."""
     return SessionStarted(workspace=str(workspace), product="bench", settings=SessionSettings(model=MODEL))

@@ -300,6 +300,9 @@ class Run:
         self.dump("ready")
         if not at:
             return False
+        if self.args.show:
+            shown = tui.wait(tui.shows(self.args.show), self.args.timeout)
+            out["shown_ms"] = shown and round((max(shown, at) - tui.t0) * 1000)
         if not self.args.eager:
             tui.settle()
         out["cpu_startup_s"] = round(cpu(), 2)
@@ -392,6 +395,11 @@ def arguments():
     )
     add("--slow", metavar="NAME", help="send scenario NAME and type --keys meanwhile")
     add("--mark", default="QXZ%sQXZ", help="end mark; %%s is the scenario name")
+    add(
+        "--show",
+        metavar="TEXT",
+        help="ms from start until TEXT stands on the screen, no sooner than input is ready",
+    )
     add("--enter", default="\\r")
     add("--erase", default="\\x7f")
     add("--dump", metavar="FILE", help="append the screen at the end of each phase")

@@ -239,8 +239,10 @@ def history(b: Bench) -> list[Row]:
     """Opening a session of 10,000 messages against opening an empty one."""
     session_id = micro.long_session(b.home / "data" / "sessions", b.workspace, messages=10_000)
     empty = [b.pty(b.ours(), timeout=30) for _ in range(3)]
-    long = [b.pty(b.ours("--session", session_id), timeout=60) for _ in range(3)]
+    long = [b.pty(b.ours("--session", session_id), "--show", micro.LAST_WORDS, timeout=60) for _ in range(3)]
+    shown = median(long, "shown_ms") - median(empty, "ready_ms")
     return [
+        Row("10,000 messages: shown later by", "ms", shown, at_most=500),
         Row(
             "10,000 messages: ready later by",
             "ms",
