@@ -186,15 +186,15 @@ class AgentApp(App[int]):
             pane.show()
 
     def place_overlays(self) -> None:
-        """Put menu and note directly above the prompt, in its columns."""
+        """Put the menu directly above the prompt, a note above the status line, in their columns."""
         now = self.shape
         margin = 0 if now.tiny else 2
         below = self.prompt.height_now + (0 if now.tiny else 1 + (1 if now.airy else 0))
-        bottom = now.height - below
         width = max(4, now.main - 2 * margin)
-        for pane, rows in (
-            (self.prompt.menu, self.prompt.menu.rows),
-            (self.note, len(self.note.lines(width))),
+        status = 0 if now.tiny else 1
+        for pane, rows, bottom in (
+            (self.prompt.menu, self.prompt.menu.rows, now.height - below),
+            (self.note, len(self.note.lines(width)), now.height - below - status),
         ):
             if pane.display:
                 rows = max(1, min(rows, bottom))

@@ -283,6 +283,8 @@ class Live:
             self._shell(said)
         elif said:
             self._message(text.strip("\n"), how)
+        elif self.asking.again():
+            return
         elif not self.running and self.state.last_turn_end == "model_error":
             self.submit(SubmitPrompt(text="Try again."))
 

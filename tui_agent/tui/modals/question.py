@@ -168,7 +168,7 @@ class Question(Sheet[AnswerQuestion | None]):
         words = self.field.text.strip()
         if not self.on_words:
             answer = self.options[self.chosen]
-            if self.question.form == "plan" and self.chosen == 0 and self.plan is not None:
+            if self.question.form == "plan" and self.chosen < len(self.options) - 1 and self.plan is not None:
                 answer = self.plan
             self.dismiss(AnswerQuestion(question_id=self.request_id, answer=answer, choice=self.chosen))
         elif words:

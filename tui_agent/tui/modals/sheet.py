@@ -164,6 +164,10 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
         self._head.show()
         self._foot.show()
 
+    def hear_now(self) -> None:
+        """Keys count from now on."""
+        self._opened_at = float("-inf")
+
     @property
     def deaf_now(self) -> bool:
         """Whether keys are still ignored."""

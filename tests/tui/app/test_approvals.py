@@ -1,0 +1,291 @@
+"""Approvals and questions: by key and by mouse, never by accident, whole and unshortened."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.protocol.commands import AnswerQuestion, DecidePermission
+from tui_agent.protocol.display import DiffBlock, TextBlock
+from tui_agent.protocol.effects import Connects, Effect, Runs, Writes
+from tui_agent.protocol.events.policy import Choice, PermissionDecided, PermissionRequested
+from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, TurnStarted
+from tui_agent.protocol.ids import CallId, RequestId
+from tui_agent.tui.modals.approval import Approval
+from tui_agent.tui.modals.question import Question
+
+CHOICES = (
+    Choice(reach="once", rule="edit src/entry.py"),
+    Choice(reach="session", rule="edit src/**"),
+    Choice(reach="always", rule="allow edit src/**"),
+)
+
+
+def request(
+    number: int = 1,
+    *,
+    effects: Sequence[Effect] = (Writes(path="src/entry.py"),),
+    preview: Sequence[DiffBlock | TextBlock] = (),
+    choices: Sequence[Choice] = CHOICES,
+    default_no: bool = False,
+    risk: str = "",
+    target: str = "src/entry.py",
+) -> PermissionRequested:
+    return PermissionRequested(
+        request_id=RequestId(f"req_{number}"),
+        call_id=CallId(f"call_{number}"),
+        tool="edit_file",
+        verb="edit",
+        target=target,
+        effects=tuple(effects),
+        digest="0" * 32,
+        preview=tuple(preview),
+        choices=tuple(choices),
+        risk=risk,
+        reason="because policy ask wants a yes before any write",
+        default_no=default_no,
+    )
+
+
+async def ask(driven: Driven, *requests: PermissionRequested, hearing: bool = True) -> Approval:
+    driven.session.feed(TurnStarted(turn=3), *requests)
+    await driven.settle()
+    modal = driven.app.screen
+    assert isinstance(modal, Approval)
+    if hearing:
+        modal.hear_now()
+    return modal
+
+
+@pytest.mark.parametrize(
+    ("key", "decision", "reach"),
+    [("y", "allow", "once"), ("s", "allow", "session"), ("a", "allow", "always")],
+)
+async def test_a_letter_answers_with_its_reach(key: str, decision: str, reach: str) -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await ask(driven, request())
+        assert "Change a file?" in driven.text() and "src/entry.py" in driven.text()
+        await driven.press(key)
+        [answer] = driven.session.submitted
+        assert isinstance(answer, DecidePermission)
+        assert (answer.request_id, answer.decision, answer.reach) == ("req_1", decision, reach)
+
+
+async def test_effects_stand_in_their_fixed_order() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await ask(driven, request())
+        text = driven.text()
+        places = [text.index(word) for word in ("Reads ", "Writes ", "Network ", "Undo ", "Asked ")]
+        assert places == sorted(places)
+        assert (
+            text.index("Yes, this once")
+            < text.index("Yes, this session")
+            < text.index("Always")
+            < text.index("No, and")
+        )
+
+
+async def test_no_takes_a_word_and_letters_in_it_answer_nothing() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await ask(driven, request())
+        await driven.press("n")
+        await driven.type("yes is wrong, say why")
+        assert driven.session.submitted == []
+        await driven.press("enter")
+        [answer] = driven.session.submitted
+        assert isinstance(answer, DecidePermission)
+        assert (answer.decision, answer.message) == ("deny", "yes is wrong, say why")
+
+
+async def test_esc_refuses() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await ask(driven, request())
+        await driven.press("escape")
+        [answer] = driven.session.submitted
+        assert isinstance(answer, DecidePermission) and answer.decision == "deny"
+
+
+async def test_keys_are_ignored_at_first_and_while_a_word_is_still_typed() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await ask(driven, request(), hearing=False)
+        await driven.pilot.press("y", "e", "s", "enter")
+        assert driven.session.submitted == []
+        assert isinstance(driven.app.screen, Approval)
+
+
+async def test_enter_takes_the_chosen_answer_and_the_arrows_choose() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await ask(driven, request())
+        await driven.press("down", "enter")
+        [answer] = driven.session.submitted
+        assert isinstance(answer, DecidePermission) and answer.reach == "session"
+
+
+async def test_the_focus_starts_on_no_where_code_from_outside_would_run() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        risk = "It downloads a package and runs it."
+        script = 'pip install "freezegun>=1.5" && pytest -q > report.txt'
+        effects = (Runs(script=script, cwd="/home/ada/timesheet"), Connects(host="pypi.org"))
+        await ask(driven, request(effects=effects, default_no=True, risk=risk))
+        text = driven.text()
+        assert "Run a command?" in text and script in text and f"! {risk}" in text and "pypi.org" in text
+        assert "› N" in text
+        await driven.press("enter", "enter")
+        [answer] = driven.session.submitted
+        assert isinstance(answer, DecidePermission) and answer.decision == "deny"
+
+
+async def test_an_answer_that_is_not_offered_says_why_and_does_nothing() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        never = Choice(
+            reach="always", rule="", offered=False, why="not offered for commands that download code"
+        )
+        await ask(driven, request(choices=(*CHOICES[:2], never)))
+        assert "not offered for commands that download code" in driven.text()
+        await driven.press("a", "enter")
+        assert driven.session.submitted == []
+
+
+async def test_the_rule_can_be_edited() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await ask(driven, request())
+        await driven.press("e", "ctrl+u")
+        await driven.type("allow edit src/a.py")
+        await driven.press("enter")
+        [answer] = driven.session.submitted
+        assert isinstance(answer, DecidePermission)
+        assert (answer.reach, answer.rule) == ("always", "allow edit src/a.py")
+
+
+async def test_a_click_answers() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await ask(driven, request())
+        rows = driven.rows()
+        y = next(at for at, row in enumerate(rows) if "Yes, this session" in row)
+        await driven.pilot.click(offset=(rows[y].index("Yes, this session") + 3, y))
+        await driven.pilot.pause()
+        [answer] = driven.session.submitted
+        assert isinstance(answer, DecidePermission) and answer.reach == "session"
+
+
+async def test_the_next_request_follows_and_the_count_is_said() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await ask(driven, request(1), request(2, target="src/other.py"))
+        assert "1 of 2 waiting" in driven.text()
+        await driven.press("y")
+        modal = driven.app.screen
+        assert isinstance(modal, Approval) and modal.request_id == "req_2"
+
+
+async def test_a_request_that_went_away_closes_its_question() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await ask(driven, request())
+        driven.session.feed(TurnFinished(turn=3, reason="interrupted"))
+        await driven.settle()
+        assert not isinstance(driven.app.screen, Approval)
+        assert driven.session.submitted == []
+
+
+async def test_a_decision_made_elsewhere_closes_the_question() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await ask(driven, request())
+        driven.session.feed(
+            PermissionDecided(
+                call_id=CallId("call_1"),
+                request_id=RequestId("req_1"),
+                decision="deny",
+                by="user",
+                policy="ask",
+                rule_id="user",
+                reason="",
+                digest="0" * 32,
+                effects=(),
+            )
+        )
+        await driven.settle()
+        assert not isinstance(driven.app.screen, Approval)
+
+
+async def test_every_line_of_a_long_change_can_be_reached_and_hidden_characters_show() -> None:
+    lines = "".join(f"+line {number}\n" for number in range(1, 301))
+    preview = DiffBlock(
+        path="src/entry.py", diff=f"@@ -0,0 +1,300 @@\n{lines}+\u202eevil\u200b\n", added=301, removed=0
+    )
+    async with open_app(golden("night_shift")) as driven:
+        modal = await ask(driven, request(preview=(preview,)))
+        seen = "\n".join("".join(segment.text for segment in strip) for strip in modal.body(90))
+        assert all(f"line {number}" in seen for number in range(1, 301))
+        assert "<U+202E>evil<U+200B>" in seen
+        assert "line 299" not in driven.text()
+        for _ in range(40):
+            await driven.press("space")
+        assert "line 300" in driven.text()
+
+
+async def test_the_whole_path_is_shown_however_long() -> None:
+    path = "src/" + "/".join(f"very_long_folder_name_{number}" for number in range(12)) + "/entry.py"
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        modal = await ask(driven, request(target=path, effects=(Writes(path=path),)))
+        shown = [*modal.head(66), *modal.body(66)]
+        letters = "".join("".join(segment.text for segment in strip) for strip in shown).replace(" ", "")
+        assert path in letters and "…" not in letters
+
+
+@pytest.mark.parametrize("size", [(40, 8), (20, 5)])
+async def test_the_smallest_screen_still_asks_and_answers(size: tuple[int, int]) -> None:
+    async with open_app(golden("night_shift"), size=size) as driven:
+        await ask(driven, request())
+        assert "Y" in driven.rows()[-1] and "N" in driven.rows()[-1]
+        await driven.press("y")
+        [answer] = driven.session.submitted
+        assert isinstance(answer, DecidePermission) and answer.decision == "allow"
+
+
+async def ask_question(driven: Driven, question: QuestionAsked) -> Question:
+    driven.session.feed(TurnStarted(turn=3), question)
+    await driven.settle()
+    modal = driven.app.screen
+    assert isinstance(modal, Question)
+    modal.hear_now()
+    return modal
+
+
+async def test_a_question_is_answered_by_number_by_words_or_put_aside() -> None:
+    question = QuestionAsked(
+        question_id=RequestId("q_1"), text="Which format?", form="choice", options=("csv", "json")
+    )
+    async with open_app(golden("night_shift")) as driven:
+        await ask_question(driven, question)
+        assert "Which format?" in driven.text()
+        await driven.press("escape")
+        assert driven.session.submitted == [] and "waiting for you" in driven.text()
+        await driven.press("enter")
+        modal = driven.app.screen
+        assert isinstance(modal, Question)
+        modal.hear_now()
+        await driven.press("2")
+        [answer] = driven.session.submitted
+        assert isinstance(answer, AnswerQuestion) and (answer.answer, answer.choice) == ("json", 1)
+
+
+async def test_own_words_answer_a_question() -> None:
+    question = QuestionAsked(question_id=RequestId("q_1"), text="What name?", form="text")
+    async with open_app(golden("night_shift")) as driven:
+        await ask_question(driven, question)
+        await driven.type("night shift 2")
+        await driven.press("enter")
+        [answer] = driven.session.submitted
+        assert isinstance(answer, AnswerQuestion) and (answer.answer, answer.choice) == (
+            "night shift 2",
+            None,
+        )
+
+
+async def test_a_plan_is_approved_or_refused_with_a_reason() -> None:
+    plan = QuestionAsked(question_id=RequestId("q_1"), text="1. Read\n2. Fix", form="plan")
+    async with open_app(golden("night_shift")) as driven:
+        await ask_question(driven, plan)
+        assert "Go on with this plan?" in driven.text() and "2. Fix" in driven.text()
+        await driven.press("enter")
+        [answer] = driven.session.submitted
+        assert isinstance(answer, AnswerQuestion) and answer.choice == 0

@@ -1,0 +1,232 @@
+"""What the slash commands submit, show and choose."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.fake_session import FakeSession
+from tests.tui.app.driving import golden, open_app
+from tui_agent.errors import SessionLocked
+from tui_agent.protocol.commands import (
+    CommandBase,
+    Pause,
+    Rename,
+    Resume,
+    RunUserShell,
+    SetAgent,
+    SetBudgets,
+    SetEffort,
+    SetModel,
+    SetPolicy,
+    Unqueue,
+)
+from tui_agent.protocol.events.agent import AgentStateChanged
+from tui_agent.protocol.events.turn import TurnStarted, UserQueued
+from tui_agent.protocol.ids import RequestId
+from tui_agent.protocol.settings import AgentState, Budgets
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("/model scripted", SetModel(model="scripted")),
+        ("/reasoning low", SetEffort(effort="low")),
+        ("/agent reviewer", SetAgent(agent="reviewer")),
+        ("/policy plan", SetPolicy(policy="plan")),
+        ("/plan", SetPolicy(policy="plan")),
+        ("/accept-edits", SetPolicy(policy="accept-edits")),
+        ("/rename night shift", Rename(title="night shift")),
+        ("/run git status", RunUserShell(command="git status")),
+        ("/read src/a b.py", RunUserShell(command="cat -n -- 'src/a b.py'")),
+        ("/cost 2.50", SetBudgets(budgets=Budgets(max_cost_usd=2.5))),
+        (
+            "/base-url http://localhost:1/v1",
+            SetModel(model="claude-sonnet-4-5", base_url="http://localhost:1/v1"),
+        ),
+    ],
+)
+async def test_a_command_with_an_argument_is_submitted(line: str, command: CommandBase) -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.app.prompt.editor.put(line)
+        await driven.press("escape", "enter")
+        [submitted] = driven.session.submitted
+        assert submitted.model_copy(update={"id": ""}) == command
+        assert driven.app.prompt.editor.text == ""
+
+
+@pytest.mark.parametrize(
+    "line", ["/policy never", "/reasoning much", "/cost nothing", "/rename", "/run", "/theme pink"]
+)
+async def test_a_wrong_argument_is_explained(line: str) -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.app.prompt.editor.put(line)
+        await driven.press("escape", "enter")
+        assert driven.session.submitted == []
+        assert driven.app.note.display and driven.app.note.text
+
+
+async def test_shift_tab_goes_through_the_safe_policies_only() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.press("shift+tab")
+        [command] = driven.session.submitted
+        assert isinstance(command, SetPolicy) and command.policy == "accept-edits"
+
+
+async def test_pause_holds_and_resume_goes_on() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.session.feed(TurnStarted(turn=3))
+        await driven.settle()
+        await driven.type("/pause")
+        await driven.press("enter")
+        driven.session.feed(AgentStateChanged(state=AgentState.PAUSED))
+        await driven.settle()
+        assert "paused" in driven.text()
+        await driven.type("/resume")
+        await driven.press("escape", "enter")
+        assert [type(one) for one in driven.session.submitted] == [Pause, Resume]
+
+
+async def test_a_queued_message_comes_back_into_the_prompt() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.session.feed(TurnStarted(turn=3), UserQueued(queue_id=RequestId("q1"), text="then this"))
+        await driven.settle()
+        assert "1 queued" in driven.text()
+        await driven.type("/unqueue")
+        await driven.press("enter")
+        [command] = driven.session.submitted
+        assert isinstance(command, Unqueue) and command.queue_id == "q1"
+        assert driven.app.prompt.editor.text == "then this"
+
+
+MODELS = """
+{"profile": "fast", "provider": "openai-chat", "model": "qwen3", "window": 32000, "input_price": null}
+{"profile": "demo:bugfix", "provider": "scripted", "model": "bugfix", "window": 0}
+not json
+"""
+SESSIONS = """
+{"id": "ses_a", "path": "/x", "workspace": "/w", "started": 1, "title": "first [bold]", "events": 12}
+{"id": "ses_b", "path": "/y", "workspace": "/w", "started": 2, "title": "", "events": 3}
+"""
+
+
+async def outside(*words: str) -> tuple[int, str]:
+    """The command line's answers."""
+    return 0, {"models": MODELS, "sessions": SESSIONS}.get(words[0], "nothing to say")
+
+
+async def test_the_model_picker_lists_what_was_found_and_takes_any_name() -> None:
+    async with open_app(golden("night_shift"), outside=outside) as driven:
+        await driven.type("/model")
+        await driven.press("escape", "enter")
+        assert "qwen3" in driven.text() and "demo:bugfix" in driven.text()
+        await driven.type("qwen3")
+        await driven.press("enter")
+        await driven.type("/model")
+        await driven.press("escape", "enter")
+        await driven.type("zzz/none")
+        await driven.press("enter")
+        first, second = driven.session.submitted
+        assert isinstance(first, SetModel) and first.model == "fast"
+        assert isinstance(second, SetModel) and second.model == "zzz/none"
+
+
+async def test_another_session_is_chosen_from_the_list_and_opened() -> None:
+    other = FakeSession(golden("streaming"), session_id="ses_a")
+    async with open_app(golden("night_shift"), outside=outside) as driven:
+        first = driven.session
+        driven.app.spawn = lambda _: other
+        await driven.type("/sessions")
+        await driven.press("enter")
+        assert "first [bold]" in driven.text() and "without a name" in driven.text()
+        await driven.press("enter")
+        while driven.app.session_id != "ses_a":
+            await driven.pilot.pause(0.01)
+        assert first.closed and not other.closed
+
+
+async def test_a_session_that_cannot_be_opened_leaves_the_present_one() -> None:
+    locked = FakeSession(failure=SessionLocked("Another process holds ses_b.", hint="Close it there."))
+    async with open_app(golden("night_shift")) as driven:
+        driven.app.spawn = lambda _: locked
+        await driven.type("/session ses_b")
+        await driven.press("enter")
+        while not driven.app.note.display:
+            await driven.pilot.pause(0.01)
+        assert "Another process holds ses_b. Close it there." in driven.text()
+        assert not driven.session.closed
+        await driven.type("still here")
+        await driven.press("enter")
+        assert len(driven.session.submitted) == 1
+
+
+async def test_the_app_lives_when_the_first_session_cannot_be_opened() -> None:
+    locked = FakeSession(failure=SessionLocked("Another process holds it.", hint="Close it there."))
+    async with open_app(session=locked) as driven:
+        while not driven.app.note.display:
+            await driven.pilot.pause(0.01)
+        assert "no session" in driven.text() and "Another process holds it." in driven.text()
+        await driven.type("keep me")
+        await driven.press("enter")
+        assert driven.app.prompt.editor.text == "keep me"
+
+
+async def test_the_end_of_the_engine_is_said_with_the_way_back() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.session.end()
+        while not driven.app.note.display:
+            await driven.pilot.pause(0.01)
+        assert "The engine's process ended." in driven.text() and "engine ended" in driven.text()
+
+
+async def test_diff_compares_the_content_before_and_after() -> None:
+    session = FakeSession(golden("night_shift"))
+    async with open_app(session=session) as driven:
+        assert driven.app.live is not None
+        for number, one in enumerate(driven.app.live.views.files.view().files):
+            if one.before:
+                session.blobs[one.before] = b"same\nold %d\n" % number
+            if one.after:
+                session.blobs[one.after] = b"same\nnew %d\n" % number
+        await driven.type("/diff entry")
+        await driven.press("enter")
+        await driven.pilot.pause(0.1)
+        text = driven.text()
+        assert "src/timesheet/entry.py" in text and "- old 0" in text.replace("2 -", "-") and "new 0" in text
+        assert "test_report" not in text.split("Changes")[1].split("Esc close")[0]
+
+
+async def test_themes_are_seen_while_choosing_and_esc_gives_the_old_one_back() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("/theme")
+        await driven.press("escape", "enter")
+        before = driven.app.theme
+        await driven.press("up")
+        assert driven.app.theme != before
+        await driven.press("escape")
+        assert driven.app.theme == before
+        driven.app.prompt.editor.put("/theme day")
+        await driven.press("escape", "enter")
+        assert driven.app.theme == "day" and driven.app.looks.palette.theme.name == "day"
+
+
+async def test_find_marks_and_says_how_often() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("/find midnight")
+        await driven.press("enter")
+        assert "place" in driven.app.note.text
+        await driven.type("/find shfit")
+        await driven.press("enter")
+        assert 'Nothing matches "shfit".' in driven.text()
+
+
+async def test_a_provider_is_typed_in_and_its_key_never_shows(tmp_path: Path) -> None:
+    async with open_app(golden("night_shift"), environ={"XDG_CONFIG_HOME": str(tmp_path)}) as driven:
+        await driven.type("/provider")
+        await driven.press("enter")
+        await driven.type("deepseek/deepseek-chat")
+        await driven.press("tab", "tab")
+        await driven.type("sk-secret-123")
+        assert "DEEPSEEK_API_KEY" in driven.text()
+        assert "sk-secret" not in driven.text() and "•••" in driven.text()
+        await driven.press("escape")
+        assert driven.session.submitted == []

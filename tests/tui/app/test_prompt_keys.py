@@ -1,0 +1,200 @@
+"""Writing and sending: lines, history, paste, completion, steering, queueing, drafts."""
+
+import asyncio
+import stat
+from pathlib import Path
+
+from textual import events
+
+from tests.stubs.fake_session import FakeSession
+from tests.tui.app.driving import golden, open_app
+from tui_agent.protocol.commands import Interrupt, Queue, RunUserShell, Steer, SubmitPrompt
+from tui_agent.protocol.events.turn import TurnStarted
+
+PASTE = "\n".join(f"line {number}" for number in range(312))
+
+
+async def test_enter_sends_and_empties_the_prompt() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("fix the test")
+        await driven.press("enter")
+        [command] = driven.session.submitted
+        assert isinstance(command, SubmitPrompt) and command.text == "fix the test"
+        assert driven.app.prompt.editor.text == ""
+
+
+async def test_new_lines_grow_the_prompt_and_only_typing_does() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        before = driven.app.prompt.size.height
+        for key in ("a", "shift+enter", "b", "alt+enter", "c", "ctrl+j", "d", "backslash", "enter", "e"):
+            await driven.press(key)
+        assert driven.app.prompt.editor.text == "a\nb\nc\nd\ne"
+        assert driven.app.prompt.size.height == before + 4
+        await driven.press("enter")
+        assert driven.app.prompt.size.height == before
+        [command] = driven.session.submitted
+        assert isinstance(command, SubmitPrompt) and command.text == "a\nb\nc\nd\ne"
+
+
+async def test_while_a_turn_runs_enter_steers_tab_queues_and_esc_interrupts() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.session.feed(TurnStarted(turn=3))
+        await driven.settle()
+        await driven.type("also this")
+        assert "steers this turn" in driven.text()
+        await driven.press("enter")
+        await driven.type("later")
+        await driven.press("tab")
+        await driven.press("escape")
+        steer, queue, stop = driven.session.submitted
+        assert isinstance(steer, Steer) and steer.text == "also this"
+        assert isinstance(queue, Queue) and queue.text == "later"
+        assert isinstance(stop, Interrupt)
+
+
+async def test_a_long_paste_becomes_a_chip_and_goes_out_whole() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.app.prompt.editor.post_message(events.Paste(PASTE))
+        await driven.pilot.pause()
+        assert "[pasted 312 lines]" in driven.text() and "line 200" not in driven.text()
+        await driven.press("enter")
+        [command] = driven.session.submitted
+        assert isinstance(command, SubmitPrompt) and command.text == PASTE
+
+
+async def test_backspace_takes_a_chip_away_as_a_whole() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.app.prompt.editor.paste(PASTE)
+        await driven.press("backspace")
+        assert driven.app.prompt.editor.text == ""
+
+
+async def test_pasted_control_sequences_are_taken_out() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.app.prompt.editor.post_message(events.Paste("a\x1b[31mb\x07\u202ec\r\nd"))
+        await driven.pilot.pause()
+        assert driven.app.prompt.editor.text == "abc\nd"
+
+
+async def test_a_pasted_path_of_a_picture_is_attached(tmp_path: Path) -> None:
+    picture = tmp_path / "shot.png"
+    picture.write_bytes(b"\x89PNG")
+    async with open_app(golden("night_shift")) as driven:
+        driven.app.prompt.editor.paste(str(picture))
+        await driven.type(" what is this")
+        await driven.press("enter")
+        [command] = driven.session.submitted
+        assert isinstance(command, SubmitPrompt)
+        assert command.text == "[image shot.png] what is this"
+        assert [one.path for one in command.attachments] == [str(picture)]
+
+
+async def test_a_shell_line_runs_and_two_marks_hide_its_output() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("!git status")
+        await driven.press("enter")
+        await driven.type("!!env")
+        await driven.press("enter")
+        first, second = driven.session.submitted
+        assert isinstance(first, RunUserShell) and (first.command, first.hidden) == ("git status", False)
+        assert isinstance(second, RunUserShell) and (second.command, second.hidden) == ("env", True)
+
+
+async def test_up_and_down_walk_through_the_messages_of_the_session() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("unfinished")
+        await driven.press("up")
+        assert driven.app.prompt.editor.text.startswith("timesheet report --week 13")
+        await driven.press("up")
+        assert driven.app.prompt.editor.text == "How is the weekly report put together?"
+        await driven.press("down", "down")
+        assert driven.app.prompt.editor.text == "unfinished"
+
+
+async def test_history_search_finds_and_esc_gives_the_written_text_back() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("mine")
+        await driven.press("ctrl+r")
+        await driven.type("weekly")
+        assert "How is the weekly report put together?" in driven.text()
+        await driven.press("escape")
+        assert driven.app.prompt.editor.text == "mine"
+        await driven.press("ctrl+r")
+        await driven.type("weekly")
+        await driven.press("enter")
+        assert driven.app.prompt.editor.text == "How is the weekly report put together?"
+        assert driven.session.submitted == []
+
+
+async def test_the_slash_menu_narrows_and_tab_completes() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("/rea")
+        assert "/read" in driven.text() and "/reasoning" in driven.text()
+        assert "2 of " in driven.text()
+        await driven.press("down", "tab")
+        assert driven.app.prompt.editor.text == "/reasoning "
+        assert driven.session.submitted == []
+
+
+async def test_esc_closes_the_menu_and_keeps_the_text() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("/re")
+        await driven.press("escape")
+        assert not driven.app.prompt.menu.display and driven.app.prompt.editor.text == "/re"
+        await driven.type("a")
+        assert driven.app.prompt.menu.display
+
+
+async def test_a_mentioned_file_is_completed(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "entry.py").write_text("")
+    (tmp_path / "src" / "report.py").write_text("")
+    async with open_app(golden("night_shift")) as driven:
+        driven.app.prompt.files.root = tmp_path
+        await driven.type("see @ent")
+        while not driven.app.prompt.menu.display:
+            await driven.pilot.pause(0.01)
+        assert "src/entry.py" in driven.text()
+        await driven.press("tab")
+        assert driven.app.prompt.editor.text == "see @src/entry.py "
+
+
+async def test_what_is_typed_before_the_session_is_open_is_kept_and_sent() -> None:
+    session = FakeSession(golden("night_shift"))
+    session.gate = asyncio.Event()
+    async with open_app(session=session) as driven:
+        await driven.type("first words")
+        await driven.press("enter")
+        assert session.submitted == []
+        session.gate.set()
+        while not session.submitted:
+            await driven.pilot.pause(0.01)
+        [command] = session.submitted
+        assert isinstance(command, SubmitPrompt) and command.text == "first words"
+
+
+async def test_the_unsent_text_survives_in_a_private_side_file(tmp_path: Path) -> None:
+    session = FakeSession(golden("night_shift"), folder=str(tmp_path))
+    async with open_app(session=session) as driven:
+        await driven.type("not sent yet")
+        driven.app.prompt.editor.paste(PASTE)
+        assert driven.app.live is not None
+        driven.app.live.save_draft()
+        assert stat.S_IMODE((tmp_path / "draft").stat().st_mode) == 0o600
+    again = FakeSession(golden("night_shift"), folder=str(tmp_path))
+    async with open_app(session=again) as driven:
+        assert driven.app.prompt.editor.message == "not sent yet" + PASTE
+        await driven.press("enter")
+        assert not (tmp_path / "draft").exists()
+
+
+async def test_vim_keys_edit_in_normal_mode() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.app.prompt.editor.use_vim(on=True)
+        await driven.type("one two")
+        await driven.press("escape", "0", "d", "w", "i")
+        await driven.type("x")
+        assert driven.app.prompt.editor.text == "xtwo"
+        await driven.press("escape", "d", "d", "p")
+        assert "xtwo" in driven.app.prompt.editor.text
+        assert driven.session.submitted == []

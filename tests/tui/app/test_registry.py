@@ -1,0 +1,118 @@
+"""The registry of actions: complete, consistent, and the source of every list of keys."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.tui.app.driving import golden, open_app
+from tui_agent.protocol.events.turn import TurnStarted
+from tui_agent.tui.actions import ACTIONS, BY_SLASH, commands, footer, keys_markdown, remapped
+from tui_agent.tui.handlers.table import HANDLERS
+
+OWN = {"quit", "stop", "copy_or_stop"}
+"""Actions that the app itself carries out, before a session is open too."""
+
+
+def test_every_action_of_the_app_has_a_handler() -> None:
+    wanted = {action.name for action in ACTIONS if action.scope == "app"} - OWN
+    assert wanted <= set(HANDLERS)
+
+
+def test_every_handler_with_a_command_is_in_the_registry() -> None:
+    without_command = {"limit_cost", "type", "start", "demo", "write", "local", "to_end", "open_block"}
+    assert set(HANDLERS) - {action.name for action in ACTIONS} <= without_command
+
+
+def test_names_and_slash_commands_are_unique_and_all_have_help() -> None:
+    slashes = [action.slash for action in ACTIONS if action.slash]
+    assert len(set(slashes)) == len(slashes)
+    names = [(action.name, action.scope, action.when) for action in ACTIONS]
+    assert len(set(names)) == len(names)
+    assert all(action.help and not action.help.endswith(".") for action in ACTIONS)
+
+
+def test_no_key_of_the_app_is_one_that_the_line_editor_or_tmux_needs() -> None:
+    taken = {f"ctrl+{letter}" for letter in "abefkuwy"}
+    assert not taken & {key for action in ACTIONS if action.scope == "app" for key in action.keys}
+
+
+def test_no_two_actions_of_the_app_share_a_key() -> None:
+    keys = [key for action in ACTIONS if action.scope == "app" for key in action.keys]
+    assert len(set(keys)) == len(keys)
+
+
+def test_the_document_of_keys_is_the_registry() -> None:
+    path = Path(__file__).resolve().parents[3] / "docs" / "keys.md"
+    assert path.read_text(encoding="utf-8") == keys_markdown(), "write docs/keys.md anew from keys_markdown()"
+
+
+def test_the_footer_names_what_applies_most_useful_first() -> None:
+    idle = footer(ACTIONS, ("app", "prompt", "transcript"), running=False)
+    assert idle[:2] == [("Enter", "send"), ("/", "commands")]
+    running = footer(ACTIONS, ("app", "prompt", "transcript"), running=True)
+    assert running[:3] == [("Enter", "steer now"), ("Tab", "queue for after"), ("Esc", "interrupt")]
+
+
+def test_keys_can_be_remapped_and_the_lists_follow() -> None:
+    actions = remapped({"palette": "ctrl+k, f9"})
+    palette = next(action for action in actions if action.name == "palette")
+    assert palette.keys == ("ctrl+k", "f9") and palette.shown == "Ctrl+K or F9"
+    assert ("Ctrl+K", "palette") in footer(actions, ("app",), running=False)
+
+
+async def test_help_lists_every_command() -> None:
+    async with open_app(golden("night_shift"), size=(160, 120)) as driven:
+        await driven.press("f1")
+        text = driven.text()
+        missing = [action.slash for action in commands() if action.slash not in text]
+        assert missing == []
+
+
+@pytest.mark.parametrize("slash", sorted(slash for slash, action in BY_SLASH.items() if action.ground))
+async def test_what_changes_the_ground_of_a_turn_is_refused_while_it_runs(slash: str) -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.session.feed(TurnStarted(turn=3))
+        await driven.settle()
+        driven.app.prompt.editor.put(f"{slash} x")
+        await driven.press("enter")
+        assert driven.session.submitted == []
+        assert f"A turn is running. {slash} can be used after it; Esc stops it." in driven.text()
+        assert driven.app.prompt.editor.text == f"{slash} x"
+
+
+@pytest.mark.parametrize(
+    "slash", ["/help", "/status", "/trace", "/todo", "/context", "/cost", "/tools", "/diff", "/keys"]
+)
+async def test_what_only_reads_works_while_a_turn_runs(slash: str) -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.session.feed(TurnStarted(turn=3))
+        await driven.settle()
+        await driven.type(slash)
+        await driven.press("enter")
+        assert len(driven.app.screen_stack) == 2
+        await driven.press("escape")
+        assert len(driven.app.screen_stack) == 1
+        assert driven.session.submitted == []
+
+
+async def test_an_unknown_command_is_said_and_kept() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("/modle")
+        await driven.press("enter")
+        assert "There is no /modle. Near: /mod" in driven.text()
+        assert driven.app.prompt.editor.text == "/modle"
+
+
+async def test_a_path_at_the_start_of_a_message_is_no_command() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("/etc/hosts is wrong")
+        await driven.press("enter")
+        assert len(driven.session.submitted) == 1
+
+
+async def test_the_palette_runs_an_action_by_a_piece_of_its_name() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.press("ctrl+p")
+        await driven.type("todo")
+        await driven.press("enter")
+        assert "Reproduce the negative hours" in driven.text() and len(driven.app.screen_stack) == 2
