@@ -6,6 +6,7 @@ Invariant: reads configuration only; creates nothing, opens nothing, imports not
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from tui_agent.config.layers import environment, load
 from tui_agent.config.options import SessionOptions
@@ -37,7 +38,8 @@ def ground(
     ids: Ids | None = None,
 ) -> Ground:
     """Read the configuration. Raises `ConfigError`."""
-    variables = environment(options, os.environ if environ is None else environ)
+    here = Path.cwd() if environ is None else options.cwd
+    variables = environment(options, os.environ if environ is None else environ, here=here)
     config = load(options, variables)
     keys = Keys(variables, config.paths.secrets)
     clock = clock or SystemClock()

@@ -67,7 +67,7 @@ def examine(options: SessionOptions) -> Iterator[Finding]:
         return
     yield Finding("configuration", "ok", str(base.config.paths.user_config))
     for path in base.config.ignored:
-        yield Finding("trust", "note", f"{path} is not read.", "Trust the project in the app to use it.")
+        yield Finding("trust", "note", f"{path} is not read.", "tui-agent config trust lets it count.")
     for what, look in LOOKS.items():
         yield attempt(what, look, base)
 

@@ -5,9 +5,13 @@ from collections.abc import Sequence
 
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import faint, moment, printable, record_json, say, say_json, size, table, width
-from tui_agent.folds.base import branch
+from tui_agent.folds.actions import Entry, history
+from tui_agent.folds.base import branch, fold
+from tui_agent.folds.session_state import SessionState
+from tui_agent.folds.state_json import state_to_json
 from tui_agent.ground import ground
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.store.reader import read_records
 from tui_agent.store.sessions import SessionSummary
 
 EXAMPLES = """\
@@ -15,6 +19,8 @@ examples:
   tui-agent sessions list
   tui-agent sessions list --all --json
   tui-agent sessions show latest
+  tui-agent sessions show latest --actions --from 20 --to 60
+  tui-agent sessions show latest --state --to 60
   tui-agent sessions show ses_01 --json | jq 'select(.payload.kind == "file.changed")'
 """
 
@@ -27,8 +33,21 @@ def configure(parser: Parser) -> None:
     )
     listing.add_argument("--all", action="store_true", help="those of every workspace")
     show = add_verb(verbs, "show", show_session, help="a session's events", examples=EXAMPLES)
-    show.add_argument("id", metavar="ID", help="a session's id, the beginning of one, or latest")
+    show.add_argument(
+        "id",
+        metavar="ID",
+        help="a session's id, the beginning of one, latest, a run's id, or the path of a log",
+    )
     show.add_argument("--branch", action="store_true", help="only what is on the current branch")
+    show.add_argument("--from", metavar="SEQ", type=int, default=0, dest="first", help="from this event on")
+    show.add_argument("--to", metavar="SEQ", type=int, default=None, dest="last", help="up to this event")
+    forms = show.add_mutually_exclusive_group()
+    forms.add_argument(
+        "--actions", action="store_true", help="as actions and observations, each with its event"
+    )
+    forms.add_argument(
+        "--state", action="store_true", help="the state after the last of these events, as one JSON object"
+    )
 
 
 def list_sessions(arguments: argparse.Namespace) -> int:
@@ -77,12 +96,36 @@ def row(summary: SessionSummary, *, everywhere: bool) -> list[str]:
 def show_session(arguments: argparse.Namespace) -> int:
     """Print a session's events."""
     store = ground(session_options(arguments, client="headless", interactive=False)).store
-    records: Sequence[Record] = store.read(store.resolve(arguments.id))
+    records: Sequence[Record] = read_records(store.find(arguments.id))
     if arguments.branch:
         records = branch(records)
+    first, last = arguments.first, arguments.last
+    if last is not None:
+        records = [record for record in records if record.seq <= last]
+    if arguments.state:
+        say_json(state_to_json(fold(SessionState(), records)))
+        return 0
+    if arguments.actions:
+        for entry in history(records, first):
+            show_entry(entry, as_object=arguments.json)
+        return 0
     for record in records:
-        print(record_json(record) if arguments.json else line(record))
+        if record.seq >= first:
+            print(record_json(record) if arguments.json else line(record))
     return 0
+
+
+def show_entry(entry: Entry, *, as_object: bool) -> None:
+    """Print one action or observation: its event, the event that it answers, and itself."""
+    plain = entry.item.to_dict()
+    if as_object:
+        say_json({"seq": entry.seq, "agent": entry.agent, "answers": entry.answers, **plain})
+        return
+    kind = plain.get("action") or plain.get("observation")
+    answers = "" if entry.answers is None else f"of {entry.answers}"
+    words = printable(" ".join(str(plain["message"]).split()))
+    room = max(20, width() - 32)
+    say(f"{entry.seq:>6}  {answers:<9} {kind:<12} {words if len(words) <= room else words[: room - 1] + '…'}")
 
 
 def line(record: Record) -> str:

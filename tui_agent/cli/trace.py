@@ -9,18 +9,22 @@ from tui_agent.folds.base import fold
 from tui_agent.folds.metrics import Metrics, MetricsView
 from tui_agent.folds.trace import Span, Trace, TraceView
 from tui_agent.ground import ground
+from tui_agent.store.reader import read_records
 
 EXAMPLES = """\
 examples:
   tui-agent trace latest
   tui-agent trace ses_01 --spans
+  tui-agent trace run_0123456789ab
+  tui-agent trace ~/copied/events.jsonl
   tui-agent trace latest --json | jq .cost_usd
 """
+WHICH = "a session's id, the beginning of one, latest, a run's id, or the path of a log"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Which session, and how much of it."""
-    parser.add_argument("id", metavar="ID", help="a session's id, the beginning of one, or latest")
+    parser.add_argument("id", metavar="ID", help=WHICH)
     parser.add_argument("--spans", action="store_true", help="the tree of turns, model calls and tools too")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     GROUPS["place"](parser)
@@ -29,21 +33,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the summary of one session."""
     store = ground(session_options(arguments, client="headless", interactive=False)).store
-    session_id = store.resolve(arguments.id)
-    records = store.read(session_id)
+    folder = store.find(arguments.id)
+    records = read_records(folder)
     metrics = fold(Metrics(), records)
     spans = fold(Trace(), records)
     if arguments.json:
         say_json(
             {
-                "session": session_id,
-                "path": str(store.folder(session_id)),
+                "session": folder.name,
+                "path": str(folder),
                 **dataclasses.asdict(metrics),
                 "spans": [dataclasses.asdict(span) for span in spans.spans],
             }
         )
         return 0
-    say(f"session {session_id}  {store.folder(session_id)}")
+    say(f"session {folder.name}  {folder}")
     for name, value in summary(metrics):
         say(f"{name:<12} {value}")
     if arguments.spans:

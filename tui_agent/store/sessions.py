@@ -23,6 +23,7 @@ from tui_agent.store.repair import EVENTS
 from tui_agent.store.scan import lines, records, seq_of
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+_RUN = re.compile(r"run_[0-9a-f]{12}")
 _HEAD_BYTES, _TAIL_BYTES, _LONG_TAIL_BYTES = 16 * 1024, 4 * 1024, 128 * 1024
 _TITLED = b'"payload":{"kind":"session.titled"'
 
@@ -139,6 +140,22 @@ class SessionStore:
                     f"{len(ids)} sessions begin with {name!r}: {', '.join(ids[:5])}.", hint="Give more."
                 )
 
+    def find(self, name: str) -> Path:
+        """The folder that a session's name, a run's id, or the path of a session or its log means.
+
+        A path may lead anywhere: to a copied log, too. Raises as `resolve` does.
+        """
+        path = Path(name).expanduser()
+        folder = path.parent if path.name == EVENTS else path
+        if name and (folder / EVENTS).is_file():
+            return folder.resolve()
+        if _RUN.fullmatch(name):
+            mark = b'"run_id":"%b"' % name.encode()
+            found = [folder for folder in self._folders() if _contains(folder / EVENTS, mark)]
+            if found:
+                return found[0]
+        return self.folder(self.resolve(name))
+
     def _folders(self) -> Sequence[Path]:
         if not self.root.is_dir():
             return []
@@ -150,6 +167,13 @@ class SessionStore:
             raise SessionNotFound(
                 f"There is no session {folder.name} in {folder.parent}.", hint="`sessions list` shows them."
             )
+
+
+def _contains(path: Path, mark: bytes) -> bool:
+    if not path.stat().st_size:
+        return False
+    with path.open("rb") as log, mmap.mmap(log.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        return data.find(mark) >= 0
 
 
 def summarise(folder: Path) -> SessionSummary | None:
