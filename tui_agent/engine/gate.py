@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from tui_agent.engine.mailbox import Waiting
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.states import StateKeeper
+from tui_agent.environments.reaching import reaching
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.policy.runs import mentioned_paths
 from tui_agent.ports.policy import Decision, PolicyFacts
@@ -93,7 +94,7 @@ class Gate:
 
     async def _preview(self, case: _Case) -> Preview:
         try:
-            return await case.tool.preview(case.args, self._parts.env)
+            return await case.tool.preview(case.args, reaching(self._parts.env, case.effects))
         except (ToolError, EnvironmentFault) as fault:
             return Preview((TextBlock(text=f"No preview: {fault}"),), content=str(fault))
 

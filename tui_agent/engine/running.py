@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from tui_agent.engine.asking import Asker
 from tui_agent.engine.merge import Merger, Ticker
 from tui_agent.engine.parts import EngineParts
+from tui_agent.environments.reaching import reaching
 from tui_agent.environments.recording import RecordingEnvironment
 from tui_agent.errors import EnvironmentFault, StaleFile, StoreError, ToolError
 from tui_agent.ports.middleware import Middleware, ToolNext
@@ -97,8 +98,9 @@ class CallRunner:
         parts = self._parts
         emit = partial(self._emit, agent)
         timeout = tool.spec.timeout
+        env = reaching(parts.env, tool.effects(args))
         context = ToolContext(
-            env=RecordingEnvironment(parts.env, parts.blobs, emit, call.call_id),
+            env=RecordingEnvironment(env, parts.blobs, emit, call.call_id),
             blobs=parts.blobs,
             call_id=call.call_id,
             progress=partial(merger.add, "output"),
