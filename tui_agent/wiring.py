@@ -7,7 +7,7 @@ import os
 import platform
 import random
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -90,9 +90,11 @@ def _only(several: BaseExceptionGroup[BaseException]) -> BaseException:
 def _open(base: Ground, on_trouble: Callable[[TuiAgentError], None] | None) -> LocalSession:
     models = model_factory(base)
     settings = _settings(base, models)
+    loaded = _plugins(base)
+    _require_agent(settings.agent, _agents(loaded))
     log, history = _hold(base)
     try:
-        return _assemble(base, models, settings, log, history, on_trouble)
+        return _assemble(base, models, loaded, settings, log, history, on_trouble)
     except BaseException:
         log.close()
         raise
@@ -131,12 +133,12 @@ def _hold(base: Ground) -> tuple[SessionLog, Sequence[Record]]:
 def _assemble(
     base: Ground,
     models: ModelFactory,
+    loaded: LoadedPlugins,
     settings: SessionSettings,
     log: SessionLog,
     history: Sequence[Record],
     on_trouble: Callable[[TuiAgentError], None] | None,
 ) -> LocalSession:
-    loaded = _plugins(base)
     recorder = Recorder(log, history, _hooks(loaded))
     run = RunStarted(
         run_id=base.ids.run(),
@@ -295,6 +297,12 @@ def _agents(loaded: LoadedPlugins) -> dict[str, Callable[[], Agent]]:
     for offered in loaded.agents:
         agents.setdefault(offered.name, offered.make)
     return agents
+
+
+def _require_agent(name: str, agents: Collection[str]) -> None:
+    """Refuse an agent that is not there before anything is made."""
+    if name not in agents:
+        raise ConfigError(f"There is no agent {name!r}.", hint=f"There are: {', '.join(sorted(agents))}.")
 
 
 def _client_for(models: ModelFactory, loaded: LoadedPlugins, info: ModelInfo) -> ModelClient:

@@ -3,9 +3,12 @@
 from pathlib import Path
 
 import anyio
+import pytest
 
 from tests.engine.harness import Bench, EchoTool, call, running, say
-from tui_agent.errors import ToolError
+from tui_agent.cli.headless import run_turn
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import ConfigError, ToolError
 from tui_agent.folds.base import fold
 from tui_agent.folds.metrics import Metrics
 from tui_agent.folds.session_state import SessionStateView
@@ -17,6 +20,7 @@ from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import UserMessage, check_pairs
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
+from tui_agent.wiring import session
 
 
 class Acting:
@@ -205,3 +209,36 @@ async def test_the_error_of_a_tool_is_the_states_last_error(tmp_path: Path) -> N
     async with running(tmp_path, answers, [EchoTool(before=fail)]) as bench:
         await _turn(bench)
         assert bench.recorder.state.last_error == "echo: The disk says no."
+
+
+async def test_the_reader_reads_and_neither_writes_nor_runs_whatever_the_model_wants(tmp_path: Path) -> None:
+    script = tmp_path / "script.yaml"
+    script.write_text(
+        "answers:\n"
+        "  - calls: [{read_file: {path: a.txt}}, {write_file: {path: b.txt, content: x}}]\n"
+        "  - text: It says hello.\n"
+    )
+    (tmp_path / "a.txt").write_text("hello\n")
+    options = _options(tmp_path, agent="reader", model=f"scripted:{script}", policy="bypass")
+    async with session(options) as opened:
+        outcome = await run_turn(opened, "what does a.txt say?", lambda record: None)
+    assert (outcome.reason, outcome.answer) == ("finished", "It says hello.")
+    assert not (tmp_path / "b.txt").exists()
+
+
+async def test_an_agent_that_is_not_there_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"There is no agent 'nobody'.*default, reader"):
+        async with session(_options(tmp_path, agent="nobody", model="demo")):
+            pass
+    assert not (tmp_path / "data" / "sessions").exists()
+
+
+def _options(folder: Path, **said: object) -> SessionOptions:
+    return SessionOptions(
+        cwd=folder,
+        client="headless",
+        interactive=False,
+        data_dir=folder / "data",
+        no_plugins=True,
+        **said,  # type: ignore[arg-type]
+    )
