@@ -97,6 +97,11 @@ class Reading:
         return self.events
 
 
+def _without_deltas(events: list[Envelope]) -> list[Envelope]:
+    """What every history holds: deltas of answers that are whole may be left out."""
+    return [event for event in events if event.payload.kind != "model.delta"]
+
+
 @pytest.mark.parametrize("form", FORMS)
 async def test_a_turn_runs_and_every_event_arrives_once_in_order(form: str, options: SessionOptions) -> None:
     async with opened(form, options) as session:
@@ -151,8 +156,10 @@ async def test_closing_stops_a_running_command_and_a_later_session_continues(
         session.submit(SetPolicy(policy="plan"))
         while not any(event.payload.kind == "settings.changed" for event in again.events):
             await again.until(object, len(again.events) + 1)
-        assert [event.seq for event in again.events] == list(range(len(again.events)))
-        assert again.events[: len(events)] == events
+        seqs = [event.seq for event in again.events]
+        assert seqs == sorted(set(seqs))
+        before = _without_deltas(events)
+        assert _without_deltas(again.events)[: len(before)] == before
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -18,7 +18,10 @@ class Session(Protocol):
         ...
 
     def follow(self, after: int = -1) -> Follower:
-        """History from `after`, then live. An empty batch means that the session has ended."""
+        """History from `after`, then live. An empty batch means that the session has ended.
+
+        History may come without the deltas of requests that have ended: their answers are in it whole.
+        """
         ...
 
     async def read_blob(self, blob_sha256: str) -> bytes:

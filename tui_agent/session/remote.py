@@ -5,9 +5,10 @@ through the pipe: without a gap and without a repetition.
 """
 
 import asyncio
-from bisect import bisect_right
+from collections import deque
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import anyio
@@ -21,13 +22,15 @@ from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.ids import CommandId, SessionId
 from tui_agent.session.clock import RandomIds
 from tui_agent.session.engine_handle import EngineHandle
+from tui_agent.session.remote_follower import RemoteFollower
 from tui_agent.session.wire import Closed, Failed, Opened, Trouble, command_line, read_line
 from tui_agent.store.blobs import BlobStore
-from tui_agent.store.follow import LogFollower
-from tui_agent.store.reader import read_records
+from tui_agent.store.reader import read_tail
 
 CLOSE_SECONDS = 3.0
 CHUNK = 256 * 1024
+KEEP = 2_000
+"""Live records that stay in memory though everyone has seen them; older ones are in the log's file."""
 
 
 class RemoteSession:
@@ -37,9 +40,9 @@ class RemoteSession:
         self._handle = handle
         self._ids = RandomIds()
         self._outbox = Mailbox()
-        self._records: list[Record] = []
-        self._seqs: list[int] = []
-        self._followers: set[LogFollower] = set()
+        self._records: deque[Record] = deque()
+        self._kept_from = 0
+        self._followers: set[RemoteFollower] = set()
         self._opened: Opened | None = None
         self._failure: TuiAgentError | None = None
         self._is_open = anyio.Event()
@@ -77,20 +80,40 @@ class RemoteSession:
             self._outbox.put(command)
         return command.id
 
-    def follow(self, after: int = -1) -> LogFollower:
+    def follow(self, after: int = -1) -> RemoteFollower:
         """History from `after`, then live."""
-        follower = LogFollower(self, after)
+        follower = RemoteFollower(self, after)
         self._followers.add(follower)
         return follower
 
-    def next_after(self, seq: int, limit: int) -> Sequence[Record]:
-        """Records behind `seq` that are here already (for followers)."""
-        start = bisect_right(self._seqs, seq)
-        return self._records[start : start + limit]
+    @property
+    def kept_from(self) -> int:
+        """The seq from which on records are in memory (for followers)."""
+        return self._kept_from
 
-    def drop(self, follower: LogFollower) -> None:
+    async def folder(self) -> Path | None:
+        """The session's folder, once it is open; None when that failed."""
+        await self._is_open.wait()
+        return Path(self._opened.folder) if self._opened is not None else None
+
+    def next_after(self, seq: int, limit: int) -> Sequence[Record]:
+        """Records behind `seq` that are in memory (for followers); what every follower has seen is let go of."""
+        start = max(0, seq + 1 - self._kept_from)
+        found = list(islice(self._records, start, start + limit))
+        seen = min((follower.cursor for follower in self._followers), default=seq)
+        while len(self._records) > KEEP and self._kept_from <= seen:
+            self._records.popleft()
+            self._kept_from += 1
+        return found
+
+    def drop(self, follower: RemoteFollower) -> None:
         """A follower has stopped."""
         self._followers.discard(follower)
+
+    async def tail(self, count: int) -> Sequence[Record]:
+        """The newest records of the log as it was opened, at most `count`: enough for a first look."""
+        folder = await self.folder()
+        return () if folder is None else await to_thread.run_sync(read_tail, folder, count)
 
     async def read_blob(self, blob_sha256: str) -> bytes:
         """A blob's bytes, from the session's folder. Raises `BlobMissing`."""
@@ -123,20 +146,17 @@ class RemoteSession:
         while data := await reader.read(CHUNK):
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
-                await self._take(line)
+                self._take(line)
             for follower in tuple(self._followers):
                 follower.wake()
 
-    async def _take(self, line: bytes) -> None:
+    def _take(self, line: bytes) -> None:
         match read_line(line):
             case None:
                 return
             case Opened() as opened:
-                history = await to_thread.run_sync(read_records, Path(opened.folder))
-                for record in history:
-                    if record.seq <= opened.last_seq:
-                        self._add(record)
                 self._opened = opened
+                self._kept_from = opened.last_seq + 1
                 self._is_open.set()
             case Failed() as failed:
                 self._failure = failed.exception()
@@ -146,11 +166,7 @@ class RemoteSession:
             case Closed():
                 return
             case record:
-                self._add(record)
-
-    def _add(self, record: Record) -> None:
-        self._records.append(record)
-        self._seqs.append(record.seq)
+                self._records.append(record)
 
     def _end(self) -> None:
         if self._opened is None and self._failure is None:

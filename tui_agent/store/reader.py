@@ -4,6 +4,7 @@ Invariant: only whole lines whose checksum fits are delivered; a reader changes 
 """
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from tui_agent.errors import SessionNotFound
@@ -33,6 +34,14 @@ def read_records(
             if limit is not None and len(found) >= limit:
                 break
     return found
+
+
+def iterate_records(folder: Path, after: int = -1) -> Iterator[Record]:
+    """The records with `seq` > `after` one by one, without the deltas of requests that have ended.
+
+    Reads the file at once and decodes as it is pulled. Raises `SessionNotFound`.
+    """
+    return iter(records(_bytes(folder), blobs_of(folder), after=after, skip_deltas=True))
 
 
 def read_tail(folder: Path, count: int = 200, *, max_bytes: int = TAIL_BYTES) -> list[Record]:
