@@ -56,7 +56,7 @@ class FakeSession:
         records: Iterable[Record] = (),
         *,
         session_id: str = "ses_0000000000000001",
-        folder: str = "/nonexistent",
+        folder: str = "/dev/null/nowhere",
         failure: TuiAgentError | None = None,
     ) -> None:
         self._id = SessionId(session_id)

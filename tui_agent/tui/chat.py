@@ -61,6 +61,7 @@ class Chat:
     async def mount(self) -> None:
         """Put the start page into the chat's place."""
         self.start.styles.height = "1fr"
+        self.start.typed_into = self.app.prompt.editor
         self.start.display = False
         await self.app.chat.mount(self.start)
 

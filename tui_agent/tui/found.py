@@ -5,7 +5,7 @@ Invariant: only this machine is asked (loopback addresses), each server once, wi
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tui_agent.config.vendors import VENDORS, key_variable
@@ -32,9 +32,9 @@ class Server:
         return f"http://localhost:{self.port}/v1"
 
 
-async def servers() -> list[Server]:
+async def servers(known: Sequence[tuple[str, int]] = SERVERS) -> list[Server]:
     """Those that answer."""
-    found = await asyncio.gather(*(_ask(name, port) for name, port in SERVERS))
+    found = await asyncio.gather(*(_ask(name, port) for name, port in known))
     return [one for one in found if one is not None]
 
 

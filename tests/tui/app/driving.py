@@ -13,7 +13,9 @@ from tui_agent.store.line import decode
 from tui_agent.tui.app import AgentApp
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"
-ENVIRON = {"HOME": "/nonexistent", "TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8"}
+NOWHERE = Path("/dev/null/nowhere")
+"""A folder that can neither be there nor be made."""
+ENVIRON = {"HOME": str(NOWHERE), "TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8"}
 
 
 def golden(name: str) -> list[Record]:
@@ -78,7 +80,7 @@ async def open_app(
     held = session or FakeSession(records or [])
     clock_at = held.records[-1].at + 1 if held.records else 1_700_000_000.0
     app = AgentApp(
-        options or SessionOptions(cwd=Path("/nonexistent"), data_dir=Path("/nonexistent")),
+        options or SessionOptions(cwd=NOWHERE, data_dir=NOWHERE),
         spawn=lambda _: held,
         environ={**ENVIRON, **(environ or {})},
         clock=lambda: clock_at,

@@ -59,12 +59,6 @@ def editor(live: "Live", argument: str) -> None:
         written.put(changed)
 
 
-def type_(live: "Live", argument: str) -> None:
-    """A key that was typed on the start page."""
-    live.app.prompt.editor.focus()
-    live.app.prompt.editor.insert(argument)
-
-
 def start(live: "Live", argument: str) -> None:
     """A numbered row of the start page."""
     live.chat.start.choose(argument)
@@ -93,7 +87,6 @@ HANDLERS: "dict[str, Callable[[Live, str], None]]" = {
     "search": search,
     "copy": copy,
     "editor": editor,
-    "type": type_,
     "start": start,
     "demo": demo,
     "write": write,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
+from textual.widget import Widget
 
 from tui_agent.tui.panes.base import Intent, LinePane, Looks
 from tui_agent.tui.panes.policy import policy_role, policy_words
@@ -42,6 +43,9 @@ class Start(LinePane, can_focus=True):
         self.trusted = True
         self.policy = "ask"
         self.chosen = 0
+        self.typed_into: Widget | None = None
+        """Where letters go that choose nothing."""
+        self._typing = False
 
     def set_page(
         self, *, needs_model: bool, choices: Sequence[Choice], folder: str, facts: str, policy: str
@@ -163,12 +167,16 @@ class Start(LinePane, can_focus=True):
 
     def watch_has_focus(self, has_focus: bool) -> None:
         super().watch_has_focus(has_focus)
+        self._typing = self._typing and not has_focus
         self.show()
         self.post_message(self.Focused())
 
     def on_key(self, event: events.Key) -> None:
         usable = self.usable
-        if event.key in ("up", "down") and usable:
+        if self._typing and self.typed_into is not None:
+            # What came in one go with the first letter was sent here before the focus moved.
+            self.typed_into.post_message(events.Key(event.key, event.character))
+        elif event.key in ("up", "down") and usable:
             self.chosen = (self.chosen + (1 if event.key == "down" else -1)) % len(usable)
             self.show()
         elif event.key == "enter" and usable:
@@ -177,8 +185,10 @@ class Start(LinePane, can_focus=True):
             self._use(int(event.character) - 1)
         elif event.key == "escape":
             self.post_message(Intent("write"))
-        elif event.is_printable and event.character:
-            self.post_message(Intent("type", event.character))
+        elif event.is_printable and self.typed_into is not None:
+            self._typing = True
+            self.screen.set_focus(self.typed_into)
+            self.typed_into.post_message(events.Key(event.key, event.character))
         else:
             return
         event.stop()

@@ -62,6 +62,8 @@ class SpanList(ScrollView, can_focus=True):
         self.shown: Sequence[int] = ()
         self.at = 0
         self.now = 0.0
+        self.on_row_drawn: Callable[[int], None] | None = None
+        """Told of every row that is made (for those who count)."""
 
     # -- content ---------------------------------------------------------------------------------------------------
 
@@ -141,6 +143,8 @@ class SpanList(ScrollView, can_focus=True):
         return row(width, left, fill=self._style("t1"))
 
     def _row(self, at: int, width: int) -> Strip:
+        if self.on_row_drawn is not None:
+            self.on_row_drawn(at)
         span = self.view.spans[self.shown[at]]
         chosen = at == self.at
         ground: Role = "selection" if chosen else "s0"
@@ -301,7 +305,7 @@ class SpanList(ScrollView, can_focus=True):
 def _columns(width: int) -> tuple[int, int]:
     """Cells of the measures, and of the waterfall."""
     measures = 9 if width < 60 else 31
-    return measures, (width - measures - 42 if width >= WATERFALL_FROM else 0)
+    return measures, (width - measures - 48 if width >= WATERFALL_FROM else 0)
 
 
 class SpanHead(LinePane):

@@ -1,0 +1,216 @@
+"""What the app says to the terminal, and how it leaves it: in a real pseudo-terminal where that counts."""
+
+import base64
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fcntl import ioctl
+from pathlib import Path
+from termios import TIOCSWINSZ
+
+import pytest
+
+from tests.tui.app.driving import golden, open_app
+from tui_agent.protocol.events.turn import QuestionAsked, TurnStarted
+from tui_agent.protocol.ids import RequestId
+from tui_agent.tui.terminal import Terminal, farewell
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def terminal(**environ: str) -> tuple[Terminal, list[str]]:
+    written: list[str] = []
+    return Terminal(written.append, {"TERM": "xterm-256color", "SSH_TTY": "/dev/pts/1", **environ}), written
+
+
+def test_the_title_is_pushed_once_and_popped() -> None:
+    speaker, written = terminal()
+    speaker.title("night\x1b]2;x\x07shift")
+    speaker.title("day")
+    speaker.restore()
+    assert written == ["\x1b[22;2t", "\x1b]2;nightshift\x07", "\x1b]2;day\x07", "\x1b[23;2t"]
+
+
+def test_a_copy_goes_out_by_osc_52_and_through_tmux_wrapped() -> None:
+    speaker, written = terminal()
+    assert speaker.copy("héllo")
+    coded = base64.b64encode("héllo".encode()).decode()
+    assert written == [f"\x1b]52;c;{coded}\x07"]
+    speaker, written = terminal(TMUX="/tmp/x")
+    speaker.copy("a")
+    assert written == ["\x1bPtmux;\x1b\x1b]52;c;YQ==\x07\x1b\\"]
+
+
+def test_what_a_terminal_would_drop_is_not_called_copied() -> None:
+    speaker, written = terminal()
+    assert not speaker.copy("x" * 200_000) and written == []
+
+
+def test_plain_terminals_get_the_bell_only() -> None:
+    speaker, written = terminal(TERM="linux")
+    speaker.title("x")
+    speaker.notify("waiting")
+    assert written == ["\x07"]
+
+
+def test_the_farewell_has_the_answer_and_the_way_back_and_no_control_sequence() -> None:
+    words = farewell("ses_1", "done\x1b[31m \u202e")
+    assert words == "done\n\nTo come back:  tui-agent --session ses_1"
+    assert farewell("", "") == ""
+
+
+async def test_waiting_is_told_only_to_those_who_look_elsewhere() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        told: list[str] = []
+        driven.app.terminal.notify = told.append  # type: ignore[method-assign]
+        question = QuestionAsked(question_id=RequestId("q"), text="?", form="text")
+        driven.session.feed(TurnStarted(turn=3), question)
+        await driven.settle()
+        assert told == []
+    async with open_app(golden("night_shift")) as driven:
+        driven.app.terminal.notify = told.append  # type: ignore[method-assign]
+        driven.app.app_focus = False
+        driven.session.feed(TurnStarted(turn=3), question)
+        await driven.settle()
+        assert len(told) == 1 and "waiting for you" in told[0]
+
+
+async def test_ctrl_c_copies_a_selection_else_says_how_to_leave_and_twice_leaves() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        copied: list[str] = []
+
+        def copy(text: str) -> bool:
+            copied.append(text)
+            return True
+
+        driven.app.terminal.copy = copy  # type: ignore[method-assign]
+        await driven.type("take this")
+        driven.app.prompt.editor.select_all()
+        await driven.press("ctrl+c")
+        assert copied == ["take this"] and not driven.app.left
+        driven.app.prompt.editor.move_cursor((0, 0))
+        await driven.press("ctrl+c")
+        assert "Ctrl+C again leaves" in driven.text() and not driven.app.left
+        await driven.press("ctrl+c")
+        assert driven.app.left
+        while driven.app.is_running:
+            await driven.pilot.pause(0.01)
+        assert driven.session.closed
+
+
+class Tty:
+    """A program in a pseudo-terminal."""
+
+    def __init__(self, arguments: list[str], environ: dict[str, str], size: tuple[int, int]) -> None:
+        self.master, slave = pty.openpty()
+        ioctl(self.master, TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+        self.child = subprocess.Popen(
+            arguments,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env=environ,
+            cwd=environ["HOME"],
+            start_new_session=True,
+        )
+        os.close(slave)
+        self.said = b""
+
+    def until(self, wanted: bytes, seconds: float = 20.0) -> bytes:
+        """Read until this was said."""
+        end = time.monotonic() + seconds
+        while wanted not in self.said and time.monotonic() < end:
+            self.read(0.1)
+        assert wanted in self.said, self.said[-2000:]
+        return self.said
+
+    def read(self, seconds: float) -> None:
+        """Take what comes."""
+        if select.select([self.master], [], [], seconds)[0]:
+            try:
+                self.said += os.read(self.master, 65536)
+            except OSError:
+                return
+
+    def end(self, seconds: float = 15.0) -> int:
+        """Wait for the end, reading."""
+        limit = time.monotonic() + seconds
+        while self.child.poll() is None and time.monotonic() < limit:
+            self.read(0.05)
+        for _ in range(5):
+            self.read(0.05)
+        return self.child.wait(1)
+
+
+@contextmanager
+def program(tmp_path: Path, *words: str, size: tuple[int, int] = (100, 30)) -> Iterator[Tty]:
+    environ = {
+        "HOME": str(tmp_path),
+        "PATH": os.environ["PATH"],
+        "TERM": "xterm-256color",
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": str(ROOT),
+        "TUI_AGENT_HOME": str(tmp_path / "data"),
+    }
+    tty = Tty([sys.executable, "-m", "tui_agent", *words], environ, size)
+    try:
+        yield tty
+    finally:
+        if tty.child.poll() is None:
+            tty.child.kill()
+            tty.child.wait()
+        os.close(tty.master)
+
+
+def assert_clean(said: bytes) -> None:
+    """Everything that was switched on is switched off after the last frame."""
+    for mode in (b"1049", b"1000", b"1003", b"2004", b"25"):
+        on, off = (b"h", b"l") if mode != b"25" else (b"l", b"h")
+        switched = [found.group(1) for found in re.finditer(rb"\x1b\[\?" + mode + rb"([hl])", said)]
+        assert not switched or switched[-1] == off, (mode, switched[-4:], on)
+    if b"\x1b[>1u" in said:
+        assert said.rfind(b"\x1b[<u") > said.rfind(b"\x1b[>1u")
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_a_clean_terminal_and_a_closed_session(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    with program(tmp_path) as tty:
+        tty.until(b"No model is set up yet")
+        tty.child.send_signal(number)
+        assert tty.end() == 128 + number
+        assert_clean(tty.said)
+        assert b"To come back:" in tty.said
+    [log] = (tmp_path / "data" / "sessions").glob("*/events.jsonl")
+    assert '"reason":"signal"' in log.read_text()
+
+
+@pytest.mark.e2e
+def test_a_signal_before_the_session_is_open_leaves_a_clean_terminal(tmp_path: Path) -> None:
+    with program(tmp_path) as tty:
+        tty.until(b"\x1b[?1049h")
+        tty.until(b"Ask for a change"[1:])
+        tty.child.send_signal(signal.SIGTERM)
+        assert tty.end() == 128 + signal.SIGTERM
+        assert_clean(tty.said)
+
+
+@pytest.mark.e2e
+def test_quit_leaves_the_way_back_on_the_normal_screen(tmp_path: Path) -> None:
+    with program(tmp_path) as tty:
+        tty.until(b"No model is set up yet")
+        os.write(tty.master, b"/quit\r")
+        assert tty.end() == 0
+        assert_clean(tty.said)
+        last = tty.said[tty.said.rfind(b"\x1b[?1049l") :]
+        assert b"To come back:  tui-agent --session ses_" in last

@@ -1,0 +1,130 @@
+"""The trace: pane and full screen, live, filtered, in JSON, and of any length."""
+
+from tests.tui.app.driving import golden, open_app
+from tui_agent.folds.spans import Span, TraceView
+from tui_agent.protocol.events.tool import ToolCalled, ToolStarted
+from tui_agent.protocol.events.turn import IterationStarted, TurnStarted
+from tui_agent.protocol.ids import MAIN_AGENT, CallId
+from tui_agent.tui.panes.trace import trace_rows
+from tui_agent.tui.screens.span_list import SpanList
+
+
+async def test_running_spans_appear_in_the_pane_and_the_status_line() -> None:
+    async with open_app(golden("night_shift"), size=(160, 45)) as driven:
+        driven.session.feed(
+            TurnStarted(turn=3),
+            IterationStarted(iteration=10, local_iteration=10),
+            ToolCalled(
+                call_id=CallId("c"), name="run", arguments={}, iteration=10, verb="run", target="make all"
+            ),
+            ToolStarted(call_id=CallId("c"), writes=True),
+        )
+        await driven.settle()
+        text = driven.text()
+        assert "● run make all" in text and "▾ turn 3" in text and "▸ turn 2" in text
+        assert "[tools]" in text
+
+
+async def test_the_full_screen_shows_columns_filters_and_the_newest_span() -> None:
+    async with open_app(golden("night_shift"), size=(160, 45)) as driven:
+        await driven.press("f3")
+        text = driven.text()
+        assert "failed 1" in text and "denied 1" in text and "2 turns" in text
+        row = next(row for row in driven.rows() if "subtask, delegate level 1" in row)
+        assert "8.1k" in row and "11.2 s" in row and "$0.004" in row and "━" in row
+        assert driven.rows()[0].startswith("  ▌ tui-agent") and "Up/Down span" in driven.rows()[-1]
+        await driven.press("4")
+        rows = [row for row in driven.rows() if "✗" in row]
+        assert "run pytest -q" in rows[0] and "exit 1" in rows[0]
+        await driven.press("1")
+        await driven.press("escape")
+        assert len(driven.app.screen_stack) == 1
+
+
+async def test_folding_hides_what_is_below_and_opening_brings_it_back() -> None:
+    async with open_app(golden("night_shift"), size=(160, 45)) as driven:
+        await driven.press("f3", "home")
+        assert "read src/timesheet/cli.py" in driven.text()
+        await driven.press("left")
+        assert "read src/timesheet/cli.py" not in driven.text()
+        await driven.press("right")
+        assert "read src/timesheet/cli.py" in driven.text()
+
+
+async def test_a_spans_events_open_as_json_and_enter_shows_it_in_the_chat() -> None:
+    async with open_app(golden("night_shift"), size=(160, 45)) as driven:
+        await driven.press("f3", "4")
+        await driven.press("j")
+        await driven.pilot.pause(0.1)
+        assert '"kind": "tool.called"' in driven.text()
+        await driven.press("escape", "enter")
+        assert len(driven.app.screen_stack) == 1
+        assert "pytest -q" in driven.text()
+
+
+async def test_a_click_folds_a_span_in_the_side_pane() -> None:
+    async with open_app(golden("night_shift"), size=(160, 45)) as driven:
+        rows = driven.rows()
+        y = next(at for at, row in enumerate(rows) if "▾ iteration 7" in row)
+        await driven.pilot.click(offset=(rows[y].index("▾ iteration 7"), y))
+        await driven.pilot.pause()
+        assert "▸ iteration 7" in driven.text()
+
+
+def many(count: int) -> TraceView:
+    """A long trace: turns of a hundred tools each."""
+    spans: list[Span] = []
+    roots: list[int] = []
+
+    def add(kind: str, name: str, parent: int | None, depth: int, children: tuple[int, ...]) -> None:
+        at = float(len(spans))
+        spans.append(
+            Span(
+                len(spans),
+                kind,
+                name,
+                "done",
+                MAIN_AGENT,
+                depth,
+                at,
+                at + 1,
+                1000.0,
+                None,
+                None,
+                None,
+                0,
+                0,
+                parent,
+                children,
+            )  # type: ignore[arg-type]
+        )
+
+    while len(spans) < count:
+        root = len(spans)
+        roots.append(root)
+        add("turn", f"turn {len(roots)}", None, 0, tuple(range(root + 1, root + 101)))
+        for number in range(100):
+            add("tool", f"read file {number}", root, 1, ())
+    return TraceView(tuple(spans), tuple(roots))
+
+
+async def test_fifty_thousand_spans_are_listed_and_only_those_in_sight_are_drawn() -> None:
+    async with open_app(golden("night_shift"), size=(160, 45)) as driven:
+        await driven.press("f3")
+        spans = driven.app.screen.query_one(SpanList)
+        view = many(50_000)
+        drawn: list[int] = []
+        spans.on_row_drawn = drawn.append
+        spans.folds = dict.fromkeys(view.roots, False)
+        spans.set_view(view, 1.0)
+        await driven.press("end")
+        assert len(spans.shown) == len(view.spans)
+        assert "read file 99" in driven.text()
+        assert 0 < len(drawn) < 1000
+
+
+async def test_the_pane_draws_no_more_rows_than_it_has_room_for() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        rows = trace_rows(many(50_000), {}, driven.app.looks, 38, 12, 0.0)
+        text = ["".join(segment.text for segment in row) for row in rows]
+        assert len(rows) <= 12 and "read file 99" in text[-1] and "turn 496" in text[1]
