@@ -48,6 +48,7 @@ from tui_agent.session.local import LocalSession
 from tui_agent.session.resume import begin, take_up
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.log import SessionLog
+from tui_agent.store.reader import read_records
 from tui_agent.store.sessions import SessionStore
 from tui_agent.tools.registry import ToolRegistry
 
@@ -127,7 +128,7 @@ def _hold(base: Ground) -> tuple[SessionLog, Sequence[Record]]:
     if not (store.folder(wanted) / "events.jsonl").exists():
         return store.create(wanted), ()
     log = store.open(wanted)
-    return log, log.read()
+    return log, read_records(log.folder, skip_deltas=True)
 
 
 def _assemble(
