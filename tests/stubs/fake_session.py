@@ -113,10 +113,11 @@ class FakeSession:
                     }
                 )
             )
-        self._wake()
+        self.wake()
         return len(self.records) - 1
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Tell the followers that there is more."""
         for follower in self.followers:
             follower.awake.set()
 
@@ -124,7 +125,7 @@ class FakeSession:
         """The session is over: followers get an empty batch."""
         self.ended = True
         self.over.set()
-        self._wake()
+        self.wake()
 
     def submit(self, command: Command) -> CommandId:
         command_id = CommandId(f"cmd_{len(self.submitted) + 1}")

@@ -75,6 +75,11 @@ def theme_folders(environ: Mapping[str, str]) -> tuple[Path, ...]:
     return bundled_folder(), config_folder(environ) / "themes"
 
 
+def theme_files(environ: Mapping[str, str]) -> list[Path]:
+    """All theme files, unread."""
+    return [path for folder in theme_folders(environ) for path in folder.glob("*.toml")]
+
+
 def config_folder(environ: Mapping[str, str]) -> Path:
     """The user's configuration folder."""
     given = environ.get("XDG_CONFIG_HOME", "")

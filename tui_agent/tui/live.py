@@ -33,17 +33,19 @@ from tui_agent.protocol.commands import (
     SubmitPrompt,
 )
 from tui_agent.protocol.envelope import Record
-from tui_agent.protocol.settings import POLICIES
+from tui_agent.protocol.settings import EFFORTS, POLICIES
 from tui_agent.tui import units
 from tui_agent.tui.actions import BY_NAME, BY_SLASH, remapped
 from tui_agent.tui.asking import Asking
 from tui_agent.tui.chat import Chat
+from tui_agent.tui.first_look import theme_files
 from tui_agent.tui.found import first_choices, ready_choices, servers
 from tui_agent.tui.handlers.folder import folder_facts
 from tui_agent.tui.handlers.table import HANDLERS
 from tui_agent.tui.outside import Ask, CommandLine, JsonRow, json_rows
 from tui_agent.tui.panes.base import Intent
 from tui_agent.tui.panes.mood import status_of
+from tui_agent.tui.panes.policy import policy_words
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.box import PLACEHOLDER, Prompt
 from tui_agent.tui.prompt.draft import DraftFile
@@ -123,6 +125,12 @@ class Live:
         if not app.options.policy:
             app.header.policy_hint = config.policy
             app.prompt.set_state(config.policy, "", running=False)
+        app.prompt.choices = {
+            "/theme": [(name, "") for name in sorted(path.stem for path in theme_files(app.environ))],
+            "/policy": [(name, policy_words(name)) for name in POLICIES],
+            "/reasoning": [(effort, "") for effort in EFFORTS],
+            "/model": [(name, profile.model) for name, profile in config.models.items()],
+        }
         history = app.prompt.editor.history_of_messages
         history.path = config.data_dir / "prompts.jsonl"
         history.extend(history.load())
@@ -379,6 +387,10 @@ class Live:
         self.asking.look(views.approvals.view())
         self._take_prompts()
 
+    def show_all(self) -> None:
+        """Every pane, from the views as they are."""
+        self._show(ALL)
+
     def show_status(self) -> None:
         """State, what runs, and the keys that apply."""
         app, state = self.app, self.state
@@ -442,7 +454,7 @@ class Live:
     def looks_changed(self) -> None:
         """Another theme: what caches strips starts anew."""
         self.chat.looks_changed()
-        self._show(ALL)
+        self.show_all()
 
     # -- draft and history -----------------------------------------------------------------------------------------
 

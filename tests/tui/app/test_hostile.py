@@ -5,6 +5,7 @@ from rich.segment import Segment
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.errors import StoreError
 from tui_agent.protocol.display import TerminalBlock
 from tui_agent.protocol.effects import Runs
 from tui_agent.protocol.events.context import ContextPacked, Section
@@ -148,8 +149,6 @@ async def test_every_sheet_and_the_trace_are_harmless() -> None:
 
 
 async def test_an_error_on_opening_is_harmless() -> None:
-    from tui_agent.errors import StoreError
-
     async with open_app(session=FakeSession(failure=StoreError(HOSTILE, hint=HOSTILE))) as driven:
         while not driven.app.note.display:
             await driven.pilot.pause(0.01)

@@ -1,0 +1,95 @@
+"""The pump: order, frames, slices, and telling who waits."""
+
+import asyncio
+
+import pytest
+
+from tests.stubs.fake_session import FakeSession
+from tests.tui.app.driving import golden, open_app
+from tui_agent.folds.base import fold
+from tui_agent.folds.session_state import SessionState
+from tui_agent.folds.trace import Trace
+from tui_agent.protocol.envelope import UnknownEvent
+from tui_agent.protocol.events.model import ModelDelta
+from tui_agent.protocol.ids import AgentId, RequestId
+from tui_agent.tui.pump import Pump
+from tui_agent.tui.views import ViewName, Views
+
+
+async def run(
+    session: FakeSession, frame_s: float = 1 / 30
+) -> tuple[Pump, Views, list[frozenset[ViewName]], asyncio.Task[None]]:
+    views, frames = Views(), list[frozenset[ViewName]]()
+    pump = Pump(session.follow(), views, frames.append, frame_s=frame_s)
+    return pump, views, frames, asyncio.create_task(pump.run())
+
+
+async def test_history_comes_in_few_frames_and_folds_as_it_does_elsewhere() -> None:
+    records = golden("night_shift")
+    session = FakeSession(records)
+    pump, views, frames, task = await run(session)
+    await pump.reached(len(records) - 1)
+    assert len(frames) == 1
+    assert views.state.view() == fold(SessionState(), records)
+    assert views.trace.view().spans == fold(Trace(), records).spans
+    session.end()
+    await task
+
+
+async def test_a_burst_is_shown_in_frames_not_event_by_event() -> None:
+    session = FakeSession(golden("streaming"))
+    pump, _, frames, task = await run(session, frame_s=0.05)
+    await pump.reached(len(session.records) - 1)
+    frames.clear()
+    for number in range(200):
+        session.feed(ModelDelta(request_id=RequestId("r"), part="text", block=0, text=f"{number} "))
+        await asyncio.sleep(0)
+    await pump.reached(len(session.records) - 1)
+    assert 1 <= len(frames) < 50
+    session.end()
+    await task
+
+
+async def test_who_waits_for_a_seq_is_told_when_it_is_shown_or_never_will_be() -> None:
+    session = FakeSession(golden("night_shift"))
+    pump, views, _, task = await run(session)
+    await pump.reached(10)
+    waiting = asyncio.create_task(pump.reached(10_000))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    session.end()
+    await waiting
+    await task
+    assert pump.ended and views.seq == len(session.records) - 1
+
+
+async def test_an_event_from_the_future_is_passed_over() -> None:
+    records = golden("night_shift")
+    unknown = UnknownEvent(seq=len(records), at=1.0, agent=AgentId("main"), parent=None, kind="x.y", raw={})
+    session = FakeSession([*records, unknown])
+    pump, views, _, task = await run(session)
+    await pump.reached(len(records))
+    assert views.seq == len(records)
+    session.end()
+    await task
+
+
+@pytest.mark.parametrize("cut", [1, 20, 60, 93, 105, 140])
+async def test_a_cut_log_opens_and_the_rest_arrives_live_to_the_same_screen(cut: int) -> None:
+    records = golden("night_shift")
+    async with open_app(records, size=(120, 40)) as driven:
+        whole = driven.text()
+    session = FakeSession(records[:cut])
+    async with open_app(session=session, size=(120, 40)) as driven:
+        session.records.extend(records[cut:])
+        session.wake()
+        driven.app.clock = lambda: records[-1].at + 1
+        await driven.settle()
+        driven.app.hush()
+        await driven.pilot.pause()
+        live = driven.app.live
+        assert live is not None
+        live.chat.to_end()
+        live.show_all()
+        await driven.pilot.pause()
+        assert driven.text() == whole

@@ -1,0 +1,156 @@
+"""Completion, files, history, chips, drafts: the parts of the prompt that need no screen."""
+
+import json
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.tui.actions import commands
+from tui_agent.tui.prompt.chips import Chips
+from tui_agent.tui.prompt.completion import (
+    Token,
+    argument_candidates,
+    command_candidates,
+    file_candidates,
+    match,
+    token_at,
+)
+from tui_agent.tui.prompt.draft import DraftFile
+from tui_agent.tui.prompt.files import list_files
+from tui_agent.tui.prompt.history import History
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "first", "token"),
+    [
+        ("/re", 3, True, Token("command", "/re", 0)),
+        ("/re", 3, False, None),
+        ("/model son", 10, True, Token("argument", "son", 7, "/model")),
+        ("see @src/a", 10, True, Token("file", "src/a", 4)),
+        ("mail a@b.c", 10, True, None),
+        ("(@x", 3, False, Token("file", "x", 1)),
+        ("plain", 5, True, None),
+    ],
+)
+def test_the_token_at_the_cursor(line: str, column: int, first: bool, token: Token | None) -> None:
+    assert token_at(line, column, first_line=first) == token
+
+
+def test_commands_that_begin_with_the_query_hide_those_that_only_hold_it() -> None:
+    found = command_candidates("/re", commands(), running=False)
+    assert found and all(one.label.startswith("/re") for one in found)
+    assert [one.label for one in command_candidates("/olicy", commands(), running=False)] == ["/policy"]
+    assert command_candidates("/zzz", commands(), running=False) == []
+
+
+def test_a_command_that_is_refused_now_says_so_in_the_menu() -> None:
+    [found] = command_candidates("/model", commands(), running=True)[:1]
+    assert found.dimmed and found.help == "not while a turn runs"
+
+
+def test_arguments_come_from_the_choices_of_their_command() -> None:
+    choices = {"/theme": [("night", "dark"), ("day", "light")]}
+    assert [one.insert for one in argument_candidates(Token("argument", "", 7, "/theme"), choices)] == [
+        "night",
+        "day",
+    ]
+    assert [one.insert for one in argument_candidates(Token("argument", "da", 7, "/theme"), choices)] == [
+        "day"
+    ]
+    assert argument_candidates(Token("argument", "", 7, "/other"), choices) == []
+
+
+def test_files_are_ranked_by_name_before_path() -> None:
+    paths = ["src/timesheet/entry.py", "docs/entries/readme.md", "tests/test_entry.py", "a/b/c.txt"]
+    assert [one.label for one in file_candidates("entry", paths)][:2] == [
+        "src/timesheet/entry.py",
+        "tests/test_entry.py",
+    ]
+    assert [one.label for one in file_candidates("ste", paths)][0] == "tests/test_entry.py"
+    assert file_candidates("a b", ["a b/c d.txt"])[0].insert == '@"a b/c d.txt" '
+
+
+@given(st.text(min_size=1, max_size=8), st.text(max_size=40))
+def test_a_match_names_positions_that_spell_the_query(query: str, text: str) -> None:
+    found = match(query, text)
+    if found is not None and query.isascii() and text.isascii():
+        assert "".join(text[at] for at in found[1]).casefold() == query.casefold()
+
+
+def test_what_git_ignores_is_not_listed(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    (tmp_path / "a.py").write_text("")
+    (tmp_path / "b.log").write_text("")
+    assert list_files(tmp_path) == [".gitignore", "a.py"]
+
+
+def test_a_folder_without_git_is_walked_past_what_is_generated(tmp_path: Path) -> None:
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules" / "x.js").write_text("")
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.py").write_text("")
+    assert list_files(tmp_path) == ["src/a.py"]
+
+
+def test_history_walks_and_gives_the_written_text_back() -> None:
+    history = History()
+    assert [history.add(text) for text in ("one", "one", " ", "two")] == [True, False, False, True]
+    assert history.older("draft") == "two" and history.older("") == "one" and history.older("") is None
+    assert history.newer() == "two" and history.newer() == "draft" and history.newer() is None
+    assert history.search("o") == ["two", "one"] and history.search("tw") == ["two"]
+
+
+def test_the_history_file_is_private_and_damage_in_it_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "prompts.jsonl"
+    history = History(path)
+    history.store(["first\nline", "second"])
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with path.open("a") as file:
+        file.write('{"not": "a text"}\n broken\n')
+    assert history.load() == ["first\nline", "second"]
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=6000))
+def test_a_folded_paste_expands_to_itself(text: str) -> None:
+    chips = Chips()
+    shown = chips.fold(text)
+    if shown != text:
+        assert chips.expand(f"a {shown} b") == f"a {text} b"
+        again = Chips()
+        assert again.expand(again.from_json(chips.to_json(shown))) == text
+
+
+def test_two_pastes_of_the_same_length_stay_apart() -> None:
+    chips = Chips()
+    first, second = chips.fold("x\n" * 30), chips.fold("y\n" * 30)
+    assert first != second and chips.expand(first + second) == "x\n" * 30 + "y\n" * 30
+
+
+def test_text_that_looks_like_a_chip_is_left_alone() -> None:
+    assert Chips().expand("[pasted 3 lines]") == "[pasted 3 lines]"
+
+
+def test_only_a_path_of_a_picture_that_is_there_becomes_one(tmp_path: Path) -> None:
+    (tmp_path / "a b.png").write_bytes(b"")
+    chips = Chips()
+    assert chips.picture("nothing.png", tmp_path) is None
+    assert chips.picture("look at a b.png please\nnow", tmp_path) is None
+    assert chips.picture("'a b.png'", tmp_path) == "[image a b.png]"
+    assert chips.picture(f"file://{tmp_path}/a%20b.png", tmp_path) == "[image a b.png #2]"
+    assert [one.media_type for one in chips.attached("[image a b.png]")] == ["image/png"]
+
+
+def test_a_draft_is_replaced_whole_and_goes_when_it_is_empty(tmp_path: Path) -> None:
+    draft = DraftFile(tmp_path / "draft")
+    assert draft.load() == ""
+    draft.save(json.dumps("x"))
+    assert stat.S_IMODE(draft.path.stat().st_mode) == 0o600 and draft.load() == '"x"'
+    draft.save("")
+    assert not draft.path.exists()
+    DraftFile(tmp_path / "gone" / "draft").save("x")
+    assert not (tmp_path / "gone").exists()

@@ -1,0 +1,66 @@
+"""Numbers as people read them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.tui import units
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0, "0 ms"),
+        (0.009, "9 ms"),
+        (0.0994, "99 ms"),
+        (0.0996, "0.1 s"),
+        (0.4, "0.4 s"),
+        (16.6, "16.6 s"),
+        (19.96, "20 s"),
+        (51, "51 s"),
+        (59.7, "1 min 00 s"),
+        (74, "1 min 14 s"),
+        (3600, "1 h 00 min"),
+        (-1, "0 ms"),
+    ],
+)
+def test_durations(seconds: float, said: str) -> None:
+    assert units.duration(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (0, "0"),
+        (96, "96"),
+        (999, "999"),
+        (1000, "1.0k"),
+        (42_200, "42.2k"),
+        (99_949, "99.9k"),
+        (200_000, "200k"),
+        (1_000_000, "1.0M"),
+    ],
+)
+def test_tokens(count: int, said: str) -> None:
+    assert units.tokens(count) == said
+
+
+def test_money_percent_size_and_age() -> None:
+    assert (units.money(0.097), units.money(None), units.money(0.021, digits=2)) == ("$0.097", "", "$0.02")
+    assert (units.percent(0.211), units.size(640), units.size(1900), units.size(118 * 1024**2)) == (
+        "21 %",
+        "640 B",
+        "1.9 KB",
+        "118 MB",
+    )
+    assert [units.age(one) for one in (5, 130, 3 * 3600, 13 * 86_400)] == ["now", "2 min", "3 h", "13 d"]
+
+
+@given(st.lists(st.integers(min_value=0, max_value=10**9), max_size=12))
+def test_shares_are_whole_and_add_up(counts: list[int]) -> None:
+    shares = units.shares(counts)
+    assert sum(shares) == (100 if sum(counts) else 0)
+    total = sum(counts)
+    assert all(
+        abs(share - count * 100 / total) < 1 for share, count in zip(shares, counts, strict=True) if total
+    )
