@@ -32,6 +32,8 @@ class Action:
     footer: str = ""
     rank: int = 0
     ground: bool = False
+    footer_when: When | None = None
+    """When the footer names it, where that is not always when it applies."""
 
     @property
     def shown(self) -> str:
@@ -167,7 +169,7 @@ _PROMPT: Final[tuple[Action, ...]] = (
     _a("queue", "queue the message for after the turn", "Prompt", keys=("tab",), scope="prompt", when="running", footer="queue for after", rank=2),
     _a("commands", "choose a command", "Prompt", keys=("slash",), scope="prompt", when="idle", footer="commands", rank=2),
     _a("files", "mention a file", "Prompt", keys=("at",), scope="prompt"),
-    _a("newline", "new line", "Prompt", keys=("shift+enter", "alt+enter", "ctrl+j"), scope="prompt", when="always", footer="new line", rank=4),
+    _a("newline", "new line", "Prompt", keys=("shift+enter", "alt+enter", "ctrl+j"), scope="prompt", footer="new line", rank=4, footer_when="idle"),
     _a("history", "earlier and later messages", "Prompt", keys=("up+down",), scope="prompt"),
     _a("search_history", "search earlier messages", "Prompt", keys=("ctrl+r",), scope="prompt"),
     _a("undo_typing", "undo and redo typing", "Prompt", keys=("ctrl+z", "ctrl+y"), scope="prompt"),
@@ -233,7 +235,10 @@ def footer(actions: Iterable[Action], scopes: Sequence[Scope], *, running: bool)
     rows = [
         action
         for action in actions
-        if action.rank and action.footer and action.scope in scopes and action.when in ("always", now)
+        if action.rank
+        and action.footer
+        and action.scope in scopes
+        and (action.footer_when or action.when) in ("always", now)
     ]
     rows.sort(key=lambda action: action.rank)
     return [(key_name(action.keys[0]), action.footer) for action in rows if action.keys]

@@ -70,7 +70,7 @@ def test_files_are_ranked_by_name_before_path() -> None:
         "src/timesheet/entry.py",
         "tests/test_entry.py",
     ]
-    assert [one.label for one in file_candidates("ste", paths)][0] == "tests/test_entry.py"
+    assert next(one.label for one in file_candidates("ste", paths)) == "tests/test_entry.py"
     assert file_candidates("a b", ["a b/c d.txt"])[0].insert == '@"a b/c d.txt" '
 
 

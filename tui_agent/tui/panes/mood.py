@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from tui_agent.tui.panes.spans import short_target
 from tui_agent.tui.panes.status import Mood, StatusView
 from tui_agent.tui.text import clean_line
 
@@ -74,8 +75,3 @@ def newest_running(trace: "TraceView") -> "Span | None":
         if span.state == "running" and span.kind in ("model", "tool", "subtask"):
             return span
     return None
-
-
-def short_target(target: str) -> str:
-    """The last part of a path, a command as it is."""
-    return target.rsplit("/", 1)[-1] if "/" in target and " " not in target else target

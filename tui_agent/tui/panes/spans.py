@@ -65,8 +65,19 @@ def label(span: "Span", view: "TraceView", *, folded: bool, full: bool = False) 
         case "subtask":
             outcome = clean_line(span.outcome)
             return name if full else f"subtask, {outcome}" if outcome else "subtask"
+        case "tool" if not full:
+            verb, _, target = name.partition(" ")
+            return f"{verb} {short_target(target)}".strip()
         case _:
             return name
+
+
+def short_target(target: str) -> str:
+    """The last part of a path, anything else as it is."""
+    path, _, rest = target.partition("  ")
+    if "/" not in path or " " in path:
+        return target
+    return path.rstrip("/").rsplit("/", 1)[-1] + (f"  {rest}" if rest else "")
 
 
 def descendants(span: "Span", view: "TraceView") -> Iterator[int]:
