@@ -23,10 +23,12 @@ from textual.app import App, ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
+from textual.worker import Worker, WorkerState
 
 from tui_agent.config.options import SessionOptions
+from tui_agent.errors import ConfigError
 from tui_agent.tui.actions import ACTIONS, QUIT, Action, Scope, footer
-from tui_agent.tui.first_look import FirstLook, find_theme, first_look
+from tui_agent.tui.first_look import FirstLook, first_look, named_theme
 from tui_agent.tui.palette import Palette
 from tui_agent.tui.panes.base import Intent, Looks
 from tui_agent.tui.panes.footer import Footer
@@ -79,6 +81,7 @@ class AgentApp(App[int]):
         environ: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.time,
         outside: "Ask | None" = None,
+        watch_themes: bool = False,
     ) -> None:
         self.environ = os.environ if environ is None else environ
         self.first: FirstLook = first_look(options, self.environ)
@@ -93,6 +96,7 @@ class AgentApp(App[int]):
         self.clock = clock
         self.first_prompt = options.prompt or ""
         self.outside = outside
+        self.watch_themes = watch_themes
         self.handle: EngineHandle | None = None
         self.session_id = ""
         self.then: tuple[str, ...] = ()
@@ -221,8 +225,12 @@ class AgentApp(App[int]):
         self.repaint()
 
     def wear_theme(self, name: str) -> None:
-        """Another theme, live."""
-        theme = find_theme(name, self.environ)
+        """Another theme, live; where its file cannot be used everything stays and the reason is said."""
+        try:
+            theme = named_theme(name, self.environ)
+        except ConfigError as fault:
+            self.say(str(fault), "warning")
+            return
         looks = replace(self.looks, palette=Palette(theme, self.first.mode))
         self.first = replace(self.first, theme=theme, looks=looks)
         self.wear(self.first)
@@ -380,6 +388,14 @@ class AgentApp(App[int]):
             keys.append((QUIT.shown, QUIT.footer))
         self.footer.set_keys(keys)
 
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """What breaks beside the screen is said on it, and the app lives."""
+        if event.state is WorkerState.ERROR:
+            self.say(
+                f"{event.worker.name or 'Something'} broke: {event.worker.error!r}. /doctor looks why.",
+                "error",
+            )
+
     # -- leaving ---------------------------------------------------------------------------------------------------
 
     def leave(self, reason: str = "quit") -> None:
@@ -426,7 +442,7 @@ def run_app(
     """
     # What start-up makes lives as long as the app: collecting it before the first paint would only cost time.
     gc.disable()
-    app = AgentApp(options, spawn=spawn)
+    app = AgentApp(options, spawn=spawn, watch_themes=True)
     app.handle = handle
     status = app.run(mouse=app.first.mouse)
     words = farewell(app.session_id, app.answer)

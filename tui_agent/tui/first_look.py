@@ -89,14 +89,19 @@ def config_folder(environ: Mapping[str, str]) -> Path:
 
 def find_theme(name: str, environ: Mapping[str, str]) -> ThemeFile:
     """The theme of that name, or the default where there is none that can be used."""
+    try:
+        return named_theme(name, environ)
+    except ConfigError:
+        return load_theme(bundled_folder() / f"{DEFAULT_THEME}.toml")
+
+
+def named_theme(name: str, environ: Mapping[str, str]) -> ThemeFile:
+    """The theme of that name, the user's before the bundled one. Raises ConfigError."""
     for folder in reversed(theme_folders(environ)):
-        for path in (folder / f"{name}.toml",):
-            if "/" not in name and path.is_file():
-                try:
-                    return load_theme(path)
-                except ConfigError:
-                    break
-    return load_theme(bundled_folder() / f"{DEFAULT_THEME}.toml")
+        path = folder / f"{name}.toml"
+        if "/" not in name and path.is_file():
+            return load_theme(path)
+    raise ConfigError(f"There is no theme {name!r}.", hint="/theme lists what there is.")
 
 
 def _user_file(environ: Mapping[str, str]) -> dict[str, object]:

@@ -38,7 +38,7 @@ from tui_agent.tui import units
 from tui_agent.tui.actions import BY_NAME, BY_SLASH, remapped
 from tui_agent.tui.asking import Asking
 from tui_agent.tui.chat import Chat
-from tui_agent.tui.first_look import theme_files
+from tui_agent.tui.first_look import theme_files, theme_folders
 from tui_agent.tui.found import first_choices, ready_choices, servers
 from tui_agent.tui.handlers.folder import folder_facts
 from tui_agent.tui.handlers.table import HANDLERS
@@ -108,6 +108,8 @@ class Live:
         self._configure()
         await self.chat.mount()
         self.app.set_interval(BEAT_S, self._beat)
+        if self.app.watch_themes:
+            self.worker(self._watch_themes(), "themes")
         await self.open(self.app.options)
 
     def _configure(self) -> None:
@@ -160,6 +162,17 @@ class Live:
         self._send_waiting()
         self.worker(self.begin_page(), "start page")
         return True
+
+    async def _watch_themes(self) -> None:
+        """Draw anew when the file of the theme in use is saved."""
+        app = self.app
+        watching = await asyncio.to_thread(import_module, "tui_agent.tui.theme_watch")
+
+        def changed(names: set[str]) -> None:
+            if app.first.theme.name in names:
+                app.wear_theme(app.first.theme.name)
+
+        await watching.watch(theme_folders(app.environ), changed, asyncio.Event())
 
     async def _follow(self, pump: Pump) -> None:
         """Show the session until it ends; an end that nobody asked for is said."""

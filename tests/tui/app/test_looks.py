@@ -1,0 +1,107 @@
+"""Themes, colours and symbols: chosen before the first frame, changed live, never in the way."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.tui.app.driving import ENVIRON, NOWHERE, golden, open_app
+from tui_agent.config.options import SessionOptions
+from tui_agent.tui.first_look import colour_mode, first_look, guess_theme, moves
+from tui_agent.tui.theme import bundled_folder
+from tui_agent.tui.theme_watch import watch
+
+OPTIONS = SessionOptions(cwd=NOWHERE)
+
+
+def user_theme(home: Path, accent: str = "#ff00ff", name: str = "mine") -> Path:
+    folder = home / "tui-agent" / "themes"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.toml"
+    lines = (bundled_folder() / "night.toml").read_text().splitlines()
+    changed = [f'accent = "{accent}"' if line.startswith("accent") else line for line in lines]
+    path.write_text("\n".join(f'name = "{name}"' if line.startswith("name") else line for line in changed))
+    return path
+
+
+def test_nearest_wins_option_environment_file(tmp_path: Path) -> None:
+    environ = {**ENVIRON, "XDG_CONFIG_HOME": str(tmp_path)}
+    (tmp_path / "tui-agent").mkdir()
+    (tmp_path / "tui-agent" / "config.toml").write_text('theme = "day"\nsymbols = "ascii"\nmouse = false\n')
+    look = first_look(OPTIONS, environ)
+    assert (look.theme.name, look.looks.symbols.name, look.mouse) == ("day", "ascii", False)
+    assert first_look(OPTIONS, {**environ, "TUI_AGENT_THEME": "beacon"}).theme.name == "beacon"
+    wanted = SessionOptions(cwd=NOWHERE, theme="night")
+    assert first_look(wanted, {**environ, "TUI_AGENT_THEME": "beacon"}).theme.name == "night"
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"theme = ", b'theme = "../../etc/passwd"', b"theme = 7"])
+def test_a_broken_file_or_an_unknown_theme_gives_the_default(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "tui-agent").mkdir()
+    (tmp_path / "tui-agent" / "config.toml").write_bytes(content)
+    assert first_look(OPTIONS, {**ENVIRON, "XDG_CONFIG_HOME": str(tmp_path)}).theme.name == "night"
+
+
+def test_colours_follow_the_terminal() -> None:
+    assert colour_mode({"NO_COLOR": "1", "COLORTERM": "truecolor"}) == "none"
+    assert colour_mode({"TERM": "linux"}) == "16"
+    assert colour_mode({"TERM": "xterm-256color"}) == "full"
+    assert (guess_theme({"COLORFGBG": "0;15"}), guess_theme({"COLORFGBG": "15;0"}), guess_theme({})) == (
+        "day",
+        "night",
+        "night",
+    )
+    assert (
+        moves("on", {"SSH_CONNECTION": "x"})
+        and not moves("auto", {"SSH_CONNECTION": "x"})
+        and not moves("off", {})
+    )
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_without_colour_every_cell_is_the_terminals_own(size: tuple[int, int]) -> None:
+    async with open_app(golden("night_shift"), size=size, environ={"NO_COLOR": "1", "LC_ALL": "C"}) as driven:
+        for strip in driven.app.screen._compositor.render_strips():
+            for segment in strip:
+                style = segment.style
+                for color in (style.color, style.bgcolor) if style is not None else ():
+                    assert color is None or color.is_default, segment
+        text = driven.text()
+        assert "| ask" in text and "+ run" in text
+        assert not set("✓✗▸▾▌━┼│") & set(text)
+
+
+async def test_a_saved_theme_is_drawn_anew_while_it_is_in_use(tmp_path: Path) -> None:
+    path = user_theme(tmp_path)
+    environ = {"XDG_CONFIG_HOME": str(tmp_path), "TUI_AGENT_THEME": "mine"}
+    async with open_app(golden("night_shift"), environ=environ) as driven:
+        assert driven.app.looks.palette.theme.colors["accent"] == "#ff00ff"
+        user_theme(tmp_path, "#00ff00")
+        driven.app.wear_theme("mine")
+        await driven.pilot.pause()
+        assert driven.app.looks.palette.theme.colors["accent"] == "#00ff00"
+        path.write_text("broken")
+        driven.app.wear_theme("mine")
+        await driven.pilot.pause()
+        assert driven.app.looks.palette.theme.colors["accent"] == "#00ff00"
+        assert "not valid TOML" in driven.app.note.text
+
+
+async def test_the_watcher_names_the_theme_that_was_saved(tmp_path: Path) -> None:
+    path = user_theme(tmp_path)
+    stop, seen = asyncio.Event(), list[set[str]]()
+
+    def changed(names: set[str]) -> None:
+        seen.append(names)
+        stop.set()
+
+    async def touch() -> None:
+        while not stop.is_set():
+            path.write_text(path.read_text() + "\n")
+            await asyncio.sleep(0.2)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(touch())
+        await asyncio.wait_for(watch([path.parent], changed, stop), 20)
+        stop.set()
+    assert seen[0] == {"mine"}

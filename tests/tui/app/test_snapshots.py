@@ -1,0 +1,49 @@
+"""Whole screens as text. Written anew with `UPDATE_SNAPSHOTS=1 pytest tests/tui/app/test_snapshots.py`."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.tui.app.driving import golden, open_app
+
+FOLDER = Path(__file__).resolve().parents[1] / "snapshots"
+SCREENS = [
+    ("main-160x45", "night_shift", (160, 45), ()),
+    ("main-120x40", "night_shift", (120, 40), ()),
+    ("main-80x24", "night_shift", (80, 24), ()),
+    ("main-60x20", "night_shift", (60, 20), ()),
+    ("main-40x8", "night_shift", (40, 8), ()),
+    ("main-20x5", "night_shift", (20, 5), ()),
+    ("streaming-120x40", "streaming", (120, 40), ()),
+    ("approval-120x40", "approval", (120, 40), ()),
+    ("approval-80x24", "approval", (80, 24), ()),
+    ("menu-120x40", "night_shift", (120, 40), ("slash", "r", "e")),
+    ("trace-160x45", "night_shift", (160, 45), ("f3",)),
+    ("context-120x40", "night_shift", (120, 40), ("f4",)),
+]
+
+
+@pytest.fixture(autouse=True)
+def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize(("name", "log", "size", "keys"), SCREENS, ids=[screen[0] for screen in SCREENS])
+async def test_the_screen_is_as_it_was(
+    name: str, log: str, size: tuple[int, int], keys: tuple[str, ...]
+) -> None:
+    async with open_app(golden(log), size=size, environ={"TUI_AGENT_MOTION": "off"}) as driven:
+        for key in keys:
+            await driven.press(key)
+        shown = driven.text() + "\n"
+    path = FOLDER / f"{name}.txt"
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        path.write_text(shown, encoding="utf-8")
+    assert shown == path.read_text(encoding="utf-8")
