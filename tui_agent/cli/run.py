@@ -13,7 +13,7 @@ from tui_agent.cli.headless import Outcome, result_lines, run_supervised, troubl
 from tui_agent.cli.options import EVERYTHING, GROUPS, session_options
 from tui_agent.cli.output import record_json, say
 from tui_agent.config.options import SessionOptions
-from tui_agent.errors import ConfigError, UsageError
+from tui_agent.errors import ConfigError, TuiAgentError, UsageError
 from tui_agent.ground import ground
 from tui_agent.protocol.envelope import Record
 
@@ -53,7 +53,10 @@ def one_turn(options: SessionOptions, prompt: str, *, as_json: bool) -> int:
 
 
 async def turn(options: SessionOptions, prompt: str, as_json: bool) -> Outcome:
-    """Open the session, run one turn of it, and let go of it. Raises `ConfigError` where no model is set."""
+    """Open the session, run one turn of it, and let go of it.
+
+    Raises `ConfigError` where no model is set, `StoreError` where the log cannot take what happens.
+    """
     base = ground(options)
     known = options.session or options.continue_latest
     if not (known or base.config.model or base.config.base_url):
@@ -61,8 +64,17 @@ async def turn(options: SessionOptions, prompt: str, as_json: bool) -> Outcome:
             "No model is set.",
             hint="Give one with --model NAME (tui-agent models list). Without an account: tui-agent demo --headless",
         )
-    async with wiring.session(options, base) as session:
-        return await run_supervised(session, prompt, print_record if as_json else ignore)
+    troubles: list[TuiAgentError] = []
+    running = anyio.CancelScope()
+
+    def give_up(error: TuiAgentError) -> None:
+        troubles.append(error)
+        running.cancel()
+
+    async with wiring.session(options, base, give_up) as session:
+        with running:
+            return await run_supervised(session, prompt, print_record if as_json else ignore)
+    raise troubles[0]
 
 
 def print_record(record: Record) -> None:

@@ -11,11 +11,12 @@ import anyio
 from pydantic import BaseModel
 
 from tui_agent.engine.asking import Asker
+from tui_agent.engine.keeping import KeptOrCut, cut_to_line
 from tui_agent.engine.merge import Merger, Ticker
 from tui_agent.engine.parts import EngineParts
 from tui_agent.environments.reaching import reaching
 from tui_agent.environments.recording import RecordingEnvironment
-from tui_agent.errors import EnvironmentFault, StaleFile, StoreError, ToolError
+from tui_agent.errors import EnvironmentFault, StaleFile, StoreError, StoreFull, ToolError
 from tui_agent.ports.middleware import Middleware, ToolNext
 from tui_agent.ports.tool import Tool, ToolContext, ToolResult
 from tui_agent.protocol.effects import Connects, Runs, Writes
@@ -99,16 +100,21 @@ class CallRunner:
         emit = partial(self._emit, agent)
         timeout = tool.spec.timeout
         env = reaching(parts.env, tool.effects(args))
+        blobs = KeptOrCut(parts.blobs)
         context = ToolContext(
-            env=RecordingEnvironment(env, parts.blobs, emit, call.call_id),
-            blobs=parts.blobs,
+            env=RecordingEnvironment(env, blobs, emit, call.call_id),
+            blobs=blobs,
             call_id=call.call_id,
             progress=partial(merger.add, "output"),
             deadline=None if timeout is None else parts.clock.monotonic() + timeout,
             state=parts.recorder.state,
             ask=partial(self._asker.ask, agent=agent) if "ask" in tool.spec.needs else None,
         )
-        return await tool.run(args, context)
+        try:
+            return await tool.run(args, context)
+        finally:
+            for fault in blobs.faults[:1]:
+                emit(ErrorRaised(where=f"artifact of {call.name}", message=fault.message, hint=fault.hint))
 
     def _emit(self, agent: AgentId, payload: Payload) -> None:
         self._parts.recorder.append(payload, agent=agent)
@@ -128,22 +134,23 @@ class CallRunner:
         recorder = self._parts.recorder
         for event in result.events:
             recorder.append(event, agent=agent)
-        recorder.append(
-            ToolFinished(
-                call_id=call.call_id,
-                name=call.name,
-                status=status,
-                part=recorder.state.parts,
-                content=tuple(_bounded(piece) for piece in result.content),
-                display=result.display,
-                summary=result.summary,
-                data=result.data,
-                full_output=result.full_output,
-                duration_ms=round(duration_ms, 1),
-                environment=result.environment,
-            ),
-            agent=agent,
+        end = ToolFinished(
+            call_id=call.call_id,
+            name=call.name,
+            status=status,
+            part=recorder.state.parts,
+            content=tuple(_bounded(piece) for piece in result.content),
+            display=result.display,
+            summary=result.summary,
+            data=result.data,
+            full_output=result.full_output,
+            duration_ms=round(duration_ms, 1),
+            environment=result.environment,
         )
+        try:
+            recorder.append(end, agent=agent)
+        except StoreFull:  # no room for its long texts: what a line holds is better than no result
+            recorder.append(cut_to_line(end), agent=agent)
 
 
 def _bounded(piece: Content) -> Content:

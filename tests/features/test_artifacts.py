@@ -1,0 +1,111 @@
+"""Large results: kept whole beside the log; where they cannot be kept, told, and the turn goes on."""
+
+import errno
+import hashlib
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.engine.harness import Bench, call, running, say
+from tui_agent.cli.run import turn
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import StoreFull
+from tui_agent.plugin_api import Frozen
+from tui_agent.ports.environment import Environment
+from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolSpec
+from tui_agent.protocol.base import BlobText
+from tui_agent.protocol.commands import SubmitPrompt
+from tui_agent.protocol.effects import Effect, Internal
+from tui_agent.protocol.events.session import ErrorRaised
+from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.parts import TextContent
+from tui_agent.store.files import SystemFiles
+
+MEGABYTE = "0123456789abcde\n" * 65_536
+
+
+class NoArguments(Frozen):
+    """None."""
+
+
+class Loud:
+    """Prints a megabyte, keeps it, and gives a preview of 20 KB to the model."""
+
+    spec = ToolSpec("loud", "Is loud.", NoArguments, "loud")
+
+    def target(self, args: NoArguments) -> str:
+        return ""
+
+    def effects(self, args: NoArguments) -> tuple[Effect, ...]:
+        return (Internal(what="noise"),)
+
+    async def preview(self, args: NoArguments, env: Environment) -> Preview:
+        return Preview(())
+
+    async def run(self, args: NoArguments, ctx: ToolContext) -> ToolResult:
+        content = (TextContent(text=MEGABYTE[:20_000]),)
+        return ToolResult(ok=True, content=content, full_output=ctx.blobs.keep(MEGABYTE))
+
+
+class NoBlobs(SystemFiles):
+    """The real files, but nothing can be made in the blobs' folder."""
+
+    def open(self, path: Path, flags: int) -> int:
+        if path.parent.name == "blobs":
+            raise OSError(errno.EROFS, "Read-only file system")
+        return super().open(path, flags)
+
+
+async def _loud_turn(bench: Bench) -> ToolFinished:
+    bench.submit(SubmitPrompt(text="go"))
+    await bench.until("turn.finished")
+    (end,) = bench.of(ToolFinished)
+    assert isinstance(end, ToolFinished)
+    return end
+
+
+async def test_a_megabyte_is_stored_whole_with_its_size_and_hash_and_a_preview(tmp_path: Path) -> None:
+    async with running(tmp_path, [call(("loud", "{}")), say("Heard.")], [Loud()]) as bench:
+        kept = (await _loud_turn(bench)).full_output
+    assert isinstance(kept, BlobText)
+    stored = (tmp_path / "sessions" / "ses_test" / "blobs" / kept.blob_sha256).read_bytes()
+    assert (hashlib.sha256(stored).hexdigest(), len(stored)) == (kept.blob_sha256, kept.size)
+    assert stored.decode() == MEGABYTE and MEGABYTE.startswith(kept.preview) and len(kept.preview) <= 1024
+
+
+async def test_a_result_that_cannot_be_stored_is_cut_and_told_and_the_turn_goes_on(tmp_path: Path) -> None:
+    answers = [call(("loud", "{}")), say("Heard.")]
+    async with running(tmp_path, answers, [Loud()], ops=NoBlobs()) as bench:
+        end = await _loud_turn(bench)
+        assert not bench.troubles
+    (told,) = bench.of(ErrorRaised)
+    assert isinstance(told, ErrorRaised) and told.where == "artifact of loud"
+    assert "Read-only file system" in told.message
+    shown = end.content[0]
+    assert isinstance(shown, TextContent) and isinstance(shown.text, str)
+    assert shown.text.startswith("0123456789abcde\n") and "could not be stored" in shown.text
+    assert (end.status, end.environment) == ("ok", True)
+
+
+@pytest.mark.timeout(30)
+async def test_a_run_whose_log_cannot_be_written_ends_with_the_reason(tmp_path: Path) -> None:
+    script = tmp_path / "script.yaml"
+    script.write_text(f"answers: [{{text: Hi.}}, {{text: {'x' * 10_000}}}]\n")
+    blobs = tmp_path / "data" / "sessions" / "ses_full" / "blobs"
+    options = SessionOptions(
+        cwd=tmp_path,
+        client="headless",
+        interactive=False,
+        data_dir=tmp_path / "data",
+        session="ses_full",
+        model=f"scripted:{script}",
+    )
+    short = tmp_path / "short.yaml"
+    short.write_text("answers: [{text: Hi.}]\n")
+    await turn(replace(options, model=f"scripted:{short}"), "before", as_json=False)
+    shutil.rmtree(blobs)
+    blobs.write_text("in the way")
+    with pytest.raises(StoreFull, match="could not be stored"):
+        await turn(options, "go", as_json=False)
