@@ -79,7 +79,7 @@ class Asking:
             policy=policy,
             workspace=state.workspace,
             waiting=len(self._view.permissions),
-            blob=self._live.blob_text,
+            blob=self._live.reading.blob_text,
         )
         self._open = modal
 
@@ -92,7 +92,7 @@ class Asking:
         self._app.show_keys()
 
     def _ask(self, question: QuestionAsked) -> None:
-        modal = Question(lambda: self._app.looks, question, blob=self._live.blob_text)
+        modal = Question(lambda: self._app.looks, question, blob=self._live.reading.blob_text)
         self._open = modal
 
         def answered(answer: AnswerQuestion | None) -> None:

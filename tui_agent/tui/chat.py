@@ -44,7 +44,7 @@ class ChatWidget(TranscriptWidget):
         self.chat.app.say(message.address)
 
     def watch_new_rows(self) -> None:
-        self.chat.live.show_status()
+        self.chat.live.frames.show_status()
 
 
 class Chat:
@@ -114,7 +114,7 @@ class Chat:
         self.live.worker(self._fetch(blob), "blob")
 
     async def _fetch(self, blob: BlobText) -> None:
-        self.blobs[blob.blob_sha256] = await self.live.read_text(blob)
+        self.blobs[blob.blob_sha256] = await self.live.reading.read_text(blob)
         while len(self.blobs) > MOST_BLOBS:
             del self.blobs[next(iter(self.blobs))]
         if self.widget is not None:

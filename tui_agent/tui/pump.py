@@ -16,7 +16,10 @@ SLICE_S = 0.008
 
 
 class Pump:
-    """Runs once, until the session ends. `show` is called with the changed views, on the loop."""
+    """Runs once, until the session ends. `show` is called with the changed views, on the loop.
+
+    No frame is shown before the event `quiet_until`: history is folded first and painted once.
+    """
 
     def __init__(
         self,
@@ -25,11 +28,13 @@ class Pump:
         show: Callable[[frozenset[ViewName]], None],
         *,
         frame_s: float = FRAME_S,
+        quiet_until: int = -1,
     ) -> None:
         self._follower = follower
         self._views = views
         self._show = show
         self._frame_s = frame_s
+        self._quiet_until = quiet_until
         self._next_frame = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._shown_seq = -1
@@ -66,7 +71,7 @@ class Pump:
         self._stop_timer()
 
     def _plan(self) -> None:
-        if self._timer is not None:
+        if self._timer is not None or self._views.seq < self._quiet_until:
             return
         loop = asyncio.get_running_loop()
         wait = self._next_frame - loop.time()

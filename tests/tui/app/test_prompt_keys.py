@@ -179,7 +179,7 @@ async def test_the_unsent_text_survives_in_a_private_side_file(tmp_path: Path) -
         await driven.type("not sent yet")
         driven.app.prompt.editor.paste(PASTE)
         assert driven.app.live is not None
-        driven.app.live.save_draft()
+        driven.app.live.keeping.save_draft()
         assert stat.S_IMODE((tmp_path / "draft").stat().st_mode) == 0o600
     again = FakeSession(golden("night_shift"), folder=str(tmp_path))
     async with open_app(session=again) as driven:

@@ -90,6 +90,6 @@ async def test_a_cut_log_opens_and_the_rest_arrives_live_to_the_same_screen(cut:
         live = driven.app.live
         assert live is not None
         live.chat.to_end()
-        live.show_all()
+        live.frames.show_all()
         await driven.pilot.pause()
         assert driven.text() == whole

@@ -1,5 +1,6 @@
 """L7: actions that choose among things: model, effort, agent, policy, theme, provider."""
 
+import asyncio
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
@@ -40,7 +41,7 @@ def model(live: "Live", argument: str) -> None:
     live.app.push_screen(picker, chosen)
 
     async def ask() -> None:
-        rows = await live.models_here()
+        rows = await live.reading.models_here()
         if picker.is_attached:
             picker.empty = "No model is set up. Type a name: provider/model. /provider types in a key."
             picker.set_items(_merged(_configured(live), [_model_item(live, row) for row in rows]))
@@ -245,7 +246,7 @@ async def use_provider(live: "Live", given: Provider) -> None:
     """Keep the key if there is one, open the session again so that the engine has it, set the model."""
     paths: Paths | None = live.config.paths if live.config else None
     if given.key and paths is not None:
-        where = await live.in_thread(
+        where = await asyncio.to_thread(
             lambda: Keys(os.environ, paths.secrets).save_key(given.vendor, given.key)
         )
         live.app.say(f"The key is kept in {where}.", "done")

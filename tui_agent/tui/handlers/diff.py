@@ -1,5 +1,6 @@
 """L7: what the session changed in files, file by file, from the contents before and after."""
 
+import asyncio
 import difflib
 from typing import TYPE_CHECKING
 
@@ -82,7 +83,7 @@ async def _diff_text(live: "Live", one: ChangedFile) -> str:
         return "Too large to compare here."
     if "\0" in before or "\0" in after:
         return "A binary file."
-    return str(await live.in_thread(lambda: hunks(before, after)))
+    return str(await asyncio.to_thread(lambda: hunks(before, after)))
 
 
 async def _read(live: "Live", blob: str | None) -> str:

@@ -33,7 +33,7 @@ def open_events(live: "Live", span: Span) -> None:
     live.app.push_screen(viewer)
 
     async def read() -> None:
-        found = await live.events_between(span.first_seq, span.last_seq, MOST_EVENTS)
+        found = await live.reading.events_between(span.first_seq, span.last_seq, MOST_EVENTS)
         for record in found:
             if isinstance(record, Envelope):
                 values.append(json.loads(record.model_dump_json()))

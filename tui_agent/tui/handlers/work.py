@@ -41,7 +41,7 @@ def copy(live: "Live", argument: str) -> None:
     """The last answer into the clipboard."""
 
     async def copied() -> None:
-        answer = await live.last_answer()
+        answer = await live.reading.last_answer()
         if answer:
             live.app.copy_text(answer)
         else:

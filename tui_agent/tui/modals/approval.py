@@ -10,14 +10,13 @@ from typing import ClassVar, Literal
 from textual import events
 from textual.strip import Strip
 
-from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.commands import DecidePermission
-from tui_agent.protocol.display import DiffBlock, MarkdownBlock, TerminalBlock, TextBlock
+from tui_agent.protocol.display import DiffBlock, TerminalBlock, TextBlock
 from tui_agent.protocol.effects import Runs
 from tui_agent.protocol.events.policy import Choice, PermissionRequested, Reach
 from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.modals.effects import effect_lines, question_of
-from tui_agent.tui.modals.exact import block_rows, command_rows
+from tui_agent.tui.modals.exact import PreviewTexts, ReadLong, block_rows, command_rows
 from tui_agent.tui.modals.field import Field
 from tui_agent.tui.modals.sheet import Sheet
 from tui_agent.tui.panes.base import Looks
@@ -36,7 +35,6 @@ _WORDS: dict[Answer, str] = {
 }
 _SHORT: dict[Answer, str] = {"y": "once", "s": "session", "a": "always", "n": "no"}
 _REACH: dict[Answer, Reach] = {"y": "once", "s": "session", "a": "always"}
-BlobText = Callable[[LongText, Callable[[str], None]], str]
 
 
 class Approval(Sheet[DecidePermission | None]):
@@ -52,7 +50,7 @@ class Approval(Sheet[DecidePermission | None]):
         policy: str,
         workspace: str,
         waiting: int,
-        blob: BlobText,
+        blob: ReadLong,
     ) -> None:
         super().__init__(looks)
         self.request = request
@@ -64,8 +62,7 @@ class Approval(Sheet[DecidePermission | None]):
         self.rule: Field | None = None
         self.typing = False
         self.expanded = False
-        self._blob = blob
-        self._whole: dict[int, str] = {}
+        self._texts = PreviewTexts(request.preview, blob, self.redraw)
 
     @property
     def request_id(self) -> RequestId:
@@ -141,34 +138,12 @@ class Approval(Sheet[DecidePermission | None]):
         ):
             rows += command_rows(runs[0].script or _argv_text(runs[0].argv), self.looks, width)
         for at, block in enumerate(self.request.preview):
-            text = self._text_of(at)
+            text = self._texts.of(at)
             if runs and isinstance(block, (TextBlock, TerminalBlock)) and at == 0:
                 rows += command_rows(text, self.looks, width)
             else:
                 rows += block_rows(block, self.looks, width, text)
         return rows
-
-    def _text_of(self, index: int) -> str:
-        block = self.request.preview[index]
-        held: LongText
-        match block:
-            case DiffBlock():
-                held = block.diff
-            case TextBlock() | TerminalBlock() | MarkdownBlock():
-                held = block.text
-            case _:
-                return ""
-        if isinstance(held, str):
-            return held
-        if index not in self._whole:
-            self._whole[index] = text_preview(held)
-
-            def arrived(text: str) -> None:
-                self._whole[index] = text
-                self.redraw()
-
-            self._whole[index] = self._blob(held, arrived)
-        return self._whole[index]
 
     def _effects(self, width: int) -> list[Strip]:
         rows: list[Strip] = [self.line(width, [])]
@@ -180,16 +155,9 @@ class Approval(Sheet[DecidePermission | None]):
         ):
             for at, piece in enumerate(wrap(text, max(10, width - 9))):
                 left: list[Part] = [(label.ljust(9) if at == 0 else " " * 9, self.style("t2"))]
-                left += self._named_policy(piece) if label == "Asked" else [(piece, self.style())]
+                left += _named_policy(self, piece) if label == "Asked" else [(piece, self.style())]
                 rows.append(self.line(width, left))
         return rows
-
-    def _named_policy(self, text: str) -> list[Part]:
-        before, found, after = text.partition(f"policy {self.policy}")
-        if not found:
-            return [(text, self.style())]
-        name = self.style(policy_role(self.policy), bold=True)
-        return [(before + "policy ", self.style()), (self.policy, name), (after, self.style())]
 
     def foot(self, width: int) -> list[Strip]:
         gap = [] if self._tiny else [self.line(width, [])]
@@ -384,3 +352,12 @@ class Approval(Sheet[DecidePermission | None]):
 
 def _argv_text(argv: tuple[str, ...]) -> str:
     return " ".join(word if word and " " not in word and "'" not in word else repr(word) for word in argv)
+
+
+def _named_policy(sheet: Approval, text: str) -> list[Part]:
+    """The sentence with the policy's name in its colour."""
+    before, found, after = text.partition(f"policy {sheet.policy}")
+    if not found:
+        return [(text, sheet.style())]
+    name = sheet.style(policy_role(sheet.policy), bold=True)
+    return [(before + "policy ", sheet.style()), (sheet.policy, name), (after, sheet.style())]

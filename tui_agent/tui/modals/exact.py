@@ -3,11 +3,13 @@
 Invariant: nothing is left out, shortened or invisible; long lines wrap with their continuation indented.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from rich.segment import Segment
 from textual.strip import Strip
 
+from tui_agent.protocol.base import LongText
 from tui_agent.protocol.display import (
     CustomBlock,
     DiffBlock,
@@ -30,6 +32,40 @@ from tui_agent.tui.transcript.rows import strip_of
 from tui_agent.tui.units import size
 
 LONGEST_CODE_LINE = 3000
+ReadLong: TypeAlias = Callable[[LongText, Callable[[str], None]], str]
+"""What is known of a long text now; the function given is called with the whole of it later."""
+
+
+class PreviewTexts:
+    """The long texts of a preview, whole as soon as they were read; `changed` is told of every one that came."""
+
+    def __init__(self, blocks: Sequence[DisplayBlock], read: ReadLong, changed: Callable[[], None]) -> None:
+        self._blocks = blocks
+        self._read = read
+        self._changed = changed
+        self._whole: dict[int, str] = {}
+
+    def of(self, index: int) -> str:
+        """The text of a block, its preview until the whole is there."""
+        match self._blocks[index]:
+            case (
+                DiffBlock(diff=held)
+                | TextBlock(text=held)
+                | TerminalBlock(text=held)
+                | MarkdownBlock(text=held)
+            ):
+                pass
+            case _:
+                return ""
+        if isinstance(held, str):
+            return held
+        if index not in self._whole:
+            self._whole[index] = self._read(held, lambda text: self._arrived(index, text))
+        return self._whole[index]
+
+    def _arrived(self, index: int, text: str) -> None:
+        self._whole[index] = text
+        self._changed()
 
 
 def command_rows(text: str, looks: Looks, width: int) -> list[Strip]:

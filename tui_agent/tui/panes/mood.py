@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tui_agent.tui.panes.spans import short_target
+from tui_agent.tui.panes.spans import fault_words, short_target
 from tui_agent.tui.panes.status import Mood, StatusView
 from tui_agent.tui.text import clean_line
 
@@ -36,23 +36,31 @@ def status_of(state: "SessionStateView", trace: "TraceView", *, note: str = "") 
     if state.questions:
         return StatusView("waiting", "waiting for you", "the agent asks", stage=stage)
     if not state.turn_running:
-        return _at_rest(state)
+        return _at_rest(state, trace)
     if state.agent_state == "paused":
         return StatusView("paused", "paused", "/resume goes on", stage=stage)
     if state.agent_state == "throttled":
         return StatusView(
-            "running", "waiting", clean_line(state.state_reason), state.turn_started_at, "model", note
+            "running",
+            "waiting",
+            fault_words(clean_line(state.state_reason)),
+            state.turn_started_at,
+            "model",
+            note,
         )
     word, what = _doing(state, trace)
     return StatusView("running", word, what, state.turn_started_at, stage, note)
 
 
-def _at_rest(state: "SessionStateView") -> StatusView:
+def _at_rest(state: "SessionStateView", trace: "TraceView") -> StatusView:
     if state.settings is None:
         return StatusView()
     if not state.settings.model.model:
         return StatusView("ready", "choose a model to begin")
     mood, word = _ENDS.get(state.last_turn_end or "finished", ("ready", "ready"))
+    if state.last_turn_end == "model_error":
+        failed = next((span for span in reversed(trace.spans[-50:]) if span.kind == "model"), None)
+        word = fault_words(clean_line(failed.outcome)) if failed is not None and failed.outcome else word
     what = f"turn {state.turn} stays open" if state.last_turn_end == "model_error" else ""
     stage = "model" if state.last_turn_end == "model_error" else ""
     return StatusView(mood, word, what, stage=stage)

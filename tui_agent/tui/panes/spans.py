@@ -14,6 +14,22 @@ from tui_agent.tui.theme import Role
 if TYPE_CHECKING:
     from tui_agent.folds.trace import Span, SpanState, TraceView
 
+FAULTS = {
+    "transport": "no connection",
+    "timeout": "no answer in time",
+    "rate limit": "rate limited",
+    "rate_limit": "rate limited",
+    "auth": "key refused",
+    "overflow": "context too long",
+    "malformed": "answer not readable",
+    "refusal": "refused",
+    "cut": "answer cut off",
+    "empty": "empty answer",
+    "invalid request": "request refused",
+    "invalid_request": "request refused",
+    "script": "script does not fit",
+}
+"""Faults of models as people say them."""
 LOUD = ("failed", "denied", "interrupted", "running", "waiting")
 MAX_DEPTH = 12
 _STATE_ROLE: "dict[SpanState, Role]" = {
@@ -57,7 +73,7 @@ def label(span: "Span", view: "TraceView", *, folded: bool, full: bool = False) 
                 return name if name.startswith("model") else f"model {name}"
             if span.tokens_out is not None and span.state == "done":
                 return f"model, {units.tokens(span.tokens_out)} out"
-            outcome = clean_line(span.outcome)
+            outcome = fault_words(clean_line(span.outcome))
             return f"model, {outcome}" if outcome else "model"
         case "iteration":
             summary = clean_line(span.outcome) if folded else ""
@@ -70,6 +86,12 @@ def label(span: "Span", view: "TraceView", *, folded: bool, full: bool = False) 
             return f"{verb} {short_target(target)}".strip()
         case _:
             return name
+
+
+def fault_words(text: str) -> str:
+    """`transport, try 2` → `no connection, try 2`; anything else as it is."""
+    kind, comma, rest = text.partition(",")
+    return FAULTS.get(kind, kind) + comma + rest
 
 
 def short_target(target: str) -> str:

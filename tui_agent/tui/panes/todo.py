@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tui_agent.protocol.events.todo import TodoItem
 
 MOST = 8
-EMPTY = ("No tasks yet.", "The agent writes them for longer work.")
+EMPTY = "No tasks yet. The agent writes them for longer work."
 
 
 def progress(view: "TodoView") -> str:
@@ -40,7 +40,7 @@ def todo_rows(view: "TodoView", looks: Looks, width: int, most: int, ground: Rol
     rows = [head]
     if not view.items:
         quiet = palette.rich("t3", ground)
-        lines = [line for sentence in EMPTY for line in wrap(sentence, width - 4)]
+        lines = wrap(EMPTY, width - 4)
         return [head, *(row(width, [("  ", fill), (line, quiet)], fill=fill) for line in lines)]
     shown, missing = _chosen(view.items, most)
     rows += [item_row(item, _depth(item, view.items), looks, width, ground) for item in shown]

@@ -1,0 +1,117 @@
+"""L7: frames: which pane is given which view, and what the status line, the title and the prompt's row then say.
+
+Invariant: called at most as often as the pump makes frames; panes paint only what differs.
+"""
+
+from typing import TYPE_CHECKING
+
+from tui_agent.folds.session_view import SessionStateView
+from tui_agent.tui import units
+from tui_agent.tui.panes.mood import status_of
+from tui_agent.tui.panes.status import StatusView
+from tui_agent.tui.prompt.box import PLACEHOLDER
+from tui_agent.tui.text import clean_line
+from tui_agent.tui.views import ALL, ViewName
+
+if TYPE_CHECKING:
+    from tui_agent.tui.live import Live
+
+
+class Frames:
+    """Shows one session's views."""
+
+    def __init__(self, live: "Live") -> None:
+        self._live = live
+        self._beats = 0
+
+    def show(self, changed: frozenset[ViewName]) -> None:
+        """Hand the changed views to their panes."""
+        if not changed:
+            return
+        app, views = self._live.app, self._live.views
+        with app.batch_update():
+            state, meter = views.state.view(), views.meter.view()
+            if changed & {"state", "meter"}:
+                app.header.set_views(state, meter)
+            if changed & {"todo", "trace", "meter"}:
+                app.sidebar.set_views(views.todo.view(), views.trace.view(), meter, app.clock())
+            if changed & {"todo", "files"}:
+                app.pane_strip.set_views(views.todo.view(), views.files.view())
+            if "transcript" in changed:
+                self._live.chat.show()
+            self._live.chat.choose_page()
+            self.show_status()
+            if changed & {"state", "meter"}:
+                self._show_prompt(state)
+        self._live.asking.look(views.approvals.view())
+        self._live.keeping.take_prompts()
+
+    def show_all(self) -> None:
+        """Every pane, from the views as they are."""
+        self.show(ALL)
+
+    def show_status(self) -> None:
+        """State, what runs, and the keys that apply."""
+        app, state = self._live.app, self._live.state
+        view = status_of(state, self._live.views.trace.view(), note=self._note(state))
+        below = self._live.chat.below
+        if below:
+            view = StatusView(view.mood, view.word, view.what, view.since, view.stage, view.note, below)
+        before = app.status.view.mood
+        app.status.set_view(view, app.clock())
+        app.header.set_status(view)
+        app.show_keys()
+        if before != view.mood:
+            self._tell(before, view)
+
+    def _note(self, state: SessionStateView) -> str:
+        if self._live.app.shape.width < 150 or not state.run_id:
+            return ""
+        return f"{state.run_id}  {self._live.views.last_kind}"
+
+    def _tell(self, before: str, view: StatusView) -> None:
+        """Title always, a notice where nobody looks."""
+        title = clean_line(self._live.state.title) or "tui-agent"
+        mark = {"waiting": "? ", "running": "* ", "failed": "x "}.get(view.mood, "")
+        self._live.app.terminal.title(f"{mark}{title}")
+        if self._live.app.app_focus or self._live.views.seq <= self._live.seen_seq:
+            return
+        if view.mood == "waiting":
+            self._live.app.terminal.notify(f"{title}: waiting for you, {view.what}")
+        elif before == "running" and view.mood in ("ready", "failed", "stopped"):
+            self._live.app.terminal.notify(f"{title}: {view.word}")
+
+    def _show_prompt(self, state: SessionStateView) -> None:
+        app, meter = self._live.app, self._live.views.meter.view()
+        if state.settings is None:
+            return
+        note = ""
+        if meter.next_tokens:
+            cost = (
+                f", {units.money(meter.next_cost_usd, digits=2)}" if meter.next_cost_usd is not None else ""
+            )
+            note = f"next turn {units.about(meter.next_tokens)} tokens{cost}"
+        if state.queue:
+            note = f"{len(state.queue)} queued"
+        app.prompt.set_state(state.settings.policy, note, running=state.turn_running)
+        hint = PLACEHOLDER
+        if not state.settings.model.model:
+            hint = "Pick a model above, or type /model"
+        elif state.last_turn_end == "model_error" and not state.turn_running:
+            hint = "Enter tries again; or type to go on"
+        if app.prompt.editor.placeholder != hint:
+            app.prompt.editor.placeholder = hint
+
+    def beat(self) -> None:
+        """Twice a second: what runs blinks and counts."""
+        self._beats += 1
+        if self._live.app.status.view.mood == "running":
+            now = self._live.app.clock()
+            self._live.app.status.beat(now)
+            if self._beats % 2 == 0:
+                self._live.app.sidebar.beat(now)
+
+    def looks_changed(self) -> None:
+        """Another theme: what caches strips starts anew."""
+        self._live.chat.looks_changed()
+        self.show_all()
