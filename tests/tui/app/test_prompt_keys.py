@@ -8,7 +8,7 @@ from textual import events
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import golden, open_app
-from tui_agent.protocol.commands import Interrupt, Queue, RunUserShell, Steer, SubmitPrompt
+from tui_agent.protocol.commands import Interrupt, Queue, Rename, RunUserShell, Steer, SubmitPrompt
 from tui_agent.protocol.events.turn import TurnStarted
 
 PASTE = "\n".join(f"line {number}" for number in range(312))
@@ -198,3 +198,14 @@ async def test_vim_keys_edit_in_normal_mode() -> None:
         await driven.press("escape", "d", "d", "p")
         assert "xtwo" in driven.app.prompt.editor.text
         assert driven.session.submitted == []
+
+
+async def test_a_command_typed_in_one_go_with_its_enter_is_run() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        for key in [*"/rename one", "enter"]:
+            driven.app.prompt.editor.post_message(
+                events.Key({"/": "slash", " ": "space"}.get(key, key), key if len(key) == 1 else None)
+            )
+        await driven.pilot.pause()
+        [command] = driven.session.submitted
+        assert isinstance(command, Rename) and command.title == "one"

@@ -79,6 +79,7 @@ class Prompt(Vertical):
         self.editor = Editor(looks, root)
         self.policy_row = PolicyRow(looks, id="policy-row")
         self.menu = Menu(looks, id="menu")
+        self.editor.sync = self._complete
         self.files = FileIndex(root)
         self.actions: Sequence[Action] = ()
         self.choices: Mapping[str, Sequence[tuple[str, str]]] = {}

@@ -60,6 +60,8 @@ class Editor(TextArea, inherit_css=False):
         self.history_of_messages = History()
         self.vim: Vim | None = None
         self.menu_open = False
+        self.sync: Callable[[], None] = lambda: None
+        """Brings the menu in line with the text."""
         self.keymap: Mapping[str, tuple[str, ...]] = {}
         self._escaped_at = 0.0
 
@@ -92,6 +94,9 @@ class Editor(TextArea, inherit_css=False):
 
     def _own(self, event: events.Key, key: str) -> bool:
         names = self.keymap.get(key, ())
+        if _MENU.intersection(names):
+            # Keys that came in one go with letters: the menu must know the letters first.
+            self.sync()
         if self.menu_open and (wish := next((name for name in names if name in _MENU), None)):
             self.post_message(self.Wished(wish))
             return True
