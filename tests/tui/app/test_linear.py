@@ -1,0 +1,109 @@
+"""The session as lines: one line an event, answers by number."""
+
+from tests.stubs.fake_session import FakeSession
+from tests.tui.app.driving import golden
+from tui_agent.errors import SessionLocked
+from tui_agent.protocol.commands import AnswerQuestion, DecidePermission, Interrupt, Steer, SubmitPrompt
+from tui_agent.protocol.effects import Writes
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.policy import Choice, PermissionRequested
+from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, TurnStarted
+from tui_agent.protocol.ids import CallId, RequestId
+from tui_agent.tui.linear import Linear, talk
+
+
+def told(name: str) -> tuple[Linear, list[str], FakeSession]:
+    session, said = FakeSession(golden(name)), list[str]()
+    linear = Linear(session, said.append)
+    for record in session.records:
+        if isinstance(record, Envelope):
+            linear.tell(record)
+    return linear, said, session
+
+
+def test_a_turn_reads_as_lines() -> None:
+    _, said, _ = told("night_shift")
+    assert "tool run, pytest -q, failed, exit 1, 2.1 seconds" in said
+    assert any(line.startswith("task ") for line in said)
+    assert any(line.startswith("answer, **Fixed.**") for line in said)
+    assert said[-1] == "turn 2, finished, 51 seconds"
+    assert not any("\x1b" in line for line in said)
+
+
+def test_an_approval_is_a_numbered_list_and_a_number_answers_it() -> None:
+    linear, said, session = told("night_shift")
+    said.clear()
+    session.feed(
+        TurnStarted(turn=3),
+        PermissionRequested(
+            request_id=RequestId("p"),
+            call_id=CallId("c"),
+            tool="edit_file",
+            verb="edit",
+            target="src/\u202ea.py",
+            effects=(Writes(path="src/a.py"),),
+            digest="0" * 32,
+            preview=(),
+            choices=(
+                Choice(reach="session", rule="edit src/**"),
+                Choice(reach="always", rule="", offered=False),
+            ),
+        ),
+    )
+    for record in session.records[-2:]:
+        assert isinstance(record, Envelope)
+        linear.tell(record)
+    assert said[0] == "Change a file? edit src/<U+202E>a.py"
+    assert "2. Yes, this session: edit src/**" in said and "3. Always, as a rule: not offered" in said
+    assert linear.take("yes please") is None and linear.take("3") is None
+    once, session_wide, no = linear.take("1"), linear.take("2"), linear.take("4 use datetime")
+    assert isinstance(once, DecidePermission) and (once.decision, once.reach) == ("allow", "once")
+    assert isinstance(session_wide, DecidePermission) and session_wide.reach == "session"
+    assert isinstance(no, DecidePermission) and (no.decision, no.message) == ("deny", "use datetime")
+
+
+def test_questions_messages_steering_and_stopping() -> None:
+    linear, said, session = told("night_shift")
+    assert isinstance(linear.take("fix it"), SubmitPrompt)
+    session.feed(TurnStarted(turn=3))
+    question = QuestionAsked(
+        question_id=RequestId("q"), text="Which?", form="choice", options=("csv", "json")
+    )
+    session.feed(question, TurnFinished(turn=3, reason="finished"))
+    for record in session.records[-3:-1]:
+        assert isinstance(record, Envelope)
+        linear.tell(record)
+    answer = linear.take("2")
+    assert isinstance(answer, AnswerQuestion) and (answer.answer, answer.choice) == ("json", 1)
+    assert isinstance(linear.take("/stop"), Interrupt)
+    last = session.records[-1]
+    assert isinstance(last, Envelope)
+    linear.tell(last)
+    session.feed(TurnStarted(turn=4))
+    started = session.records[-1]
+    assert isinstance(started, Envelope)
+    linear.tell(started)
+    assert isinstance(linear.take("also this"), Steer)
+    assert linear.take("/what") is None and "/quit leaves" in said[-1]
+
+
+async def test_a_talk_opens_takes_lines_and_closes() -> None:
+    session, said = FakeSession(golden("night_shift")), list[str]()
+    lines = iter(["hello", "/quit"])
+
+    async def read_line() -> str | None:
+        return next(lines)
+
+    assert await talk(session, read_line, said.append, prompt="first") == 0
+    assert [getattr(command, "text", "") for command in session.submitted] == ["first", "hello"]
+    assert session.closed and said[-1].startswith("To come back: tui-agent --session ses_")
+
+
+async def test_a_session_that_cannot_be_opened_is_said() -> None:
+    session, said = FakeSession(failure=SessionLocked("Held elsewhere.", hint="Close it.")), list[str]()
+
+    async def read_line() -> str | None:
+        return None
+
+    assert await talk(session, read_line, said.append) == 2
+    assert said == ["Held elsewhere. Close it."]

@@ -1,0 +1,225 @@
+"""L7: the session as lines, for screen readers and plain terminals: one line an event, questions as numbered lists.
+
+Invariant: nothing is ever redrawn; every line is cleaned; what waits for an answer is announced once, and a number
+answers it.
+"""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import anyio
+
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import TuiAgentError
+from tui_agent.folds.approvals import Approvals
+from tui_agent.folds.session_state import SessionState
+from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.commands import (
+    AnswerQuestion,
+    Command,
+    DecidePermission,
+    Interrupt,
+    Steer,
+    SubmitPrompt,
+)
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.context import ContextWarned
+from tui_agent.protocol.events.model import ModelFailed, ModelResponded, ModelRetried
+from tui_agent.protocol.events.policy import PermissionRequested
+from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
+from tui_agent.protocol.events.todo import TodoUpdated
+from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
+from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, UserMessageReceived
+from tui_agent.protocol.parts import TextPart
+from tui_agent.tui.modals.effects import effect_lines, question_of
+from tui_agent.tui.text import clean, clean_line
+
+if TYPE_CHECKING:
+    from tui_agent.session.engine_handle import EngineHandle
+    from tui_agent.tui.live import AppSession
+
+Say = Callable[[str], None]
+ReadLine = Callable[[], Awaitable[str | None]]
+REACHES = ("once", "session", "always")
+HELP = "Type a message, or a number where one is asked for. /stop interrupts, /quit leaves."
+
+
+class Linear:
+    """Says events, takes lines."""
+
+    def __init__(self, session: "AppSession", say: Say) -> None:
+        self.session = session
+        self.say = say
+        self.state = SessionState()
+        self.approvals = Approvals()
+        self.verbs: dict[str, str] = {}
+
+    def tell(self, record: Envelope) -> None:
+        """One event in a line, if it is one that a person wants to hear."""
+        self.state.apply(record)
+        self.approvals.apply(record)
+        for line in self.lines(record):
+            self.say(clean(line))
+
+    def lines(self, record: Envelope) -> list[str]:
+        """What is said about an event."""
+        match record.payload:
+            case UserMessageReceived(text=text):
+                return [f"you, {text_preview(text)}"]
+            case ToolCalled() as call:
+                self.verbs[call.call_id] = f"{clean_line(call.verb)}, {clean_line(call.target)}"
+                return []
+            case ToolFinished() as done:
+                named = self.verbs.pop(done.call_id, done.name)
+                outcome = f", {clean_line(done.summary)}" if done.summary else ""
+                return [f"tool {named}, {done.status}{outcome}, {done.duration_ms / 1000:.1f} seconds"]
+            case ModelResponded(parts=parts):
+                return [f"answer, {text_preview(part.text)}" for part in parts if isinstance(part, TextPart)]
+            case ModelRetried() as again:
+                return [
+                    f"model, {again.fault}, {again.message}, try {again.attempt + 1} in {again.wait_s:.0f} seconds"
+                ]
+            case ModelFailed() as failed:
+                return [f"model failed, {failed.message} {failed.hint}".rstrip()]
+            case TodoUpdated(items=items):
+                now = next((at for at, item in enumerate(items) if item.status == "in_progress"), None)
+                return [f"task {now + 1} of {len(items)}, {items[now].content}"] if now is not None else []
+            case ContextWarned(level=level, fraction=fraction):
+                return [f"context, {level} the limit, {round(fraction * 100)} percent"]
+            case CommandRejected(reason=reason, hint=hint) | ErrorRaised(message=reason, hint=hint):
+                return [f"refused or failed, {reason} {hint}".rstrip()]
+            case TurnFinished() as end:
+                return [
+                    f"turn {end.turn}, {end.reason.replace('_', ' ')}, {end.duration_ms / 1000:.0f} seconds"
+                ]
+            case PermissionRequested() as request:
+                return self._permission(request)
+            case QuestionAsked() as question:
+                options = [f"{at}. {option}" for at, option in enumerate(question.options, 1)]
+                return [
+                    f"question, {text_preview(question.text)}",
+                    *options,
+                    "Type a number, or your own words.",
+                ]
+            case _:
+                return []
+
+    def _permission(self, request: PermissionRequested) -> list[str]:
+        state = self.state.view()
+        policy = state.settings.policy if state.settings else "ask"
+        shown = [
+            text_preview(getattr(block, "text", getattr(block, "diff", ""))) for block in request.preview
+        ]
+        answers = ["1. Yes, this once"]
+        for number, reach in ((2, "session"), (3, "always")):
+            choice = next((one for one in request.choices if one.reach == reach), None)
+            word = "Yes, this session" if reach == "session" else "Always, as a rule"
+            if choice is None or not choice.offered:
+                answers.append(f"{number}. {word}: not offered")
+            else:
+                answers.append(f"{number}. {word}: {choice.rule}")
+        return [
+            f"{question_of(request)} {clean(request.verb, reveal=True)} {clean(request.target, reveal=True)}",
+            *(clean(text, reveal=True) for text in shown if text),
+            *(
+                f"{name}: {text}"
+                for name, text in effect_lines(request.effects, request.reason, policy, state.workspace)
+            ),
+            *([f"Warning: {request.risk}"] if request.risk else []),
+            *answers,
+            "4. No. Words after the number are told to the agent.",
+        ]
+
+    def take(self, line: str) -> Command | None:
+        """What a typed line means; None where it means nothing now."""
+        line = line.strip()
+        view = self.approvals.view()
+        number, _, words = line.partition(" ")
+        if line == "/stop":
+            return Interrupt()
+        if view.permissions and number in ("1", "2", "3", "4"):
+            return self._decide(view.permissions[0], int(number), words.strip())
+        if view.questions and line:
+            question = view.questions[0]
+            at = int(line) - 1 if line.isdigit() else -1
+            if 0 <= at < len(question.options):
+                return AnswerQuestion(
+                    question_id=question.question_id, answer=question.options[at], choice=at
+                )
+            return AnswerQuestion(question_id=question.question_id, answer=line)
+        if view.permissions or not line:
+            self.say("Type 1, 2, 3 or 4." if view.permissions else HELP)
+            return None
+        if line.startswith("/"):
+            self.say(HELP)
+            return None
+        return Steer(text=line) if self.state.view().turn_running else SubmitPrompt(text=line)
+
+    def _decide(self, request: PermissionRequested, number: int, words: str) -> Command | None:
+        if number == 4:
+            return DecidePermission(request_id=request.request_id, decision="deny", message=words)
+        choice = next((one for one in request.choices if one.reach == REACHES[number - 1]), None)
+        if number > 1 and (choice is None or not choice.offered):
+            self.say("That answer is not offered here.")
+            return None
+        if number == 1:
+            return DecidePermission(request_id=request.request_id, decision="allow")
+        reach = "session" if number == 2 else "always"
+        return DecidePermission(request_id=request.request_id, decision="allow", reach=reach)
+
+
+async def talk(session: "AppSession", read_line: ReadLine, say: Say, *, prompt: str = "") -> int:
+    """Drive one session by lines until `/quit` or the end of input; the exit status."""
+    async with anyio.create_task_group() as group:
+        group.start_soon(session.serve)
+        try:
+            await session.opened()
+        except TuiAgentError as fault:
+            say(clean(str(fault)))
+            group.cancel_scope.cancel()
+            return 2
+        linear = Linear(session, say)
+        group.start_soon(_tell_all, session, linear)
+        say(HELP)
+        if prompt:
+            session.submit(SubmitPrompt(text=prompt))
+        while (line := await read_line()) is not None and line.strip() not in ("/quit", "/exit"):
+            command = linear.take(line)
+            if command is not None:
+                session.submit(command)
+        await session.aclose()
+        group.cancel_scope.cancel()
+    say(f"To come back: tui-agent --session {session.id}")
+    return 0
+
+
+def run_linear(options: SessionOptions, *, handle: "EngineHandle | None" = None) -> int:
+    """The app without a screen, on standard input and output, until the user leaves; the exit status."""
+    remote = import_module("tui_agent.session.remote").RemoteSession
+
+    def say(line: str) -> None:
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+
+    async def run() -> int:
+        session = remote(handle) if handle is not None else remote.spawn(options)
+        return await talk(session, standard_input, say, prompt=options.prompt or "")
+
+    return anyio.run(run)
+
+
+async def _tell_all(session: "AppSession", linear: Linear) -> None:
+    follower = session.follow()
+    while batch := await follower.next():
+        for record in batch:
+            if isinstance(record, Envelope):
+                linear.tell(record)
+
+
+async def standard_input() -> str | None:
+    """A line of standard input; None at its end."""
+    line = await asyncio.to_thread(sys.stdin.readline)
+    return line if line else None
