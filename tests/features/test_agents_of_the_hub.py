@@ -125,7 +125,7 @@ async def test_after_a_finish_and_after_a_rejection_the_session_takes_a_new_task
     assert ends[1].detail == "Not my work." and state.turn == 3
 
 
-async def test_a_failing_tool_a_user_and_an_agent_end_a_turn_with_three_reasons(tmp_path: Path) -> None:
+async def test_a_failing_agent_ends_its_turn_and_not_the_session(tmp_path: Path) -> None:
     class Broken:
         name = "broken"
 

@@ -1,0 +1,144 @@
+"""Middlewares: one of a plugin's own, their order around calls, and the prompt that they make together."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.engine.harness import EchoTool, call, running, say
+from tests.stubs.clock import FakeClock, SequentialIds
+from tui_agent.cli.headless import run_turn
+from tui_agent.config.options import SessionOptions
+from tui_agent.folds.session_state import SessionStateView
+from tui_agent.ground import ground
+from tui_agent.middleware.prompts import BUNDLED, PromptTexts
+from tui_agent.middleware.sections import prompt_sections
+from tui_agent.plugin_api import (
+    BaseMiddleware,
+    Fragment,
+    ModelNext,
+    ModelReply,
+    ModelRequest,
+    TextContent,
+    ToolCallPart,
+    ToolNext,
+    ToolResult,
+    TurnContext,
+)
+from tui_agent.protocol.commands import SubmitPrompt
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.wiring import session
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+class Noting(BaseMiddleware):
+    """Writes down what it sees, and contributes one line."""
+
+    def __init__(self, name: str, seen: list[str], priority: int) -> None:
+        self.name = name
+        self.seen = seen
+        self.priority = priority
+
+    async def on_turn_start(self, turn: TurnContext) -> None:
+        self.seen.append(f"{self.name} start")
+
+    def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
+        return (Fragment(id=self.name, text=f"Section of {self.name}.", priority=self.priority),)
+
+    async def wrap_model(self, request: ModelRequest, nxt: ModelNext) -> ModelReply:
+        self.seen.append(f"{self.name} asks")
+        reply = await nxt(request)
+        self.seen.append(f"{self.name} heard")
+        return reply
+
+    async def wrap_tool(self, call: ToolCallPart, nxt: ToolNext) -> ToolResult:
+        self.seen.append(f"{self.name} calls")
+        result = await nxt(call)
+        return ToolResult(ok=result.ok, content=(*result.content, TextContent(text=f"seen by {self.name}")))
+
+    async def on_turn_end(self, turn: TurnContext) -> None:
+        self.seen.append(f"{self.name} end: {turn.reason}")
+
+
+async def test_middlewares_stand_around_calls_in_the_order_of_registration(tmp_path: Path) -> None:
+    seen: list[str] = []
+    chain = [Noting("outer", seen, 20), Noting("inner", seen, 10)]
+    answers = [call(("echo", "{}")), say("Done.")]
+    async with running(tmp_path, answers, [EchoTool()], middlewares=chain) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        system = bench.model.requests[0].system
+    once = ["outer asks", "inner asks", "inner heard", "outer heard"]
+    assert seen == [
+        "outer start",
+        "inner start",
+        *once,
+        "outer calls",
+        "inner calls",
+        *once,
+        "outer end: finished",
+        "inner end: finished",
+    ]
+    (end,) = bench.of(ToolFinished)
+    assert isinstance(end, ToolFinished)
+    words = [piece.text for piece in end.content if isinstance(piece, TextContent)]
+    assert words[1:] == ["seen by inner", "seen by outer"]
+    assert system == "Section of inner.\n\n---\n\nSection of outer."
+
+
+def test_the_prompt_plans_then_handles_files_between_identity_and_guidance() -> None:
+    sections = prompt_sections(PromptTexts(), "Linux", "bash")
+    fragments = [each for section in sections for each in section.contribute(SessionStateView())]
+    ordered = [each.id for each in sorted(fragments, key=lambda each: each.priority)]
+    assert ordered == ["identity", "workspace", "planning", "filesystem", "guidance"]
+
+
+def test_the_prompt_texts_say_what_they_are_for() -> None:
+    texts = PromptTexts()
+    identity, planning, files = (texts.get(name) for name in ("identity", "planning", "filesystem"))
+    assert "before you act" in identity
+    assert "Mark one item in_progress before you begin it and completed as soon as it is done" in planning
+    assert "Break big items up" in planning
+    assert "Look whether a file exists before you write it" in files
+    assert "edit_file for changes, write_file for new files" in files and "small exact pieces" in files
+
+
+def test_every_prompt_text_is_documented() -> None:
+    page = (DOCS / "prompts.md").read_text(encoding="utf-8")
+    assert not [path.name for path in BUNDLED.glob("*.md") if f"`{path.name}`" not in page]
+
+
+async def test_two_runs_of_a_script_differ_in_nothing_but_ids_and_times(tmp_path: Path) -> None:
+    script = tmp_path / "script.yaml"
+    script.write_text(
+        "answers:\n"
+        "  - calls: [{list_directory: {}}, {write_todos: {todos: [{content: One}]}}]\n"
+        "  - calls: [{write_file: {path: a.txt, content: x}}]\n"
+        "  - text: Done.\n"
+    )
+    first, second = [await _events(tmp_path / name, script) for name in ("one", "two")]
+    assert [kind for kind, _ in first] == [kind for kind, _ in second]
+    assert first == second
+
+
+async def _events(folder: Path, script: Path) -> list[tuple[str, str]]:
+    work = folder / "work"
+    work.mkdir(parents=True)
+    options = SessionOptions(
+        cwd=work,
+        client="headless",
+        interactive=False,
+        data_dir=folder / "data",
+        model=f"scripted:{script}",
+        policy="bypass",
+        no_plugins=True,
+    )
+    base = ground(options, {"HOME": str(folder)}, clock=FakeClock(), ids=SequentialIds())
+    seen: list[Record] = []
+    async with session(options, base) as opened:
+        await run_turn(opened, "go", seen.append)
+    return [
+        (record.payload.kind, record.payload.model_dump_json().replace(str(folder), "FOLDER"))
+        for record in seen
+        if isinstance(record, Envelope) and record.payload.kind not in ("model.delta", "context.packed")
+    ]
