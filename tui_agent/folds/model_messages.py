@@ -10,10 +10,11 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.context import ContextCompacted
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
-from tui_agent.protocol.events.session import SessionContextLoaded
+from tui_agent.protocol.events.session import RunStarted, SessionContextLoaded
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import (
     TurnFinished,
+    TurnStarted,
     UserMessageReceived,
     UserShellFinished,
     UserSteered,
@@ -23,6 +24,7 @@ from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessag
 from tui_agent.protocol.parts import Content, ImageContent, TextContent, TextPart, ToolCallPart
 
 INTERRUPTED = "[The user interrupted here.]"
+BROKEN_OFF = "[The program ended here, in the middle of the turn, and was started again.]"
 
 
 class ModelMessages:
@@ -40,6 +42,8 @@ class ModelMessages:
         self._profiles: dict[RequestId, str] = {}
         self._task: int | None = None
         self._view: tuple[Message, ...] | None = None
+        self.broken = False
+        """The turn that runs was left open by a run that is gone."""
 
     def apply(self, ev: Envelope) -> bool:
         """Take one event in; True if the history changed."""
@@ -218,8 +222,21 @@ def _finished(fold: ModelMessages, ev: Envelope, payload: ToolFinished) -> bool:
     )
 
 
+@_ON.on(RunStarted)
+def _run(fold: ModelMessages, ev: Envelope, payload: RunStarted) -> bool:
+    fold.broken = True
+    return False
+
+
+@_ON.on(TurnStarted)
+def _turn_started(fold: ModelMessages, ev: Envelope, payload: TurnStarted) -> bool:
+    fold.broken = False
+    return False
+
+
 @_ON.on(TurnFinished)
 def _turn_finished(fold: ModelMessages, ev: Envelope, payload: TurnFinished) -> bool:
     if payload.reason != "interrupted":
         return False
-    return fold.mark(UserMessage(content=(TextContent(text=INTERRUPTED),), seq=ev.seq))
+    words = BROKEN_OFF if fold.broken else INTERRUPTED
+    return fold.mark(UserMessage(content=(TextContent(text=words),), seq=ev.seq))

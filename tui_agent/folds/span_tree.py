@@ -48,6 +48,8 @@ class SpanTree:
         self._roots: list[int] = []
         self._revision = 0
         self._view: TraceView | None = None
+        self.until: float | None = None
+        """When the run broke off whose spans are being closed: none of them lasted longer."""
 
     def open(self, kind: SpanKind, name: str, ev: Envelope, parent: Node | None) -> Node:
         """Add a running span."""
@@ -75,8 +77,9 @@ class SpanTree:
 
     def end(self, node: Node, ev: Envelope, state: SpanState, duration_ms: float = 0.0) -> None:
         """Close a span; without a measured duration the wall clock tells it."""
-        node.state, node.last_seq, node.end = state, ev.seq, ev.at
-        node.duration_ms = duration_ms or max(0.0, (ev.at - node.start) * 1_000)
+        end = ev.at if self.until is None else max(node.start, min(ev.at, self.until))
+        node.state, node.last_seq, node.end = state, ev.seq, end
+        node.duration_ms = duration_ms or max(0.0, (end - node.start) * 1_000)
         self.touch(node)
 
     def end_below(self, node: Node, ev: Envelope) -> None:

@@ -12,6 +12,7 @@ from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.context import ContextCompacted
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded, ModelRetried
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
+from tui_agent.protocol.events.session import RunStarted
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted, ToolStatus
 from tui_agent.protocol.events.turn import (
     IterationFinished,
@@ -49,10 +50,13 @@ class Trace:
         self.requests: dict[RequestId, Node] = {}
         self.tools: dict[CallId, Node] = {}
         self.subtasks: dict[AgentId, Node] = {}
+        self.last_at = 0.0
 
     def apply(self, ev: Envelope) -> bool:
         """Take one event in; True if a span changed."""
-        return _ON.apply(self, ev)
+        changed = _ON.apply(self, ev)
+        self.last_at = ev.at
+        return changed
 
     def view(self) -> TraceView:
         """All spans; built from the ones that changed since the last call."""
@@ -68,11 +72,18 @@ class Trace:
 _ON: Handlers[Trace] = Handlers()
 
 
+@_ON.on(RunStarted)
+def _run(fold: Trace, ev: Envelope, payload: RunStarted) -> bool:
+    fold.tree.until = fold.last_at if fold.turn is not None else None
+    return False
+
+
 @_ON.on(TurnStarted)
 def _turn(fold: Trace, ev: Envelope, payload: TurnStarted) -> bool:
     if fold.turn is not None:
         fold.tree.end_below(fold.turn, ev)
         fold.tree.end(fold.turn, ev, "interrupted")
+    fold.tree.until = None
     fold.turn = fold.tree.open("turn", f"turn {payload.turn}", ev, None)
     return True
 
@@ -86,6 +97,7 @@ def _turn_finished(fold: Trace, ev: Envelope, payload: TurnFinished) -> bool:
     turn.outcome = "" if payload.reason == "finished" else payload.reason.replace("_", " ")
     turn.detail = payload.detail
     fold.tree.end(turn, ev, _TURN_STATES.get(payload.reason, "failed"), payload.duration_ms)
+    fold.tree.until = None
     for open_spans in (fold.iterations, fold.requests, fold.tools, fold.subtasks):
         open_spans.clear()
     return True
@@ -204,6 +216,8 @@ def _finished(fold: Trace, ev: Envelope, payload: ToolFinished) -> bool:
         return False
     node.outcome = payload.summary or ("" if payload.status == "ok" else payload.status)
     node.part = payload.part
+    if node.state == "queued":
+        node.start = ev.at  # it never ran: waiting for its turn is not its time
     fold.tree.end_below(node, ev)
     fold.tree.end(node, ev, _TOOL_STATES[payload.status], payload.duration_ms)
     return True

@@ -55,6 +55,7 @@ class Transcript:
         before = draft.revision
         if not ON_TALK.apply(draft, ev) and not ON_TOOLS.apply(draft, ev):
             ON_NOTICES.apply(draft, ev)
+        draft.last_at = ev.at
         return draft.revision != before
 
     def drain(self) -> list[int]:

@@ -32,6 +32,7 @@ class TurnSums:
     def __init__(self) -> None:
         self.iterations = 0
         self.files: set[str] = set()
+        self.results = 0
         self.added = 0
         self.removed = 0
         self.cost_usd: float | None = None
@@ -55,15 +56,28 @@ class Draft:
         self.queued: dict[RequestId, int] = {}
         self.streams: dict[RequestId, Stream] = {}
         self.retries: dict[RequestId, int] = {}
+        self.tries: dict[RequestId, int] = {}
+        self.model = ""
+        self.failure: int | None = None
+        """The notice of the model's failure in this turn."""
         self.tools: dict[CallId, int] = {}
         self.questions: dict[RequestId, int] = {}
         self.delegates: dict[AgentId, int] = {}
         self.delegate_calls: dict[int, int] = {}
         self.workspace = ""
+        self.last_at = 0.0
+        self.turn_started_at = 0.0
+        self.broke_at: float | None = None
+        """When the newest event came before a run that broke off: what it left open ended then, not when it was closed."""
 
     def head(self, ev: Envelope, entry_id: str, *, turn: int | None = None) -> Head:
         """The common fields of a new entry that this event opens."""
         return entry_id, ev.seq, ev.at, self.turn if turn is None else turn, self.revision + 1, ev.agent
+
+    def since(self, start: float, ev: Envelope) -> float:
+        """Milliseconds from `start` to an event that ends something."""
+        end = ev.at if self.broke_at is None else min(ev.at, self.broke_at)
+        return max(0.0, (end - start) * 1_000)
 
     def add(self, entry: Entry) -> int:
         """Append an entry."""
@@ -101,10 +115,19 @@ class Draft:
         said = tuple(line for line in lines if line)
         return self.add(NoticeEntry(*self.head(ev, f"notice.{ev.seq}"), kind, level, said))
 
-    def renotice(self, index: int, level: NoticeLevel, lines: Iterable[str] | None = None) -> bool:
-        """Give a notice a new level, and new words where there are some."""
+    def renotice(
+        self,
+        index: int,
+        level: NoticeLevel,
+        lines: Iterable[str] | None = None,
+        kind: NoticeKind | None = None,
+    ) -> bool:
+        """Give a notice a new level, and new words and another kind where they are given."""
         entry = self.entries[index]
         if not isinstance(entry, NoticeEntry):
             return False
         said = entry.lines if lines is None else tuple(line for line in lines if line)
-        return self.put(index, replace(entry, level=level, lines=said, revision=self.revision + 1))
+        return self.put(
+            index,
+            replace(entry, kind=kind or entry.kind, level=level, lines=said, revision=self.revision + 1),
+        )

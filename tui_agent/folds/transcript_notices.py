@@ -17,6 +17,7 @@ from tui_agent.protocol.events.session import (
     ErrorRaised,
     LogRepaired,
     RunResumed,
+    RunStarted,
     SessionContextLoaded,
     SessionForked,
     SessionHeadMoved,
@@ -80,7 +81,15 @@ def _repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> bool:
 
 @ON_NOTICES.on(SettingsChanged)
 def _settings(draft: Draft, ev: Envelope, payload: SettingsChanged) -> bool:
-    words = f"{_SETTINGS[payload.key]} {_value(payload.value)}".strip()
+    name = _SETTINGS[payload.key]
+    words = f"{name} {_value(payload.value)}".strip()
+    newest = draft.entries[-1] if len(draft.entries) else None
+    if (
+        isinstance(newest, NoticeEntry)
+        and newest.kind == "settings"
+        and newest.lines[0].startswith(f"{name} ")
+    ):
+        return draft.renotice(len(draft.entries) - 1, "info", (words,))
     draft.notice(ev, "settings", "info", (words,))
     return True
 
@@ -113,11 +122,22 @@ def _plugin(draft: Draft, ev: Envelope, payload: PluginFailed) -> bool:
     return True
 
 
+@ON_NOTICES.on(RunStarted)
+def _run(draft: Draft, ev: Envelope, payload: RunStarted) -> bool:
+    draft.broke_at = draft.last_at if draft.turn_running else None
+    return False
+
+
 @ON_NOTICES.on(RunResumed)
 def _resumed(draft: Draft, ev: Envelope, payload: RunResumed) -> bool:
     if payload.clean:
         return False
-    closed = f"{payload.closed_calls} open tool calls were closed." if payload.closed_calls else ""
+    calls = (
+        "1 open tool call was"
+        if payload.closed_calls == 1
+        else f"{payload.closed_calls} open tool calls were"
+    )
+    closed = f"{calls} closed." if payload.closed_calls else ""
     draft.notice(ev, "resume", "warning", ("The last run did not end in order.", closed))
     return True
 

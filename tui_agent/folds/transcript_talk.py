@@ -5,11 +5,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.folds.entries import AnswerEntry, QuestionEntry, ReasoningEntry, TurnEntry, UserEntry
+from tui_agent.folds.entries import (
+    AnswerEntry,
+    NoticeEntry,
+    QuestionEntry,
+    ReasoningEntry,
+    TurnEntry,
+    UserEntry,
+)
 from tui_agent.folds.transcript_draft import Draft, TurnSums
 from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded, ModelRetried
+from tui_agent.protocol.events.model import (
+    ModelDelta,
+    ModelFailed,
+    ModelRequested,
+    ModelResponded,
+    ModelRetried,
+)
 from tui_agent.protocol.events.turn import (
     IterationStarted,
     QuestionAnswered,
@@ -40,6 +53,8 @@ _FAULTS = {
     "invalid_request": "The provider does not accept the request.",
     "script": "The scripted model does not expect this request.",
 }
+
+_AFTER_FAILURE = "Enter try again · /model use another model · /trace see the tries · /doctor check all"
 
 
 def _is_empty(text: LongText) -> bool:
@@ -88,6 +103,7 @@ def _steered(draft: Draft, ev: Envelope, payload: UserSteered) -> bool:
 @ON_TALK.on(TurnStarted)
 def _turn_started(draft: Draft, ev: Envelope, payload: TurnStarted) -> bool:
     draft.turn, draft.turn_running, draft.sums = payload.turn, True, TurnSums()
+    draft.turn_started_at, draft.broke_at, draft.failure = ev.at, None, None
     return False
 
 
@@ -100,13 +116,14 @@ def _iteration(draft: Draft, ev: Envelope, payload: IterationStarted) -> bool:
 @ON_TALK.on(TurnFinished)
 def _turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> bool:
     sums = draft.sums
+    said = payload.reason == "model_error" and _say_what_is_kept(draft)
     head = draft.head(ev, f"turn.{payload.turn}.{ev.seq}")
     draft.add(
         TurnEntry(
             *head,
             reason=payload.reason,
-            detail=payload.detail,
-            duration_ms=payload.duration_ms,
+            detail="" if said else payload.detail,
+            duration_ms=payload.duration_ms or draft.since(draft.turn_started_at, ev),
             iterations=sums.iterations,
             files=len(sums.files),
             added=sums.added,
@@ -114,8 +131,21 @@ def _turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> bool:
             cost_usd=sums.cost_usd,
         )
     )
-    draft.turn_running = False
+    draft.turn_running, draft.broke_at = False, None
     return True
+
+
+def _say_what_is_kept(draft: Draft) -> bool:
+    """The turn ends by the model's failure: its notice says what is kept and what can be done. False: there is none."""
+    entry = None if draft.failure is None else draft.entries[draft.failure]
+    if draft.failure is None or not isinstance(entry, NoticeEntry):
+        return False
+    results = draft.sums.results
+    also = "" if not results else " and 1 tool result" if results == 1 else f" and {results} tool results"
+    files = len(draft.sums.files)
+    changed = "No file was" if not files else "1 file was" if files == 1 else f"{files} files were"
+    kept = f"Your message{also} {'are' if also else 'is'} kept. {changed} changed in this turn."
+    return draft.renotice(draft.failure, "error", (*entry.lines, kept, _AFTER_FAILURE))
 
 
 @ON_TALK.on(QuestionAsked)
@@ -133,6 +163,13 @@ def _answered(draft: Draft, ev: Envelope, payload: QuestionAnswered) -> bool:
     if index is None or not isinstance(entry, QuestionEntry):
         return False
     return draft.put(index, replace(entry, answer=payload.answer, revision=draft.revision + 1))
+
+
+@ON_TALK.on(ModelRequested)
+def _requested(draft: Draft, ev: Envelope, payload: ModelRequested) -> bool:
+    if ev.agent == MAIN_AGENT:
+        draft.model = payload.model.model
+    return False
 
 
 @ON_TALK.on(ModelDelta)
@@ -159,7 +196,7 @@ def _responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     request = payload.request_id
-    _settle_retry(draft, request)
+    _settle_retry(draft, request, answered=True)
     stream = draft.streams.pop(request, {})
     left = [stream[block] for block in sorted(stream)]
     for block, part in enumerate(payload.parts):
@@ -212,6 +249,7 @@ def _retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> bool:
         if entry is not None:
             draft.put(index, replace(entry, text="", revision=draft.revision + 1))
     lines = (_FAULTS.get(payload.fault, ""), payload.message, _next_try(payload))
+    draft.tries[payload.request_id] = payload.attempt + 1
     known = draft.retries.get(payload.request_id)
     if known is not None:
         return draft.renotice(known, "running", lines)
@@ -223,10 +261,13 @@ def _next_try(payload: ModelRetried) -> str:
     return f"Try {payload.attempt + 1} in {payload.wait_s:.0f} s."
 
 
-def _settle_retry(draft: Draft, request: RequestId) -> None:
-    index = draft.retries.pop(request, None)
-    if index is not None:
-        draft.renotice(index, "info")
+def _settle_retry(draft: Draft, request: RequestId, *, answered: bool) -> None:
+    """No try is to come any more: the notice says what was, not what will be."""
+    index, tries = draft.retries.pop(request, None), draft.tries.pop(request, 0)
+    entry = None if index is None else draft.entries[index]
+    if index is not None and isinstance(entry, NoticeEntry):
+        last = (f"Try {tries} answered.",) if answered else ()
+        draft.renotice(index, "info", (*entry.lines[:-1], *last))
 
 
 @ON_TALK.on(ModelFailed)
@@ -234,7 +275,8 @@ def _failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> bool:
     draft.sums.spend(payload.cost_usd)
     if ev.agent != MAIN_AGENT:
         return False
-    _settle_retry(draft, payload.request_id)
+    retry = draft.retries.get(payload.request_id)
+    _settle_retry(draft, payload.request_id, answered=False)
     stream = draft.streams.pop(payload.request_id, {})
     answers = _stop(draft, [stream[block] for block in sorted(stream)])
     if not answers and not _is_empty(payload.partial):
@@ -243,7 +285,15 @@ def _failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> bool:
     if payload.fault != "cancelled":
         tries = f"{payload.attempts} tries were made." if payload.attempts > 1 else ""
         headline = _FAULTS.get(payload.fault, "The model failed.")
-        draft.notice(ev, "model_failed", "error", (headline, payload.message, tries, payload.hint))
+        lines = (headline, payload.message, tries, payload.hint)
+        if retry is not None and retry == len(draft.entries) - 1:
+            draft.renotice(retry, "error", lines, kind="model_failed")  # it says all that the tries said
+            draft.failure = retry
+        else:
+            draft.failure = draft.notice(ev, "model_failed", "error", lines)
+        entry = draft.entries[draft.failure]
+        if isinstance(entry, NoticeEntry):
+            draft.put(draft.failure, replace(entry, command=draft.model))
     return True
 
 

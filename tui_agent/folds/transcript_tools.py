@@ -6,6 +6,7 @@ from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.entries import ToolEntry, ToolState
 from tui_agent.folds.transcript_draft import Draft
 from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.display import DiffBlock, TextBlock
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.files import FileChanged
@@ -82,7 +83,8 @@ def _requested(draft: Draft, ev: Envelope, payload: PermissionRequested) -> bool
     entry = draft.tool(index)
     if index is None or entry is None:
         return False
-    blocks = entry.blocks if ev.agent in draft.delegates else payload.preview
+    said = (TextBlock(text=entry.target),)  # the row itself says that already
+    blocks = entry.blocks if ev.agent in draft.delegates or payload.preview == said else payload.preview
     return draft.put(index, replace(entry, state="waiting", blocks=blocks, revision=draft.revision + 1))
 
 
@@ -108,7 +110,12 @@ def _started(draft: Draft, ev: Envelope, payload: ToolStarted) -> bool:
     entry = draft.tool(index)
     if index is None or entry is None:
         return False
-    return draft.put(index, replace(entry, state="running", started_at=ev.at, revision=draft.revision + 1))
+    # A diff stays until the result's own comes; other previews make room for the live output.
+    blocks = tuple(block for block in entry.blocks if isinstance(block, DiffBlock))
+    return draft.put(
+        index,
+        replace(entry, state="running", started_at=ev.at, blocks=blocks, revision=draft.revision + 1),
+    )
 
 
 @ON_TOOLS.on(ToolProgress)
@@ -136,14 +143,16 @@ def _finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> bool:
             arguments={},
         )
         index = draft.add(entry)
+    draft.sums.results += payload.status in ("ok", "failed")
     state = _STATES[payload.status]
+    took = None if entry.started_at is None else draft.since(entry.started_at, ev)
     return draft.put(
         index,
         replace(
             entry,
             state=state,
             outcome=payload.summary or entry.outcome,
-            duration_ms=payload.duration_ms,
+            duration_ms=payload.duration_ms or took,
             output="" if payload.display else entry.output,
             blocks=payload.display or (entry.blocks if state == "denied" else ()),
             full_output=payload.full_output,

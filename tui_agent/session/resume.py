@@ -36,9 +36,22 @@ def take_up(
     close_requests(recorder, partials(history))
     if state.turn_running:
         recorder.append(
-            TurnFinished(turn=state.turn, reason="interrupted", detail="The program ended in this turn.")
+            TurnFinished(
+                turn=state.turn,
+                reason="interrupted",
+                detail="The program ended in this turn.",
+                duration_ms=_lasted(state.turn_started_at, history),
+            )
         )
     recorder.append(RunResumed(run_id=run.run_id, after_seq=after, clean=clean, closed_calls=closed))
+
+
+def _lasted(started_at: float | None, history: Sequence[Record]) -> float:
+    """How long the turn ran that broke off, in milliseconds: up to the last event of its own."""
+    last = next((record.at for record in reversed(history) if isinstance(record, Envelope)), None)
+    if started_at is None or last is None:
+        return 0.0
+    return round(max(0.0, last - started_at) * 1_000, 1)
 
 
 def partials(history: Sequence[Record]) -> dict[str, str]:

@@ -1,0 +1,130 @@
+"""How the transcript says what broke off, failed, or came again: times, words, and each fact once."""
+
+from typing import Any
+
+from tests.stubs.story import MODEL, Story, called, requested, responded, started, tool_call
+from tests.unit.folds.test_transcript import Chat
+from tui_agent.folds.entries import NoticeEntry, ToolEntry, TurnEntry
+from tui_agent.folds.model_messages import BROKEN_OFF, ModelMessages
+from tui_agent.folds.trace import Trace
+from tui_agent.protocol.display import DiffBlock, TextBlock
+from tui_agent.protocol.events.model import ModelFailed, ModelRetried
+from tui_agent.protocol.events.policy import PermissionRequested
+from tui_agent.protocol.events.session import RunResumed, RunStarted, SettingsChanged
+from tui_agent.protocol.events.tool import ToolFinished, ToolProgress, ToolStatus
+from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.ids import CallId, RequestId, RunId
+from tui_agent.protocol.parts import TextContent
+
+RUN = RunStarted(run_id=RunId("run_2"), pid=2, client="app", product="tui-agent", model=MODEL)
+STEP = IterationStarted(iteration=1, local_iteration=1, delegate_level=0)
+BROKEN = TurnFinished(turn=1, reason="interrupted", detail="The program ended in this turn.")
+
+
+def ended(call: str, status: ToolStatus) -> ToolFinished:
+    content = (TextContent(text="no result"),)
+    return ToolFinished(call_id=CallId(call), name="run_command", status=status, part=None, content=content)
+
+
+def asked(call: str, target: str, *preview: Any) -> PermissionRequested:
+    return PermissionRequested(
+        request_id=RequestId("p1"), call_id=CallId(call), tool="run_command", verb="run", target=target,
+        effects=(), digest="d", preview=preview, choices=(), reason="",
+    )  # fmt: skip
+
+
+def test_stopped_calls_say_how_long_they_ran_and_others_say_no_time() -> None:
+    chat = Chat()
+    chat.tell(TurnStarted(turn=1), called("c1"), called("c2"), started("c1"))
+    chat.tell(ended("c1", "interrupted"), ended("c2", "interrupted"))
+    assert [entry.duration_ms for entry in chat.only(ToolEntry)] == [1_000.0, None]
+
+
+def test_what_a_crash_left_open_ended_with_the_run_and_not_when_the_next_one_came() -> None:
+    chat, trace = Chat(), Trace()
+    events = [
+        TurnStarted(turn=1),
+        STEP,
+        called("c1"),
+        started("c1"),
+        ToolProgress(call_id=CallId("c1"), text="x\n"),
+    ]
+    chat.tell(*events)
+    chat.story.seq += 1_000
+    chat.tell(
+        RUN,
+        ended("c1", "lost"),
+        BROKEN,
+        RunResumed(run_id=RunId("run_2"), after_seq=4, clean=False, closed_calls=1),
+    )
+    assert chat.only(ToolEntry)[0].duration_ms == 1_000.0
+    assert chat.only(TurnEntry)[0].duration_ms == 4_000.0
+    assert chat.only(NoticeEntry)[0].lines[-1] == "1 open tool call was closed."
+    story = Story()
+    for event in events:
+        trace.apply(story(event))
+    story.seq += 1_000
+    for event in (RUN, ended("c1", "lost"), BROKEN):
+        trace.apply(story(event))
+    assert [span.duration_ms for span in trace.view().spans] == [4_000.0, 3_000.0, 1_000.0]
+
+
+def test_the_model_is_told_that_the_program_ended_and_not_that_the_user_interrupted() -> None:
+    fold, story = ModelMessages(), Story()
+    hello = UserMessageReceived(text="hi")
+    for event in (hello, TurnStarted(turn=1), requested("r1"), RUN, BROKEN):
+        fold.apply(story(event))
+    assert [getattr(message.content[0], "text", "") for message in fold.view()] == ["hi", BROKEN_OFF]  # type: ignore[union-attr]
+
+
+def test_a_call_that_was_asked_about_shows_its_live_output_and_its_command_once() -> None:
+    chat = Chat()
+    chat.tell(called("c1"))
+    target = chat.only(ToolEntry)[0].target
+    chat.tell(asked("c1", target, TextBlock(text=target)))
+    assert chat.only(ToolEntry)[0].blocks == ()
+    chat.tell(asked("c1", target, TextBlock(text="cd x\n" + target)))
+    assert len(chat.only(ToolEntry)[0].blocks) == 1
+    chat.tell(started("c1"), ToolProgress(call_id=CallId("c1"), text="begin\n"))
+    assert (chat.only(ToolEntry)[0].blocks, chat.only(ToolEntry)[0].output) == ((), "begin\n")
+
+
+def test_a_diff_stays_while_its_change_is_made() -> None:
+    chat = Chat()
+    diff = DiffBlock(path="a.py", diff="@@ -1 +1 @@\n-a\n+b\n", added=1, removed=1)
+    chat.tell(called("c1"), asked("c1", "a.py", diff), started("c1"))
+    assert chat.only(ToolEntry)[0].blocks == (diff,)
+
+
+def test_a_failure_takes_the_place_of_its_tries_and_says_what_is_kept() -> None:
+    chat = Chat()
+    retried = ModelRetried(
+        request_id=RequestId("r1"), attempt=1, fault="transport", message="refused", wait_s=1.0
+    )
+    failed = ModelFailed(request_id=RequestId("r1"), fault="transport", message="refused", attempts=2)
+    chat.tell(TurnStarted(turn=1), requested("r1"), retried, failed)
+    chat.tell(TurnFinished(turn=1, reason="model_error", detail="refused"))
+    (notice,) = chat.only(NoticeEntry)
+    assert (notice.kind, notice.level, notice.command) == ("model_failed", "error", MODEL.model)
+    assert notice.lines[:3] == ("The model server does not answer.", "refused", "2 tries were made.")
+    assert notice.lines[3] == "Your message is kept. No file was changed in this turn."
+    assert notice.lines[4].startswith("Enter try again · ")
+    assert chat.only(TurnEntry)[0].detail == ""
+
+
+def test_a_retry_that_helped_no_longer_announces_a_try() -> None:
+    chat = Chat()
+    retried = ModelRetried(request_id=RequestId("r1"), attempt=3, fault="cut", message="m", wait_s=5.0)
+    chat.tell(requested("r1"), retried, responded("r1", "Whole", tool_call("c1")))
+    assert chat.only(NoticeEntry)[0].lines == ("The answer was cut off.", "m", "Try 4 answered.")
+
+
+def test_settings_that_change_in_a_row_stay_one_notice_each() -> None:
+    chat = Chat()
+    for key, value in (("policy", "plan"), ("policy", "ask"), ("agent", "reader"), ("policy", "plan")):
+        chat.tell(SettingsChanged(key=key, value=value, previous="", by="user"))
+    assert [entry.lines for entry in chat.only(NoticeEntry)] == [
+        ("policy ask",),
+        ("agent reader",),
+        ("policy plan",),
+    ]
