@@ -6,6 +6,7 @@ which is imported once, by name, after the first paint; what is typed before tha
 
 import asyncio
 import gc
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from textual.worker import Worker, WorkerState
 from tui_agent.config.options import SessionOptions
 from tui_agent.tui.actions import ACTIONS, QUIT, Action, Scope, footer
 from tui_agent.tui.frame import Frame
+from tui_agent.tui.hangup import HangupWatch
 from tui_agent.tui.panes.base import Intent
 from tui_agent.tui.panes.start import Start
 from tui_agent.tui.panes.status import StatusView
@@ -84,6 +86,9 @@ class AgentApp(Frame):
     def on_mount(self) -> None:
         if threading.current_thread() is threading.main_thread():
             catch_signals(self.leave_by_signal)
+            if not self.is_headless and sys.__stdin__ is not None and sys.__stdin__.isatty():
+                self.hangup = HangupWatch(sys.__stdin__.fileno(), self.terminal_gone)
+                self.hangup.start()
         self.prompt.use(self.actions)
         self.prompt.editor.placeholder = PLACEHOLDER
         policy = self.options.policy or "ask"
@@ -278,6 +283,11 @@ class AgentApp(Frame):
         self.leave("signal")
 
     return_status = 0
+    hangup: HangupWatch | None = None
+
+    def terminal_gone(self) -> None:
+        """The terminal was closed and no signal said so."""
+        self.leave_by_signal(signal.SIGHUP)
 
     async def _leave(self, reason: str) -> None:
         if self.live is not None:
@@ -288,6 +298,8 @@ class AgentApp(Frame):
         self.terminal.restore()
         if threading.current_thread() is threading.main_thread():
             release_signals()
+        if self.hangup is not None:
+            self.hangup.stop()
         self.exit(self.return_status)
 
 
