@@ -2,16 +2,13 @@
 
 import errno
 import hashlib
-import shutil
-from dataclasses import replace
+import os
+import resource
+import subprocess
+import sys
 from pathlib import Path
 
-import pytest
-
 from tests.engine.harness import Bench, call, running, say
-from tui_agent.cli.run import turn
-from tui_agent.config.options import SessionOptions
-from tui_agent.errors import StoreFull
 from tui_agent.plugin_api import Frozen
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolSpec
@@ -20,9 +17,11 @@ from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.effects import Effect, Internal
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.parts import TextContent
 from tui_agent.store.files import SystemFiles
 
+ROOT = Path(__file__).parents[2]
 MEGABYTE = "0123456789abcde\n" * 65_536
 
 
@@ -89,23 +88,44 @@ async def test_a_result_that_cannot_be_stored_is_cut_and_told_and_the_turn_goes_
     assert (end.status, end.environment) == ("ok", True)
 
 
-@pytest.mark.timeout(30)
-async def test_a_run_whose_log_cannot_be_written_ends_with_the_reason(tmp_path: Path) -> None:
+async def test_an_answer_that_cannot_be_stored_ends_the_turn_with_the_reason(tmp_path: Path) -> None:
+    answers = [say("x" * 10_000), say("Short.")]
+    async with running(tmp_path, answers, ops=NoBlobs()) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        ended = (await bench.until("turn.finished")).payload
+        bench.submit(SubmitPrompt(text="and now?"))
+        again = (await bench.until("turn.finished", 2)).payload
+    assert isinstance(ended, TurnFinished) and isinstance(again, TurnFinished)
+    assert ended.reason == "error" and "Read-only file system" in ended.detail
+    assert again.reason == "finished"
+
+
+def test_a_run_whose_log_cannot_be_written_ends_with_the_reason(tmp_path: Path) -> None:
+    def little_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, 5_000))
+
     script = tmp_path / "script.yaml"
-    script.write_text(f"answers: [{{text: Hi.}}, {{text: {'x' * 10_000}}}]\n")
-    blobs = tmp_path / "data" / "sessions" / "ses_full" / "blobs"
-    options = SessionOptions(
+    script.write_text("answers: [{text: Hi.}]\n")
+    ran = subprocess.run(
+        [
+            sys.executable,
+            "-B",
+            "-m",
+            "tui_agent",
+            "run",
+            "go",
+            "-m",
+            f"scripted:{script}",
+            "--data-dir",
+            "data",
+        ],
+        preexec_fn=little_room,
+        capture_output=True,
+        text=True,
         cwd=tmp_path,
-        client="headless",
-        interactive=False,
-        data_dir=tmp_path / "data",
-        session="ses_full",
-        model=f"scripted:{script}",
+        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
+        timeout=60,
+        check=False,
     )
-    short = tmp_path / "short.yaml"
-    short.write_text("answers: [{text: Hi.}]\n")
-    await turn(replace(options, model=f"scripted:{short}"), "before", as_json=False)
-    shutil.rmtree(blobs)
-    blobs.write_text("in the way")
-    with pytest.raises(StoreFull, match="could not be stored"):
-        await turn(options, "go", as_json=False)
+    assert ran.returncode == 1
+    assert "could not be stored" in ran.stderr and ran.stderr.count("\n") == 1

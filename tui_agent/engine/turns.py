@@ -140,8 +140,8 @@ class Turns:
         try:
             await self._edges("start", turn, None)
             return await self._loop().run()
-        except StoreError:
-            raise
+        except StoreError as error:
+            return self._not_stored(error)
         except Exception as error:  # noqa: BLE001 - a supervisor: the screen survives to show it
             self._parts.recorder.append(
                 ErrorRaised(
@@ -152,6 +152,14 @@ class Turns:
                 )
             )
             return Outcome("error", f"The engine failed: {error}")
+
+    def _not_stored(self, error: StoreError) -> Outcome:
+        """Where only that one event could not be stored (a long text, say), the turn still gets its end."""
+        try:
+            self._emit(ErrorRaised(where="store", message=error.message, hint=error.hint))
+        except StoreError:
+            raise error from None
+        return Outcome("error", error.message)
 
     def _emit(self, payload: Payload) -> None:
         self._parts.recorder.append(payload)
