@@ -10,7 +10,13 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.context import ContextCompacted
-from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded, ModelRetried
+from tui_agent.protocol.events.model import (
+    ModelDelta,
+    ModelFailed,
+    ModelRequested,
+    ModelResponded,
+    ModelRetried,
+)
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import RunStarted
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted, ToolStatus
@@ -55,7 +61,8 @@ class Trace:
     def apply(self, ev: Envelope) -> bool:
         """Take one event in; True if a span changed."""
         changed = _ON.apply(self, ev)
-        self.last_at = ev.at
+        if not isinstance(ev.payload, ModelDelta):  # a log may be read without the deltas
+            self.last_at = ev.at
         return changed
 
     def view(self) -> TraceView:
@@ -93,6 +100,8 @@ def _turn_finished(fold: Trace, ev: Envelope, payload: TurnFinished) -> bool:
     turn, fold.turn = fold.turn, None
     if turn is None:
         return False
+    if fold.tree.until is not None and payload.duration_ms:
+        fold.tree.until = turn.start + payload.duration_ms / 1_000
     fold.tree.end_below(turn, ev)
     turn.outcome = "" if payload.reason == "finished" else payload.reason.replace("_", " ")
     turn.detail = payload.detail
@@ -162,6 +171,8 @@ def _failed(fold: Trace, ev: Envelope, payload: ModelFailed) -> bool:
         return False
     node.outcome, node.detail = payload.fault.replace("_", " "), payload.message
     fold.tree.spend(node, payload.usage, payload.cost_usd)
+    if fold.tree.until is not None:
+        return True  # a run broke off in its answer: it lasted as long as the turn, and ends with it
     fold.tree.end(node, ev, "interrupted" if payload.fault == "cancelled" else "failed")
     return True
 

@@ -24,6 +24,7 @@ from tui_agent.folds.transcript_notices import ON_NOTICES
 from tui_agent.folds.transcript_talk import ON_TALK
 from tui_agent.folds.transcript_tools import ON_TOOLS
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.model import ModelDelta
 
 __all__ = [
     "AnswerEntry",
@@ -55,7 +56,8 @@ class Transcript:
         before = draft.revision
         if not ON_TALK.apply(draft, ev) and not ON_TOOLS.apply(draft, ev):
             ON_NOTICES.apply(draft, ev)
-        draft.last_at = ev.at
+        if not isinstance(ev.payload, ModelDelta):  # a log may be read without the deltas
+            draft.last_at = ev.at
         return draft.revision != before
 
     def drain(self) -> list[int]:

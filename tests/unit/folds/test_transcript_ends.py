@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.stubs.story import MODEL, Story, called, requested, responded, started, tool_call
+from tests.stubs.story import MODEL, Story, called, delta, requested, responded, started, tool_call
 from tests.unit.folds.test_transcript import Chat
 from tui_agent.folds.entries import NoticeEntry, ToolEntry, TurnEntry
 from tui_agent.folds.model_messages import BROKEN_OFF, ModelMessages
@@ -128,3 +128,16 @@ def test_settings_that_change_in_a_row_stay_one_notice_each() -> None:
         ("agent reader",),
         ("policy plan",),
     ]
+
+
+def test_an_answer_that_broke_off_lasted_as_long_as_its_turn_with_the_deltas_or_without() -> None:
+    for pieces in (3, 0):
+        trace, story = Trace(), Story()
+        for event in (TurnStarted(turn=1), STEP, requested("r1"), *(delta("r1", "x") for _ in range(pieces))):
+            trace.apply(story(event))
+        story.seq += 1_000
+        cut = ModelFailed(request_id=RequestId("r1"), fault="cancelled", message="")
+        for event in (RUN, cut, BROKEN.model_copy(update={"duration_ms": 5_000.0})):
+            trace.apply(story(event))
+        assert [span.duration_ms for span in trace.view().spans] == [5_000.0, 4_000.0, 3_000.0]
+        assert {span.state for span in trace.view().spans} == {"interrupted"}
