@@ -21,10 +21,13 @@ class EngineHandle:
 
     @classmethod
     def start(cls, options: SessionOptions) -> "EngineHandle":
-        """Start the process and give it its options; waits for nothing."""
+        """Start the process and give it its options; waits for nothing.
+
+        `-P`: the folder that is worked in is no place to import from.
+        """
         errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process does
         child = subprocess.Popen(
-            [sys.executable, "-m", "tui_agent.engine_process"],
+            [sys.executable, "-P", "-m", "tui_agent.engine_process"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,

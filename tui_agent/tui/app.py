@@ -323,5 +323,5 @@ def run_app(
         sys.stdout.write(words + "\n")
         sys.stdout.flush()
     if app.then:
-        return subprocess.call([sys.executable, "-m", "tui_agent", *app.then])
+        return subprocess.call([sys.executable, "-P", "-m", "tui_agent", *app.then])
     return status if status is not None else 0

@@ -4,7 +4,7 @@ Invariant: imported once, after the first paint (`app` names it; nothing else im
 and hands views on; what the screen looks like is the panes' matter.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -18,6 +18,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.folds.session_view import SessionStateView
 from tui_agent.ports.session import Session
 from tui_agent.protocol.commands import Close, Command, Interrupt, SetPolicy
+from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.settings import POLICIES
 from tui_agent.tui.actions import BY_NAME
 from tui_agent.tui.asking import Asking
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
     from tui_agent.tui.app import AgentApp
 
 BEAT_S = 0.5
+LONG = 3_000
+"""Events from which on a session's end is shown before the whole of it is folded."""
+GLIMPSE = 300
+"""Records that the first look at a long session is folded from."""
 
 
 class OpenedSession(Protocol):
@@ -57,6 +62,10 @@ class AppSession(Session, Protocol):
         """Wait until it is open. Raises what kept it from that."""
         ...
 
+    async def tail(self, count: int) -> Sequence[Record]:
+        """The newest records as it was opened, at most `count`."""
+        ...
+
     async def serve(self) -> None:
         """Move commands and records until it ends."""
         ...
@@ -67,7 +76,9 @@ class Live:
 
     def __init__(self, app: "AgentApp") -> None:
         self.app = app
-        self.ask: Ask = app.outside or CommandLine(app.environ, str(app.options.cwd))
+        data_dir = app.options.data_dir
+        moved = {"TUI_AGENT_HOME": str(data_dir)} if data_dir is not None else {}
+        self.ask: Ask = app.outside or CommandLine({**app.environ, **moved}, str(app.options.cwd))
         self.config: Config | None = None
         self.views = Views()
         self.session: AppSession | None = None
@@ -112,6 +123,8 @@ class Live:
         self.app.session_id = session.id
         self.seen_seq = opened.last_seq
         await self.chat.begin(self.views)
+        if opened.last_seq >= LONG:
+            await self.chat.glimpse(await session.tail(GLIMPSE))
         self.pump = Pump(session.follow(), self.views, self.frames.show, quiet_until=opened.last_seq)
         self.app.run_worker(self._follow(self.pump), name="pump", group="session", exit_on_error=False)
         await self.pump.reached(opened.last_seq)

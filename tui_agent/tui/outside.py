@@ -31,6 +31,7 @@ class CommandLine:
     async def __call__(self, *words: str) -> tuple[int, str]:
         child = await asyncio.create_subprocess_exec(
             sys.executable,
+            "-P",  # the folder that is worked in is no place to import from
             "-m",
             "tui_agent",
             *words,
