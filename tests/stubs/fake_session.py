@@ -81,6 +81,9 @@ class FakeSession:
             raise self.failure
         return FakeOpened(self._id, self.folder, len(self.records) - 1, not self.records)
 
+    async def tail(self, count: int) -> Sequence[Record]:
+        return self.records[-count:]
+
     async def serve(self) -> None:
         await self.over.wait()
 

@@ -4,10 +4,13 @@ Invariant: before the first message the start page stands there; a session has o
 """
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tui_agent.folds.entries import Entry
+from tui_agent.folds.transcript import Transcript
 from tui_agent.protocol.base import BlobText
+from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.tui.panes.start import Start
 from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
 from tui_agent.tui.transcript.widget import TranscriptWidget
@@ -56,6 +59,7 @@ class Chat:
         self.blobs: dict[str, str] = {}
         self.widget: ChatWidget | None = None
         self.views: Views | None = None
+        self._glimpsed: ChatWidget | None = None
         self.start = Start(lambda: app.looks, id="start")
 
     async def mount(self) -> None:
@@ -68,22 +72,39 @@ class Chat:
     async def begin(self, views: "Views") -> None:
         """Another session: a new transcript."""
         self.blobs.clear()
-        old, looks = self.widget, self.app.looks
-        widget = ChatWidget(
-            looks.palette, looks.symbols, resolve=self._resolve, now=self.app.clock, id="transcript"
-        )
-        widget.chat = self
-        widget.styles.height = "1fr"
+        old = self.widget
         if old is not None:
             await old.remove()
         self.views = views
+        self.widget = await self._mounted("transcript")
+
+    async def glimpse(self, records: Sequence[Record]) -> None:
+        """The end of a long session at once, until the whole of it is folded and shown in its place."""
+        fold = Transcript()
+        for record in records:
+            if isinstance(record, Envelope):
+                fold.apply(record)
+        if self.widget is not None and fold.view().entries:
+            self.start.display = self.widget.display = False
+            self._glimpsed = await self._mounted("glimpse")
+            self._glimpsed.set_view(fold.view(), fold.drain())
+
+    async def _mounted(self, name: str) -> ChatWidget:
+        looks = self.app.looks
+        widget = ChatWidget(looks.palette, looks.symbols, resolve=self._resolve, now=self.app.clock, id=name)
+        widget.chat = self
+        widget.styles.height = "1fr"
         await self.app.chat.mount(widget)
-        self.widget = widget
+        return widget
 
     def show(self) -> None:
         """The transcript has changed."""
         if self.widget is None or self.views is None:
             return
+        if self._glimpsed is not None:
+            self._glimpsed.display = False
+            self._glimpsed.remove()
+            self._glimpsed = None
         changed = self.views.transcript.drain()
         view = self.views.transcript.view()
         self.widget.set_view(view, changed)

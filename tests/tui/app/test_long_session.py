@@ -1,0 +1,42 @@
+"""A long session: its end at once, then the whole of it in the same place."""
+
+from tests.stubs.fake_session import FakeSession
+from tests.tui.app.driving import golden, open_app
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.tui.live import LONG
+
+
+def _long() -> FakeSession:
+    session = FakeSession(golden("night_shift"))
+    for turn in range(3, LONG // 3 + 20):
+        session.feed(UserMessageReceived(text=f"question number {turn}"))
+        session.feed(TurnStarted(turn=turn))
+        session.feed(TurnFinished(turn=turn, reason="finished"))
+    return session
+
+
+async def test_a_long_session_ends_up_whole_with_no_glimpse_left() -> None:
+    session = _long()
+    async with open_app(session=session) as driven:
+        live = driven.app.live
+        assert live is not None and live.chat.views is not None and live.chat.widget is not None
+        assert f"question number {LONG // 3 + 19}" in driven.text()
+        entries = live.chat.views.transcript.view().entries
+        assert len(entries) > 900
+        assert not [widget for widget in driven.app.query("#glimpse") if widget.display]
+        live.chat.widget.scroll_to_entry(entries[0].id)
+        await driven.pilot.pause()
+        assert "question number" not in driven.text()
+
+
+async def test_the_glimpse_shows_the_newest_talk_while_history_is_read() -> None:
+    session = _long()
+    async with open_app(golden("night_shift")) as driven:
+        live = driven.app.live
+        assert live is not None
+        await live.chat.glimpse(session.records[-300:])
+        await driven.pilot.pause()
+        assert f"question number {LONG // 3 + 19}" in driven.text()
+        live.chat.show()
+        await driven.pilot.pause()
+        assert "question number" not in driven.text()
