@@ -23,12 +23,14 @@ from tui_agent.session.wire import (
     LINE_LIMIT,
     Closed,
     Failed,
+    Held,
     Opened,
     Trouble,
     note_line,
     read_command,
     record_line,
 )
+from tui_agent.store.log import SessionLog
 from tui_agent.wiring import session
 
 LAST_WORDS = 2.0
@@ -87,8 +89,11 @@ async def _session(
     def trouble(error: TuiAgentError) -> None:
         writer.write(note_line(Trouble(error.message, error.hint)))
 
+    def held(log: SessionLog) -> None:
+        writer.write(note_line(Held(log.session, str(log.folder), log.last_seq)))
+
     base = ground(options)
-    async with session(options, base, trouble) as opened:
+    async with session(options, base, trouble, held) as opened:
         last = opened.log.last_seq
         note = Opened(opened.id, str(opened.log.folder), last, os.getpid(), last < 0)
         writer.write(note_line(note))

@@ -61,13 +61,16 @@ async def session(
     options: SessionOptions,
     base: Ground | None = None,
     on_trouble: Callable[[TuiAgentError], None] | None = None,
+    on_hold: Callable[[SessionLog], None] | None = None,
 ) -> AsyncIterator[LocalSession]:
     """Open (or make) the session that the options name, serve it, and close it in order at the end.
+
+    `on_hold` is told of the log as soon as its lock is held, before a long history is folded.
 
     Raises `ConfigError`, `SessionLocked`, `SessionNotFound`, `StoreError` before anything runs.
     """
     base = base or ground(options)
-    opened = _open(base, on_trouble)
+    opened = _open(base, on_trouble, on_hold)
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(opened.serve)
@@ -88,13 +91,20 @@ def _only(several: BaseExceptionGroup[BaseException]) -> BaseException:
     return _only(inner[0]) if isinstance(inner[0], BaseExceptionGroup) else inner[0]
 
 
-def _open(base: Ground, on_trouble: Callable[[TuiAgentError], None] | None) -> LocalSession:
+def _open(
+    base: Ground,
+    on_trouble: Callable[[TuiAgentError], None] | None,
+    on_hold: Callable[[SessionLog], None] | None,
+) -> LocalSession:
     models = model_factory(base)
     settings = _settings(base, models)
     loaded = _plugins(base)
     _require_agent(settings.agent, _agents(loaded))
-    log, history = _hold(base)
+    log, old = _hold(base)
     try:
+        if on_hold is not None:
+            on_hold(log)
+        history = read_records(log.folder, skip_deltas=True) if old else ()
         return _assemble(base, models, loaded, settings, log, history, on_trouble)
     except BaseException:
         log.close()
@@ -117,18 +127,17 @@ def _recorded(store: SessionStore, session_id: str) -> Sequence[ModelResponded]:
     return recorded_answers(store.read(session_id), BlobStore(store.folder(session_id) / "blobs"))
 
 
-def _hold(base: Ground) -> tuple[SessionLog, Sequence[Record]]:
-    """The log that the options ask for, and what it holds already."""
+def _hold(base: Ground) -> tuple[SessionLog, bool]:
+    """The log that the options ask for, and whether it holds anything already."""
     options, store = base.options, base.store
     wanted = options.session
     if wanted is None and options.continue_latest:
         wanted = store.latest(str(options.cwd.resolve()))
     if wanted is None:
-        return store.create(base.ids.session()), ()
+        return store.create(base.ids.session()), False
     if not (store.folder(wanted) / "events.jsonl").exists():
-        return store.create(wanted), ()
-    log = store.open(wanted)
-    return log, read_records(log.folder, skip_deltas=True)
+        return store.create(wanted), False
+    return store.open(wanted), True
 
 
 def _assemble(

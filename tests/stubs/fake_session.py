@@ -81,6 +81,13 @@ class FakeSession:
             raise self.failure
         return FakeOpened(self._id, self.folder, len(self.records) - 1, not self.records)
 
+    async def held(self) -> FakeOpened | None:
+        return (
+            None
+            if self.failure is not None
+            else FakeOpened(self._id, self.folder, len(self.records) - 1, not self.records)
+        )
+
     async def tail(self, count: int) -> Sequence[Record]:
         return self.records[-count:]
 

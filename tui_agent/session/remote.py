@@ -23,7 +23,7 @@ from tui_agent.protocol.ids import CommandId, SessionId
 from tui_agent.session.clock import RandomIds
 from tui_agent.session.engine_handle import EngineHandle
 from tui_agent.session.remote_follower import RemoteFollower
-from tui_agent.session.wire import Closed, Failed, Opened, Trouble, command_line, read_line
+from tui_agent.session.wire import Closed, Failed, Held, Opened, Trouble, command_line, read_line
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.reader import read_tail
 
@@ -43,8 +43,10 @@ class RemoteSession:
         self._records: deque[Record] = deque()
         self._kept_from = 0
         self._followers: set[RemoteFollower] = set()
+        self._held: Held | None = None
         self._opened: Opened | None = None
         self._failure: TuiAgentError | None = None
+        self._is_held = anyio.Event()
         self._is_open = anyio.Event()
         self._ended = anyio.Event()
         self.trouble: Trouble | None = None
@@ -64,6 +66,11 @@ class RemoteSession:
     def closed(self) -> bool:
         """The engine is gone; nothing new comes."""
         return self._ended.is_set()
+
+    async def held(self) -> Held | None:
+        """Wait until the engine has the session's lock: its log can be read. None when that failed."""
+        await self._is_held.wait()
+        return self._held
 
     async def opened(self) -> Opened:
         """Wait until the engine holds the session. Raises what kept it from that."""
@@ -92,9 +99,9 @@ class RemoteSession:
         return self._kept_from
 
     async def folder(self) -> Path | None:
-        """The session's folder, once it is open; None when that failed."""
-        await self._is_open.wait()
-        return Path(self._opened.folder) if self._opened is not None else None
+        """The session's folder, once it is held; None when that failed."""
+        held = await self.held()
+        return None if held is None else Path(held.folder)
 
     def next_after(self, seq: int, limit: int) -> Sequence[Record]:
         """Records behind `seq` that are in memory (for followers); what every follower has seen is let go of."""
@@ -111,7 +118,7 @@ class RemoteSession:
         self._followers.discard(follower)
 
     async def tail(self, count: int) -> Sequence[Record]:
-        """The newest records of the log as it was opened, at most `count`: enough for a first look."""
+        """The newest records of the log as it is held, at most `count`: enough for a first look."""
         folder = await self.folder()
         return () if folder is None else await to_thread.run_sync(read_tail, folder, count)
 
@@ -154,6 +161,9 @@ class RemoteSession:
         match read_line(line):
             case None:
                 return
+            case Held() as held:
+                self._held = held
+                self._is_held.set()
             case Opened() as opened:
                 self._opened = opened
                 self._kept_from = opened.last_seq + 1
@@ -175,6 +185,7 @@ class RemoteSession:
             self._failure = TuiAgentError(
                 f"The engine's process ended: {last}.", hint="tui-agent doctor looks why."
             )
+        self._is_held.set()
         self._is_open.set()
         self._ended.set()
         for follower in tuple(self._followers):

@@ -1,6 +1,6 @@
 """L5: the lines between the app and the engine's process: one JSON object a line.
 
-To the engine: `{"options": …}` first, then `{"command": …}`. From it: one `{"opened": …}` or `{"failed": …}`, then
+To the engine: `{"options": …}` first, then `{"command": …}`. From it: `{"held": …}`, then one `{"opened": …}` or `{"failed": …}`, then
 records as they stand in the log but without `crc`, `{"trouble": …}` for what could not be stored, `{"closed": …}`.
 Invariant: a reader that meets a line it does not understand steps over it.
 """
@@ -21,6 +21,15 @@ _ERRORS: dict[str, type[TuiAgentError]] = {
 }
 LINE_LIMIT = 1 << 24
 """Bytes of a line at most: a pasted prompt is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The engine has the session's lock and begins to fold it; the log's file can be read up to `last_seq`."""
+
+    session: str
+    folder: str
+    last_seq: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +71,7 @@ class Closed:
     reason: str
 
 
-FromEngine: TypeAlias = Opened | Failed | Trouble | Closed | Envelope | UnknownEvent
+FromEngine: TypeAlias = Held | Opened | Failed | Trouble | Closed | Envelope | UnknownEvent
 
 
 def command_line(command: Command) -> bytes:
@@ -85,13 +94,14 @@ def record_line(record: Record) -> bytes:
     return json.dumps(record.raw).encode() + b"\n"
 
 
-def note_line(note: Opened | Failed | Trouble | Closed) -> bytes:
+def note_line(note: Held | Opened | Failed | Trouble | Closed) -> bytes:
     """Anything else for the app."""
     fields = {name: getattr(note, name) for name in note.__slots__}
     return json.dumps({type(note).__name__.lower(): fields}).encode() + b"\n"
 
 
-_NOTES: dict[str, type[Opened | Failed | Trouble | Closed]] = {
+_NOTES: dict[str, type[Held | Opened | Failed | Trouble | Closed]] = {
+    "held": Held,
     "opened": Opened,
     "failed": Failed,
     "trouble": Trouble,

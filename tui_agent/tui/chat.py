@@ -77,6 +77,7 @@ class Chat:
             await old.remove()
         self.views = views
         self.widget = await self._mounted("transcript")
+        self.widget.display = self._glimpsed is None
 
     async def glimpse(self, records: Sequence[Record]) -> None:
         """The end of a long session at once, until the whole of it is folded and shown in its place."""

@@ -55,11 +55,21 @@ class OpenedSession(Protocol):
     new: bool
 
 
+class HeldSession(Protocol):
+    """What an engine says when it has the session's lock."""
+
+    last_seq: int
+
+
 class AppSession(Session, Protocol):
     """A session as the app drives it: opened once, served in the background."""
 
     async def opened(self) -> OpenedSession:
         """Wait until it is open. Raises what kept it from that."""
+        ...
+
+    async def held(self) -> HeldSession | None:
+        """Wait until its log can be read; None when it cannot be opened."""
         ...
 
     async def tail(self, count: int) -> Sequence[Record]:
@@ -111,6 +121,7 @@ class Live:
         spawn = self.app.spawn or _spawn_remote(self.app)
         session = spawn(options)
         self.app.run_worker(session.serve(), name="serve", group="session", exit_on_error=False)
+        await self._glimpse(session)
         try:
             opened = await session.opened()
         except TuiAgentError as fault:
@@ -123,8 +134,6 @@ class Live:
         self.app.session_id = session.id
         self.seen_seq = opened.last_seq
         await self.chat.begin(self.views)
-        if opened.last_seq >= LONG:
-            await self.chat.glimpse(await session.tail(GLIMPSE))
         self.pump = Pump(session.follow(), self.views, self.frames.show, quiet_until=opened.last_seq)
         self.app.run_worker(self._follow(self.pump), name="pump", group="session", exit_on_error=False)
         await self.pump.reached(opened.last_seq)
@@ -133,6 +142,13 @@ class Live:
         self._send_waiting()
         self.worker(begin_page(self), "start page")
         return True
+
+    async def _glimpse(self, session: AppSession) -> None:
+        """The end of a long session, at the first start, before its engine has folded the whole of it."""
+        held = await session.held()
+        if held is not None and held.last_seq >= LONG and self.session is None:
+            await self.chat.begin(self.views)
+            await self.chat.glimpse(await session.tail(GLIMPSE))
 
     async def _follow(self, pump: Pump) -> None:
         """Show the session until it ends; an end that nobody asked for is said."""
