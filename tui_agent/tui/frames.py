@@ -31,6 +31,8 @@ class Frames:
         app, views = self._live.app, self._live.views
         with app.batch_update():
             state, meter = views.state.view(), views.meter.view()
+            if "state" in changed:
+                self._live.sending.under_way = False
             if changed & {"state", "meter"}:
                 app.header.set_views(state, meter)
             if changed & {"todo", "trace", "meter"}:

@@ -56,10 +56,13 @@ class Linear:
         self.state = SessionState()
         self.approvals = Approvals()
         self.verbs: dict[str, str] = {}
+        self.under_way = False
+        """A message was handed over, and its turn has not begun yet: the next one steers."""
 
     def tell(self, record: Envelope) -> None:
         """One event in a line, if it is one that a person wants to hear."""
-        self.state.apply(record)
+        if self.state.apply(record):
+            self.under_way = False
         self.approvals.apply(record)
         for line in self.lines(record):
             self.say(clean(line))
@@ -156,7 +159,10 @@ class Linear:
         if line.startswith("/"):
             self.say(HELP)
             return None
-        return Steer(text=line) if self.state.view().turn_running else SubmitPrompt(text=line)
+        if self.state.view().turn_running or self.under_way:
+            return Steer(text=line)
+        self.under_way = True
+        return SubmitPrompt(text=line)
 
     def _decide(self, request: PermissionRequested, number: int, words: str) -> Command | None:
         if number == 4:

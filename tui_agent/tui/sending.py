@@ -18,6 +18,8 @@ class Sending:
 
     def __init__(self, live: "Live") -> None:
         self._live = live
+        self.under_way = False
+        """A message was handed over and the session's state has not moved since: the next one steers."""
 
     def sent(self, text: str, how: str) -> None:
         """What the prompt sent: a message, a command, or a shell line."""
@@ -70,7 +72,8 @@ class Sending:
             Attachment(path=one.path, media_type=one.media_type)
             for one in self._live.app.prompt.editor.chips.attached(self._live.app.prompt.editor.text)
         )
-        if not self._live.running:
+        if not self._live.running and not self.under_way:
+            self.under_way = True
             self._live.submit(SubmitPrompt(text=text, attachments=pictures))
         elif how == "queue":
             self._live.submit(Queue(text=text, attachments=pictures))

@@ -9,7 +9,7 @@ from textual import events
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import golden, open_app
 from tui_agent.protocol.commands import Interrupt, Queue, Rename, RunUserShell, Steer, SubmitPrompt
-from tui_agent.protocol.events.turn import TurnStarted
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 
 PASTE = "\n".join(f"line {number}" for number in range(312))
 
@@ -209,3 +209,18 @@ async def test_a_command_typed_in_one_go_with_its_enter_is_run() -> None:
         await driven.pilot.pause()
         [command] = driven.session.submitted
         assert isinstance(command, Rename) and command.title == "one"
+
+
+async def test_a_second_message_sent_at_once_steers_and_is_not_refused() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("one")
+        await driven.press("enter")
+        await driven.type("two")
+        await driven.press("enter")
+        first, second = driven.session.submitted
+        assert isinstance(first, SubmitPrompt) and isinstance(second, Steer)
+        driven.session.feed(TurnStarted(turn=3), TurnFinished(turn=3, reason="finished"))
+        await driven.settle()
+        await driven.type("three")
+        await driven.press("enter")
+        assert isinstance(driven.session.submitted[-1], SubmitPrompt)
