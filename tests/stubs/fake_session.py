@@ -45,6 +45,14 @@ class FakeOpened:
     new: bool
 
 
+@dataclass(eq=False)
+class FakeTrouble:
+    """What the engine could not store."""
+
+    message: str
+    hint: str = ""
+
+
 class FakeSession:
     """`feed` appends events as the engine would; `submitted` holds the commands in order.
 
@@ -71,6 +79,7 @@ class FakeSession:
         self.over = asyncio.Event()
         self.folder = folder
         self.failure = failure
+        self.trouble: FakeTrouble | None = None
         self.gate: asyncio.Event | None = None
         """Set it to hold `opened` back."""
 
@@ -133,7 +142,7 @@ class FakeSession:
 
     def end(self) -> None:
         """The session is over: followers get an empty batch."""
-        self.ended = True
+        self.ended = self.closed = True
         self.over.set()
         self.wake()
 

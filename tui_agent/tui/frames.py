@@ -23,6 +23,7 @@ class Frames:
     def __init__(self, live: "Live") -> None:
         self._live = live
         self._beats = 0
+        self._told: object = None
 
     def show(self, changed: frozenset[ViewName]) -> None:
         """Hand the changed views to their panes."""
@@ -55,6 +56,12 @@ class Frames:
     def show_status(self) -> None:
         """State, what runs, and the keys that apply."""
         app, state = self._live.app, self._live.state
+        stopped = self._stopped()
+        if stopped is not None:
+            app.status.set_view(stopped, app.clock())
+            app.header.set_status(stopped)
+            app.show_keys()
+            return
         view = status_of(state, self._live.views.trace.view(), note=self._note(state))
         below = self._live.chat.below
         if below:
@@ -107,11 +114,33 @@ class Frames:
     def beat(self) -> None:
         """Twice a second: what runs blinks and counts."""
         self._beats += 1
+        self._look_for_trouble()
         if self._live.app.status.view.mood == "running":
             now = self._live.app.clock()
             self._live.app.status.beat(now)
             if self._beats % 2 == 0:
                 self._live.app.sidebar.beat(now)
+
+    def _stopped(self) -> StatusView | None:
+        """What stands in the status line while the engine cannot go on."""
+        live = self._live
+        if live.session is not None and live.session.closed and not live.opening:
+            return StatusView("failed", "engine ended", "your next message opens the session again")
+        if live.halted_at == live.views.seq:
+            return StatusView("failed", "not stored", "free some space; your next message tries again")
+        return None
+
+    def _look_for_trouble(self) -> None:
+        """What the engine could not store is no event: it is told here, and its turn counts as stopped."""
+        live = self._live
+        trouble = live.session.trouble if live.session is not None else None
+        if trouble is None or trouble is self._told:
+            return
+        self._told = trouble
+        live.halted_at = live.views.seq
+        live.sending.under_way = False
+        live.app.say(f"{trouble.message} {trouble.hint}".strip(), "error")
+        self.show_status()
 
     def looks_changed(self) -> None:
         """Another theme: what caches strips starts anew."""

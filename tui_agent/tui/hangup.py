@@ -9,6 +9,11 @@ import select
 import threading
 from collections.abc import Callable
 
+PATIENCE_S = 3.0
+"""Seconds that leaving in order may take."""
+STATUS = 129
+"""What shells expect of a program that SIGHUP ended."""
+
 
 class HangupWatch:
     """Calls `gone` on the loop, once, when the terminal behind `fd` hangs up."""
@@ -38,5 +43,10 @@ class HangupWatch:
         poll.register(self._fd, 0)  # no input wanted: only hang-up and error are ever reported
         poll.register(self._stop_read, select.POLLIN)
         ready = dict(poll.poll())
-        if self._stop_read not in ready and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._gone)
+        if self._stop_read in ready or self._loop.is_closed():
+            return
+        self._loop.call_soon_threadsafe(self._gone)
+        poll.unregister(self._fd)
+        if not poll.poll(PATIENCE_S * 1000):
+            # The loop waits for a terminal that takes nothing any more. The engine closes the session by itself.
+            os._exit(STATUS)

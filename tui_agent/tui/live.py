@@ -55,6 +55,13 @@ class OpenedSession(Protocol):
     new: bool
 
 
+class Trouble(Protocol):
+    """What could not be stored, told beside the log."""
+
+    message: str
+    hint: str
+
+
 class HeldSession(Protocol):
     """What an engine says when it has the session's lock."""
 
@@ -63,6 +70,16 @@ class HeldSession(Protocol):
 
 class AppSession(Session, Protocol):
     """A session as the app drives it: opened once, served in the background."""
+
+    @property
+    def closed(self) -> bool:
+        """Its engine is gone; nothing new comes."""
+        ...
+
+    @property
+    def trouble(self) -> Trouble | None:
+        """The newest thing that the engine could not store."""
+        ...
 
     async def opened(self) -> OpenedSession:
         """Wait until it is open. Raises what kept it from that."""
@@ -102,6 +119,8 @@ class Live:
         self.keeping = Keeping(self)
         self.reading = Reading(self)
         self.sending = Sending(self)
+        self.halted_at = -2
+        """The newest event when the engine could not store the next one: its turn has stopped there."""
         self.seen_seq = -1
         """What stood in the log when it was opened: nothing of it is news."""
 
@@ -154,12 +173,10 @@ class Live:
         """Show the session until it ends; an end that nobody asked for is said."""
         await pump.run()
         if self.pump is pump and not self.app.left:
-            self.app.status.set_view(
-                StatusView("failed", "engine ended", "/session opens it again"), self.app.clock()
-            )
+            self.frames.show_status()
             self.app.say(
-                "The engine's process ended. What was recorded is kept; /new goes on in a new session, "
-                f"/session {self.app.session_id} opens this one again.",
+                "The engine's process ended. What was recorded is kept. "
+                "Your next message opens the session again; /new starts another.",
                 "error",
             )
 
@@ -220,14 +237,19 @@ class Live:
         return self.views.state.view()
 
     @property
+    def connected(self) -> bool:
+        """Whether a session is open and its engine lives."""
+        return self.session is not None and not self.session.closed
+
+    @property
     def running(self) -> bool:
         """Whether a turn runs."""
-        return self.session is not None and self.state.turn_running
+        return self.connected and self.state.turn_running and self.halted_at != self.views.seq
 
     @property
     def failed(self) -> bool:
         """Whether the newest turn ended because the model did not answer."""
-        return self.session is not None and not self.running and self.state.last_turn_end == "model_error"
+        return self.connected and not self.running and self.state.last_turn_end == "model_error"
 
     @property
     def has_model(self) -> bool:
@@ -237,6 +259,9 @@ class Live:
 
     def submit(self, command: Command) -> None:
         """Hand a command to the engine."""
+        if self.session is not None and self.session.closed:
+            self.app.say("The engine's process ended. Enter on a message opens the session again.", "warning")
+            return
         if self.session is None:
             self.app.say("No session is open. /new starts one, /sessions shows the others.", "warning")
             return

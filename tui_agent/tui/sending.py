@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.protocol.commands import Attachment, Queue, RunUserShell, Steer, SubmitPrompt
 from tui_agent.tui.actions import BY_SLASH
+from tui_agent.tui.prompt.box import Prompt
 from tui_agent.tui.text import clean_line
 
 if TYPE_CHECKING:
@@ -63,6 +64,11 @@ class Sending:
     def _message(self, text: str, how: str) -> None:
         if self._live.session is None:
             self._live.submit(SubmitPrompt(text=text))
+            return
+        if self._live.session.closed:
+            self._live.app.waiting_intents.append(Prompt.Sent(text, how))
+            self._written(text)
+            self._live.worker(self._live.reopen(), "reopen")
             return
         if not self._live.has_model:
             self._live.app.say("Choose a model first; your message stays here.", "warning")
