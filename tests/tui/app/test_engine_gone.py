@@ -1,0 +1,62 @@
+"""An engine that died or cannot store: nothing typed is lost, and there is a way on."""
+
+from collections.abc import Callable
+
+from tests.stubs.fake_session import FakeSession, FakeTrouble
+from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.protocol.commands import SubmitPrompt
+
+
+async def _until(driven: Driven, done: Callable[[], bool]) -> None:
+    for _ in range(200):
+        if done():
+            return
+        await driven.pilot.pause()
+
+
+async def test_a_message_after_the_engines_death_opens_the_session_again_and_is_sent() -> None:
+    first, second = FakeSession(golden("streaming")), FakeSession(golden("night_shift"))
+    async with open_app(session=first) as driven:
+        live = driven.app.live
+        assert live is not None and live.running
+        first.end()
+        await driven.pilot.pause()
+        assert not live.running and "engine ended" in driven.text()
+        driven.app.spawn = lambda options: second
+        await driven.type("my words")
+        await driven.press("enter")
+        await driven.pilot.pause()
+        await _until(driven, lambda: bool(second.submitted))
+        sent = [command for command in second.submitted if isinstance(command, SubmitPrompt)]
+        assert [command.text for command in sent] == ["my words"]
+        assert not first.submitted or not isinstance(first.submitted[-1], SubmitPrompt)
+
+
+async def test_after_the_engines_death_another_session_can_be_opened() -> None:
+    first, second = FakeSession(golden("streaming")), FakeSession(golden("night_shift"))
+    async with open_app(session=first) as driven:
+        first.end()
+        await driven.pilot.pause()
+        driven.app.spawn = lambda options: second
+        await driven.type("/new")
+        await driven.press("enter")
+        await driven.pilot.pause()
+        live = driven.app.live
+        assert live is not None
+        await _until(driven, lambda: live.session is second)
+        assert live.session is second
+
+
+async def test_what_the_engine_could_not_store_is_said_and_the_turn_counts_as_stopped() -> None:
+    session = FakeSession(golden("streaming"))
+    async with open_app(session=session) as driven:
+        live = driven.app.live
+        assert live is not None and live.running
+        session.trouble = FakeTrouble("The event could not be stored: no space is left.", "Free some space.")
+        live.frames.beat()
+        await driven.pilot.pause()
+        assert "no space is left" in driven.text() and "not stored" in driven.text()
+        assert not live.running
+        await driven.type("again")
+        await driven.press("enter")
+        assert isinstance(session.submitted[-1], SubmitPrompt)
