@@ -96,7 +96,7 @@ def test_escape_interrupts_a_streaming_answer(start: Start, mock: tuple[str, ...
     with start(*mock, "go scenario-slow") as terminal:
         terminal.until(lambda screen: "1." in screen, "an answer")
         terminal.send("\x1b")
-        terminal.until_text("stopped by you")
+        terminal.until_text("stopped here")
         terminal.send("go scenario-default\r")
         terminal.until_text("Hello from the mock.")
 

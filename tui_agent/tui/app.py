@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -87,7 +88,9 @@ class AgentApp(Frame):
         if threading.current_thread() is threading.main_thread():
             catch_signals(self.leave_by_signal)
             if not self.is_headless and sys.__stdin__ is not None and sys.__stdin__.isatty():
-                self.hangup = HangupWatch(sys.__stdin__.fileno(), self.terminal_gone)
+                self.hangup = HangupWatch(
+                    sys.__stdin__.fileno(), partial(self.leave_by_signal, signal.SIGHUP)
+                )
                 self.hangup.start()
         self.prompt.use(self.actions)
         self.prompt.editor.placeholder = PLACEHOLDER
@@ -284,10 +287,6 @@ class AgentApp(Frame):
 
     return_status = 0
     hangup: HangupWatch | None = None
-
-    def terminal_gone(self) -> None:
-        """The terminal was closed and no signal said so."""
-        self.leave_by_signal(signal.SIGHUP)
 
     async def _leave(self, reason: str) -> None:
         if self.live is not None:

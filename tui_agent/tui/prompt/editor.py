@@ -21,6 +21,9 @@ from tui_agent.tui.text import clean
 
 _ALIASES = {"shift+\r": "shift+enter", "alt+\r": "alt+enter", "ctrl+enter": "shift+enter"}
 
+ESC_ENTER_S = 0.1
+"""Seconds within which Esc and Enter, with nothing between, are Alt+Enter."""
+
 
 class Editor(TextArea, inherit_css=False):
     """Writes one message. `keymap` maps keys to the registry's actions of the scopes prompt and menu."""
@@ -94,6 +97,7 @@ class Editor(TextArea, inherit_css=False):
 
     def _own(self, event: events.Key, key: str) -> bool:
         names = self.keymap.get(key, ())
+        escaped_at, self._escaped_at = self._escaped_at, 0.0
         if _MENU.intersection(names):
             # Keys that came in one go with letters: the menu must know the letters first.
             self.sync()
@@ -112,7 +116,7 @@ class Editor(TextArea, inherit_css=False):
         ):
             taken = self.vim.key(self, event.character if event.is_printable and event.character else key)
             return taken and self._changed_mode()
-        if key == "enter" and event.time - self._escaped_at < 0.02:
+        if key == "enter" and event.time - escaped_at < ESC_ENTER_S:
             self.insert("\n")
             return True
         if "newline" in names:
