@@ -116,9 +116,10 @@ class SessionStore:
         return sorted(found, key=lambda summary: (-summary.updated, summary.id))
 
     def latest(self, workspace: str | None) -> SessionId | None:
-        """The session of this workspace that was used last."""
+        """The session of this workspace that was used last; one in which nothing was said only where all are so."""
         sessions = self.list(workspace)
-        return sessions[0].id if sessions else None
+        talked = [session for session in sessions if session.title]
+        return next((session.id for session in talked or sessions), None)
 
     def resolve(self, name: str) -> SessionId:
         """The id that a prefix or the word `latest` means. Raises `SessionNotFound`, `UsageError` if it is not one."""

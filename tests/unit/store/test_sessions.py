@@ -92,3 +92,14 @@ def test_no_folder_is_no_sessions(tmp_path: Path) -> None:
     assert store(tmp_path).list() == []
     with pytest.raises(SessionNotFound):
         store(tmp_path).read("ses_1")
+
+
+def test_the_latest_session_is_one_in_which_something_was_said(tmp_path: Path) -> None:
+    sessions = store(tmp_path)
+    for name, title in (("ses_a", "fix it"), ("ses_b", "")):
+        log = sessions.create(name)
+        log.append(started("/work/0"))
+        if title:
+            log.append(SessionTitled(title=title, by="auto"))
+        log.close()
+    assert sessions.latest("/work/0") == "ses_a"

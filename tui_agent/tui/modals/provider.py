@@ -27,6 +27,10 @@ class Provider:
     key: str = field(repr=False)
 
 
+OWN_SERVER = "TUI_AGENT_API_KEY"
+"""The variable of a key for an address that is no vendor's."""
+
+
 class ProviderForm(Sheet[Provider | None]):
     """Three fields; Enter goes on to the next one, and uses them on the last."""
 
@@ -71,10 +75,13 @@ class ProviderForm(Sheet[Provider | None]):
 
     @property
     def vendor(self) -> str:
-        """Whose key it is: the model's vendor, else that of OpenAI-compatible servers."""
+        """Whose key it is: the model's vendor's; for a server of one's own its own variable, never a vendor's."""
         vendor, slash, _ = self.fields[0].text.strip().lower().partition("/")
         known = vendor in VENDORS
-        return vendor if slash and (known or not self.fields[1].text) else "openai"
+        address = self.fields[1].text.strip()
+        if slash and (known or not address):
+            return vendor
+        return OWN_SERVER if address else "openai"
 
     def foot(self, width: int) -> list[Strip]:
         gap = [] if self.app.size.height < 16 else [self.line(width, [])]
