@@ -21,7 +21,7 @@ from tui_agent.tui.text import clean
 
 _ALIASES = {"shift+\r": "shift+enter", "alt+\r": "alt+enter", "ctrl+enter": "shift+enter"}
 
-ESC_ENTER_S = 0.1
+ESC_ENTER_S = 0.02
 """Seconds within which Esc and Enter, with nothing between, are Alt+Enter."""
 
 
