@@ -68,8 +68,6 @@ class RunCommand:
             raise ToolError("The command is too long.", hint="Write a script file and run that.")
         spec = ExecSpec(argv=argv, script=script, cwd=args.cwd, timeout=args.timeout)
         result, output = await run(spec, ctx)
-        if result.ended in ("not_found", "failed"):
-            raise ToolError(result.message or "The command could not be started.")
         end = ending(result)
         text = shown(output)
         return ToolResult(

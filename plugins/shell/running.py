@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from tui_agent.plugin_api import ExecResult, ExecSpec, ToolContext
+from tui_agent.plugin_api import EnvironmentFault, ExecResult, ExecSpec, ToolContext, ToolError
 
 from .output import Live, Whole, whole
 
@@ -12,9 +12,19 @@ LEAST_TIME_S = 1.0
 
 
 async def run(spec: ExecSpec, ctx: ToolContext) -> tuple[ExecResult, Whole]:
-    """Run to the end, never longer than the call may take. Cancelling ends the program."""
+    """Run to the end, never longer than the call may take. Cancelling ends the program.
+
+    Raises `ToolError` where there is no such program or folder, `EnvironmentFault` where it could not be started.
+    """
     live = Live(ctx.progress)
     result = await ctx.env.exec(_within(spec, ctx), live.take)
+    if result.ended == "not_found":
+        raise ToolError(result.message or "There is no such program.")
+    if result.ended == "failed":
+        raise EnvironmentFault(
+            result.message or "The program could not be started.",
+            hint="Nothing was run. This is a fault of the machine, not of the command's own work.",
+        )
     if len(result.output) < BIG:
         return result, whole(result.output, result.dropped, ctx.blobs.keep)
     return result, await asyncio.to_thread(whole, result.output, result.dropped, ctx.blobs.keep)

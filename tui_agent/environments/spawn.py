@@ -134,7 +134,7 @@ def _start(command: Command, write_end: int) -> "subprocess.Popen[bytes] | ExecR
         )
     except FileNotFoundError:
         if not Path(command.cwd).is_dir():
-            return _not_started("failed", f"The folder {command.cwd} does not exist.")
+            return _not_started("not_found", f"The folder {command.cwd} does not exist.")
         return _not_started("not_found", f"There is no program {command.argv[0]}.")
     except PermissionError:
         return _not_started("failed", f"{command.argv[0]} may not be executed (permission denied).")

@@ -28,7 +28,10 @@ class ExecSpec:
 
 @dataclass(frozen=True, slots=True)
 class ExecResult:
-    """`exit_code` is None when the program was killed; `ended` tells why. `output` is all that was kept."""
+    """`exit_code` is None when the program was killed; `ended` tells why. `output` is all that was kept.
+
+    `not_found`: there is no such program or folder. `failed`: the program is there and could not be started.
+    """
 
     exit_code: int | None
     ended: Literal["exited", "timeout", "cancelled", "not_found", "failed"]

@@ -466,7 +466,7 @@ async def test_an_unknown_program_is_told_apart_from_one_that_failed(env, root):
     result = await env.exec(ExecSpec(argv=("./plain.txt",)), lambda data: None)
     assert result.ended == "failed"
     result = await env.exec(ExecSpec(argv=("true",), cwd="missing"), lambda data: None)
-    assert (result.ended, "missing" in result.message) == ("failed", True)
+    assert (result.ended, "missing" in result.message) == ("not_found", True)
     result = await env.exec(ExecSpec(argv=("echo", "a\0b")), lambda data: None)
     assert result.ended == "failed"
     result = await env.exec(ExecSpec(argv=("echo", "x" * 3_000_000)), lambda data: None)

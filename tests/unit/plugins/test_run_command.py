@@ -149,6 +149,12 @@ async def test_a_program_that_is_not_there_is_told(bench):
     assert (await bench.run("run_command", command="no-such-thing; exit $?")).summary == "exit 127"
 
 
+async def test_a_program_that_cannot_be_started_is_a_fault_of_the_environment(bench):
+    bench.write("plain.txt", "no program")
+    with pytest.raises(EnvironmentFault, match=r"may not be executed.*Nothing was run"):
+        await bench.run("run_command", command="./plain.txt")
+
+
 async def test_output_is_live(bench):
     seen = anyio.Event()
     pieces: list[str] = []
