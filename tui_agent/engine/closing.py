@@ -5,6 +5,7 @@ Invariant: afterwards no call of the branch is without a result and no request w
 
 from collections.abc import Sequence
 
+from tui_agent.engine.printed import Printed
 from tui_agent.engine.recorder import Recorder
 from tui_agent.folds.session_state import OpenCall
 from tui_agent.protocol.events.model import ModelFailed
@@ -12,7 +13,7 @@ from tui_agent.protocol.events.tool import ToolFinished, ToolStatus
 from tui_agent.protocol.parts import TextContent
 
 _WORDS: dict[ToolStatus, tuple[str, str]] = {
-    "interrupted": ("This call was stopped; it has no result.", "stopped"),
+    "interrupted": ("This call was stopped before its end.", "stopped"),
     "lost": (
         "The program ended while this call ran. What it did is not known: look before you run it again.",
         "lost",
@@ -21,15 +22,25 @@ _WORDS: dict[ToolStatus, tuple[str, str]] = {
 
 
 def close_calls(
-    recorder: Recorder, calls: Sequence[OpenCall] | None = None, *, crashed: bool = False, why: str = ""
+    recorder: Recorder,
+    calls: Sequence[OpenCall] | None = None,
+    *,
+    crashed: bool = False,
+    why: str = "",
+    printed: Printed | None = None,
 ) -> int:
-    """Give open calls (all, or these) their result; returns how many. `crashed`: a started one counts as lost."""
+    """Give open calls (all, or these) their result; returns how many. `crashed`: a started one counts as lost.
+
+    What `printed` holds of a call's output becomes part of its result.
+    """
     open_calls = recorder.state.open_calls if calls is None else calls
+    printed = printed or Printed()
     for call in open_calls:
         status: ToolStatus = "lost" if crashed and call.started else "interrupted"
         for_model, summary = _WORDS[status]
         if why and not call.started:
             for_model, summary = f"Not run: {why}", "not run"
+        for_model = with_output(for_model, printed.take(call.call_id))
         recorder.append(
             ToolFinished(
                 call_id=call.call_id,
@@ -42,6 +53,11 @@ def close_calls(
             agent=call.agent,
         )
     return len(open_calls)
+
+
+def with_output(words: str, output: str) -> str:
+    """What the model is told of a call that did not end by itself: why, and what it had printed until then."""
+    return f"{words} Its output until then:\n{output}" if output else words
 
 
 def close_requests(recorder: Recorder, partials: dict[str, str]) -> int:

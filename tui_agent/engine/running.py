@@ -11,9 +11,11 @@ import anyio
 from pydantic import BaseModel
 
 from tui_agent.engine.asking import Asker
+from tui_agent.engine.closing import with_output
 from tui_agent.engine.keeping import KeptOrCut, cut_to_line
 from tui_agent.engine.merge import Merger, Ticker
 from tui_agent.engine.parts import EngineParts
+from tui_agent.engine.printed import Printed
 from tui_agent.environments.reaching import reaching
 from tui_agent.environments.recording import RecordingEnvironment
 from tui_agent.errors import EnvironmentFault, StaleFile, StoreError, StoreFull, ToolError
@@ -38,6 +40,8 @@ class CallRunner:
         self._ticker = ticker
         self._asker = asker
         self._scopes: dict[CallId, anyio.CancelScope] = {}
+        self.printed = Printed()
+        """The output of calls without a result: of those that run, and of those that were stopped with their turn."""
 
     def stop(self, call_id: CallId) -> bool:
         """Cancel one running call; False when it does not run."""
@@ -62,8 +66,10 @@ class CallRunner:
                 status, result = await self._outcome(call, tool, args, agent, merger)
             finally:
                 del self._scopes[call.call_id]
+        output = self.printed.take(call.call_id)
         if scope.cancelled_caught:
-            status, result = "interrupted", _failure("The user stopped this call.", "stopped")
+            words = with_output("The user stopped this call.", output)
+            status, result = "interrupted", _failure(words, "stopped")
         self._finish(call, agent, status, result, (self._parts.clock.monotonic() - started) * 1000)
 
     async def _outcome(
@@ -86,7 +92,9 @@ class CallRunner:
             return "failed", replace(failure, environment=broken)
         except TimeoutError:
             seconds = tool.spec.timeout or 0
-            return "failed", _failure(f"Stopped after {seconds:g} s, the tool's time limit.", "timed out")
+            merger.finish()
+            words = f"Stopped after {seconds:g} s, the tool's time limit."
+            return "failed", _failure(with_output(words, self.printed.take(call.call_id)), "timed out")
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001 - a supervisor: a plugin's fault must not end the turn
@@ -120,6 +128,7 @@ class CallRunner:
         self._parts.recorder.append(payload, agent=agent)
 
     def _progress(self, call_id: CallId, agent: AgentId, _key: str, text: str) -> None:
+        self.printed.add(call_id, text)
         self._parts.recorder.append(ToolProgress(call_id=call_id, text=text), agent=agent)
 
     def _broken(self, call: ToolCallPart, agent: AgentId, error: Exception) -> ToolResult:

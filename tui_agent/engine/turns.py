@@ -105,7 +105,8 @@ class Turns:
             recorder.append(TurnStarted(turn=turn))
             outcome = await self._bounded(turn)
             with anyio.CancelScope(shield=True):
-                close_calls(recorder, why=outcome.detail.rstrip(".") or "the turn was stopped")
+                why = outcome.detail.rstrip(".") or "the turn was stopped"
+                close_calls(recorder, why=why, printed=self._runner.printed)
                 await self._edges("end", turn, outcome.reason)
                 duration = round((clock.monotonic() - started) * 1000, 1)
                 recorder.append(

@@ -6,6 +6,7 @@ Invariant: afterwards the history is legal, whatever byte the process before end
 from collections.abc import Sequence
 
 from tui_agent.engine.closing import close_calls, close_requests
+from tui_agent.engine.printed import Printed
 from tui_agent.engine.recorder import Recorder
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded, ModelRetried
@@ -32,7 +33,7 @@ def take_up(
     if repaired is not None:
         recorder.append(repaired)
     recorder.append(run)
-    closed = close_calls(recorder, crashed=True)
+    closed = close_calls(recorder, crashed=True, printed=Printed.recorded(history))
     close_requests(recorder, partials(history))
     if state.turn_running:
         recorder.append(
