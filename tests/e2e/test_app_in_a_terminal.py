@@ -92,6 +92,16 @@ def test_a_refusal_leaves_the_files_alone(start: Start, program: Program) -> Non
     assert not (program.workspace / "new.txt").exists()
 
 
+def test_alt_enter_is_a_new_line(start: Start, mock: tuple[str, ...]) -> None:
+    with start(*mock) as terminal:
+        terminal.until_text("Ask for a change")
+        terminal.send("first\x1b\rsecond")
+        shown = terminal.until_text("second")
+        assert "first" in shown and "turn 1" not in shown
+        terminal.send("\r")
+        terminal.until_text("Hello from the mock.")
+
+
 def test_escape_interrupts_a_streaming_answer(start: Start, mock: tuple[str, ...]) -> None:
     with start(*mock, "go scenario-slow") as terminal:
         terminal.until(lambda screen: "1." in screen, "an answer")

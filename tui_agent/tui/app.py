@@ -30,6 +30,7 @@ from tui_agent.tui.hangup import HangupWatch
 from tui_agent.tui.panes.base import Intent
 from tui_agent.tui.panes.start import Start
 from tui_agent.tui.panes.status import StatusView
+from tui_agent.tui.prompt.alt_enter import know_alt_enter
 from tui_agent.tui.prompt.box import PLACEHOLDER, Prompt
 from tui_agent.tui.terminal import catch_signals, edit_text, farewell, release_signals
 
@@ -85,6 +86,7 @@ class AgentApp(Frame):
         self._last_stop = 0.0
 
     def on_mount(self) -> None:
+        know_alt_enter()
         if threading.current_thread() is threading.main_thread():
             catch_signals(self.leave_by_signal)
             if not self.is_headless and sys.__stdin__ is not None and sys.__stdin__.isatty():

@@ -5,6 +5,8 @@ import stat
 from pathlib import Path
 
 from textual import events
+from textual._xterm_parser import XTermParser
+from textual.message import Message
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import golden, open_app
@@ -60,6 +62,56 @@ async def test_a_long_paste_becomes_a_chip_and_goes_out_whole() -> None:
         await driven.press("enter")
         [command] = driven.session.submitted
         assert isinstance(command, SubmitPrompt) and command.text == PASTE
+
+
+async def test_a_final_new_line_of_a_paste_is_no_line_of_its_own() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.app.prompt.editor.paste(PASTE + "\n")
+        assert driven.app.prompt.editor.text == "[pasted 312 lines]"
+        assert driven.app.prompt.editor.message == PASTE + "\n"
+
+
+async def keys_of(*reads: str) -> list[str]:
+    """The keys that the terminal's bytes are, with the parser's patience at its end after each read."""
+    async with open_app(golden("night_shift")):
+        parser = XTermParser()
+        found: list[Message] = []
+        for read in reads:
+            found += parser.feed(read)
+            if parser._timeout_time is not None:
+                parser._timeout_time = 0.0
+            found += parser.tick()
+        return [one.key for one in found if isinstance(one, events.Key)]
+
+
+async def test_esc_and_enter_in_one_go_are_alt_enter_and_one_after_the_other_two_keys() -> None:
+    assert await keys_of("a\x1b\rb") == ["a", "alt+enter", "b"]
+    assert await keys_of("\x1b", "\r") == ["escape", "enter"]
+
+
+LONG = "one two three " * 30
+
+
+async def test_the_keys_of_the_line_editor_mean_the_whole_line_however_many_rows_it_takes() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        editor = driven.app.prompt.editor
+        editor.put(f"first\n{LONG}end")
+        await driven.press("ctrl+a")
+        assert editor.cursor_location == (1, 0)
+        await driven.press("ctrl+e")
+        assert editor.cursor_location == (1, len(LONG) + 3)
+        await driven.press("ctrl+u")
+        assert editor.text == "first\n"
+        await driven.press("ctrl+y")
+        assert editor.text == f"first\n{LONG}end"
+        await driven.press("ctrl+w", "ctrl+a", "ctrl+k")
+        assert editor.text == "first\n"
+        await driven.press("x", "ctrl+y", "ctrl+z", "ctrl+z")
+        assert editor.text.startswith("first\n")
+        editor.put("one\ntwo")
+        editor.move_cursor((0, 3))
+        await driven.press("ctrl+k")
+        assert editor.text == "onetwo"
 
 
 async def test_backspace_takes_a_chip_away_as_a_whole() -> None:

@@ -69,7 +69,6 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
         super().__init__()
         self.looks_of = looks
         self._opened_at = time.monotonic()
-        self._escaped_at = 0.0
         self._head = Rows(looks, id="sheet-head")
         self._foot = Rows(looks, id="sheet-foot")
         self._body = Lines(id="sheet-body")
@@ -178,9 +177,9 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
             return
         event.stop()
         event.prevent_default()
-        if self.deaf_now or self._half_of_alt_enter(event):
+        if self.deaf_now:
             # Who is still typing a word goes on typing it: the wait begins anew.
-            self._opened_at = time.monotonic() if self.deaf_now else self._opened_at
+            self._opened_at = time.monotonic()
             return
         if self.take_key(event.key, event.character):
             return
@@ -191,12 +190,6 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
                 self._body.scroll_page_up(animate=False)
             case "pagedown":
                 self._body.scroll_page_down(animate=False)
-
-    def _half_of_alt_enter(self, event: events.Key) -> bool:
-        """Some terminals send Alt+Enter as Esc and Enter in one go: the second half is no answer."""
-        if event.key == "escape":
-            self._escaped_at = event.time
-        return event.key == "enter" and event.time - self._escaped_at < 0.02
 
     def take_key(self, key: str, character: str | None) -> bool:
         """A key; False lets Esc and paging have it."""

@@ -44,7 +44,7 @@ class Chips:
 
     def fold(self, text: str) -> str:
         """What to insert for a paste: itself when it is short, else a new chip."""
-        lines = text.count("\n") + 1
+        lines = text.count("\n") + (not text.endswith("\n"))
         if lines <= FOLD_LINES and len(text.encode("utf-8", "replace")) <= FOLD_BYTES:
             return text
         what = f"pasted {lines} lines" if lines > 1 else f"pasted {len(text)} characters"

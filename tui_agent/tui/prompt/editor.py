@@ -21,9 +21,6 @@ from tui_agent.tui.text import clean
 
 _ALIASES = {"shift+\r": "shift+enter", "alt+\r": "alt+enter", "ctrl+enter": "shift+enter"}
 
-ESC_ENTER_S = 0.02
-"""Seconds within which Esc and Enter, with nothing between, are Alt+Enter."""
-
 
 class Editor(TextArea, inherit_css=False):
     """Writes one message. `keymap` maps keys to the registry's actions of the scopes prompt and menu."""
@@ -33,6 +30,8 @@ class Editor(TextArea, inherit_css=False):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f6,f7", "none", show=False),
         Binding("ctrl+shift+a", "select_all", show=False),
+        Binding("ctrl+y", "put_back", show=False),
+        Binding("ctrl+shift+z,super+y", "redo", show=False),
     ]
 
     class Submitted(Message):
@@ -66,7 +65,7 @@ class Editor(TextArea, inherit_css=False):
         self.sync: Callable[[], None] = lambda: None
         """Brings the menu in line with the text."""
         self.keymap: Mapping[str, tuple[str, ...]] = {}
-        self._escaped_at = 0.0
+        self._erased = ""
 
     @property
     def message(self) -> str:
@@ -97,7 +96,6 @@ class Editor(TextArea, inherit_css=False):
 
     def _own(self, event: events.Key, key: str) -> bool:
         names = self.keymap.get(key, ())
-        escaped_at, self._escaped_at = self._escaped_at, 0.0
         if _MENU.intersection(names):
             # Keys that came in one go with letters: the menu must know the letters first.
             self.sync()
@@ -105,8 +103,6 @@ class Editor(TextArea, inherit_css=False):
             self.post_message(self.Wished(wish))
             return True
         if key == "escape":
-            # Some terminals send Alt+Enter as Esc and Enter in one go.
-            self._escaped_at = event.time
             return self.vim is not None and self.vim.escape() and self._changed_mode()
         if (
             self.vim is not None
@@ -116,9 +112,6 @@ class Editor(TextArea, inherit_css=False):
         ):
             taken = self.vim.key(self, event.character if event.is_printable and event.character else key)
             return taken and self._changed_mode()
-        if key == "enter" and event.time - escaped_at < ESC_ENTER_S:
-            self.insert("\n")
-            return True
         if "newline" in names:
             self.insert("\n")
             self.scroll_cursor_visible()
@@ -170,6 +163,40 @@ class Editor(TextArea, inherit_css=False):
             for start, end in spans:
                 line.stylize(style, start, end)
         return line
+
+    def get_cursor_line_start_location(self, smart_home: bool = False) -> tuple[int, int]:
+        """The start of the whole line, however many rows it takes."""
+        return self.cursor_location[0], 0
+
+    def get_cursor_line_end_location(self) -> tuple[int, int]:
+        """The end of the whole line, however many rows it takes."""
+        row = self.cursor_location[0]
+        return row, len(self.document.get_line(row))
+
+    def action_delete_to_start_of_line(self) -> None:
+        self._erase(self.get_cursor_line_start_location())
+
+    async def action_delete_to_end_of_line_or_delete_line(self) -> None:
+        row, column = self.cursor_location
+        end = self.get_cursor_line_end_location()
+        at_end = column == end[1] and row + 1 < self.document.line_count
+        self._erase((row + 1, 0) if at_end else end)
+
+    def action_delete_word_left(self) -> None:
+        self._erase(self.get_cursor_word_left_location())
+
+    def _erase(self, to: tuple[int, int]) -> None:
+        """Take away what is selected, else what lies up to there; `put_back` gives it back."""
+        start, end = sorted(self.selection if not self.selection.is_empty else (self.cursor_location, to))
+        if start != end:
+            self._erased = self.get_text_range(start, end)
+            self.delete(start, end, maintain_selection_offset=False)
+
+    def action_put_back(self) -> None:
+        """What was erased last, at the cursor."""
+        if self._erased:
+            result = self.replace(self._erased, *sorted(self.selection))
+            self.move_cursor(result.end_location)
 
     def action_delete_left(self) -> None:
         if self.selection.is_empty:
