@@ -6,6 +6,7 @@ Every action of the scope `app` has a handler of its name (a test holds both tog
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Final, Literal, TypeAlias
 
 When: TypeAlias = Literal["always", "idle", "running"]
@@ -112,7 +113,7 @@ _SLASH: Final[tuple[Action, ...]] = (
     _a("policy", "what may happen unasked", "Policy", slash="/policy", args="[name]"),
     _a(
         "next_policy",
-        "next policy",
+        "plan, ask and accept-edits in turn",
         "Policy",
         keys=("shift+tab",),
         footer="policy",
@@ -172,7 +173,8 @@ _PROMPT: Final[tuple[Action, ...]] = (
     _a("newline", "new line", "Prompt", keys=("shift+enter", "alt+enter", "ctrl+j"), scope="prompt", footer="new line", rank=4, footer_when="idle"),
     _a("history", "earlier and later messages", "Prompt", keys=("up+down",), scope="prompt"),
     _a("search_history", "search earlier messages", "Prompt", keys=("ctrl+r",), scope="prompt"),
-    _a("undo_typing", "undo and redo typing", "Prompt", keys=("ctrl+z", "ctrl+y"), scope="prompt"),
+    _a("undo_typing", "undo and redo typing", "Prompt", keys=("ctrl+z", "ctrl+shift+z"), scope="prompt"),
+    _a("put_back", "put back what was erased", "Prompt", keys=("ctrl+y",), scope="prompt"),
     _a("line_start", "start and end of the line", "Prompt", keys=("ctrl+a", "ctrl+e"), scope="prompt"),
     _a("erase", "erase to the start, to the end, a word back", "Prompt", keys=("ctrl+u", "ctrl+k", "ctrl+w"), scope="prompt"),
     _a("shell", "a message that starts with ! runs a command; !! hides its output from the model", "Prompt", scope="prompt"),
@@ -219,6 +221,9 @@ BY_SLASH: Final[Mapping[str, Action]] = {action.slash: action for action in ACTI
 QUIT: Final = Action("quit", "leave", "App", keys=("ctrl+c ctrl+c",), footer="quit", rank=9)
 
 
+_MODIFIERS: Final = ("ctrl", "alt", "shift", "super", "hyper", "meta")
+
+
 def remapped(keys: Mapping[str, str]) -> tuple[Action, ...]:
     """`ACTIONS` with the user's keys (`action = "ctrl+t, f9"`); names that are unknown are left out."""
     return tuple(
@@ -227,6 +232,27 @@ def remapped(keys: Mapping[str, str]) -> tuple[Action, ...]:
         else action
         for action in ACTIONS
     )
+
+
+def unknown_keys(keys: Mapping[str, str]) -> list[str]:
+    """What is wrong with the user's keys, a sentence each."""
+    said = [
+        f"There is no action {name}.{did_you_mean(name, BY_NAME)}" for name in keys if name not in BY_NAME
+    ]
+    said += [
+        f"{name}: there is no key {word}.{did_you_mean(bit, _MODIFIERS)}"
+        for name, given in keys.items()
+        for word in given.replace(",", " ").split()
+        for bit in word.split("+")[:-1]
+        if bit and bit not in _MODIFIERS
+    ]
+    return said
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """` Did you mean …?` with what is nearest, or nothing."""
+    near = get_close_matches(word, list(known), n=2, cutoff=0.7)
+    return f" Did you mean {' or '.join(near)}?" if near else ""
 
 
 def footer(actions: Iterable[Action], scopes: Sequence[Scope], *, running: bool) -> list[tuple[str, str]]:
@@ -275,7 +301,7 @@ def keys_markdown() -> str:
         lines.append("")
     lines += [
         'Keys can be changed in config.toml: `[keys]`, then `action = "key"` with the names of this registry, for',
-        'example `palette = "ctrl+k"`.',
+        'example `palette = "ctrl+t"`.',
         "",
     ]
     return "\n".join(lines)

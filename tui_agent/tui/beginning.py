@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tui_agent.config import layers
 from tui_agent.errors import TuiAgentError
 from tui_agent.protocol.settings import EFFORTS, POLICIES
-from tui_agent.tui.actions import remapped
+from tui_agent.tui.actions import remapped, unknown_keys
 from tui_agent.tui.first_look import theme_files, theme_folders
 from tui_agent.tui.found import first_choices, ready_choices, servers
 from tui_agent.tui.handlers.folder import folder_facts
@@ -30,6 +30,8 @@ def configure(live: "Live") -> None:
     keys = {name: key if isinstance(key, str) else ", ".join(key) for name, key in config.keys.items()}
     if keys:
         app.remap(remapped(keys), keys)
+        if wrong := unknown_keys(keys):
+            app.say(f"[keys] in config.toml: {' '.join(wrong)}", "warning")
     app.prompt.editor.use_vim(on=config.vim)
     if not app.options.policy:
         app.header.policy_hint = config.policy

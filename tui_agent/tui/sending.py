@@ -6,7 +6,7 @@ Invariant: the text leaves the prompt only when it was taken; what is refused st
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.commands import Attachment, Queue, RunUserShell, Steer, SubmitPrompt
-from tui_agent.tui.actions import BY_SLASH
+from tui_agent.tui.actions import BY_SLASH, did_you_mean
 from tui_agent.tui.prompt.box import Prompt
 from tui_agent.tui.text import clean_line
 
@@ -40,8 +40,7 @@ class Sending:
     def _slash(self, word: str, said: str) -> None:
         action = BY_SLASH.get(word)
         if action is None:
-            near = [slash for slash in BY_SLASH if slash.startswith(word[:3])]
-            hint = f" Near: {', '.join(near[:4])}." if near else ""
+            hint = did_you_mean(word, BY_SLASH)
             self._live.app.say(f"There is no {clean_line(word)[:40]}.{hint} /help lists all.", "warning")
             return
         if action.ground and self._live.running:

@@ -6,7 +6,15 @@ import pytest
 
 from tests.tui.app.driving import golden, open_app
 from tui_agent.protocol.events.turn import TurnStarted
-from tui_agent.tui.actions import ACTIONS, BY_SLASH, commands, footer, keys_markdown, remapped
+from tui_agent.tui.actions import (
+    ACTIONS,
+    BY_SLASH,
+    commands,
+    footer,
+    keys_markdown,
+    remapped,
+    unknown_keys,
+)
 from tui_agent.tui.handlers.table import HANDLERS
 
 OWN = {"quit", "stop", "copy_or_stop"}
@@ -60,6 +68,20 @@ def test_keys_can_be_remapped_and_the_lists_follow() -> None:
     assert ("Ctrl+K", "palette") in footer(actions, ("app",), running=False)
 
 
+def test_keys_for_what_is_unknown_say_what_was_meant() -> None:
+    assert unknown_keys({"palette": "ctrl+t, f9"}) == []
+    assert unknown_keys({"pallete": "f9", "todo": "cntrl+t"}) == [
+        "There is no action pallete. Did you mean palette?",
+        "todo: there is no key cntrl+t. Did you mean ctrl?",
+    ]
+
+
+def test_no_action_is_described_by_its_own_name() -> None:
+    assert [
+        one.name for one in ACTIONS if one.scope == "app" and one.help == one.name.replace("_", " ")
+    ] == []
+
+
 async def test_help_lists_every_command() -> None:
     async with open_app(golden("night_shift"), size=(160, 120)) as driven:
         await driven.press("f1")
@@ -99,7 +121,7 @@ async def test_an_unknown_command_is_said_and_kept() -> None:
     async with open_app(golden("night_shift")) as driven:
         await driven.type("/modle")
         await driven.press("enter")
-        assert "There is no /modle. Near: /mod" in driven.text()
+        assert "There is no /modle. Did you mean /model or /models? /help lists all." in driven.text()
         assert driven.app.prompt.editor.text == "/modle"
 
 
