@@ -12,6 +12,7 @@
     ├── ToolError             a tool cannot do what was asked; its message is for the model
     ├── EnvironmentFault      the environment (files, processes) failed
     │   └── StaleFile         a write was based on content that is no longer there
+    ├── CheckpointError       files could not be checkpointed or put back; the workspace is as it was
     ├── PluginError           a plugin cannot be loaded or misbehaves
     └── ScriptError           a scripted model's script does not fit what happened
 
@@ -76,6 +77,10 @@ class EnvironmentFault(TuiAgentError):
 
 class StaleFile(EnvironmentFault):
     """A write was refused because the file is no longer what the writer had read."""
+
+
+class CheckpointError(TuiAgentError):
+    """Files could not be checkpointed or put back; the workspace is as it was."""
 
 
 class PluginError(TuiAgentError):

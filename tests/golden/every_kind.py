@@ -13,7 +13,13 @@ from tui_agent.protocol.events.context import (
 )
 from tui_agent.protocol.events.env import EnvStarted, EnvStopped
 from tui_agent.protocol.events.eval import EvalCaseStarted, EvalScored, TestFinished, VerifierFinished
-from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged, FileRead
+from tui_agent.protocol.events.files import (
+    CheckpointRestored,
+    CheckpointRestoring,
+    CheckpointTaken,
+    FileChanged,
+    FileRead,
+)
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelRetried
 from tui_agent.protocol.events.plugin import PluginEvent, PluginFailed, PluginLoaded
 from tui_agent.protocol.events.policy import Choice, PermissionDecided, PermissionRequested
@@ -266,8 +272,9 @@ def second_turn(s: Scribe) -> None:
 
 
 def after_the_crash(s: Scribe, back_to: int) -> None:
-    s.emit(CheckpointRestored(commit="c" * 40, paths=("docs.md",)))
-    s.emit(SessionHeadMoved(to_seq=back_to, reason="revert", files=True))
+    s.emit(CheckpointRestoring(source="c" * 40, to_seq=back_to, paths=("docs.md",)))
+    s.emit(CheckpointRestored(source="c" * 40, commit="c" * 40, paths=("docs.md",)))
+    s.emit(SessionHeadMoved(to_seq=back_to, from_seq=s.log.last_seq, reason="revert", files=True))
     s.emit(
         ContextCompacted(
             through_seq=back_to,

@@ -60,7 +60,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def move_head(self, data: st.DataObject) -> None:
         to_seq = data.draw(st.integers(0, self.stored[-1].seq))
-        event = self.log.append(SessionHeadMoved(to_seq=to_seq, reason="revert"))
+        event = self.log.append(SessionHeadMoved(to_seq=to_seq, from_seq=self.log.last_seq, reason="revert"))
         assert event.parent == to_seq
         self.stored.append(event)
 

@@ -12,7 +12,7 @@ from tui_agent.folds.session_view import OpenCall, ReadFile, SessionStateView, T
 from tui_agent.protocol.base import JsonMap, text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
-from tui_agent.protocol.events.files import FileChanged, FileRead
+from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged, FileRead
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.plugin import PluginEvent
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
@@ -22,6 +22,7 @@ from tui_agent.protocol.events.session import (
     RunResumed,
     RunStarted,
     SessionContextLoaded,
+    SessionHeadMoved,
     SessionStarted,
     SessionTitled,
     SettingsChanged,
@@ -98,6 +99,7 @@ class _Draft:
     totals: Totals = field(default_factory=Totals)
     turn_totals: Totals = field(default_factory=Totals)
     clean: bool = True
+    commit: str = ""
     extra: JsonMap = field(default_factory=dict)
 
 
@@ -215,6 +217,30 @@ def _run_resumed(fold: SessionState, ev: Envelope, payload: RunResumed) -> bool:
 @_ON.on(RunFinished)
 def _run_finished(fold: SessionState, ev: Envelope, payload: RunFinished) -> bool:
     fold.draft.clean, fold.draft.phase = True, "idle"
+    return True
+
+
+@_ON.on(SessionHeadMoved)
+def _moved(fold: SessionState, ev: Envelope, payload: SessionHeadMoved) -> bool:
+    """Back at an earlier state; what was counted goes on, and what waited then waits until someone says so."""
+    now = fold.draft
+    now.parts, now.turn = max(now.parts, payload.parts), max(now.turn, payload.turn)
+    now.iteration = max(now.iteration, payload.iteration)
+    now.run_id, now.clean, now.pending_prompt = payload.run_id or now.run_id, False, None
+    if not now.turn_running:
+        now.last_turn_end, now.phase = "interrupted", "idle"
+    return True
+
+
+@_ON.on(CheckpointTaken)
+def _checkpoint(fold: SessionState, ev: Envelope, payload: CheckpointTaken) -> bool:
+    fold.draft.commit = payload.commit
+    return True
+
+
+@_ON.on(CheckpointRestored)
+def _restored(fold: SessionState, ev: Envelope, payload: CheckpointRestored) -> bool:
+    fold.draft.commit = payload.commit
     return True
 
 

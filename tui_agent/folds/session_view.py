@@ -130,6 +130,8 @@ class SessionStateView:
     turn_totals: Totals = Totals()
     clean: bool = True
     """The newest run finished in order (or none has begun)."""
+    commit: str = ""
+    """The newest checkpoint of the workspace; empty before the first."""
     extra: JsonMap = field(default_factory=dict)
     """A plugin's task-specific values: plugin.event named `state`, by plugin."""
 

@@ -1,14 +1,134 @@
-"""L2: checkpoints of the workspace, keyed to parts."""
+"""L2: checkpoints of the workspace's files, outside the user's own repository."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from tui_agent.protocol.events.files import Author
+
+
+@dataclass(frozen=True, slots=True)
+class FileStand:
+    """One path that differs from the newest checkpoint. `path` is relative to the workspace, with `/`.
+
+    `before` and `after` are the bytes of each side (of a link: its target), None where the file is absent there or too
+    large to be handed about; the sizes are right in any case. `mode` is the permission bits now.
+    """
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+    before_size: int
+    after_size: int
+    mode: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What differs from the newest checkpoint. False when nothing does."""
+
+    paths: tuple[str, ...]
+    """Every changed path, sorted."""
+    files: tuple[FileStand, ...]
+    """The first of them in detail."""
+    skipped: tuple[str, ...] = ()
+    """What was not looked at or is not kept, in words: too large, over the quota."""
+
+    def __bool__(self) -> bool:
+        return bool(self.paths)
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreAct:
+    """What a restore would do to one path; `added` and `removed` count lines.
+
+    `conflict` says why it asks first (someone else changed the path as well); empty where the path is free.
+    """
+
+    path: str
+    kind: Literal["write", "create", "remove", "mode"]
+    added: int
+    removed: int
+    conflict: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RestorePlan:
+    """What putting the files back to `source` means: paths that the session changed, on the way from there or to
+    there, and no others."""
+
+    source: str
+    head: str
+    acts: tuple[RestoreAct, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What was put back, what was left as it is, and the commit that holds the workspace as it now stands.
+
+    `files` are the first of the paths that were put back, as they were before and as they are.
+    """
+
+    commit: str
+    paths: tuple[str, ...]
+    kept: tuple[str, ...]
+    files: tuple[FileStand, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The first checkpoint of a session: the files as it found them."""
+
+    commit: str
+    skipped: tuple[str, ...]
 
 
 class Checkpoints(Protocol):
-    """Takes and restores the workspace's files outside the user's own repository."""
+    """Takes and restores checkpoints. One call at a time; cancelled, it leaves workspace and store as they were.
 
-    async def take(self, part: int, paths: Sequence[str]) -> str:
-        """Commit these paths as they are now; returns the commit id."""
+    Raises `CheckpointError` where the store cannot be used, or an act of a restore could not be done (the others then
+    were undone again).
+    """
+
+    @property
+    def unavailable(self) -> str:
+        """Why there are no checkpoints, as a sentence; empty where there are."""
         ...
 
-    async def restore(self, commit: str, paths: Sequence[str]) -> None: ...
+    @property
+    def head(self) -> str:
+        """The newest checkpoint's commit; empty before the first."""
+        ...
+
+    async def begin(self, known: str) -> Baseline | None:
+        """Go on from the commit that the log knows as its newest; without one keep the files as they are.
+
+        Returns the baseline where one was made.
+        """
+        ...
+
+    async def look(self, paths: Sequence[str] | None = None) -> Changes:
+        """What differs now from the newest checkpoint: at `paths`, or anywhere. Changes nothing."""
+        ...
+
+    async def commit(self, changes: Changes, *, part: int, author: Author, message: str) -> str:
+        """Keep these changes as the newest checkpoint; returns its commit."""
+        ...
+
+    async def plan(self, source: str) -> RestorePlan:
+        """What putting the files back to the checkpoint `source` would do. Changes nothing.
+
+        What differs from the newest checkpoint by now counts as changed by someone else.
+        """
+        ...
+
+    async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> Restored:
+        """Carry out a plan: the free acts, and of those in conflict the ones that `overwrite` names.
+
+        Never writes through a link. Afterwards `head` is the returned commit.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Stop what works in the background."""
+        ...

@@ -157,6 +157,33 @@ class Rename(CommandBase):
     title: str
 
 
+class Revert(CommandBase):
+    """Go back to the state after event `to_seq`: the conversation, the files, or both.
+
+    Files that someone else changed after the session did are left alone, but for those named in `overwrite`.
+    """
+
+    kind: Literal["revert"] = "revert"
+    to_seq: int
+    conversation: bool = True
+    files: bool = True
+    overwrite: tuple[str, ...] = ()
+
+
+class Undo(CommandBase):
+    """Take back the newest turn, with its files; again: the one before."""
+
+    kind: Literal["undo"] = "undo"
+    overwrite: tuple[str, ...] = ()
+
+
+class Redo(CommandBase):
+    """Take back the newest revert or undo."""
+
+    kind: Literal["redo"] = "redo"
+    overwrite: tuple[str, ...] = ()
+
+
 class Close(CommandBase):
     """Let go of the session; a running turn is interrupted first."""
 
@@ -182,6 +209,9 @@ Command: TypeAlias = Annotated[
     | SetBudgets
     | RunUserShell
     | Rename
+    | Revert
+    | Undo
+    | Redo
     | Close,
     Field(discriminator="kind"),
 ]

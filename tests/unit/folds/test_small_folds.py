@@ -299,7 +299,7 @@ def test_metrics_count_everything_and_name_the_newest_failure() -> None:
 def test_a_branch_leaves_out_what_was_reverted_and_steps_over_holes() -> None:
     story = Story()
     found: list[Envelope] = [story(TurnStarted(turn=number)) for number in range(6)]
-    moved = story(SessionHeadMoved(to_seq=2, reason="revert")).model_copy(update={"parent": 2})
+    moved = story(SessionHeadMoved(to_seq=2, from_seq=3, reason="revert")).model_copy(update={"parent": 2})
     found += [moved, story(TurnStarted(turn=9))]
     assert [record.seq for record in branch(found)] == [0, 1, 2, 6, 7]
     damaged = [record for record in found if record.seq not in (1, 7)]

@@ -79,7 +79,7 @@ def test_the_parent_of_a_moved_head_is_where_it_moved_to(tmp_path: Path) -> None
     log = store(tmp_path).create("s1")
     for text in "abc":
         log.append(said(text))
-    moved = log.append(SessionHeadMoved(to_seq=0, reason="revert"))
+    moved = log.append(SessionHeadMoved(to_seq=0, from_seq=1, reason="revert"))
     after = log.append(said("d"))
     assert moved.parent == 0
     assert after.parent == moved.seq

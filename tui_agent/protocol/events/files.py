@@ -7,6 +7,9 @@ from tui_agent.protocol.ids import CallId
 
 Author: TypeAlias = Literal["agent", "command", "human"]
 
+PATHS_NAMED = 200
+"""Paths that one event names at most."""
+
 
 class FileRead(Payload):
     """A tool read a file. `digest` is the hex SHA-256 of the whole content, lines count from 1."""
@@ -41,17 +44,43 @@ class FileChanged(Payload):
 
 
 class CheckpointTaken(Payload):
-    """The workspace as it is after part `part` can be restored from `commit`."""
+    """The workspace as it was then can be restored from `commit`, in the session's own `checkpoints.git`.
+
+    `part` is the part after which it was taken, -1 for the files as the session found them. `author` is who changed
+    `paths` since the checkpoint before; at most `PATHS_NAMED` are named, `more` others are in the commit only.
+    `skipped` says in a few words what is not in it (too large, over the quota).
+    """
 
     kind: Literal["checkpoint.taken"] = "checkpoint.taken"
     part: int
     commit: str
-    paths: tuple[str, ...]
+    author: Author = "agent"
+    paths: tuple[str, ...] = ()
+    more: int = 0
+    skipped: tuple[str, ...] = ()
+    call_id: CallId | None = None
+
+
+class CheckpointRestoring(Payload):
+    """Files are about to be put back to `source`, the checkpoint at event `to_seq`. Without `checkpoint.restored`
+    behind it the program ended meanwhile."""
+
+    kind: Literal["checkpoint.restoring"] = "checkpoint.restoring"
+    source: str
+    to_seq: int
+    paths: tuple[str, ...] = ()
+    more: int = 0
 
 
 class CheckpointRestored(Payload):
-    """Files were put back to `commit`."""
+    """Files were put back as they are in the checkpoint `source`; `commit` holds the workspace as it then stood.
+
+    The two differ where `kept` (changed by someone else too) or files that the session never changed were left alone.
+    """
 
     kind: Literal["checkpoint.restored"] = "checkpoint.restored"
+    source: str
     commit: str
     paths: tuple[str, ...]
+    more: int = 0
+    kept: tuple[str, ...] = ()

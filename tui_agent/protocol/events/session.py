@@ -39,15 +39,23 @@ class SessionForked(Payload):
 
 
 class SessionHeadMoved(Payload):
-    """The branch continues from `to_seq`; what came after it is off the branch, not deleted.
+    """The branch continues from `to_seq`; what came after it is off the branch,
+    not deleted.
 
-    The envelope's `parent` of this event is `to_seq` itself.
+    The envelope's `parent` of this event is `to_seq` itself. `from_seq` is where the branch stood before, so that the
+    move can be undone. `parts`, `turn` and `iteration` are the session's counts so far: numbers are never used twice.
+    `files` says whether the workspace was put back too (`checkpoint.restored` follows).
     """
 
     kind: Literal["session.head_moved"] = "session.head_moved"
     to_seq: int
+    from_seq: int
     reason: Literal["revert", "undo", "redo", "branch"]
     files: bool = False
+    parts: int = 0
+    turn: int = 0
+    iteration: int = 0
+    run_id: RunId | None = None
 
 
 class SessionContextLoaded(Payload):

@@ -19,7 +19,13 @@ from tui_agent.protocol.events.context import (
 )
 from tui_agent.protocol.events.env import EnvStarted, EnvStopped
 from tui_agent.protocol.events.eval import EvalCaseStarted, EvalScored, TestFinished, VerifierFinished
-from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged, FileRead
+from tui_agent.protocol.events.files import (
+    CheckpointRestored,
+    CheckpointRestoring,
+    CheckpointTaken,
+    FileChanged,
+    FileRead,
+)
 from tui_agent.protocol.events.model import (
     ModelDelta,
     ModelFailed,
@@ -100,6 +106,7 @@ CorePayload: TypeAlias = Annotated[
     | FileChanged
     | CheckpointTaken
     | CheckpointRestored
+    | CheckpointRestoring
     | ContextPacked
     | ContextWarned
     | ContextCompacted

@@ -1,0 +1,98 @@
+"""Which stretches of a log are on its branch, and what can be taken back."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.folds.base import branch
+from tui_agent.folds.branches import Branches, BranchesView, on_branch, stretches
+from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.session import SessionHeadMoved, SessionTitled
+from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.ids import MAIN_AGENT, SessionId
+
+
+class Story:
+    """Events with their envelopes, as the store would stamp them."""
+
+    def __init__(self) -> None:
+        self.events: list[Envelope] = []
+        self.fold = Branches()
+
+    def add(self, payload: Payload) -> int:
+        seq = len(self.events)
+        parent = payload.to_seq if isinstance(payload, SessionHeadMoved) else seq - 1 if seq else None
+        event = Envelope(
+            v=SCHEMA_VERSION,
+            seq=seq,
+            at=float(seq),
+            session=SessionId("s"),
+            agent=MAIN_AGENT,
+            parent=parent,
+            cause=None,
+            payload=payload,
+        )
+        self.events.append(event)
+        self.fold.apply(event)
+        return seq
+
+    def say(self, text: str) -> int:
+        self.add(SessionTitled(title=text, by="auto"))
+        return self.add(UserMessageReceived(text=text))
+
+    def move(self, to_seq: int, reason: str = "revert") -> int:
+        return self.add(
+            SessionHeadMoved.model_validate(
+                {"to_seq": to_seq, "from_seq": len(self.events) - 1, "reason": reason}
+            )
+        )
+
+    def open(self) -> tuple[int | None, int | None]:
+        """Where undo and redo would go."""
+        return self.view.undo_to, self.view.redo_to
+
+    @property
+    def view(self) -> BranchesView:
+        return self.fold.view()
+
+
+@given(st.lists(st.integers(0, 10_000) | st.none(), max_size=60))
+def test_the_stretches_are_the_records_reached_by_parent(script: list[int | None]) -> None:
+    story = Story()
+    story.say("first")
+    for choice in script:
+        if choice is None:
+            story.say("more")
+        else:
+            story.move(choice % len(story.events))
+    last = len(story.events) - 1
+    kept = stretches(story.view.moves, last)
+    assert [event.seq for event in branch(story.events)] == [
+        event.seq for event in story.events if on_branch(event.seq, kept)
+    ]
+
+
+def test_undo_goes_back_message_by_message_and_redo_forward_again() -> None:
+    story = Story()
+    story.say("one")
+    two = story.say("two")
+    assert story.open() == (two - 1, None)
+    before = len(story.events) - 1
+    story.move(two - 1, "undo")
+    assert story.open() == (0, before), "the first message is next"
+    after_first = len(story.events) - 1
+    story.move(0, "undo")
+    assert story.open() == (None, after_first)
+    story.move(after_first, "redo")
+    assert story.open() == (0, before)
+    story.move(before, "redo")
+    assert story.open() == (two - 1, None)
+
+
+def test_nothing_can_be_redone_once_something_else_was_said() -> None:
+    story = Story()
+    story.say("one")
+    two = story.say("two")
+    story.move(two - 1, "undo")
+    story.say("another two")
+    assert story.view.redo_to is None
