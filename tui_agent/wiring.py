@@ -134,7 +134,7 @@ def _hold(base: Ground) -> tuple[SessionLog, bool]:
     if wanted is None and options.continue_latest:
         wanted = store.latest(str(options.cwd.resolve()))
     if wanted is None:
-        return store.create(base.ids.session()), False
+        return store.create(base.ids.session(), lazily=True), False
     if not (store.folder(wanted) / "events.jsonl").exists():
         return store.create(wanted), False
     return store.open(wanted), True

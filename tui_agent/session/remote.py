@@ -1,7 +1,7 @@
 """L5: a session whose engine runs in a process of its own; what the app drives.
 
-Invariant: history is read from the log's file up to the seq that the engine announces, and everything after it comes
-through the pipe: without a gap and without a repetition.
+Invariant: history is read from the log's file up to the seq that the engine says is stored, and everything after it
+comes through the pipe: without a gap and without a repetition.
 """
 
 import asyncio
@@ -166,7 +166,7 @@ class RemoteSession:
                 self._is_held.set()
             case Opened() as opened:
                 self._opened = opened
-                self._kept_from = opened.last_seq + 1
+                self._kept_from = opened.stored + 1
                 self._is_open.set()
             case Failed() as failed:
                 self._failure = failed.exception()
