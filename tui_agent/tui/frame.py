@@ -6,7 +6,6 @@ Invariant: knows no session. Its widgets have their final sizes in the first fra
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import ClassVar
 
 from textual import events
@@ -166,8 +165,8 @@ class Frame(App[int]):
         except ConfigError as fault:
             self.say(str(fault), "warning")
             return
-        looks = replace(self.looks, palette=Palette(theme, self.first.mode))
-        self.first = replace(self.first, theme=theme, looks=looks)
+        looks = self.looks._replace(palette=Palette(theme, self.first.mode))
+        self.first = self.first._replace(theme=theme, looks=looks)
         self.wear(self.first)
 
     def repaint(self) -> None:

@@ -7,9 +7,8 @@ message that names it. A pair that is hard to read is a warning, never a refusal
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, cast, get_args
+from typing import Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from textual.theme import Theme
 
@@ -89,8 +88,7 @@ _SIXTEEN: Final[dict[Role, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ThemeFile:
+class ThemeFile(NamedTuple):
     """A checked theme. `colors` maps every role to `#rrggbb`; `warnings` are sentences about pairs below 4.5:1."""
 
     name: str
@@ -101,8 +99,7 @@ class ThemeFile:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ContrastPair:
+class ContrastPair(NamedTuple):
     """One text role on one ground and its contrast ratio (WCAG 2, 1 to 21)."""
 
     text: Role

@@ -4,7 +4,7 @@ Invariant: every row says what it does and the key for it; nothing has been sent
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from textual import events
 from textual.message import Message
@@ -20,8 +20,7 @@ from tui_agent.tui.theme import Role
 WIDEST = 92
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """One row: `intent` is what it means; without one it only informs."""
 
     name: str
