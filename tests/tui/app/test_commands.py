@@ -195,6 +195,25 @@ async def test_diff_compares_the_content_before_and_after() -> None:
         assert "test_report" not in text.split("Changes")[1].split("Esc close")[0]
 
 
+async def test_the_totals_of_the_changes_are_those_of_the_lines_that_are_shown() -> None:
+    session = FakeSession(golden("night_shift"))
+    async with open_app(session=session) as driven:
+        assert driven.app.live is not None
+        for number, one in enumerate(driven.app.live.views.files.view().files):
+            if one.before:
+                session.blobs[one.before] = b"same\nold\n" if number else b"same\n"
+            if one.after:
+                session.blobs[one.after] = b"same\nnew\nnewer\n" if number else b"same\n"
+        await driven.type("/diff")
+        await driven.press("enter")
+        while "reading" in driven.text():
+            await driven.pilot.pause(0.01)
+        sheet = driven.text().split("Changes")[1].split("Esc close")[0]
+        assert sheet.split("\n")[0].split()[:4] == ["3", "files", "+4", "−2"]
+        assert "tests/test_report.py   +2 −1" in sheet
+        assert "The content is what it was." in sheet
+
+
 async def test_themes_are_seen_while_choosing_and_esc_gives_the_old_one_back() -> None:
     async with open_app(golden("night_shift")) as driven:
         await driven.type("/theme")

@@ -110,8 +110,8 @@ def test_a_progress_bar_shows_its_last_form_and_colours_are_roles() -> None:
 def test_a_diff_has_numbers_signs_and_strong_words() -> None:
     made = rows(Samples().tool("edit", "src/entry.py", "+4 -1", 8, blocks=(diff_block("src/entry.py"),)))
     shown = [row.text() for row in made]
-    assert "+4 -1" in shown[0]
-    assert not shown[0].rstrip().endswith("+4 -1")
+    assert "+4 −1" in shown[0]
+    assert not shown[0].rstrip().endswith("+4 −1")
     assert shown[2].startswith("      24 -         return self.end - self.start")
     assert shown[3].startswith("      24 +         end = self.end")
     changed = "@@ -1 +1 @@\n-    total = 39.5\n+    total = 15.5\n"
@@ -128,7 +128,7 @@ def test_a_diff_has_numbers_signs_and_strong_words() -> None:
 def test_a_long_diff_folds_and_a_denied_one_is_dim() -> None:
     longer = "@@ -1,0 +1,15 @@\n" + "+x\n" * 15
     entry = Samples().tool("edit", "a.py", "", 8, blocks=(diff_block("a.py", longer, 15, 0),))
-    assert lines(entry)[0].split()[:5] == ["✓", "edit", "a.py", "+15", "-0"]
+    assert lines(entry)[0].split()[:5] == ["✓", "edit", "a.py", "+15", "folded"]
     assert len(lines(entry)) == 1
     assert len(lines(entry, opened=True)) == 16
     denied = rows(
@@ -144,7 +144,7 @@ def test_a_short_remark_stands_beside_the_counts_of_a_change() -> None:
     entry = Samples().tool(
         "edit", "a.py", "", 8, blocks=(diff_block("a.py"), TextBlock(text="the total was wrong"))
     )
-    assert "+4 -1  the total was wrong" in lines(entry)[0]
+    assert "+4 −1  the total was wrong" in lines(entry)[0]
     assert len(lines(entry)) == 7
 
 
