@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import Pause, Rename, Resume, Unqueue
 from tui_agent.tui import units
-from tui_agent.tui.handlers.look import program, status
+from tui_agent.tui.handlers.figures import status
+from tui_agent.tui.handlers.look import program
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.outside import JsonRow, json_rows, number_of, text_of
 from tui_agent.tui.screens.trace import TraceScreen

@@ -9,6 +9,7 @@ from typing import Final
 from rich.style import Style
 
 from tui_agent.folds.entries import AnswerEntry, QuestionEntry, ReasoningEntry, TurnEntry, UserEntry
+from tui_agent.folds.words import TURN_ENDS
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.events.turn import TurnEnd
 from tui_agent.tui.text import clean, clean_line, expand_tabs, width
@@ -16,24 +17,13 @@ from tui_agent.tui.theme import Role
 from tui_agent.tui.transcript.blocks import Body, Reader, prose_rows
 from tui_agent.tui.transcript.look import NARROW, STATE_COLUMN, TARGET_COLUMN, TEXT_COLUMN, Look
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, width_of, wrap
-from tui_agent.tui.units import elapsed, money, plural, size
+from tui_agent.tui.units import changed_lines, duration, money, plural, size
 
 WIDE: Final = 90
 ACTIONS: Final = "fork  revert"
 
-_ENDS: Final[dict[TurnEnd, tuple[str, Role]]] = {
-    "rejected": ("the agent declined", "warning"),
-    "interrupted": ("stopped", "t3"),
-    "part_limit": ("stopped at the limit of parts", "warning"),
-    "iteration_limit": ("stopped at the limit of iterations", "warning"),
-    "turn_limit": ("stopped at the limit of turns", "warning"),
-    "time_limit": ("stopped at the time limit", "warning"),
-    "cost_limit": ("stopped at the cost limit", "warning"),
-    "denied": ("denied", "warning"),
-    "stuck": ("stopped: the same call again and again", "warning"),
-    "model_error": ("the model failed", "error"),
-    "error": ("failed", "error"),
-}
+_END_ROLES: Final[dict[TurnEnd, Role]] = {"interrupted": "t3", "model_error": "error", "error": "error"}
+"""The others are warnings."""
 
 
 def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None, active: bool) -> list[Row]:
@@ -145,17 +135,18 @@ def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
     """The row that ends a turn: time, iterations, files, cost, and what can be done with it."""
     dot = f" {look.symbols.dot} "
     tone = look.s("t3")
-    words = [f"turn {entry.turn}", elapsed(entry.duration_ms / 1000)]
+    facts = [f"turn {entry.turn}", duration(entry.duration_ms / 1000)]
     if look.width >= NARROW:
-        words.append(plural(entry.iterations, "iteration"))
-    words.append(plural(entry.files, "file") if entry.files else "no files changed")
+        facts.append(plural(entry.iterations, "iteration"))
+    facts.append(plural(entry.files, "file") if entry.files else "no files changed")
     left = [look.gutter()]
-    if ending := _ENDS.get(entry.reason):
-        left += [Run(ending[0], look.s(ending[1])), Run(dot, tone)]
-    left.append(Run(dot.join(words), tone))
+    if entry.reason != "finished":
+        end_role = _END_ROLES.get(entry.reason, "warning")
+        left += [Run(TURN_ENDS[entry.reason], look.s(end_role)), Run(dot, tone)]
+    left.append(Run(dot.join(facts), tone))
     if entry.files:
-        left += [Run(" ", tone), Run(f"+{entry.added}", look.s("success")), Run(" ", tone)]
-        left.append(Run(f"-{entry.removed}", look.s("error")))
+        for words, role in changed_lines(entry.added, entry.removed, look.symbols.minus):
+            left += [Run(" ", tone), Run(words, look.s(role))]
     right = [Run(money(entry.cost_usd), tone)] if entry.cost_usd is not None else []
     if entry.files:
         right += [Run("   ", tone), Run("diff", look.s("t2"), act="diff")]
