@@ -89,14 +89,23 @@ _SIXTEEN: Final[dict[Role, str]] = {
 
 
 class ThemeFile(NamedTuple):
-    """A checked theme. `colors` maps every role to `#rrggbb`; `warnings` are sentences about pairs below 4.5:1."""
+    """A checked theme. `colors` maps every role to `#rrggbb`."""
 
     name: str
     dark: bool
     colors: Mapping[Role, str]
     about: str = ""
     path: Path | None = None
-    warnings: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences about pairs below 4.5:1. Worked out when asked for: the first paint does not ask."""
+        return tuple(
+            f"{pair.text} on {pair.ground} has a contrast of {pair.ratio:.2f}:1; "
+            f"below {MIN_CONTRAST}:1 is hard to read."
+            for pair in contrast_pairs(self)
+            if pair.ratio < MIN_CONTRAST
+        )
 
 
 class ContrastPair(NamedTuple):
@@ -152,13 +161,7 @@ def parse_theme(raw: Mapping[str, object], path: Path) -> ThemeFile:
             path, "has no [colors] table", "Copy one of the bundled themes and change its colours."
         )
     checked = _check_colors(colors, path)
-    theme = ThemeFile(name=name, dark=dark, colors=checked, about=about, path=path)
-    warnings = tuple(
-        f"{pair.text} on {pair.ground} has a contrast of {pair.ratio:.2f}:1; below {MIN_CONTRAST}:1 is hard to read."
-        for pair in contrast_pairs(theme)
-        if pair.ratio < MIN_CONTRAST
-    )
-    return ThemeFile(name=name, dark=dark, colors=checked, about=about, path=path, warnings=warnings)
+    return ThemeFile(name=name, dark=dark, colors=checked, about=about, path=path)
 
 
 def bundled_folder() -> Path:
