@@ -73,7 +73,7 @@ class Frame(App[int]):
 
     def compose(self) -> ComposeResult:
         looks: Callable[[], Looks] = lambda: self.looks  # noqa: E731 - handed to every pane
-        self.prompt = Prompt(looks, self.options.cwd)
+        self.prompt = Prompt(looks, self.options.cwd, self.options.policy or "ask")
         self.header, self.sidebar = Header(looks), Sidebar(looks)
         self.pane_strip, self.status, self.footer = PaneStrip(looks), Status(looks), Footer(looks)
         self.note = Note(looks, id="note")
