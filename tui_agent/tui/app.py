@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.app import SuspendNotSupported
 from textual.binding import Binding, BindingType
+from textual.message import Message
 from textual.worker import Worker, WorkerState
 
 from tui_agent.config.options import SessionOptions
@@ -28,7 +29,6 @@ from tui_agent.tui.actions import ACTIONS, QUIT, Action, Scope, footer
 from tui_agent.tui.frame import Frame
 from tui_agent.tui.hangup import HangupWatch
 from tui_agent.tui.panes.base import Intent
-from tui_agent.tui.panes.start import Start
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.alt_enter import know_alt_enter
 from tui_agent.tui.prompt.box import PLACEHOLDER, Prompt
@@ -162,8 +162,8 @@ class AgentApp(Frame):
         event.stop()
         self.do(event.name, event.argument)
 
-    @on(Start.Focused)
-    def _start_focused(self, event: Start.Focused) -> None:
+    def on_start_focused(self, event: Message) -> None:
+        """The start page took or lost the focus. Found by its name: the page is loaded after the first paint."""
         event.stop()
         focused = self.live is not None and self.live.chat.start.has_focus
         self.prompt.set_class(focused, "-quiet")
@@ -314,8 +314,6 @@ def run_app(
 
     `handle` is an engine's process that was started before this module was loaded; it is used for the first session.
     """
-    # What start-up makes lives as long as the app: collecting it before the first paint would only cost time.
-    gc.disable()
     app = AgentApp(options, spawn=spawn, watch_themes=True)
     app.handle = handle
     status = app.run(mouse=app.first.mouse)
