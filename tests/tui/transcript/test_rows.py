@@ -1,5 +1,8 @@
 """What each kind of entry looks like, row by row, and what may never be cut, lost or moved."""
 
+import re
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -123,6 +126,18 @@ def test_a_diff_has_numbers_signs_and_strong_words() -> None:
         if run.style == PALETTE.rich("diff-add-text", "diff-add-strong")
     ]
     assert strong == ["15"]
+
+
+@pytest.mark.parametrize("width", [44, 52, 60, 71])
+def test_a_long_line_of_a_diff_breaks_between_words_and_loses_nothing(width: int) -> None:
+    line = "    return timesheet.calculate_total(entries_of_the_week, include_breaks=True)  # all of  them"
+    block = diff_block("a.py", f"@@ -1,0 +1 @@\n+{line}\n", 1, 0)
+    made = rows(Samples().tool("edit", "a.py", "", 8, blocks=(block,)), width)[1:]
+    shown = ["".join(run.text for run in row.runs if run.src != -1) for row in made]
+    assert "".join(shown) == f"+{line}" and len(shown) > 1
+    for before, after in pairwise(shown):
+        assert not (re.search(r"\w$", before) and re.match(r"\w", after))
+    assert all(width_of(row.runs) <= width for row in made)
 
 
 def test_a_long_diff_folds_and_a_denied_one_is_dim() -> None:
@@ -261,3 +276,32 @@ def test_a_huge_line_of_output_is_drawn_in_part_and_counted() -> None:
 def test_a_text_that_is_not_there_yet_shows_its_preview() -> None:
     blob = BlobText(blob_sha256="0" * 64, size=90_000, preview="the first words")
     assert "the first words" in lines(Samples().answer(blob))[0]
+
+
+PLAN = "# Fix it\n\n1. **Read** the tests\n2. Change `entry.py`\n" + "".join(
+    f"3. step {n}\n" for n in range(20)
+)
+
+
+def test_a_plan_is_shown_once_as_markdown_and_folds() -> None:
+    options = ("Approve, ask before changes", "Approve, accept edits", "Keep planning")
+    waiting = Samples().add_question(PLAN, "plan", options)
+    shown = lines(waiting)
+    assert shown[0].split() == ["?", "plan", "waiting", "for", "you"]
+    assert not any("**" in line or "# Fix" in line or "`" in line for line in shown)
+    assert any("│ 1. Read the tests" in line for line in shown) and "more lines" in shown[-1]
+    assert len(lines(waiting, opened=True)) > len(shown)
+    approved = replace(waiting, answer=options[1], choice=1)
+    assert lines(approved)[0].endswith("plan      Approve, accept edits")
+    edited = replace(waiting, answer="# Another\n\nplan", choice=0)
+    assert lines(edited)[0].endswith("edited by you, and approved") and "│ Another" in lines(edited)[1]
+    refused = replace(waiting, answer="Not so fast.", choice=None)
+    assert lines(refused)[0].split()[:3] == ["■", "plan", "refused"]
+    assert lines(refused)[-1].strip() == "│ Not so fast."
+    assert lines(replace(waiting, void=True))[0].split()[:4] == ["■", "plan", "not", "answered"]
+
+
+def test_a_question_is_markdown_too_and_its_call_has_no_row_of_its_own() -> None:
+    asked = Samples().add_question("Use **all** of `docs`?", "choice", ("yes", "no"))
+    assert lines(asked)[0].strip() == "? question  Use all of docs?"
+    assert lines(Samples().tool("ask", "Use **all** of `docs`?", asks=True)) == []

@@ -29,6 +29,7 @@ from tui_agent.tui.transcript.pace import Pace, only_grows
 from tui_agent.tui.transcript.rows import DECOR, Row, Run, strip_of
 from tui_agent.tui.transcript.scrollbar import AsciiThumb, ThumbOnly
 from tui_agent.tui.transcript.selection import Selection, restyle
+from tui_agent.tui.transcript.tools import QUICK_S, is_quick, unseen
 from tui_agent.tui.transcript.viewport import Line, Viewport
 
 _STRIPS: Final = 400
@@ -85,6 +86,8 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         self._painted: list[_Painted] = []
         self._strips: dict[int, tuple[Row, Strip]] = {}
         self._live: set[int] = set()
+        self._quick: set[int] = set()
+        self._soon: Timer | None = None
         self._entries: Sequence[Entry] = ()
         self._changed: set[int] = set()
         self._later: Timer | None = None
@@ -119,8 +122,11 @@ class TranscriptCanvas(ScrollView, can_focus=True):
                 entry = entries[index]
                 running = isinstance(entry, ToolEntry) and entry.state == "running"
                 (self._live.add if running else self._live.discard)(index)
+                quick = isinstance(entry, ToolEntry) and is_quick(entry)
+                (self._quick.add if quick else self._quick.discard)(index)
         self._live = {index for index in self._live if index < len(entries)}
         self._tick_or_rest()
+        self._show_soon()
         self.repaint()
         self._pace.painted(scrolled=self.viewport.y != y)
 
@@ -290,6 +296,24 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         elif not self._live and self._ticker is not None:
             self._ticker.stop()
             self._ticker = None
+
+    def _show_soon(self) -> None:
+        """Calls that only look have no row at first; those that are not over soon get one."""
+        if self._quick and self._soon is None and self.is_attached:
+            self._soon = self.set_timer(QUICK_S, self._show_quick)
+
+    def _show_quick(self) -> None:
+        self._soon = None
+        layout = self.viewport.layout
+        quick = [index for index in self._quick if index < len(layout)]
+        self._quick = {index for index in quick if self._young(index)}
+        self.viewport.change(lambda: layout.touch(*quick))
+        self.repaint()
+        self._show_soon()
+
+    def _young(self, index: int) -> bool:
+        entry, now = self.viewport.layout.entry(index), self.viewport.layout.shown(index).now
+        return isinstance(entry, ToolEntry) and unseen(entry, now)
 
     def _tick(self) -> None:
         """Once a second: the elapsed times of running calls on the screen."""

@@ -10,13 +10,15 @@ from rich.style import Style
 
 from tui_agent.folds.entries import AnswerEntry, QuestionEntry, ReasoningEntry, TurnEntry, UserEntry
 from tui_agent.folds.words import TURN_ENDS
-from tui_agent.protocol.base import LongText
+from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.events.turn import TurnEnd
 from tui_agent.tui.text import clean, clean_line, expand_tabs, width
 from tui_agent.tui.theme import Role
-from tui_agent.tui.transcript.blocks import Body, Reader, prose_rows
+from tui_agent.tui.transcript.blocks import OUTPUT_ROWS, Body, Reader, literal, markdown_rows, prose_rows
 from tui_agent.tui.transcript.look import NARROW, STATE_COLUMN, TARGET_COLUMN, TEXT_COLUMN, Look
+from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, width_of, wrap
+from tui_agent.tui.transcript.stream import MarkdownStream
 from tui_agent.tui.units import changed_lines, duration, money, plural, size
 
 WIDE: Final = 90
@@ -107,28 +109,52 @@ def reasoning_rows(entry: ReasoningEntry, look: Look, read: Reader, *, opened: b
     return rows
 
 
-def question_rows(entry: QuestionEntry, look: Look, read: Reader) -> list[Row]:
-    """A question of the agent, its options, and the answer once there is one."""
-    waiting = entry.answer is None
-    symbol = look.symbols.waiting if waiting else look.symbols.done
-    role: Role = "warning" if waiting else "success"
-    ahead = [
+def question_rows(entry: QuestionEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
+    """A question of the agent as Markdown, its options, and the answer once there is one; a plan stands on the rail."""
+    symbol, role, said = _question_state(entry, look)
+    verb = "plan" if entry.form == "plan" else "question"
+    ahead = (
         Run(" " * STATE_COLUMN, look.ground),
         Run(symbol + " ", look.s(role)),
-        Run("question".ljust(TARGET_COLUMN - TEXT_COLUMN), look.s("t2")),
-    ]
-    rows: list[Row] = []
-    for line in clean(read(entry.text)).split("\n"):
-        for part in wrap(
-            [Run(line, look.s("t1", bold=waiting), LITERAL)], max(look.right - TARGET_COLUMN, 8)
-        ):
-            rows.append(Row([*(ahead if not rows else _blank(look)), *part], look.ground))
-    body = Body(look, read, limit=None)
-    if entry.answer is not None:
-        return rows + prose_rows(read(entry.answer), "t1", body)
+        Run(verb.ljust(TARGET_COLUMN - TEXT_COLUMN), look.s("t2")),
+    )
+    answer = None if entry.answer is None else read(entry.answer)
+    body = Body(look, read, limit=None if opened else OUTPUT_ROWS)
+    if entry.form == "plan":
+        edited = answer is not None and _edited(entry, answer)
+        rows = [Row([*ahead, Run(said, look.s("t1" if role == "success" else role), LITERAL)], look.ground)]
+        rows += markdown_rows(answer if edited and answer else read(entry.text), body)
+        refused_why = answer is not None and not edited and answer not in entry.options
+        return rows + (prose_rows(answer, "t1", body) if refused_why and answer else [])
+    asked = MarkdownStream(look, Place(ahead, (Run(" " * TARGET_COLUMN, look.ground),)))
+    asked.update(read(entry.text), done=True)
+    rows = literal(asked.rows)
+    if answer is not None:
+        return rows + prose_rows(answer, "t1", body)
+    if entry.void:
+        return rows + prose_rows(said, "t3", body)
     for number, option in enumerate(entry.options, start=1):
         rows += prose_rows(f"{number}  {clean_line(option)}", "t2", body)
     return rows
+
+
+def _question_state(entry: QuestionEntry, look: Look) -> tuple[str, Role, str]:
+    """Symbol, role and words of where a question stands."""
+    if entry.void:
+        return look.symbols.stopped, "t3", "not answered"
+    if entry.answer is None:
+        return look.symbols.waiting, "warning", "waiting for you"
+    if entry.form == "plan" and (entry.choice is None or entry.choice >= len(entry.options) - 1):
+        return look.symbols.stopped, "warning", "refused"
+    if entry.form == "plan" and _edited(entry, text_preview(entry.answer)):
+        return look.symbols.done, "success", "edited by you, and approved"
+    return look.symbols.done, "success", clean_line(text_preview(entry.answer))
+
+
+def _edited(entry: QuestionEntry, answer: str) -> bool:
+    """Whether a plan was approved in other words than it was asked in."""
+    approved = entry.choice is not None and entry.choice < len(entry.options) - 1
+    return approved and answer not in entry.options
 
 
 def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
@@ -200,7 +226,3 @@ def _fit(left: list[Run], right: list[Run], look: Look) -> list[list[Run]]:
 def _both_sides(left: list[Run], right: list[Run], look: Look) -> Row:
     fill = Run(" " * max(look.right - width_of(left) - width_of(right), 1), look.ground)
     return Row([*left, fill, *right] if right else left, look.ground)
-
-
-def _blank(look: Look) -> list[Run]:
-    return [Run(" " * TARGET_COLUMN, look.ground)]

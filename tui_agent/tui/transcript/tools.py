@@ -29,6 +29,8 @@ from tui_agent.tui.transcript.rows import LITERAL, Row, Run, width_of, wrap
 from tui_agent.tui.units import changed_lines, duration, elapsed
 
 QUIET: Final = frozenset({"read", "search", "find", "list", "map", "glob", "grep"})
+QUICK_S: Final = 0.15
+"""A call that only looks shows from this age on, unless it has ended."""
 COUNTS_AT: Final = 22
 """Cells that a target is filled to in front of the counts of a change."""
 TIME_CELLS: Final = 6
@@ -62,6 +64,16 @@ _ROLES: Final[dict[ToolState, Role]] = {
 def is_quiet(entry: ToolEntry) -> bool:
     """Whether the call only looked: one row is its normal state."""
     return entry.verb in QUIET and entry.state == "done"
+
+
+def is_quick(entry: ToolEntry) -> bool:
+    """Whether the call only looks and has not ended: most end before anyone could read their row."""
+    return entry.verb in QUIET and entry.state in ("queued", "running")
+
+
+def unseen(entry: ToolEntry, now: float) -> bool:
+    """Whether the call has no row: a question stands for it, or it began just now and only looks."""
+    return entry.asks or (is_quick(entry) and 0 <= now - entry.at < QUICK_S)
 
 
 def opens_by_itself(entry: ToolEntry, past: bool) -> bool:
