@@ -11,6 +11,7 @@ from tui_agent.folds.entries import Entry
 from tui_agent.folds.transcript import Transcript
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.tui.actions import BY_NAME
 from tui_agent.tui.panes.start import Start
 from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
 from tui_agent.tui.transcript.widget import TranscriptWidget
@@ -77,7 +78,7 @@ class Chat:
             await old.remove()
         self.views = views
         self.widget = await self._mounted("transcript")
-        self.widget.display = self._glimpsed is None
+        self.widget.display = self._glimpsed is None and not self.start.display
 
     async def glimpse(self, records: Sequence[Record]) -> None:
         """The end of a long session at once, until the whole of it is folded and shown in its place."""
@@ -92,7 +93,14 @@ class Chat:
 
     async def _mounted(self, name: str) -> ChatWidget:
         looks = self.app.looks
-        widget = ChatWidget(looks.palette, looks.symbols, resolve=self._resolve, now=self.app.clock, id=name)
+        widget = ChatWidget(
+            looks.palette,
+            looks.symbols,
+            resolve=self._resolve,
+            now=self.app.clock,
+            actions=frozenset(BY_NAME),
+            id=name,
+        )
         widget.chat = self
         widget.styles.height = "1fr"
         await self.app.chat.mount(widget)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.tui.transcript.samples import DIFF, Samples, diff_block
+from tests.tui.transcript.samples import DIFF, EVERY_ACTION, Samples, diff_block
 from tui_agent.folds.entries import Entry
 from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.protocol.display import (
@@ -37,7 +37,7 @@ def read(text: LongText) -> str:
 
 
 def rows(entry: Entry, width: int = 82, symbols: Symbols = UNICODE, **shown: Any) -> list[Row]:
-    return draw(entry, Shown(**shown), Look(PALETTE, symbols, width), read)
+    return draw(entry, Shown(**shown), Look(PALETTE, symbols, width, actions=EVERY_ACTION), read)
 
 
 def lines(entry: Entry, width: int = 82, **more: Any) -> list[str]:
@@ -305,3 +305,11 @@ def test_a_question_is_markdown_too_and_its_call_has_no_row_of_its_own() -> None
     asked = Samples().add_question("Use **all** of `docs`?", "choice", ("yes", "no"))
     assert lines(asked)[0].strip() == "? question  Use all of docs?"
     assert lines(Samples().tool("ask", "Use **all** of `docs`?", asks=True)) == []
+
+
+def test_only_actions_that_can_be_carried_out_are_offered() -> None:
+    user, turn = Samples().user("Fix it."), Samples().turn_end(files=1, added=1)
+    look = Look(PALETTE, UNICODE, 100, actions=frozenset({"diff"}))
+    assert "fork" not in draw(user, Shown(active=True), look, read)[0].text()
+    shown = draw(turn, Shown(), look, read)[0].text()
+    assert "diff" in shown and "undo" not in shown

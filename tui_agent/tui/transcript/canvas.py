@@ -71,6 +71,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         *,
         resolve: Callable[[BlobText], str | None] | None = None,
         now: Callable[[], float] = time.time,
+        actions: frozenset[str] = frozenset(),
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
@@ -81,7 +82,8 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         self._symbols = symbols
         self._resolve = resolve
         self._asked: set[str] = set()
-        self.viewport = Viewport(Layout(Look(palette, symbols, 80), self._read, now))
+        self._actions = actions
+        self.viewport = Viewport(Layout(Look(palette, symbols, 80, actions=actions), self._read, now))
         self._frame: list[Line] = []
         self._painted: list[_Painted] = []
         self._strips: dict[int, tuple[Row, Strip]] = {}
@@ -260,7 +262,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         region = self.scrollable_content_region
         if region.width > 0 and region.height > 0:
             # The scrollbar stands in the last column of the right margin.
-            look = Look(self._palette, self._symbols, region.width + 1)
+            look = Look(self._palette, self._symbols, region.width + 1, actions=self._actions)
             self.viewport.resize(look, region.height)
             self.repaint()
 

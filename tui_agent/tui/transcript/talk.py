@@ -4,6 +4,7 @@ Invariant: a message of the user stands on its own surface behind the bar; an an
 """
 
 import time
+from collections.abc import Sequence
 from typing import Final
 
 from rich.style import Style
@@ -22,7 +23,6 @@ from tui_agent.tui.transcript.stream import MarkdownStream
 from tui_agent.tui.units import changed_lines, duration, money, plural, size
 
 WIDE: Final = 90
-ACTIONS: Final = "fork  revert"
 
 _END_ROLES: Final[dict[TurnEnd, Role]] = {"interrupted": "t3", "model_error": "error", "error": "error"}
 """The others are warnings."""
@@ -38,8 +38,10 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
     tone = look.s("t3" if queued else "t1", "s2", bold=not queued)
     edge = look.right - 1
     reserve = width(note) + 3
-    if look.width >= WIDE and not queued:
-        reserve += len(ACTIONS) + 3
+    actions = look.offered("fork", "revert")
+    said = "  ".join(actions)
+    if look.width >= WIDE and actions and not queued:
+        reserve += len(said) + 3
     room = max(edge - TEXT_COLUMN - reserve, 8)
     bar = look.s("t3" if queued else "accent", "s2")
     ahead = [Run(" " * STATE_COLUMN, look.ground), Run(look.symbols.bar, bar), Run(" ", field)]
@@ -57,18 +59,12 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
         runs = list(row.runs)
         if (
             active
+            and actions
             and not queued
             and number == 0
-            and width_of(runs) + len(ACTIONS) + 3 + width(note) + 3 <= edge
+            and width_of(runs) + len(said) + 3 + width(note) + 3 <= edge
         ):
-            tone = look.s("t2", "s2")
-            right = [
-                Run("fork", tone, act="fork"),
-                Run("  ", field),
-                Run("revert", tone, act="revert"),
-                Run("   ", field),
-                *right,
-            ]
+            right = [*_pressable(actions, look.s("t2", "s2"), field), Run("   ", field), *right]
         runs.append(Run(" " * max(edge - width_of(runs) - width_of(right), 0), field))
         runs += [*right, Run(" " * (look.right - edge), field)]
         lines[number] = Row(runs, look.ground, row.joined)
@@ -175,8 +171,8 @@ def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
             left += [Run(" ", tone), Run(words, look.s(role))]
     right = [Run(money(entry.cost_usd), tone)] if entry.cost_usd is not None else []
     if entry.files:
-        right += [Run("   ", tone), Run("diff", look.s("t2"), act="diff")]
-        right += [Run("  ", tone), Run("undo", look.s("t2"), act="undo")]
+        pressed = _pressable(look.offered("diff", "undo"), look.s("t2"), tone)
+        right += [*([Run("   ", tone)] if right and pressed else []), *pressed]
     rows = [
         _both_sides(part, right if number == 0 else [], look)
         for number, part in enumerate(_fit(left, right, look))
@@ -184,6 +180,14 @@ def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
     if entry.detail and entry.reason != "finished":
         rows += prose_rows(entry.detail, "t2", Body(look, _identity, limit=None))
     return rows
+
+
+def _pressable(actions: Sequence[str], style: Style, between: Style) -> list[Run]:
+    """The actions' names, each to be clicked."""
+    runs: list[Run] = []
+    for name in actions:
+        runs += [*([Run("  ", between)] if runs else []), Run(name, style, act=name)]
+    return runs
 
 
 def clock(at: float) -> str:
