@@ -10,6 +10,7 @@ import importlib
 import json
 import logging
 import os
+import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Any, ClassVar
@@ -108,6 +109,9 @@ class LiteLLMClient:
 def load() -> Any:
     """litellm, imported quietly: two to three seconds the first time. Call it in a thread."""
     os.environ.update(BEFORE_IMPORT)
+    warnings.filterwarnings(
+        "ignore", message="Item .* on TypedDict class", category=UserWarning
+    )  # its own types
     collecting = gc.isenabled()
     gc.disable()  # collections during this import stall the loop's thread for a third of a second
     try:

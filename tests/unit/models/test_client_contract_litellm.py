@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -29,6 +30,21 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 """litellm's own calls; ours are not on this path."""
 
 both = pytest.mark.parametrize("make", [OPENAI, ANTHROPIC], ids=["openai", "anthropic"])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def warm() -> None:
+    """litellm's first answer builds its types, which may take longer than the short time limits below."""
+
+    async def once() -> None:
+        for make in (OPENAI, ANTHROPIC):
+            async with make(Reply(text="warm"), timeout=60.0) as rig:
+                assert (await answer(rig)).fault is None
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        anyio.run(once)
+
 
 USER = UserMessage(content=(TextContent(text="go"),))
 RESULT = ToolMessage(call_id=CallId("call_a"), name="read_file", content=(TextContent(text="x"),))
