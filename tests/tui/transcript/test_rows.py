@@ -286,13 +286,14 @@ PLAN = "# Fix it\n\n1. **Read** the tests\n2. Change `entry.py`\n" + "".join(
 def test_a_plan_is_shown_once_as_markdown_and_folds() -> None:
     options = ("Approve, ask before changes", "Approve, accept edits", "Keep planning")
     waiting = Samples().add_question(PLAN, "plan", options)
-    shown = lines(waiting)
-    assert shown[0].split() == ["?", "plan", "waiting", "for", "you"]
-    assert not any("**" in line or "# Fix" in line or "`" in line for line in shown)
-    assert any("│ 1. Read the tests" in line for line in shown) and "more lines" in shown[-1]
-    assert len(lines(waiting, opened=True)) > len(shown)
+    assert [line.split() for line in lines(waiting)] == [["?", "plan", "waiting", "for", "you"]]
     approved = replace(waiting, answer=options[1], choice=1)
-    assert lines(approved)[0].endswith("plan      Approve, accept edits")
+    shown = lines(approved)
+    assert shown[0].endswith("plan      Approve, accept edits")
+    assert not any("**" in line or "# Fix" in line for line in shown)
+    assert any("│ 1. Read the tests" in line for line in shown) and "more lines" in shown[-1]
+    assert len(lines(approved, opened=True)) > len(shown)
+    assert len(lines(waiting, opened=True)) > len(shown)
     edited = replace(waiting, answer="# Another\n\nplan", choice=0)
     assert lines(edited)[0].endswith("edited by you, and approved") and "│ Another" in lines(edited)[1]
     refused = replace(waiting, answer="Not so fast.", choice=None)

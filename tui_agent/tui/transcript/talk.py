@@ -119,6 +119,8 @@ def question_rows(entry: QuestionEntry, look: Look, read: Reader, *, opened: boo
     if entry.form == "plan":
         edited = answer is not None and _edited(entry, answer)
         rows = [Row([*ahead, Run(said, look.s("t1" if role == "success" else role), LITERAL)], look.ground)]
+        if symbol == look.symbols.waiting and not opened:
+            return rows  # the whole of it stands in the question that is open
         rows += markdown_rows(answer if edited and answer else read(entry.text), body)
         refused_why = answer is not None and not edited and answer not in entry.options
         return rows + (prose_rows(answer, "t1", body) if refused_why and answer else [])
