@@ -4,6 +4,7 @@ Invariant: imported once, after the first paint (`app` names it; nothing else im
 and hands views on; what the screen looks like is the panes' matter.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -26,7 +27,7 @@ from tui_agent.tui.beginning import begin_page, configure, watch_themes
 from tui_agent.tui.chat import Chat
 from tui_agent.tui.frames import Frames
 from tui_agent.tui.handlers.table import HANDLERS
-from tui_agent.tui.keeping import Keeping
+from tui_agent.tui.keeping import Keeping, stored
 from tui_agent.tui.outside import Ask, CommandLine
 from tui_agent.tui.panes.base import Intent
 from tui_agent.tui.panes.status import StatusView
@@ -182,7 +183,8 @@ class Live:
 
     async def reopen(self) -> None:
         """The same session in a new engine process."""
-        session_id = self.session.id if self.session is not None else None
+        kept = await asyncio.to_thread(stored, self.folder)
+        session_id = self.session.id if self.session is not None and kept else None
         await self._let_go("switched")
         await self.open(replace(self.app.options, session=session_id, continue_latest=False, prompt=None))
 
