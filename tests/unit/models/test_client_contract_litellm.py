@@ -15,7 +15,7 @@ import pytest
 from tests.stubs.fault_matrix import CASES, Case
 from tests.stubs.model_contract import Rig, answer, http_rig, request
 from tests.stubs.sse_server import Reply
-from tui_agent.models.litellm_client import LiteLLMClient
+from tui_agent.models.litellm_client import LiteLLMClient, load
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import ReasoningPart, TextContent, TextPart
@@ -43,6 +43,7 @@ def warm() -> None:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        load()
         anyio.run(once)
 
 
