@@ -324,6 +324,13 @@ class TranscriptCanvas(ScrollView, can_focus=True):
             self.viewport.change(lambda: self.viewport.layout.touch(*shown))
             self.repaint()
 
+    def _known(self, text: LongText) -> str:
+        """What is here of a text, without asking for the rest."""
+        if isinstance(text, str):
+            return text
+        found = self._resolve(text) if self._resolve is not None else None
+        return text.preview if found is None else found
+
     def _read(self, text: LongText) -> str:
         if isinstance(text, str):
             return text

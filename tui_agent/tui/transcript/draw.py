@@ -16,7 +16,7 @@ from tui_agent.folds.entries import (
     TurnEntry,
     UserEntry,
 )
-from tui_agent.protocol.base import LongText
+from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.tui.text import clean
 from tui_agent.tui.transcript.blocks import LIVE_ROWS, OUTPUT_ROWS, Reader, line_count
@@ -157,7 +157,8 @@ def search_text(entry: Entry, read: Reader) -> str:
                 entry.denied,
                 entry.output if not entry.blocks else "",
             ]
-            return clean("\n".join([*parts, *(_block_text(block, read) for block in entry.blocks)]))
+            whole = [] if entry.full_output is None else [read(entry.full_output)]
+            return clean("\n".join([*parts, *(_block_text(block, read) for block in entry.blocks), *whole]))
         case NoticeEntry():
             return clean(
                 "\n".join(
@@ -172,6 +173,19 @@ def search_text(entry: Entry, read: Reader) -> str:
             return f"turn {entry.turn}"
         case _:
             assert_never(entry)
+
+
+def long_texts(entry: Entry) -> list[BlobText]:
+    """The texts of an entry that are kept outside of the log; `find` looks through them too."""
+    found: list[BlobText] = []
+
+    def note(text: LongText) -> str:
+        if isinstance(text, BlobText):
+            found.append(text)
+        return ""
+
+    search_text(entry, note)
+    return found
 
 
 def _answer(
