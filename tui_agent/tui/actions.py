@@ -108,6 +108,7 @@ _SLASH: Final[tuple[Action, ...]] = (
     _a("model", "use another model", "Model", slash="/model", args="[name]", ground=True),
     _a("models", "the models that are set up", "Model", slash="/models"),
     _a("provider", "use another provider, or type in a key", "Model", slash="/provider", ground=True),
+    _a("keep_model", "start with this model from now on", "Model", slash="/keep-model"),
     _a("base_url", "ask a server at another address", "Model", slash="/base-url", args="URL", ground=True),
     _a(
         "reasoning",

@@ -38,18 +38,7 @@ def switch(live: "Live", session_id: str) -> None:
 
 def new(live: "Live", argument: str) -> None:
     """A new session with the same settings."""
-    settings = live.state.settings
-    options = replace(live.app.options, session=None, continue_latest=False, prompt=None)
-    if settings is not None and settings.model.model:
-        options = replace(
-            options,
-            model=settings.model.profile or settings.model.model,
-            base_url=settings.model.base_url or None,
-            effort=settings.model.effort,
-            policy=settings.policy,
-            agent=settings.agent,
-        )
-    live.worker(live.open(options), "new")
+    live.worker(live.open(live.same_settings()), "new")
 
 
 def sessions(live: "Live", argument: str) -> None:
