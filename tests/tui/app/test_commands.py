@@ -312,8 +312,11 @@ async def test_a_typed_key_reaches_the_engine_and_is_stored_only_when_that_is_ti
             await driven.pilot.pause(0.01)
     assert dict(opened[0].keys) == {"DEEPSEEK_API_KEY": "sk-secret-123"}
     assert "sk-secret-123" not in repr(opened[0])
-    stored = [path for path in tmp_path.rglob("*") if path.is_file() and "sk-secret" in path.read_text()]
-    assert bool(stored) is kept
+    assert bool(_files_with(tmp_path, "sk-secret")) is kept
+
+
+def _files_with(folder: Path, words: str) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and words in path.read_text()]
 
 
 async def test_the_default_is_written_only_after_a_yes(tmp_path: Path) -> None:
