@@ -174,7 +174,8 @@ def _assemble(
     tools, failed = _tools(loaded)
     for event in [*loaded.events, *failed]:
         recorder.append(event)
-    env = LocalEnvironment(workspace, hidden=tuple(base.keys.secrets()))
+    named = (profile.api_key_env for profile in base.config.models.values())
+    env = LocalEnvironment(workspace, hidden=tuple(base.keys.secrets(named)))
     recorder.append(EnvStarted(environment=env.name, root=env.root))
     clients = Clients(partial(_client_for, models))
     parts = EngineParts(
