@@ -295,3 +295,27 @@ def test_importing_litellm_loads_no_dotenv_and_prints_nothing(tmp_path: Path) ->
         [sys.executable, "-c", code], cwd=tmp_path, env=environ, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+GEMINI = partial(http_rig, "gemini", LiteLLMClient, "gemini/gemini-2.5-pro")
+
+
+async def test_gemini_ends_where_it_says_so() -> None:
+    async with GEMINI(Reply(text="Hello there")) as rig:
+        outcome = await answer(rig)
+    assert outcome.fault is None
+    assert (outcome.assembler.text, outcome.assembler.finish) == ("Hello there", "stop")
+
+
+async def test_geminis_calls_are_calls() -> None:
+    async with GEMINI(Reply(calls=(READ,))) as rig:
+        outcome = await answer(rig)
+    assert outcome.fault is None
+    assert [call.arguments for call in outcome.calls] == [{"path": "a.py"}]
+
+
+async def test_gemini_cut_in_the_middle_is_cut() -> None:
+    async with GEMINI(Reply(text="half an ans", fault="cut")) as rig:
+        outcome = await answer(rig)
+    assert outcome.fault is not None
+    assert outcome.fault.kind == "cut"
