@@ -94,11 +94,11 @@ async def _session(
 
     base = ground(options)
     async with session(options, base, trouble, held) as opened:
-        last = opened.log.last_seq
-        note = Opened(opened.id, str(opened.log.folder), last, os.getpid(), last < 0)
+        last, stored = opened.log.last_seq, opened.log.stored_seq
+        note = Opened(opened.id, str(opened.log.folder), last, stored, os.getpid(), stored < 0)
         writer.write(note_line(note))
         async with anyio.create_task_group() as group:
-            group.start_soon(_send_events, opened, last, writer)
+            group.start_soon(_send_events, opened, stored, writer)
             group.start_soon(to_thread.run_sync, opened.warm)
             await _take_commands(opened, reader)
             await opened.ended()

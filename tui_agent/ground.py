@@ -41,9 +41,9 @@ def ground(
     here = Path.cwd() if environ is None else options.cwd
     variables = environment(options, os.environ if environ is None else environ, here=here)
     config = load(options, variables)
-    keys = Keys(variables, config.paths.secrets)
+    keys = Keys({**variables, **dict(options.keys)}, config.paths.secrets)
     clock = clock or SystemClock()
-    named = (profile.api_key_env for profile in config.models.values())
+    named = {profile.api_key_env for profile in config.models.values()} | dict(options.keys).keys()
     redactor = Redactor(secrets=keys.secrets(named))
     store = SessionStore(config.data_dir / "sessions", clock, redactor)
     return Ground(options, config, keys, clock, ids or RandomIds(), store)

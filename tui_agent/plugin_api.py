@@ -29,7 +29,19 @@ from tui_agent.ports.agent import (
 )
 from tui_agent.ports.environment import Environment, ExecResult, ExecSpec, FileContent, FileInfo
 from tui_agent.ports.middleware import Fragment, Middleware, ToolNext, TurnContext
-from tui_agent.ports.model import ModelClient, ModelNext, ModelReply, ModelRequest
+from tui_agent.ports.model import (
+    Finished,
+    ModelChunk,
+    ModelClient,
+    ModelFault,
+    ModelNext,
+    ModelReply,
+    ModelRequest,
+    ReasoningChunk,
+    TextChunk,
+    ToolCallChunk,
+    UsageChunk,
+)
 from tui_agent.ports.tool import Answer, Preview, Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol import actions
 from tui_agent.protocol.actions import AnyAction
@@ -52,7 +64,7 @@ from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileChanged, FileRead
 from tui_agent.protocol.events.plugin import PluginEvent
 from tui_agent.protocol.events.todo import TodoItem, TodoStatus, TodoUpdated
-from tui_agent.protocol.parts import Content, ImageContent, TextContent, ToolCallPart
+from tui_agent.protocol.parts import Content, ImageContent, TextContent, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo
 
 API_VERSION = 1
@@ -81,7 +93,7 @@ class PluginApi(Protocol):
         ...
 
     def model(self, provider: str, make: Callable[[ModelInfo], ModelClient]) -> None:
-        """Offer a provider: `make` gives a client for a profile that names it."""
+        """Offer a provider: `make` gives a client for `provider/model`, and for a profile that names the provider."""
         ...
 
     def environment(self, name: str, make: Callable[[str], Environment]) -> None:
@@ -184,6 +196,7 @@ __all__ = [
     "FileInfo",
     "FileRead",
     "Finish",
+    "Finished",
     "Fragment",
     "Frozen",
     "ImageBlock",
@@ -195,7 +208,9 @@ __all__ = [
     "LongText",
     "MarkdownBlock",
     "Middleware",
+    "ModelChunk",
     "ModelClient",
+    "ModelFault",
     "ModelInfo",
     "ModelNext",
     "ModelReply",
@@ -205,6 +220,7 @@ __all__ = [
     "PluginEvent",
     "Preview",
     "Reads",
+    "ReasoningChunk",
     "Reject",
     "Runs",
     "SayMessage",
@@ -214,11 +230,13 @@ __all__ = [
     "TerminalBlock",
     "TestFinished",
     "TextBlock",
+    "TextChunk",
     "TextContent",
     "TodoItem",
     "TodoStatus",
     "TodoUpdated",
     "Tool",
+    "ToolCallChunk",
     "ToolCallPart",
     "ToolContext",
     "ToolError",
@@ -228,6 +246,8 @@ __all__ = [
     "TreeBlock",
     "TreeNode",
     "TurnContext",
+    "Usage",
+    "UsageChunk",
     "Writes",
     "act",
     "actions",

@@ -28,7 +28,7 @@ from tui_agent.ground import Ground, ground
 from tui_agent.middleware.prompts import PromptTexts
 from tui_agent.middleware.sections import prompt_sections
 from tui_agent.middleware.stuck import StuckNotice
-from tui_agent.models.factory import ModelFactory
+from tui_agent.models.factory import NO_MODEL, ModelFactory
 from tui_agent.models.replay import recorded_answers
 from tui_agent.plugin_host.bundled import bundled
 from tui_agent.plugin_host.discover import PluginPlaces
@@ -53,7 +53,8 @@ from tui_agent.store.sessions import SessionStore
 from tui_agent.tools.registry import ToolRegistry
 
 PRODUCT = f"tui-agent/{__version__}"
-NO_MODEL = "none"
+CHOOSERS = ("app", "web", "editor")
+"""Clients in which another model can be chosen once the session is open."""
 
 
 @asynccontextmanager
@@ -96,9 +97,9 @@ def _open(
     on_trouble: Callable[[TuiAgentError], None] | None,
     on_hold: Callable[[SessionLog], None] | None,
 ) -> LocalSession:
-    models = model_factory(base)
-    settings = _settings(base, models)
     loaded = _plugins(base)
+    models = model_factory(base, loaded)
+    settings = _settings(base, models)
     _require_agent(settings.agent, _agents(loaded))
     log, old = _hold(base)
     try:
@@ -111,16 +112,23 @@ def _open(
         raise
 
 
-def model_factory(base: Ground) -> ModelFactory:
-    """The models that this start can reach: its profiles, the vendors, the demos and the recordings."""
+def model_factory(base: Ground, loaded: LoadedPlugins | None = None) -> ModelFactory:
+    """The models that this start can reach: its profiles, the vendors, the demos, the recordings, the plugins'.
+
+    `loaded` are the plugins where the caller has them; without, they are loaded.
+    """
+    loaded = loaded or _plugins(base)
     demos = bundled("demos")
-    return ModelFactory(
+    models = ModelFactory(
         base.config.models,
         base.keys,
         base.clock,
         replay_source=partial(_recorded, base.store),
         demo_scripts=demos if demos is not None else Path("demos"),
     )
+    for offered in loaded.models:
+        models.add(offered.provider, offered.make)
+    return models
 
 
 def _recorded(store: SessionStore, session_id: str) -> Sequence[ModelResponded]:
@@ -134,7 +142,7 @@ def _hold(base: Ground) -> tuple[SessionLog, bool]:
     if wanted is None and options.continue_latest:
         wanted = store.latest(str(options.cwd.resolve()))
     if wanted is None:
-        return store.create(base.ids.session()), False
+        return store.create(base.ids.session(), lazily=True), False
     if not (store.folder(wanted) / "events.jsonl").exists():
         return store.create(wanted), False
     return store.open(wanted), True
@@ -166,9 +174,10 @@ def _assemble(
     tools, failed = _tools(loaded)
     for event in [*loaded.events, *failed]:
         recorder.append(event)
-    env = LocalEnvironment(workspace, hidden=tuple(base.keys.secrets()))
+    named = (profile.api_key_env for profile in base.config.models.values())
+    env = LocalEnvironment(workspace, hidden=tuple(base.keys.secrets(named)))
     recorder.append(EnvStarted(environment=env.name, root=env.root))
-    clients = Clients(partial(_client_for, models, loaded))
+    clients = Clients(partial(_client_for, models))
     parts = EngineParts(
         recorder=recorder,
         blobs=log.blobs,
@@ -202,19 +211,27 @@ async def _release(env: LocalEnvironment, clients: Clients) -> int:
 
 def _settings(base: Ground, models: ModelFactory) -> SessionSettings:
     config = base.config
-    model = (
-        models.resolve(config.model, config.base_url, config.reasoning_effort)
-        if config.model or config.base_url
-        else ModelInfo(profile=NO_MODEL, provider=NO_MODEL, model="")
-    )
     return SessionSettings(
-        model=model,
+        model=_model(base, models),
         policy=config.policy,
         agent=config.agent,
         context_mode=config.context_mode,
         repo_map=config.repo_map,
         budgets=config.budgets,
     )
+
+
+def _model(base: Ground, models: ModelFactory) -> ModelInfo:
+    """The model to begin with. Where another one can be chosen, one that cannot be used keeps nothing from opening."""
+    config = base.config
+    if not config.model and not config.base_url:
+        return models.absent()
+    try:
+        return models.resolve(config.model, config.base_url, config.reasoning_effort)
+    except ConfigError as error:
+        if base.options.client not in CHOOSERS:
+            raise
+        return models.absent(str(error))
 
 
 def _apply_options(base: Ground, recorder: Recorder, settings: SessionSettings) -> None:
@@ -315,14 +332,12 @@ def _require_agent(name: str, agents: Collection[str]) -> None:
         raise ConfigError(f"There is no agent {name!r}.", hint=f"There are: {', '.join(sorted(agents))}.")
 
 
-def _client_for(models: ModelFactory, loaded: LoadedPlugins, info: ModelInfo) -> ModelClient:
+def _client_for(models: ModelFactory, info: ModelInfo) -> ModelClient:
     if info.provider == NO_MODEL:
         raise ConfigError(
-            "No model is set.", hint="/model chooses one; /model demo works without an account."
+            info.fault or "No model is set.",
+            hint="/model chooses one; tui-agent demo works without an account.",
         )
-    for offered in loaded.models:
-        if offered.provider == info.provider:
-            return offered.make(info)
     return models.client(info)
 
 

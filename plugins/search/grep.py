@@ -106,6 +106,8 @@ async def _query(args: GrepArgs, env: Environment) -> Query:
     there = await env.stat(path)
     if there is None:
         raise ToolError(f"There is no file or folder {args.path}.")
+    if there.kind not in ("file", "directory"):
+        raise ToolError(f"{args.path} is no regular file.")
     return Query(args.pattern, path, there.kind == "file", args.glob, args.ignore_case, args.max_results)
 
 

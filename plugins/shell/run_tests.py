@@ -40,6 +40,14 @@ class RunTestsArgs(Frozen):
     timeout: float = Field(default=600, gt=0, le=MAX_TIMEOUT, description="seconds")
 
 
+class SettledTests(RunTestsArgs):
+    """The arguments with the command that they mean: exactly this is judged, shown and run."""
+
+    argv: tuple[str, ...]
+    framework: str
+    folder: str = ""
+
+
 class RunTests:
     """Runs a test program, counts what passed and failed; any other command is refused."""
 
@@ -49,21 +57,30 @@ class RunTests:
         """The command, or what is tested."""
         return args.command.strip() or args.path or "all tests"
 
+    async def settle(self, args: RunTestsArgs, env: Environment) -> SettledTests:
+        """The command that will run, recognised from the project's files where it was not given."""
+        command = await _command(args, env)
+        return SettledTests(
+            **args.model_dump(), argv=command.argv, framework=command.framework, folder=command.cwd
+        )
+
     def effects(self, args: RunTestsArgs) -> tuple[Effect, ...]:
-        """The command's words; where it is yet to be recognised, the tool's own name stands for it."""
+        """The command's words; unsettled arguments without a command run what nobody knows yet."""
+        if isinstance(args, SettledTests):
+            return (Runs(argv=args.argv, cwd=args.folder),)
         more = (args.path,) if args.path else ()
-        words = plain_words(args.command.strip()) or ("run_tests",)
-        return (Runs(argv=(*words, *more)),)
+        words = plain_words(args.command.strip())
+        return (Runs(argv=(*words, *more) if words else ()),)
 
     async def preview(self, args: RunTestsArgs, env: Environment) -> Preview:
-        """The command that will run, recognised where it was not given."""
-        command = await _command(args, env)
+        """The command that will run."""
+        command = await _settled(args, env)
         text = shlex.join(command.argv)
         return Preview((TextBlock(text=text),), content=f"{command.cwd}\n{text}")
 
     async def run(self, args: RunTestsArgs, ctx: ToolContext) -> ToolResult:
         """Run the tests; failing ones are a failure that the model is told of."""
-        command = await _command(args, ctx.env)
+        command = await _settled(args, ctx.env)
         spec = ExecSpec(argv=command.argv, cwd=command.cwd, timeout=args.timeout)
         result, output = await run(spec, ctx)
         return _told(command, result, output, read(command.framework, output.clean), ctx)
@@ -105,6 +122,12 @@ def _told(
         events=(event,),
         full_output=output.kept,
     )
+
+
+async def _settled(args: RunTestsArgs, env: Environment) -> TestCommand:
+    if isinstance(args, SettledTests):
+        return TestCommand(args.argv, args.framework, args.folder)
+    return await _command(args, env)
 
 
 async def _command(args: RunTestsArgs, env: Environment) -> TestCommand:

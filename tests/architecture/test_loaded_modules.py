@@ -86,7 +86,7 @@ def headless(tmp_path: Path, answers: str, *more: str) -> set[str]:
 def test_a_headless_run_loads_nothing_that_it_does_not_need(tmp_path: Path) -> None:
     found = headless(tmp_path, "  - text: Hello.\n")
     assert "tui_agent" in found
-    assert not found & {"textual", "rich", "litellm", "tiktoken", "watchfiles", "httpx"}
+    assert not found & {"textual", "rich", "litellm", "tiktoken", "watchfiles", "httpx", "tree_sitter"}
 
 
 @pytest.mark.parametrize("module", ["tui_agent.engine_process", "tui_agent.wiring"])

@@ -1,5 +1,6 @@
 """One contract for a session in this process and for one whose engine runs in its own."""
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -177,10 +178,47 @@ async def test_what_cannot_be_done_is_rejected_with_a_reason(form: str, options:
 async def test_a_second_opener_is_refused_while_the_first_holds_the_session(
     form: str, options: SessionOptions
 ) -> None:
-    async with opened(form, options) as session:
+    async with opened(form, replace(options, session="ses_shared")) as session:
         with pytest.raises(SessionLocked):
             async with opened("remote" if form == "local" else "local", replace(options, session=session.id)):
                 pass
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_session_in_which_nothing_was_said_leaves_nothing_behind(
+    form: str, options: SessionOptions
+) -> None:
+    async with opened(form, options) as session:
+        session.submit(SetPolicy(policy="plan"))
+        kinds = await _kinds_until(session, "settings.changed")
+    assert kinds[0] == "session.started"
+    assert list((options.data_dir or Path()).glob("sessions/*")) == []
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_the_first_message_makes_the_session_with_all_that_was_before(
+    form: str, options: SessionOptions
+) -> None:
+    async with opened(form, options) as session:
+        session.submit(SetPolicy(policy="plan"))
+        await _kinds_until(session, "settings.changed")
+        session.submit(SubmitPrompt(text="read"))
+        seen = await _kinds_until(session, "turn.finished")
+    (log,) = (options.data_dir or Path()).glob("sessions/*/events.jsonl")
+    stored = [json.loads(line) for line in log.read_bytes().splitlines()]
+    assert [event["seq"] for event in stored] == list(range(len(stored)))
+    assert [event["payload"]["kind"] for event in stored][: len(seen)] == seen
+
+
+async def _kinds_until(session: Session, kind: str) -> list[str]:
+    """The kinds of all events up to the first of this kind."""
+    follower = session.follow()
+    kinds: list[str] = []
+    with anyio.fail_after(20):
+        while kind not in kinds:
+            kinds += [r.payload.kind for r in await follower.next() if isinstance(r, Envelope)]
+    follower.close()
+    return kinds[: kinds.index(kind) + 1]
 
 
 @pytest.mark.parametrize("form", FORMS)

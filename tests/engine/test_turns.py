@@ -4,7 +4,7 @@ from pathlib import Path
 
 import anyio
 
-from tests.engine.harness import EchoTool, ask, call, running, say
+from tests.engine.harness import EchoTool, Words, ask, call, running, say
 from tui_agent.middleware.stuck import StuckNotice
 from tui_agent.ports.agent import Action, AskModel, Finish
 from tui_agent.ports.model import Finished, ModelFault, TextChunk
@@ -21,6 +21,7 @@ from tui_agent.protocol.commands import (
     SubmitPrompt,
     Unqueue,
 )
+from tui_agent.protocol.effects import Effect, Reads
 from tui_agent.protocol.events.model import ModelFailed, ModelResponded, ModelRetried
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import CommandRejected
@@ -410,3 +411,19 @@ async def test_the_session_is_named_after_its_first_prompt(tmp_path: Path) -> No
         await bench.until("turn.finished", 2)
         title = bench.recorder.state.title
     assert title.startswith("fix the night shift") and len(title) <= 48
+
+
+async def test_a_path_that_cannot_be_looked_up_is_the_calls_fault(tmp_path: Path) -> None:
+    class Lost(EchoTool):
+        def effects(self, args: Words) -> tuple[Effect, ...]:
+            return (Reads(path=args.words),)
+
+    lost = Lost()
+    async with running(tmp_path, [call(("echo", '{"words": "a\\u0000b"}')), say("Sorry.")], [lost]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        end = (await bench.until("turn.finished")).payload
+        assert check_pairs(bench.model.requests[1].messages) == []
+    (finished,) = bench.of(ToolFinished)
+    assert isinstance(finished, ToolFinished) and finished.status == "invalid"
+    assert isinstance(end, TurnFinished) and end.reason == "finished"
+    assert lost.ran == []

@@ -11,10 +11,15 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Shape = Literal["chat", "responses", "anthropic"]
+Shape = Literal["chat", "responses", "anthropic", "gemini"]
 Fault = Literal["", "cut", "abort", "stall", "stall_first", "broken", "error", "done_only", "late_abort"]
 
-ROUTES: dict[str, Shape] = {"/chat/completions": "chat", "/responses": "responses", "/messages": "anthropic"}
+ROUTES: dict[str, Shape] = {
+    "/chat/completions": "chat",
+    "/responses": "responses",
+    "/messages": "anthropic",
+    ":streamGenerateContent": "gemini",
+}
 
 
 @dataclass(frozen=True)
@@ -167,7 +172,7 @@ def events(shape: Shape, reply: Reply) -> tuple[list[bytes], list[bytes]]:
     """The events of a reply in a provider's form: those before the finish signal, and those from it on."""
     if reply.raw is not None:
         return list(reply.raw), []
-    return {"chat": _chat, "responses": _responses, "anthropic": _anthropic}[shape](reply)
+    return {"chat": _chat, "responses": _responses, "anthropic": _anthropic, "gemini": _gemini}[shape](reply)
 
 
 def chat_delta(delta: dict[str, Any], finish: str | None = None) -> bytes:
@@ -332,6 +337,27 @@ def _anthropic(reply: Reply) -> tuple[list[bytes], list[bytes]]:
         event("message_delta", delta=end, usage={**use, "output_tokens": came}),
         event("message_stop"),
     ]
+
+
+def _gemini(reply: Reply) -> tuple[list[bytes], list[bytes]]:
+    """Gemini's form: the finish reason stands beside the last content."""
+
+    def event(parts: list[dict[str, Any]], **more: Any) -> bytes:
+        given, came, cached = reply.usage
+        usage = {
+            "promptTokenCount": given,
+            "candidatesTokenCount": came,
+            "cachedContentTokenCount": cached,
+            "totalTokenCount": given + came,
+        }
+        candidate = {"content": {"parts": parts, "role": "model"}, "index": 0, **more}
+        return _sse({"candidates": [candidate], "usageMetadata": usage, "modelVersion": "gemini"})
+
+    middle = [event([{"text": piece}]) for piece in _pieces(reply.text)]
+    for _, name, arguments in reply.calls:
+        middle.append(event([{"functionCall": {"name": name, "args": json.loads(arguments)}}]))
+    finish = {"stop": "STOP", "length": "MAX_TOKENS", "refusal": "SAFETY"}[reply.finish]
+    return middle, [event([{"text": ""}], finishReason=finish)]
 
 
 def whole(shape: Shape, reply: Reply) -> dict[str, Any]:

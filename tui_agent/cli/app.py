@@ -4,6 +4,7 @@ Invariant: refuses before anything is loaded where there is no terminal to draw 
 """
 
 import argparse
+import gc
 import os
 import sys
 from dataclasses import replace
@@ -52,6 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
 def open_app(options: SessionOptions) -> int:
     """Draw `options`' session on this terminal until the user leaves."""
     need_terminal()
+    # What start-up makes lives as long as the app: collecting it before the first paint, after which the app lets the
+    # collector work again, would only cost time. Loading the screen's library alone sets it off eighty times.
+    gc.disable()
     # The engine's process first, so that it starts beside the screen's library, which is slow to import. Both by
     # name: nothing else on the command line needs them.
     handle = import_module("tui_agent.session.engine_handle").EngineHandle.start(options)

@@ -65,7 +65,8 @@ def examine(options: SessionOptions) -> Iterator[Finding]:
     except TuiAgentError as error:
         yield Finding("configuration", "bad", error.message, error.hint)
         return
-    yield Finding("configuration", "ok", str(base.config.paths.user_config))
+    path = base.config.paths.user_config
+    yield Finding("configuration", "ok", str(path) if path.exists() else f"no file (defaults): {path}")
     for path in base.config.ignored:
         yield Finding("trust", "note", f"{path} is not read.", "tui-agent config trust lets it count.")
     for what, look in LOOKS.items():

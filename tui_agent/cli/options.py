@@ -6,6 +6,7 @@ Invariant: loads only argparse and dataclasses, so that help is quick; the lists
 
 import argparse
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 from tui_agent.config.options import Client, SessionOptions
@@ -174,12 +175,14 @@ def add_verb(
 
 
 def session_options(arguments: argparse.Namespace, *, client: Client, interactive: bool) -> SessionOptions:
-    """The options of one start. Raises `UsageError` where the folder to work in is none."""
+    """The options of one start. Raises `UsageError` where the folder to work in, or the theme, is none."""
     said = vars(arguments)
     cwd = (said.get("cwd") or Path.cwd()).expanduser()
     if not cwd.is_dir():
         raise UsageError(f"There is no folder {cwd}.", hint="Give an existing one with --cwd.")
     data_dir: Path | None = said.get("data_dir")
+    if said.get("theme"):
+        import_module("tui_agent.cli.theme_names").require(said["theme"], cwd, data_dir)
     timeout = said.get("timeout_seconds")
     return SessionOptions(
         cwd=cwd.resolve(),

@@ -8,6 +8,7 @@ from tui_agent.cli.output import moment, say, say_json, seconds, width
 from tui_agent.folds.base import fold
 from tui_agent.folds.metrics import Metrics, MetricsView
 from tui_agent.folds.trace import Span, Trace, TraceView
+from tui_agent.folds.words import FAILURES, SPAN_STATES, TURN_ENDS
 from tui_agent.ground import ground
 from tui_agent.store.reader import read_records
 
@@ -84,10 +85,14 @@ def summary(metrics: MetricsView) -> list[tuple[str, str]]:
         ("tests", tests if tested else ""),
         ("tokens", tokens),
         ("cost", cost),
-        ("ended", metrics.last_turn_end),
-        ("failure", metrics.failure),
+        ("last turn", _end(metrics.last_turn_end)),
+        ("last failure", FAILURES.get(metrics.failure, metrics.failure)),
     ]
     return [(name, value) for name, value in rows if value]
+
+
+def _end(reason: str) -> str:
+    return next((words for name, words in TURN_ENDS.items() if name == reason), reason)
 
 
 def kinds(metrics: MetricsView) -> str:
@@ -115,7 +120,7 @@ def span_line(span: Span) -> str:
     tokens = (
         f"  {span.tokens_in or 0}+{span.tokens_out or 0} tokens" if span.tokens_in or span.tokens_out else ""
     )
-    state = "" if span.state == "done" else f"  {span.state}"
+    state = "" if span.state == "done" else f"  {SPAN_STATES[span.state]}"
     line = f"{'  ' * span.depth}{span.name}  {took}{tokens}{state}  {' '.join(span.detail.split())}".rstrip()
     room = max(40, width())
     return line if len(line) <= room else line[: room - 1] + "…"

@@ -39,6 +39,8 @@ class SessionOptions:
     theme: str | None = None
     prompt: str | None = None
     """A first message that the app sends once it is ready."""
+    keys: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Variables and the keys that the user typed for this run alone: they are in memory only, and win."""
     interactive: bool = True
     """Someone can answer questions. Without, what the policy would ask is denied."""
 
@@ -58,4 +60,8 @@ class SessionOptions:
         values["data_dir"] = None if values["data_dir"] is None else Path(str(values["data_dir"]))
         listed = values["plugin_dirs"]
         values["plugin_dirs"] = tuple(Path(str(path)) for path in listed) if isinstance(listed, list) else ()
+        typed = values.get("keys")
+        values["keys"] = (
+            tuple((str(name), str(key)) for name, key in typed) if isinstance(typed, list) else ()
+        )
         return cls(**values)  # type: ignore[arg-type]

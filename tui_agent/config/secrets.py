@@ -89,6 +89,10 @@ class Keys(Mapping[str, str]):
     def __len__(self) -> int:
         return len({**load(self._stored), **self._environ})
 
+    def names(self) -> frozenset[str]:
+        """The variables that have a value, without asking the key ring for it."""
+        return frozenset(load(self._stored)) | {name for name, value in self._environ.items() if value}
+
     def secrets(self, more: Iterable[str] = ()) -> dict[str, str]:
         """All values that must never be written anywhere, by name: what redaction is given.
 

@@ -158,3 +158,14 @@ def key_variable(provider: str) -> str:
     if vendor is not None and vendor.keys:
         return vendor.keys[0]
     return provider if provider.isupper() else f"{provider.upper().replace('-', '_')}_API_KEY"
+
+
+def profile_key(profile: ModelProfile) -> str:
+    """The variable that a profile's key is wanted in; empty where it may go without one."""
+    if profile.api_key_env:
+        return profile.api_key_env
+    owner = profile.provider or ("openai-chat" if profile.base_url else profile.model.partition("/")[0])
+    if owner in CLIENTS:
+        owner = profile.model.partition("/")[0] if CLIENTS[owner] == "litellm" else "openai"
+    vendor = VENDORS.get(owner)
+    return vendor.keys[0] if vendor is not None and vendor.keys and not profile.base_url else ""

@@ -5,6 +5,7 @@ call that changed while the user thought is asked again.
 """
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pydantic import BaseModel
@@ -14,17 +15,19 @@ from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.states import StateKeeper
 from tui_agent.environments.reaching import reaching
 from tui_agent.errors import EnvironmentFault, ToolError
+from tui_agent.policy.explain import what_it_does, written
 from tui_agent.policy.runs import mentioned_paths
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import Preview, Tool
 from tui_agent.protocol.commands import DecidePermission
 from tui_agent.protocol.display import TextBlock
-from tui_agent.protocol.effects import Effect, digest
-from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
+from tui_agent.protocol.effects import Effect, Runs, digest
+from tui_agent.protocol.events.policy import Deed, PermissionDecided, PermissionRequested
 from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import ToolCallPart
 from tui_agent.protocol.settings import AgentState, PolicyName
 
+_LOOKED_UP = 20
 NO_ONE = "the policy asks, and no one is there to answer"
 
 
@@ -69,7 +72,7 @@ class Gate:
             if not self._parts.interactive:
                 return self._by_rule(case, decision, "", NO_ONE)
             preview = await self._preview(case)
-            request = self._request(case, decision, preview)
+            request = self._request(case, decision, preview, await self._deeds(case))
             answer = await self._wait(request, agent)
             now = await self._preview(case)
             if answer.decision == "deny" or now.content == preview.content:
@@ -102,7 +105,20 @@ class Gate:
         exact = json.dumps(case.call.arguments, sort_keys=True, ensure_ascii=True)
         return digest(case.call.name, case.effects, exact + content)
 
-    def _request(self, case: _Case, decision: Decision, preview: Preview) -> PermissionRequested:
+    async def _deeds(self, case: _Case) -> tuple[Deed, ...]:
+        """What its commands do, as they are judged; which files would be new is looked up."""
+        if not any(isinstance(effect, Runs) for effect in case.effects):
+            return ()
+        new: set[str] = set()
+        for path in written(case.effects)[:_LOOKED_UP]:
+            with suppress(EnvironmentFault):  # what cannot be looked at is not called new
+                if await self._parts.env.stat(path) is None:
+                    new.add(path)
+        return what_it_does(case.effects, new)
+
+    def _request(
+        self, case: _Case, decision: Decision, preview: Preview, deeds: tuple[Deed, ...]
+    ) -> PermissionRequested:
         request = PermissionRequested(
             request_id=self._parts.ids.request(),
             call_id=case.call.call_id,
@@ -113,6 +129,7 @@ class Gate:
             digest=self._digest(case, preview.content),
             preview=preview.blocks,
             choices=decision.choices,
+            deeds=deeds,
             risk=decision.risk,
             reason=decision.reason,
             default_no=decision.default_no,
@@ -148,7 +165,7 @@ class Gate:
         )
         if allowed and answer.reach == "always" and rule and self._parts.remember_rule is not None:
             self._parts.remember_rule(rule)
-        reason = "the user allowed it" if allowed else "the user said no"
+        reason = f"the user allowed it ({answer.reach})" if allowed else "the user said no"
         self._parts.recorder.append(
             PermissionDecided(
                 call_id=case.call.call_id,

@@ -5,7 +5,7 @@ Invariant: calls keep their order; calls marked safe run side by side, and none 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
@@ -15,8 +15,8 @@ from tui_agent.engine.gate import Gate
 from tui_agent.engine.limits import exhausted
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.running import CallRunner
-from tui_agent.errors import StoreError
-from tui_agent.ports.tool import Tool
+from tui_agent.errors import EnvironmentFault, StoreError, ToolError
+from tui_agent.ports.tool import Settling, Tool
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStatus
 from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
@@ -54,8 +54,8 @@ class ToolPhase:
         for group in _groups(planned):
             if exhausted(self._parts.recorder.state):
                 return
-            ready = [plan for plan in group if await self._passes(plan, agent)]
-            await self._run_group(ready, agent)
+            passed = [await self._passed(plan, agent) for plan in group]
+            await self._run_group([plan for plan in passed if plan is not None], agent)
 
     def stop(self, call_id: CallId) -> bool:
         """Stop one running call; the turn goes on."""
@@ -94,15 +94,27 @@ class ToolPhase:
             agent=agent,
         )
 
-    async def _passes(self, plan: _Planned, agent: AgentId) -> bool:
-        """Whether a call may run; where not, its result is recorded here."""
-        if plan.tool is None or plan.args is None:
+    async def _passed(self, plan: _Planned, agent: AgentId) -> _Planned | None:
+        """The call as it may run, with nothing left open; where it may not, its result is recorded here."""
+        tool, args = plan.tool, plan.args
+        if tool is None or args is None:
             self._close(plan.call, agent, "invalid", plan.problem, "invalid call")
-            return False
-        verdict = await self._gate.decide(plan.call, plan.tool, plan.args, agent)
+            return None
+        if isinstance(tool, Settling):
+            try:
+                args = await tool.settle(args, self._parts.env)
+            except (ToolError, EnvironmentFault) as fault:
+                self._close(plan.call, agent, "failed", str(fault), fault.message.split("\n")[0][:60])
+                return None
+        try:
+            verdict = await self._gate.decide(plan.call, tool, args, agent)
+        except EnvironmentFault as fault:  # a path that cannot even be looked up is the call's fault
+            self._close(plan.call, agent, "invalid", str(fault), "invalid path")
+            return None
         if not verdict.allowed:
             self._close(plan.call, agent, "denied", verdict.for_model, verdict.summary)
-        return verdict.allowed
+            return None
+        return replace(plan, args=args)
 
     async def _run_group(self, ready: Sequence[_Planned], agent: AgentId) -> None:
         if len(ready) == 1:

@@ -33,7 +33,9 @@ class MeterSection:
 class ContextMeterView:
     """`used` tokens of `window` (0: unknown, then `fraction` is 0). `estimated` until a provider's own figure came.
 
-    `next_tokens` and `next_cost_usd` forecast the next turn's first request.
+    `next_tokens` and `next_cost_usd` forecast the next turn's first request. `cache_breaks` counts the requests that
+    began otherwise than the one before, so that a provider could use nothing of what it had cached; `cache_break` says
+    what was different in the newest of them.
     """
 
     used: int = 0
@@ -45,6 +47,8 @@ class ContextMeterView:
     next_tokens: int = 0
     next_cost_usd: float | None = None
     warnings: tuple[str, ...] = ()
+    cache_breaks: int = 0
+    cache_break: str = ""
 
 
 NAMES: dict[SectionName, str] = {
@@ -75,6 +79,9 @@ class ContextMeter:
         self._sections: tuple[MeterSection, ...] = ()
         self._warnings: tuple[str, ...] = ()
         self._model: ModelInfo | None = None
+        self._prefix: ContextPacked | None = None
+        self._cache_breaks = 0
+        self._cache_break = ""
         self._request: RequestId | None = None
         self._answer = Usage()
         self._view: ContextMeterView | None = None
@@ -107,6 +114,11 @@ class ContextMeter:
         return True
 
     def _packed(self, packed: ContextPacked) -> None:
+        before, self._prefix = self._prefix, packed
+        known = before is not None and before.prefix_digest and packed.prefix_digest
+        if before is not None and known and before.prefix_digest != packed.prefix_digest:
+            self._cache_breaks += 1
+            self._cache_break = _what_differs(before, packed)
         self._window = packed.window or self._window
         self._sections = tuple(MeterSection(NAMES[item.name], item.tokens) for item in packed.sections)
         self._warnings = tuple(
@@ -143,6 +155,8 @@ class ContextMeter:
                 next_tokens=self._used + new,
                 next_cost_usd=self._forecast(new),
                 warnings=self._warnings,
+                cache_breaks=self._cache_breaks,
+                cache_break=self._cache_break,
             )
         return self._view
 
@@ -179,6 +193,13 @@ def shares_of(parts: Sequence[int], total: int) -> list[int]:
     for index in by_remainder[: total - sum(shares)]:
         shares[index] += 1
     return shares
+
+
+def _what_differs(before: ContextPacked, after: ContextPacked) -> str:
+    """The sections whose fragments are others than before: `instructions, memory`."""
+    was, now = ({(item.section, item.id, item.digest) for item in one.fragments} for one in (before, after))
+    differing = {section for section, _, _ in was ^ now}
+    return ", ".join(name for section, name in NAMES.items() if section in differing)
 
 
 def _warning(section: Section) -> str:

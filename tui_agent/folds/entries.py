@@ -94,6 +94,8 @@ class ToolEntry(EntryBase):
     blocks: tuple[DisplayBlock, ...] = ()
     denied: str = ""
     full_output: LongText | None = None
+    asks: bool = False
+    """The call is the question that stands behind it: its own row would say the same again, so it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +111,16 @@ class NoticeEntry(EntryBase):
 
 @dataclass(frozen=True, slots=True)
 class QuestionEntry(EntryBase):
-    """A question of the agent, and its answer once there is one."""
+    """A question of the agent, and its answer once there is one; `choice` is the option that was taken. `void`: its
+    turn or call ended before there was an answer. The form `plan` asks about a plan in Markdown."""
 
     question_id: RequestId
     text: LongText
     form: str
     options: tuple[str, ...]
     answer: LongText | None = None
+    choice: int | None = None
+    void: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,13 @@ class Node:
     detail: str = ""
     part: int | None = None
     verb: str = ""
+    billed_in: int = 0
+    billed_out: int = 0
+    failed: int = 0
+    denied: int = 0
+
+
+GROUPS: frozenset[SpanKind] = frozenset(("turn", "iteration"))
 
 
 class SpanTree:
@@ -48,6 +55,8 @@ class SpanTree:
         self._roots: list[int] = []
         self._revision = 0
         self._view: TraceView | None = None
+        self._failed = 0
+        self._denied = 0
         self.until: float | None = None
         """When the run broke off whose spans are being closed: none of them lasted longer."""
 
@@ -72,13 +81,30 @@ class SpanTree:
 
     def set_state(self, node: Node, state: SpanState) -> None:
         """Change a span's state, and take in whatever else of it was changed."""
-        node.state = state
+        self._count(node, state)
         self.touch(node)
+
+    def _count(self, node: Node, state: SpanState) -> None:
+        """Give a span its state, and what is above it the count of it."""
+        before, node.state = node.state, state
+        if before == state or node.kind in GROUPS:
+            return
+        failed = (state == "failed") - (before == "failed")
+        denied = (state == "denied") - (before == "denied")
+        if not failed and not denied:
+            return
+        self._failed, self._denied = self._failed + failed, self._denied + denied
+        above = node.parent
+        while above is not None:
+            above.failed, above.denied = above.failed + failed, above.denied + denied
+            self.touch(above)
+            above = above.parent
 
     def end(self, node: Node, ev: Envelope, state: SpanState, duration_ms: float = 0.0) -> None:
         """Close a span; without a measured duration the wall clock tells it."""
         end = ev.at if self.until is None else max(node.start, min(ev.at, self.until))
-        node.state, node.last_seq, node.end = state, ev.seq, end
+        self._count(node, state)
+        node.last_seq, node.end = ev.seq, end
         node.duration_ms = duration_ms or max(0.0, (end - node.start) * 1_000)
         self.touch(node)
 
@@ -98,6 +124,8 @@ class SpanTree:
             if own:
                 above.tokens_in = max(above.tokens_in or 0, usage.input_tokens)
                 above.tokens_out = (above.tokens_out or 0) + usage.output_tokens
+            above.billed_in += usage.input_tokens
+            above.billed_out += usage.output_tokens
             if cost is not None:
                 above.cost_usd = (above.cost_usd or 0.0) + cost
             self.touch(above)
@@ -136,7 +164,9 @@ class SpanTree:
                 else:  # new nodes come in order, each dirty from the start
                     self._spans.append(span)
             self._dirty.clear()
-            self._view = TraceView(tuple(self._spans), tuple(self._roots), self._revision)
+            self._view = TraceView(
+                tuple(self._spans), tuple(self._roots), self._revision, self._failed, self._denied
+            )
         return self._view
 
 
@@ -161,4 +191,8 @@ def _frozen(node: Node) -> Span:
         outcome=node.outcome,
         detail=node.detail,
         part=node.part,
+        billed_in=node.billed_in,
+        billed_out=node.billed_out,
+        failed=node.failed,
+        denied=node.denied,
     )

@@ -16,7 +16,10 @@ class Span:
 
     A model span has its own tokens and cost. A span above it has the cost of everything below it, the output of its
     own agent's calls, and as `tokens_in` the largest request of its own agent: input tokens of successive requests
-    hold each other, so their sum would say nothing about size."""
+    hold each other, so their sum would say nothing about size. What was paid for is in `billed_in` and `billed_out`:
+    the sums over all calls below it, delegates' too.
+
+    `failed` and `denied` count what stands below it in that state (groups have a state, but never count)."""
 
     index: int
     kind: SpanKind
@@ -37,12 +40,19 @@ class Span:
     outcome: str = ""
     detail: str = ""
     part: int | None = None
+    billed_in: int = 0
+    billed_out: int = 0
+    failed: int = 0
+    denied: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class TraceView:
-    """All spans in order of start; `roots` are the turns."""
+    """All spans in order of start; `roots` are the turns. `failed` and `denied` count calls of models and tools:
+    the one number of each that every pane shows."""
 
     spans: tuple[Span, ...]
     roots: tuple[int, ...]
     revision: int = 0
+    failed: int = 0
+    denied: int = 0

@@ -6,6 +6,7 @@ Invariant: `apply` costs O(depth); the spans that did not change are the same ob
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.span_tree import Node, SpanTree
 from tui_agent.folds.spans import Span, SpanKind, SpanState, TraceView
+from tui_agent.folds.words import TOOL_ENDS, TURN_ENDS
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
@@ -103,7 +104,7 @@ def _turn_finished(fold: Trace, ev: Envelope, payload: TurnFinished) -> bool:
     if fold.tree.until is not None and payload.duration_ms:
         fold.tree.until = turn.start + payload.duration_ms / 1_000
     fold.tree.end_below(turn, ev)
-    turn.outcome = "" if payload.reason == "finished" else payload.reason.replace("_", " ")
+    turn.outcome = "" if payload.reason == "finished" else TURN_ENDS[payload.reason]
     turn.detail = payload.detail
     fold.tree.end(turn, ev, _TURN_STATES.get(payload.reason, "failed"), payload.duration_ms)
     fold.tree.until = None
@@ -206,12 +207,20 @@ def _permission(fold: Trace, ev: Envelope, payload: PermissionRequested) -> bool
     return True
 
 
+def decided_by(payload: PermissionDecided) -> str:
+    """Who decided: the user, with the reach of a yes, or the rule."""
+    done = "allowed" if payload.decision == "allow" else "denied"
+    if payload.by == "user":
+        return f"{done} by you ({payload.reach})" if payload.decision == "allow" else f"{done} by you"
+    return f"{done} by {payload.rule_id or payload.by}"
+
+
 @_ON.on(PermissionDecided)
 def _decided(fold: Trace, ev: Envelope, payload: PermissionDecided) -> bool:
     node = fold.tools.get(payload.call_id)
     if node is None:
         return False
-    node.detail = f"{payload.decision} by {payload.rule_id or payload.by}"
+    node.detail = decided_by(payload)
     if payload.decision == "deny":
         fold.tree.set_state(node, "denied")
     elif node.state == "waiting":
@@ -225,7 +234,7 @@ def _finished(fold: Trace, ev: Envelope, payload: ToolFinished) -> bool:
     node = fold.tools.pop(payload.call_id, None)
     if node is None:
         return False
-    node.outcome = payload.summary or ("" if payload.status == "ok" else payload.status)
+    node.outcome = payload.summary or TOOL_ENDS[payload.status]
     node.part = payload.part
     if node.state == "queued":
         node.start = ev.at  # it never ran: waiting for its turn is not its time

@@ -13,6 +13,7 @@ from tui_agent.folds.entries import (
     NoticeEntry,
     NoticeKind,
     NoticeLevel,
+    QuestionEntry,
     ReasoningEntry,
     ToolEntry,
 )
@@ -62,6 +63,8 @@ class Draft:
         """The notice of the model's failure in this turn."""
         self.tools: dict[CallId, int] = {}
         self.questions: dict[RequestId, int] = {}
+        self.asking: dict[CallId, RequestId] = {}
+        """Calls whose whole work is a question."""
         self.delegates: dict[AgentId, int] = {}
         self.delegate_calls: dict[int, int] = {}
         self.workspace = ""
@@ -109,6 +112,13 @@ class Draft:
         """The streamed entry at an index."""
         entry = self.entries[index]
         return entry if isinstance(entry, AnswerEntry | ReasoningEntry) else None
+
+    def void(self, question: RequestId) -> None:
+        """Nobody waits for the answer any more."""
+        index = self.questions.pop(question, None)
+        entry = None if index is None else self.entries[index]
+        if index is not None and isinstance(entry, QuestionEntry):
+            self.put(index, replace(entry, void=True, revision=self.revision + 1))
 
     def notice(self, ev: Envelope, kind: NoticeKind, level: NoticeLevel, lines: Iterable[str]) -> int:
         """Append a notice; empty lines are left out."""

@@ -39,6 +39,8 @@ from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextPart
 
 ON_TALK: Handlers[Draft] = Handlers()
 
+ASKING = frozenset({"ask_user", "present_plan"})
+"""Tools that do nothing but ask the user."""
 _FAULTS = {
     "rate_limit": "The model's provider asks to wait.",
     "overloaded": "The model's provider is overloaded.",
@@ -116,6 +118,9 @@ def _iteration(draft: Draft, ev: Envelope, payload: IterationStarted) -> bool:
 @ON_TALK.on(TurnFinished)
 def _turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> bool:
     sums = draft.sums
+    for question in tuple(draft.questions):
+        draft.void(question)
+    draft.asking.clear()
     said = payload.reason == "model_error" and _say_what_is_kept(draft)
     head = draft.head(ev, f"turn.{payload.turn}.{ev.seq}")
     draft.add(
@@ -153,6 +158,13 @@ def _asked(draft: Draft, ev: Envelope, payload: QuestionAsked) -> bool:
     head = draft.head(ev, f"question.{payload.question_id}")
     entry = QuestionEntry(*head, payload.question_id, payload.text, payload.form, payload.options)
     draft.questions[payload.question_id] = draft.add(entry)
+    for call_id, row in draft.tools.items():
+        call = draft.tool(row)
+        if call is None or call.agent != ev.agent or call.name not in ASKING or call_id in draft.asking:
+            continue
+        draft.asking[call_id] = payload.question_id
+        draft.put(row, replace(call, asks=True, revision=draft.revision + 1))
+        break
     return True
 
 
@@ -162,7 +174,9 @@ def _answered(draft: Draft, ev: Envelope, payload: QuestionAnswered) -> bool:
     entry = None if index is None else draft.entries[index]
     if index is None or not isinstance(entry, QuestionEntry):
         return False
-    return draft.put(index, replace(entry, answer=payload.answer, revision=draft.revision + 1))
+    return draft.put(
+        index, replace(entry, answer=payload.answer, choice=payload.choice, revision=draft.revision + 1)
+    )
 
 
 @ON_TALK.on(ModelRequested)

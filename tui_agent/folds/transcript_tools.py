@@ -143,6 +143,8 @@ def _finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> bool:
             arguments={},
         )
         index = draft.add(entry)
+    if (question := draft.asking.pop(payload.call_id, None)) is not None:
+        draft.void(question)
     draft.sums.results += payload.status in ("ok", "failed")
     state = _STATES[payload.status]
     took = None if entry.started_at is None else draft.since(entry.started_at, ev)

@@ -17,6 +17,7 @@ from tui_agent.errors import ConfigError
 from tui_agent.models import efforts, pricing, script_format
 from tui_agent.models.chaos import ChaosClient
 from tui_agent.models.endpoint import Endpoint
+from tui_agent.models.names import require_name
 from tui_agent.models.replay import ReplayClient
 from tui_agent.models.routes import Route, Routes
 from tui_agent.models.scripted import ScriptedClient
@@ -31,6 +32,12 @@ MAX_OUTPUT_CAP = 32_768
 """What is asked for at most where a profile does not say: some vendors count the reserved output as used."""
 
 REPLAY_WINDOW = 200_000
+
+NO_MODEL = "none"
+"""The profile and provider of a session that has no model; `ModelInfo.fault` then says why."""
+
+_WITH_PATHS = ("scripted:", "chaos:")
+"""Names that hold a file's path, in which anything may stand."""
 
 _MODULES = {
     "openai-chat": ("tui_agent.models.chat_completions", "ChatCompletionsClient"),
@@ -78,8 +85,10 @@ class ModelFactory:
         `name` is a profile, `vendor/model`, a bare model name where `base_url` is given, `scripted:FILE`,
         `replay:SESSION`, `demo[:NAME]` or `chaos:SEED:NAME`.
         """
-        if not name:
+        if not name or name == NO_MODEL:
             raise ConfigError("No model is chosen.", hint=self._routes.hint())
+        if name not in self._profiles and not name.startswith(_WITH_PATHS):
+            require_name(name)
         local = self._local(name, base_url, effort)
         if local is not None:
             return local
@@ -102,7 +111,8 @@ class ModelFactory:
             return ReplayClient(self._recorded(name), name, self._clock)
         script = self._script_path(name)
         if script is not None:
-            return ScriptedClient(script_format.read(script), script.name, self._clock)
+            demo = name.partition(":")[0] == "demo"
+            return ScriptedClient(script_format.read(script), script.name, self._clock, demo)
         if info.provider in self._plugins:
             return self._plugins[info.provider](info)
         route = self._routes.find(name, info.base_url)
@@ -116,6 +126,10 @@ class ModelFactory:
             headers=route.profile.headers,
         )
         return make(endpoint, self._clock)
+
+    def absent(self, fault: str = "") -> ModelInfo:
+        """What stands for a model where none can be used; `fault` says why, empty where none was asked for."""
+        return ModelInfo(profile=NO_MODEL, provider=NO_MODEL, model="", fault=fault)
 
     def available(self) -> list[ModelInfo]:
         """What could be used now: every profile whose key is there, each vendor's default with a key, the demos."""

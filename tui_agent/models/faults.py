@@ -71,12 +71,12 @@ _LIMIT = re.compile(r"rate[_ -]?limit|too many requests|tokens per min|requests 
 
 _HINTS: Mapping[FaultKind, str] = {
     "auth": "Check the key and the variable that holds it (tui-agent doctor).",
-    "rate_limit": "The provider limits how much it answers; it is asked again after a wait.",
+    "rate_limit": "The provider limits how much it answers: try again later, or choose another model.",
     "overflow": "Use /compact, or a model with a larger window.",
-    "transport": "Check the address and the network.",
+    "transport": "Check the address and the network, or try again later.",
     "invalid_request": "Check the model's name and its options (tui-agent models check).",
     "refusal": "Say it in other words, or choose another model.",
-    "empty": "The model said nothing; it is asked once more.",
+    "empty": "It was asked again and said nothing: say it in other words, or choose another model.",
 }
 
 

@@ -24,6 +24,9 @@ ERROR_BODY_LIMIT = 64 << 10
 WHOLE_BODY_LIMIT = 64 << 20
 CONNECT_SECONDS = 20.0
 
+_MISSHAPEN = (ValueError, TypeError, AttributeError, KeyError, IndexError)
+"""What reading an answer raises where a value is not of the type that the form prescribes."""
+
 
 class Dialect(Protocol):
     """Turns one answer's raw JSON into chunks; made anew for each answer."""
@@ -132,7 +135,7 @@ class HttpStreams:
                 for data in parser.feed(piece) if piece else parser.close():
                     for chunk in dialect.event(data):
                         yield chunk
-            except (ValueError, RecursionError) as error:
+            except (*_MISSHAPEN, RecursionError) as error:
                 if piece:  # at the end of the body it is an event that was cut in two
                     yield _no_json(data, error)
                 return
@@ -150,7 +153,7 @@ class HttpStreams:
         try:
             for chunk in dialect.whole(body):
                 yield chunk
-        except (ValueError, RecursionError) as error:
+        except (*_MISSHAPEN, RecursionError) as error:
             yield _no_json(body, error)
 
     async def _refused(self, response: httpx.Response) -> ModelFault:
@@ -214,4 +217,5 @@ class HttpStreams:
 
 def _no_json(data: bytes, error: Exception) -> ModelFault:
     original = data[: faults.ORIGINAL_LIMIT].decode("utf-8", "replace")
-    return faults.fault("malformed", f"The provider sent what is no JSON: {error}", original=original)
+    what = "what is no JSON" if isinstance(error, ValueError | RecursionError) else "JSON of another shape"
+    return faults.fault("malformed", f"The provider sent {what}: {error}", original=original)

@@ -10,6 +10,7 @@ import importlib
 import json
 import logging
 import os
+import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Any, ClassVar
@@ -108,6 +109,9 @@ class LiteLLMClient:
 def load() -> Any:
     """litellm, imported quietly: two to three seconds the first time. Call it in a thread."""
     os.environ.update(BEFORE_IMPORT)
+    warnings.filterwarnings(
+        "ignore", message="Item .* on TypedDict class", category=UserWarning
+    )  # its own types
     collecting = gc.isenabled()
     gc.disable()  # collections during this import stall the loop's thread for a third of a second
     try:
@@ -115,6 +119,7 @@ def load() -> Any:
     finally:
         if collecting:
             gc.enable()
+    _keep_geminis_finish()
     litellm.suppress_debug_info = True
     litellm.set_verbose = False
     litellm.telemetry = False
@@ -123,6 +128,23 @@ def load() -> Any:
         logger.handlers[:] = [logging.NullHandler()]
         logger.propagate = False
     return litellm
+
+
+def _keep_geminis_finish() -> None:
+    """litellm writes `stop` into every piece of a Gemini answer, so that a cut one could not be told from a whole one:
+    a piece has a finish reason here only where Gemini gave one."""
+    gemini: Any = importlib.import_module(
+        "litellm.llms.vertex_ai.gemini.vertex_and_google_ai_studio_gemini"
+    ).VertexGeminiConfig
+    known = gemini._check_finish_reason
+    if getattr(known, "only_given", False):
+        return
+
+    def only_given(message: Any, finish_reason: str | None) -> str | None:
+        return known(message, finish_reason) if finish_reason else None
+
+    only_given.only_given = True  # type: ignore[attr-defined]
+    gemini._check_finish_reason = staticmethod(only_given)
 
 
 def arguments(request: ModelRequest, endpoint: Endpoint) -> dict[str, Any]:
@@ -161,8 +183,7 @@ def _messages(request: ModelRequest) -> list[JsonMap]:
     out = chat_messages.messages(request)
     if "claude" not in request.model.model.lower():
         return out
-    breaks = [index + bool(request.system) for index in request.cache_breaks[-2:]]
-    marked = {0, *breaks, len(out) - 1} if request.system else {*breaks, len(out) - 1}
+    marked = {0, len(out) - 1} if request.system else {len(out) - 1}
     for index in sorted(marked):
         if 0 <= index < len(out):
             _break_cache(out[index])
@@ -211,7 +232,10 @@ class _Reader:
         """The end: complete only if the provider said so. litellm makes up a `stop` where a body just ended."""
         if self._usage is not None:
             yield UsageChunk(self._usage, pricing.cost(self._info, self._usage))
-        said = getattr(stream, "received_finish_reason", self._finish)
+        said = (
+            getattr(stream, "received_finish_reason", self._finish)
+            or getattr(stream, "intermittent_finish_reason", None)  # where it keeps Gemini's
+        )
         if said:
             yield Finished(FINISHES.get(str(said).lower(), "stop"), self._id)
 

@@ -60,6 +60,7 @@ _PREFIXES = ("functions.", "functions:", "default_api.", "default_api:", "tools.
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "action")
 _ARGUMENT_KEYS = ("arguments", "args", "parameters", "input", "action_input")
 _BRACE = re.compile(r"[{}]")
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
 MAX_BRACES = 200
 
 _TAGGED = re.compile(r"<(tool_call|function_call)>(.*?)(?:</\1>|\Z)", re.DOTALL)
@@ -71,13 +72,20 @@ def tool_name(name: str, offered: Collection[str]) -> str:
     clean = name.split("<|", 1)[0].strip()
     for prefix in _PREFIXES:
         clean = clean.removeprefix(prefix)
-    if not offered or clean in offered:
+    if clean in offered:
         return clean
+    if not offered:
+        return legal_name(clean)
     folded = {_fold(known): known for known in offered}
     if _fold(clean) in folded:
         return folded[_fold(clean)]
     alias = ALIASES.get(_snake(clean), "")
-    return alias if alias in offered else clean
+    return alias if alias in offered else legal_name(clean)
+
+
+def legal_name(name: str) -> str:
+    """A name that every provider takes back in a later request: letters, digits, `_` and `-`, 64 at most."""
+    return _ILLEGAL.sub("_", name)[:64]
 
 
 def arguments(raw: str) -> JsonMap | None:

@@ -138,9 +138,10 @@ class Routes:
         found = self._found(names)
         if found:
             return found
+        who = f"models.{info.profile}" if info.profile in self._profiles else info.profile
         raise ConfigError(
-            f"The model {info.profile} needs a key, and {' or '.join(names)} is not set.",
-            hint=f"Set {names[0]} in the environment or in a trusted .env file, or enter it in the app.",
+            f"{who} wants {' or '.join(names)}, which is not set.",
+            hint=f"Export {names[0]}; in the app, type it with /provider or choose another model with /model.",
         )
 
     def unknown(self, name: str) -> ConfigError:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from anyio.lowlevel import checkpoint
 
-from tui_agent.models import pricing
+from tui_agent.models import demo_end, pricing
 from tui_agent.models.faults import fault
 from tui_agent.models.script_format import (
     Expect,
@@ -57,11 +57,12 @@ class _Place:
 
 @dataclass(slots=True)
 class ScriptedClient:
-    """Answers requests from a script. `name` stands in messages."""
+    """Answers requests from a script. `name` stands in messages; a `demo` ends with words where a script would fail."""
 
     script: Script
     name: str
     clock: Clock
+    demo: bool = False
     _places: dict[str, _Place] = field(default_factory=dict)
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelChunk]]:
@@ -75,6 +76,13 @@ class ScriptedClient:
         await checkpoint()  # an answer without pace must not keep others from running
         key, answers = self._conversation(request)
         place = self._place(key, request)
+        if self.demo and not key:
+            wrong = place.index < len(answers) and bool(mismatch(answers[place.index].expect, request))
+            last = demo_end.ending(len(answers), place.index, request.messages, wrong=wrong)
+            if last is not None:
+                async for chunk in self._play(last, request, place.index, None):
+                    yield chunk
+                return
         if place.index >= len(answers):
             yield fault(
                 "script",
@@ -83,10 +91,10 @@ class ScriptedClient:
             )
             return
         answer = answers[place.index]
-        wrong = mismatch(answer.expect, request)
-        if wrong:
+        amiss = mismatch(answer.expect, request)
+        if amiss:
             where = f"answer {place.index + 1} of {len(answers)}{f' for {key}' if key else ''}"
-            yield fault("script", f"The script {self.name}, {where}: {wrong} {_came(request)}")
+            yield fault("script", f"The script {self.name}, {where}: {amiss} {_came(request)}")
             return
         failure = answer.faults[place.attempts - 1] if place.attempts <= len(answer.faults) else None
         async for chunk in self._play(answer, request, place.index, failure):

@@ -10,6 +10,7 @@ from typing import TypeVar, cast
 
 from pydantic import BaseModel
 
+from tui_agent.config.vendors import CLIENTS, VENDORS
 from tui_agent.errors import PluginError
 from tui_agent.plugin_host.offers import (
     AnyTool,
@@ -79,8 +80,13 @@ class OwnedApi:
         self.offers.agents.append(OfferedAgent(self._plugin, name, _callable(make, name), description))
 
     def model(self, provider: str, make: Callable[[ModelInfo], ModelClient]) -> None:
-        """Offer a provider."""
+        """Offer a provider, whose models are then `provider/model`. Raises `PluginError` where the name is taken."""
         self._book("model", provider)
+        if provider in CLIENTS or provider in VENDORS:
+            raise PluginError(
+                f"The model provider {provider} of {self._plugin} is a built-in one.",
+                hint="Give it another name.",
+            )
         self.offers.models.append(OfferedModel(self._plugin, provider, _callable(make, provider)))
 
     def environment(self, name: str, make: Callable[[str], Environment]) -> None:

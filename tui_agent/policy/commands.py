@@ -33,7 +33,8 @@ class CommandReader:
     def parts(self, command: Command) -> list[Part]:
         """The command and, where it runs another, that one too."""
         parts: list[Part] = []
-        part = Part(command.text, command.words[0].text if command.words else command.text, command.places)
+        part = Part(command.text, command.words[0].text if command.words else command.text)
+        part.places = command.places
         self._environment(part, command)
         self._redirects(part, command)
         if command.words:
@@ -85,6 +86,7 @@ class CommandReader:
             return
         call = Call(program, bare)
         rest = self._subcommand(part, call, words[1:])
+        part.name = call.name
         read_options(part, call, rest)
         if call.program.wraps is None or part.classes - {READ_ONLY} or not call.operands:
             self._finish(part, call)
@@ -223,7 +225,7 @@ class CommandReader:
             part.turn(program.at_least, f"{call.name} {_DOES.get(program.at_least, 'may do anything')}")
         part.classes.add(READ_ONLY)
         part.keeps = 0
-        run = Part(" ".join(word.text for word in inner), inner[0].text, part.places)
+        run = Part(" ".join(word.text for word in inner), inner[0].text, places=part.places)
         words = [*inner, Word("…", None)] if program.appends else inner
         run.words = tuple(word.value for word in words)
         self._judge(run, words, more, depth + 1)

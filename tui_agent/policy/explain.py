@@ -1,92 +1,132 @@
 """L3: what a call does, in rows that an approval and `policy check` show.
 
-Invariant: shows exactly what the decision judged; every command of a line has its row, in the order of the text.
+Invariant: shows exactly what the decision judged; every command of a line has its row, in the order of the text, and
+rows that are too many are counted.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
 
 from tui_agent.policy.part import Part
 from tui_agent.policy.runs import from_cwd, read_runs
-from tui_agent.policy.script import DESTRUCTIVE, NETWORK, PRIVILEGE, READ_ONLY, WORKSPACE, ranked
-from tui_agent.protocol.base import JsonMap
-from tui_agent.protocol.display import TableBlock
+from tui_agent.policy.script import ARBITRARY, DESTRUCTIVE, NETWORK, PRIVILEGE, READ_ONLY, WORKSPACE, ranked
 from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes
+from tui_agent.protocol.events.policy import Deed, DeedEffect
 
 _SHOWN = 4
+_WHAT = 24
+_MOST_TEXT = 12_000
+"""Characters of all rows: the event that carries them is one line of the log."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One thing that a call does: `what` names it, `effects` are pairs of a word and what it is about."""
+def what_it_does(effects: Sequence[Effect], new: Collection[str] = ()) -> tuple[Deed, ...]:
+    """Everything that the effects say, a row each. `new` are the written files that are not there yet."""
+    found = list(_deeds(effects, new))
+    kept: list[Deed] = []
+    room = _MOST_TEXT
+    for deed in found:
+        room -= len(deed.model_dump_json())
+        if room < 0:
+            more = DeedEffect(word="may do", about="what the command above says", grave=True)
+            kept.append(Deed(what=f"{len(found) - len(kept)} more", effects=(more,)))
+            break
+        kept.append(deed)
+    return tuple(kept)
 
-    what: str
-    classes: tuple[str, ...]
-    effects: tuple[tuple[str, str], ...]
+
+def written(effects: Sequence[Effect]) -> tuple[str, ...]:
+    """The files that commands write, as seen from the workspace."""
+    return tuple(
+        dict.fromkeys(
+            from_cwd(effect, path)
+            for effect in effects
+            if isinstance(effect, Runs)
+            for part in read_runs(effect).parts
+            for path in part.writes
+            if path not in part.patterns
+        )
+    )
 
 
-def rows(effects: Sequence[Effect]) -> tuple[Row, ...]:
-    """Everything that the effects say, a row each."""
-    found: list[Row] = []
+def _deeds(effects: Sequence[Effect], new: Collection[str]) -> Iterator[Deed]:
     for effect in effects:
         match effect:
             case Runs():
-                found += [_part(effect, part) for part in read_runs(effect).parts]
+                report = read_runs(effect)
+                for part in report.parts:
+                    yield _of_part(effect, part, new)
+                if report.problems and not report.parts:
+                    why = DeedEffect(
+                        word="may do", about="anything: " + "; ".join(report.problems), grave=True
+                    )
+                    yield Deed(what=_short(report.line), classes=report.classes, effects=(why,))
             case Reads():
-                found.append(Row(effect.path, (READ_ONLY,), (("reads", effect.path),)))
+                yield _deed(effect.path, READ_ONLY, "reads", effect.path)
             case Writes():
                 verb = "removes" if effect.removes else "writes"
-                found.append(Row(effect.path, (WORKSPACE,), ((verb, effect.path),)))
+                yield _deed(effect.path, WORKSPACE, verb, effect.path, grave=True)
             case Connects():
-                found.append(Row(effect.host, (NETWORK,), (("network", effect.host),)))
+                yield _deed(effect.host, NETWORK, "network", effect.host, grave=True)
             case Internal():
-                found.append(Row(effect.what, (READ_ONLY,), ()))
-    return tuple(found)
+                yield Deed(what=effect.what, classes=(READ_ONLY,))
 
 
-def what_it_does(effects: Sequence[Effect]) -> TableBlock:
-    """The rows as a table: number, command, effects."""
-    cells = tuple(
-        (str(number), row.what, "  ".join(f"{word} {about}".strip() for word, about in row.effects))
-        for number, row in enumerate(rows(effects), 1)
-    )
-    return TableBlock(columns=("", "command", "what it does"), rows=cells, align="rll")
+def _deed(what: str, name: str, word: str, about: str, *, grave: bool = False) -> Deed:
+    return Deed(what=what, classes=(name,), effects=(DeedEffect(word=word, about=about, grave=grave),))
 
 
-def as_json(effects: Sequence[Effect]) -> list[JsonMap]:
-    """The rows for programs: `what`, `classes`, `effects` as `[word, about]`."""
-    return [
-        {
-            "what": row.what,
-            "classes": list(row.classes),
-            "effects": [[word, about] for word, about in row.effects],
-        }
-        for row in rows(effects)
-    ]
+def _of_part(effect: Runs, part: Part, new: Collection[str]) -> Deed:
+    said = (*_files(effect, part, new), *_acts(part))
+    if not said and not part.harmless:
+        said = (DeedEffect(word="may do", about="anything", grave=True),)
+    return Deed(what=_short(part.text), classes=ranked(frozenset(part.classes)), effects=said)
 
 
-def _part(effect: Runs, part: Part) -> Row:
-    pairs: list[tuple[str, str]] = []
-    for word, paths in (("reads", part.reads), ("writes", part.writes), ("removes", part.removes)):
-        if paths:
-            pairs.append((word, _few([from_cwd(effect, path) for path in paths])))
+def _files(effect: Runs, part: Part, new: Collection[str]) -> Iterator[DeedEffect]:
+    known = {*part.reads, *part.writes, *part.removes}
+    looked = [path for path in part.looks if path not in known]
+    if part.reads:
+        yield DeedEffect(word="reads", about=_few(effect, part.reads))
+    if looked and part.harmless:
+        yield DeedEffect(word="looks at", about=_few(effect, looked))
+    if part.writes:
+        about = _few(effect, part.writes)
+        if len(set(part.writes)) == 1 and from_cwd(effect, part.writes[0]) in new:
+            about += ", a new file"
+        yield DeedEffect(word="writes", about=about, grave=True)
+    if part.removes:
+        yield DeedEffect(word="removes", about=_few(effect, part.removes), grave=True)
+
+
+def _acts(part: Part) -> Iterator[DeedEffect]:
     if NETWORK in part.classes:
-        pairs.append(("network", _few(part.hosts) or ("package index" if part.downloads else "")))
+        about = _some(part.hosts) or ("package index" if part.downloads else "")
+        yield DeedEffect(word="network", about=about, grave=True)
     if part.downloads:
-        pairs.append(("runs", "code from outside"))
+        yield DeedEffect(word="runs", about="code from outside", grave=True)
+    elif ARBITRARY in part.classes:
+        yield DeedEffect(word="may do", about="anything", grave=True)
     elif WORKSPACE in part.classes and not part.writes:
-        pairs.append(("runs", "code of this workspace, or changes it"))
+        yield DeedEffect(word="runs", about="code of this workspace, or changes it")
     if DESTRUCTIVE in part.classes and not part.removes:
-        pairs.append(("destroys", ""))
+        yield DeedEffect(word="destroys", grave=True)
     if PRIVILEGE in part.classes:
-        pairs.append(("rights", "of another user"))
-    if not pairs and not part.harmless:
-        pairs.append(("may do", "anything"))
-    head = part.program if len(part.text) > 40 else part.text
-    return Row(head, ranked(frozenset(part.classes)), tuple(pairs))
+        yield DeedEffect(word="rights", about="of another user", grave=True)
 
 
-def _few(paths: Sequence[str]) -> str:
-    unique = list(dict.fromkeys(paths))
+def _short(text: str) -> str:
+    """The beginning of a command, whole words where there is room for one; the whole of it stands above the rows."""
+    line = " ".join(text.split())
+    if len(line) <= _WHAT:
+        return line
+    head, blank, _ = line[: _WHAT - 1].rpartition(" ")
+    return f"{head} …" if blank else f"{line[: _WHAT - 1]}…"
+
+
+def _few(effect: Runs, paths: Sequence[str]) -> str:
+    return _some([from_cwd(effect, path) for path in paths])
+
+
+def _some(names: Sequence[str]) -> str:
+    unique = list(dict.fromkeys(names))
     more = f", {len(unique) - _SHOWN} more" if len(unique) > _SHOWN else ""
     return ", ".join(unique[:_SHOWN]) + more

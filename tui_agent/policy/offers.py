@@ -6,7 +6,9 @@ Invariant: an offered rule, granted, allows the very call it was offered for; wh
 import posixpath
 import shlex
 from collections.abc import Sequence
+from typing import Final
 
+from tui_agent.policy.part import Part
 from tui_agent.policy.paths import Place, place
 from tui_agent.policy.runs import command_line, read_runs
 from tui_agent.policy.script import ARBITRARY, DESTRUCTIVE, NETWORK, PRIVILEGE, READ_ONLY
@@ -15,6 +17,7 @@ from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
 from tui_agent.protocol.events.policy import Choice
 
 _SPECIAL = frozenset("*?[]")
+_AS_TEXT: Final = frozenset({"-c", "-e", "-p", "--eval", "--print", "-"})
 _NEVER = (
     (PRIVILEGE, "not offered for commands that act with other rights"),
     (DESTRUCTIVE, "not offered for commands that destroy"),
@@ -103,6 +106,16 @@ def _name(at: Place) -> str:
     return at.relative if at.relative else at.absolute
 
 
+def _unnameable(part: Part) -> str:
+    """Why no rule could name what a program does."""
+    words = part.words[1:]
+    if _AS_TEXT.intersection(words):
+        return "not offered for code that is given as text"
+    if ARBITRARY in part.classes and any(word is not None and not word.startswith("-") for word in words):
+        return "not offered for a script: what is in it can change"
+    return f"not offered for {part.name or part.program}"
+
+
 def _runs(effect: Runs) -> tuple[Choice, Choice]:
     report = read_runs(effect)
     line = command_line(effect)
@@ -120,7 +133,7 @@ def _runs(effect: Runs) -> tuple[Choice, Choice]:
     if not why and (not parts or parts[0].writes or effect.cwd):
         why = "not offered where files outside a rule's reach are touched"
     if not why and not parts[0].keeps:
-        why = "not offered for code that is given as text"
+        why = _unnameable(parts[0])
     if why:
         return exact, Choice(reach="always", rule="", offered=False, why=why)
     words = [word or "" for word in parts[0].words]

@@ -18,6 +18,8 @@ class Part:
 
     text: str
     program: str
+    name: str = ""
+    """The program with the subcommand that was recognised, as `git log`."""
     places: tuple[str | None, ...] = ("",)
     classes: set[str] = field(default_factory=set)
     reads: list[str] = field(default_factory=list)

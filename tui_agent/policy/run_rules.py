@@ -4,6 +4,7 @@ Invariant: a line is allowed only where every part is; a guard or a rule that de
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from tui_agent.policy.findings import Finding
@@ -67,7 +68,7 @@ class RunJudge:
         findings = [finding for part in report.parts for finding in self._part(effect, part)]
         if effect.cwd:
             findings.append(self._files.read(place(effect.cwd, self._facts)))
-        return [self._with_risk(finding, report) for finding in findings]
+        return [self._with_risk(finding, report) for finding in self._with_all_wishes(findings)]
 
     def _exact(self, effect: Runs) -> Finding | None:
         line = command_line(effect)
@@ -152,6 +153,14 @@ class RunJudge:
         wanted = [words for name, words in _WANTED.items() if name in part.classes]
         reason = f"policy {policy} wants a yes {' and '.join(wanted)}" if wanted else "; ".join(part.why)
         return Finding("ask", f"{policy}.commands", reason or "it is not certain what it does")
+
+    def _with_all_wishes(self, findings: Sequence[Finding]) -> list[Finding]:
+        """Every command that is asked about because of its classes names the reasons of all of them."""
+        head = f"policy {self._facts.policy} wants a yes "
+        asked = [finding for finding in findings if finding.reason.startswith(head)]
+        said = " ".join(finding.reason for finding in asked)
+        reason = head + " and ".join(words for words in _WANTED.values() if words in said)
+        return [replace(finding, reason=reason) if finding in asked else finding for finding in findings]
 
     def _allowed(self, part: Part) -> Finding | None:
         if part.unsure or not self._profile.rules_count:

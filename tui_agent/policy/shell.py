@@ -7,12 +7,13 @@ that a deny rule sees them. `analyse` never raises.
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
-
-import tree_sitter_bash
-from tree_sitter import Language, Node, Parser
+from typing import TYPE_CHECKING
 
 from tui_agent.policy.script import Command, Redirect, Script, Word
 from tui_agent.policy.shell_words import Scope, WordReader
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
 
 MAX_CHARS = 10_000
 MAX_PARSED = 60_000
@@ -78,7 +79,10 @@ def analyse(script: str) -> Script:
 
 
 @cache
-def _parser() -> Parser:
+def _parser() -> "Parser":
+    import tree_sitter_bash  # noqa: PLC0415 - slow: only a session that runs a script needs it
+    from tree_sitter import Language, Parser  # noqa: PLC0415
+
     return Parser(Language(tree_sitter_bash.language()))
 
 
@@ -102,7 +106,7 @@ def _suspicious(script: str) -> Iterator[str]:
         start = at + 2
 
 
-def _gaps(root: Node, raw: bytes) -> bool:
+def _gaps(root: "Node", raw: bytes) -> bool:
     """Whether anything but blanks lies between the tokens: text that the parser passed over."""
     end = 0
     cursor = root.walk()
@@ -121,7 +125,7 @@ def _gaps(root: Node, raw: bytes) -> bool:
                 return bool(raw[end:].replace(b"\\\n", b"").strip(b" \t\n"))
 
 
-def _assigned_once(root: Node) -> frozenset[str]:
+def _assigned_once(root: "Node") -> frozenset[str]:
     """Names that the script sets in one place only: what they hold does not depend on the way to it."""
     counts: dict[bytes, int] = {}
     stack = [root]
@@ -149,7 +153,7 @@ class _Reader:
         self.unread = False
         self._words = WordReader(raw, self._substitution, self._note)
 
-    def visit(self, node: Node, scope: Scope, depth: int) -> Scope:
+    def visit(self, node: "Node", scope: Scope, depth: int) -> Scope:
         """Read a statement; the scope in which what follows it stands if it succeeds."""
         if depth > MAX_DEPTH or len(self.commands) > MAX_COMMANDS:
             self.problems.append("it is nested too deeply" if depth > MAX_DEPTH else "it has too many parts")
@@ -181,7 +185,7 @@ class _Reader:
             self._unknown(node, scope, depth)
         return scope
 
-    def _children(self, node: Node, scope: Scope, depth: int) -> Scope:
+    def _children(self, node: "Node", scope: Scope, depth: int) -> Scope:
         inner = scope
         for child in node.children:
             if node.type in ("case_statement", "case_item") and self._is_pattern(node, child):
@@ -192,14 +196,14 @@ class _Reader:
                 inner = inner.joined(self.visit(child, inner, depth + 1))
         return scope if node.type in _OWN_SCOPE else scope.joined(inner)
 
-    def _is_pattern(self, node: Node, child: Node) -> bool:
+    def _is_pattern(self, node: "Node", child: "Node") -> bool:
         return (
             child.type in _PATTERNS
             or self._words.is_word(child)
             or (node.type == "case_statement" and node.child_by_field_name("value") == child)
         )
 
-    def _list(self, node: Node, scope: Scope, depth: int) -> Scope:
+    def _list(self, node: "Node", scope: Scope, depth: int) -> Scope:
         first, links = _chain(node)
         after = self.visit(first, scope, depth + 1)
         for operator, statement in links:
@@ -209,7 +213,7 @@ class _Reader:
                 after = before.joined(after)
         return after
 
-    def _for(self, node: Node, scope: Scope, depth: int) -> Scope:
+    def _for(self, node: "Node", scope: Scope, depth: int) -> Scope:
         if node.children[0].type != "for":
             self.problems.append("it uses select")
         name = node.child_by_field_name("variable")
@@ -225,7 +229,7 @@ class _Reader:
                 inner = inner.joined(self.visit(child, inner, depth + 1))
         return scope.joined(inner)
 
-    def _function(self, node: Node, scope: Scope, depth: int) -> None:
+    def _function(self, node: "Node", scope: Scope, depth: int) -> None:
         name = self._text(node.child_by_field_name("name") or node.children[0])
         self.functions.add(name)
         self.problems.append("it defines a function")
@@ -239,7 +243,7 @@ class _Reader:
         if calls and (b"|" in text or b"&" in text):
             self.ruin = f"the function {name} starts itself again and again"
 
-    def _redirected(self, node: Node, scope: Scope, depth: int) -> Scope:
+    def _redirected(self, node: "Node", scope: Scope, depth: int) -> Scope:
         redirects: list[Redirect] = []
         extra: list[Word] = []
         body: Node | None = None
@@ -257,7 +261,7 @@ class _Reader:
         return after
 
     def _redirect(
-        self, node: Node, scope: Scope, depth: int, into: list[Redirect], extra: list[Word]
+        self, node: "Node", scope: Scope, depth: int, into: list[Redirect], extra: list[Word]
     ) -> None:
         if node.type == "heredoc_redirect":
             self._heredoc(node, scope, depth, into, extra)
@@ -276,7 +280,9 @@ class _Reader:
             return
         into.append(Redirect(words[0], reads=operator in ("<", "<&")))
 
-    def _heredoc(self, node: Node, scope: Scope, depth: int, into: list[Redirect], extra: list[Word]) -> None:
+    def _heredoc(
+        self, node: "Node", scope: Scope, depth: int, into: list[Redirect], extra: list[Word]
+    ) -> None:
         for child in node.children:
             if child.type.endswith("_redirect"):
                 self._redirect(child, scope, depth, into, extra)
@@ -291,7 +297,7 @@ class _Reader:
 
     def _command(
         self,
-        node: Node,
+        node: "Node",
         scope: Scope,
         redirects: tuple[Redirect, ...],
         depth: int,
@@ -317,7 +323,7 @@ class _Reader:
         self.commands.append(command)
         return scope.after(command)
 
-    def _assignment(self, node: Node, scope: Scope) -> Scope:
+    def _assignment(self, node: "Node", scope: Scope) -> Scope:
         nodes = [node] if node.type == "variable_assignment" else list(node.named_children)
         pairs = [self._words.assignment(child, scope) for child in nodes]
         self.commands.append(Command(self._text(node), (), tuple(pairs), (), scope.places))
@@ -330,7 +336,7 @@ class _Reader:
         own = name in self._certain and name.isascii() and name.isidentifier() and name.islower()
         return scope.with_variable(name, words) if own else scope
 
-    def _declaration(self, node: Node, scope: Scope) -> None:
+    def _declaration(self, node: "Node", scope: Scope) -> None:
         name = self._text(node).split(maxsplit=1)[0]
         words = [Word(name, (name,))]
         pairs: list[tuple[str, Word]] = []
@@ -342,7 +348,7 @@ class _Reader:
         words += [Word(f"{key}={word.text}", None) for key, word in pairs]
         self.commands.append(Command(self._text(node), tuple(words), (), (), scope.places))
 
-    def _test(self, node: Node, scope: Scope, depth: int) -> None:
+    def _test(self, node: "Node", scope: Scope, depth: int) -> None:
         """`[ … ]` and `[[ … ]]`: no command, but a file may be looked at and a number may be code."""
         for child in node.named_children:
             if child.type in _PATTERNS:
@@ -364,11 +370,11 @@ class _Reader:
             else:
                 self._unknown(child, scope, depth)
 
-    def _counts(self, node: Node) -> bool:
+    def _counts(self, node: "Node") -> bool:
         operands = [child for child in node.named_children if child.type != "test_operator"]
         return all(self._text(child).strip("\"'-").isdigit() for child in operands)
 
-    def _unknown(self, node: Node, scope: Scope, depth: int) -> None:
+    def _unknown(self, node: "Node", scope: Scope, depth: int) -> None:
         self.problems.append(f"it uses {node.type.replace('_', ' ')}")
         if depth > MAX_DEPTH:
             self.unread = True
@@ -376,7 +382,7 @@ class _Reader:
         for child in node.named_children:
             self.visit(child, scope, depth + 1)
 
-    def _substitution(self, node: Node, scope: Scope) -> None:
+    def _substitution(self, node: "Node", scope: Scope) -> None:
         """Commands inside a word: they run in a shell of their own."""
         inner = scope.deeper()
         if inner is None:
@@ -394,11 +400,11 @@ class _Reader:
     def _note(self, problem: str) -> None:
         self.problems.append(problem)
 
-    def _text(self, node: Node) -> str:
+    def _text(self, node: "Node") -> str:
         return self._raw[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
 
-def _chain(node: Node) -> tuple[Node, list[tuple[str, Node]]]:
+def _chain(node: "Node") -> "tuple[Node, list[tuple[str, Node]]]":
     """`a && b || c` as its first statement, and each operator with the statement behind it."""
     links: list[tuple[str, Node]] = []
     while node.type == "list":

@@ -38,8 +38,6 @@ class ModelRequest:
     tools: tuple[ToolSchema, ...]
     max_tokens: int
     images: dict[str, bytes] = field(default_factory=dict)
-    cache_breaks: tuple[int, ...] = ()
-    """Indices of messages after which a provider's prompt cache should break."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -112,3 +112,12 @@ class Tool(Protocol[ArgsT]):
     async def preview(self, args: ArgsT, env: Environment) -> Preview: ...
 
     async def run(self, args: ArgsT, ctx: ToolContext) -> ToolResult: ...
+
+
+@runtime_checkable
+class Settling(Protocol):
+    """A tool that settles what a call leaves open before it is judged: which command it will run, for example."""
+
+    async def settle(self, args: Any, env: Environment) -> BaseModel:
+        """The arguments that `effects`, `preview` and `run` get in place of these. May read; may raise `ToolError`."""
+        ...

@@ -32,7 +32,7 @@ class AgentState(StrEnum):
 class ModelInfo(Frozen):
     """Which model answers, without keys. `effort` is what the user set, `effective_effort` what is sent.
 
-    `window` is the context window in tokens (0: unknown). Prices are USD for one million tokens; None: unknown.
+    An empty `model` means that there is none to ask; `fault` then says why, where one was asked for. `window` is the context window in tokens (0: unknown). Prices are USD for one million tokens; None: unknown.
     """
 
     profile: str
@@ -47,6 +47,7 @@ class ModelInfo(Frozen):
     output_price: float | None = None
     cached_price: float | None = None
     images: bool = False
+    fault: str = ""
 
 
 class Budgets(Frozen):

@@ -1,7 +1,7 @@
 """L5: a session whose engine runs in a process of its own; what the app drives.
 
-Invariant: history is read from the log's file up to the seq that the engine announces, and everything after it comes
-through the pipe: without a gap and without a repetition.
+Invariant: history is read from the log's file up to the seq that the engine says is stored, and everything after it
+comes through the pipe: without a gap and without a repetition.
 """
 
 import asyncio
@@ -29,15 +29,22 @@ from tui_agent.store.reader import read_tail
 
 CLOSE_SECONDS = 3.0
 CHUNK = 256 * 1024
+STANDING_BYTES = 16 * 1024
+"""Of a log's end that are read to tell how far it goes."""
 KEEP = 2_000
 """Live records that stay in memory though everyone has seen them; older ones are in the log's file."""
 
 
 class RemoteSession:
-    """The facade over an engine's process, for one event loop. `serve` must run for anything to move."""
+    """The facade over an engine's process, for one event loop. `serve` must run for anything to move.
 
-    def __init__(self, handle: EngineHandle) -> None:
+    `named` is the folder of the session that the options name, where they name one: its log can be looked at before
+    the engine has taken hold of it.
+    """
+
+    def __init__(self, handle: EngineHandle, *, named: Path | None = None) -> None:
         self._handle = handle
+        self._named = named
         self._ids = RandomIds()
         self._outbox = Mailbox()
         self._records: deque[Record] = deque()
@@ -53,9 +60,9 @@ class RemoteSession:
         """The newest thing that the engine could not store."""
 
     @classmethod
-    def spawn(cls, options: SessionOptions) -> "RemoteSession":
+    def spawn(cls, options: SessionOptions, *, named: Path | None = None) -> "RemoteSession":
         """Start the engine's process and return at once; `opened` waits for it."""
-        return cls(EngineHandle.start(options))
+        return cls(EngineHandle.start(options), named=named)
 
     @property
     def id(self) -> SessionId:
@@ -68,7 +75,13 @@ class RemoteSession:
         return self._ended.is_set()
 
     async def held(self) -> Held | None:
-        """Wait until the engine has the session's lock: its log can be read. None when that failed."""
+        """Wait until its log can be read: at once where its folder is named and there, else when the engine has its
+        lock. None when that failed.
+        """
+        if not self._is_held.is_set() and self._named is not None:
+            standing = await to_thread.run_sync(_standing, self._named)
+            if standing is not None:
+                return standing
         await self._is_held.wait()
         return self._held
 
@@ -166,7 +179,7 @@ class RemoteSession:
                 self._is_held.set()
             case Opened() as opened:
                 self._opened = opened
-                self._kept_from = opened.last_seq + 1
+                self._kept_from = opened.stored + 1
                 self._is_open.set()
             case Failed() as failed:
                 self._failure = failed.exception()
@@ -202,3 +215,12 @@ class RemoteSession:
             await self._ended.wait()
         with anyio.CancelScope(shield=True):
             await to_thread.run_sync(self._handle.close, 1.0)
+
+
+def _standing(folder: Path) -> Held | None:
+    """What stands in a log that nobody may hold yet; None where there is none, or its last line is too long to tell."""
+    try:
+        last = read_tail(folder, 1, max_bytes=STANDING_BYTES)
+    except OSError:
+        return None
+    return Held(folder.name, str(folder), last[-1].seq) if last else None

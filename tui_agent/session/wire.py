@@ -34,11 +34,15 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The engine holds the session; the log's file has every event up to `last_seq`."""
+    """The engine holds the session, whose events go up to `last_seq`.
+
+    The log's file has them up to `stored` (-1 where it is not there yet); the rest comes through the pipe.
+    """
 
     session: str
     folder: str
     last_seq: int
+    stored: int
     pid: int
     new: bool
 

@@ -1,14 +1,15 @@
 """L1: the one writer of a session's log.
 
 Invariant: an event is one `write` of one whole line, or it is not in the log; what `append` returned is what any
-reader reads; `seq` has no holes but where a line was damaged later.
+reader reads; `seq` has no holes but where a line was damaged later. A log that is made lazily is held in memory until
+something happens in it that is worth a session.
 """
 
 import threading
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 import anyio
 import anyio.to_thread
@@ -27,12 +28,29 @@ from tui_agent.store.follow import LogFollower
 from tui_agent.store.line import LINE_LIMIT, decode, seal, validate
 from tui_agent.store.lock import WriterLock
 from tui_agent.store.redact import Redactor
-from tui_agent.store.repair import EVENTS, Opened, create_log, open_log, rescue
+from tui_agent.store.repair import EVENTS, Opened, rescue
 from tui_agent.store.scan import records
 from tui_agent.store.shrink import Shrinker
 
 _ENVELOPE_ROOM = 1_024
 """Bytes of a line that are kept for the envelope around the payload."""
+QUIET: Final = frozenset(
+    {
+        "session.started",
+        "run.started",
+        "run.finished",
+        "settings.changed",
+        "command.rejected",
+        "agent.state_changed",
+        "plugin.loaded",
+        "plugin.failed",
+        "env.started",
+        "env.stopped",
+    }
+)
+"""What happens in a session in which nothing is said: no reason to make one."""
+Hold = Callable[[], tuple[WriterLock, Opened]]
+"""Takes a session's lock and opens its log, which it makes where it is new."""
 
 
 class WallClock(Protocol):
@@ -45,7 +63,8 @@ class SessionLog:
     """One session's append-only log, held by its writer. Implements `ports.log.Log`.
 
     `append`, `read` and followers belong to one thread; `commit` syncs in another. `repaired` tells what opening had
-    to repair, for the session to record.
+    to repair, for the session to record. `lazily`: `hold` is called with the first event that is not `QUIET`, and the
+    events before it are written then; a log that never saw one leaves nothing behind.
     """
 
     def __init__(
@@ -54,25 +73,26 @@ class SessionLog:
         *,
         clock: WallClock,
         redactor: Redactor,
-        lock: WriterLock,
+        hold: Hold,
         ops: FileOps | None = None,
-        new: bool = False,
+        lazily: bool = False,
     ) -> None:
         self.folder = folder
         self._session = SessionId(folder.name)
         self._clock = clock
-        self._lock = lock
+        self._hold = hold
+        self._lock: WriterLock | None = None
+        self._unwritten: list[bytes] = []
         self._ops: FileOps = ops or SystemFiles()
         self.blobs = BlobStore(folder / "blobs", redactor=redactor, ops=self._ops)
         self._shrinker = Shrinker(self.blobs, redactor)
-        opened: Opened = (create_log if new else open_log)(folder, self._ops)
-        self.repaired: LogRepaired | None = opened.repaired
-        self._fd = opened.fd
-        self._end = opened.end
-        self._last_seq = opened.last_seq
-        self._base_end = opened.end
+        self.repaired: LogRepaired | None = None
+        self._fd, self._end, self._last_seq = -1, 0, -1
+        if not lazily:
+            self._take_hold()
+        self._base_end = self._end
         self._records: list[Record] = []
-        self._base_loaded = opened.end == 0
+        self._base_loaded = self._end == 0
         self._tail_torn = False
         self._synced = 0
         self._syncing: anyio.Event | None = None
@@ -94,9 +114,20 @@ class SessionLog:
         return self._last_seq
 
     @property
+    def stored_seq(self) -> int:
+        """The last event that stands in the file; -1 while nothing was worth one."""
+        return -1 if self._lock is None or self._unwritten else self._last_seq
+
+    @property
     def closed(self) -> bool:
         """Whether the log was let go of."""
         return self._closed
+
+    def _take_hold(self) -> None:
+        self._lock, opened = self._hold()
+        self.repaired = opened.repaired
+        self._fd, self._end = opened.fd, opened.end
+        self._last_seq = max(self._last_seq, opened.last_seq)
 
     def append(
         self, payload: Payload, *, agent: AgentId = MAIN_AGENT, cause: CommandId | None = None
@@ -109,10 +140,16 @@ class SessionLog:
         """
         if self._closed:
             raise StoreError(f"The session {self._session} is closed; {payload.kind} was not recorded.")
+        if self._lock is None and payload.kind not in QUIET:
+            self._take_hold()
         raw = self._shrinker.prepare(payload, LINE_LIMIT - _ENVELOPE_ROOM)
         line = seal(self._body(raw, self._parent_of(payload), agent, cause))
         event = self._as_read(line[:-1], payload.kind)
-        self._write(line, payload.kind)
+        if self._lock is None:
+            self._unwritten.append(line)
+        else:
+            self._write(b"".join((*self._unwritten, line)), payload.kind)
+            self._unwritten = []
         self._last_seq = event.seq
         self._records.append(event)
         for follower in self._followers:
@@ -266,9 +303,10 @@ class SessionLog:
         if self._closed:
             return
         self._closed = True
-        with self._sync_guard:
-            self._ops.close(self._fd)
-        self._lock.release()
+        if self._lock is not None:
+            with self._sync_guard:
+                self._ops.close(self._fd)
+            self._lock.release()
         for follower in tuple(self._followers):
             follower.wake()
 

@@ -60,10 +60,16 @@ def open_log(folder: Path, ops: FileOps) -> Opened:
 
 def create_log(folder: Path, ops: FileOps) -> Opened:
     """Make a new, empty log in an existing folder, durable with its name."""
-    fd = ops.open(folder / EVENTS, _APPEND | os.O_CREAT | os.O_EXCL)
-    ops.sync(fd)
-    for place in (folder, folder.parent):
-        sync_path(ops, place)
+    path = folder / EVENTS
+    fd = ops.open(path, _APPEND | os.O_CREAT | os.O_EXCL)
+    try:
+        ops.sync(fd)
+        for place in (folder, folder.parent):
+            sync_path(ops, place)
+    except OSError:  # what is half made would be in the way of the next try
+        ops.close(fd)
+        ops.unlink(path)
+        raise
     return Opened(fd, 0, -1, None)
 
 

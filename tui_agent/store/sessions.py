@@ -3,10 +3,13 @@
 Invariant: a session is its folder `sessions/<id>`; nothing else is needed to open or list it.
 """
 
+import errno
 import mmap
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tui_agent.errors import SessionNotFound, StoreError, StoreFull, UsageError
@@ -16,10 +19,10 @@ from tui_agent.protocol.ids import SessionId
 from tui_agent.store.files import FOLDER_MODE, FileOps, SystemFiles, sync_path
 from tui_agent.store.line import decode
 from tui_agent.store.lock import WriterLock, is_locked
-from tui_agent.store.log import SessionLog, WallClock
+from tui_agent.store.log import Hold, SessionLog, WallClock
 from tui_agent.store.reader import blobs_of, read_records, tail_bytes
 from tui_agent.store.redact import Redactor
-from tui_agent.store.repair import EVENTS
+from tui_agent.store.repair import EVENTS, Opened, create_log, open_log
 from tui_agent.store.scan import lines, records, seq_of
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
@@ -62,15 +65,37 @@ class SessionStore:
             )
         return self.root / session_id
 
-    def create(self, session_id: str) -> SessionLog:
-        """Make a new session and hold it. Raises `StoreError` where there is one already, `StoreFull`."""
+    def create(self, session_id: str, *, lazily: bool = False) -> SessionLog:
+        """Make a new session and hold it; `lazily`, once something happens in it (see `SessionLog`).
+
+        Raises `StoreError` where there is one already, `StoreFull`: lazily, only for a folder that takes no session at
+        all, and the rest from the log's `append`.
+        """
         folder = self.folder(session_id)
+        if lazily:
+            self._require_place()
+        return self._log(folder, partial(self._make, folder), lazily=lazily)
+
+    def _require_place(self) -> None:
+        """Raises `StoreFull` where no session can be made: better now than with the first message."""
+        try:
+            self.root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+            if not os.access(self.root, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        except OSError as fault:
+            raise StoreFull(
+                f"No session can be made in {self.root}: {fault.strerror or fault}.",
+                hint="Check its permissions, or move the data folder with --data-dir.",
+            ) from fault
+
+    def _make(self, folder: Path) -> tuple[WriterLock, Opened]:
+        session_id = folder.name
         try:
             self.root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
             folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
             (folder / "blobs").mkdir(mode=FOLDER_MODE, exist_ok=True)
             sync_path(self._ops, self.root.parent)
-            return self._hold(folder, wait_s=0.0, new=True)
+            return self._hold(folder, create_log, wait_s=0.0)
         except FileExistsError as fault:
             raise StoreError(
                 f"There is a session {session_id} already.", hint="Open it, or take another id."
@@ -88,14 +113,19 @@ class SessionStore:
         """
         folder = self.folder(session_id)
         self._require(folder)
-        return self._hold(folder, wait_s=wait_s, new=False)
+        return self._log(folder, partial(self._hold, folder, open_log, wait_s=wait_s))
 
-    def _hold(self, folder: Path, *, wait_s: float, new: bool) -> SessionLog:
+    def _log(self, folder: Path, hold: Hold, *, lazily: bool = False) -> SessionLog:
+        return SessionLog(
+            folder, clock=self._clock, redactor=self._redactor, hold=hold, ops=self._ops, lazily=lazily
+        )
+
+    def _hold(
+        self, folder: Path, opener: Callable[[Path, FileOps], Opened], *, wait_s: float
+    ) -> tuple[WriterLock, Opened]:
         lock = WriterLock(folder / "lock", wait_s=wait_s)
         try:
-            return SessionLog(
-                folder, clock=self._clock, redactor=self._redactor, lock=lock, ops=self._ops, new=new
-            )
+            return lock, opener(folder, self._ops)
         except BaseException:
             lock.release()
             raise

@@ -5,18 +5,26 @@ Every action of the scope `app` has a handler of its name (a test holds both tog
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 When: TypeAlias = Literal["always", "idle", "running"]
 Scope: TypeAlias = Literal[
-    "app", "prompt", "menu", "transcript", "approval", "question", "trace", "list", "viewer", "start"
+    "app",
+    "prompt",
+    "menu",
+    "transcript",
+    "approval",
+    "reason",
+    "question",
+    "trace",
+    "list",
+    "viewer",
+    "start",
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(NamedTuple):
     """One thing to do. `keys` are Textual's names; `footer` is its word in the footer, `rank` its place there.
 
     `ground` marks what would change the ground that a running turn stands on: it is refused until the turn ends.
@@ -100,6 +108,7 @@ _SLASH: Final[tuple[Action, ...]] = (
     _a("model", "use another model", "Model", slash="/model", args="[name]", ground=True),
     _a("models", "the models that are set up", "Model", slash="/models"),
     _a("provider", "use another provider, or type in a key", "Model", slash="/provider", ground=True),
+    _a("keep_model", "start with this model from now on", "Model", slash="/keep-model"),
     _a("base_url", "ask a server at another address", "Model", slash="/base-url", args="URL", ground=True),
     _a(
         "reasoning",
@@ -195,6 +204,8 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("whole_file", "the whole change", "Approval", keys=("d",), scope="approval", footer="whole change", rank=5),
     _a("edit_rule", "edit the rule that `always` would keep", "Approval", keys=("e",), scope="approval", footer="edit the rule", rank=6),
     _a("refuse", "no", "Approval", keys=("escape",), scope="approval", footer="no", rank=7),
+    _a("say_it", "say no with these words, or keep this rule", "Approval", keys=("enter",), scope="reason", footer="say it", rank=1),
+    _a("to_answers", "back to the answers", "Approval", keys=("escape",), scope="reason", footer="back", rank=2),
     _a("pick", "choose", "Question", keys=("up+down",), scope="question", footer="choose", rank=1),
     _a("answer", "answer", "Question", keys=("enter",), scope="question", footer="answer", rank=2),
     _a("later", "close; the question stays open", "Question", keys=("escape",), scope="question", footer="later", rank=3),
@@ -227,7 +238,7 @@ _MODIFIERS: Final = ("ctrl", "alt", "shift", "super", "hyper", "meta")
 def remapped(keys: Mapping[str, str]) -> tuple[Action, ...]:
     """`ACTIONS` with the user's keys (`action = "ctrl+t, f9"`); names that are unknown are left out."""
     return tuple(
-        replace(action, keys=tuple(key.strip() for key in keys[action.name].split(",") if key.strip()))
+        action._replace(keys=tuple(key.strip() for key in keys[action.name].split(",") if key.strip()))
         if action.name in keys
         else action
         for action in ACTIONS

@@ -21,14 +21,15 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.app import SuspendNotSupported
 from textual.binding import Binding, BindingType
+from textual.message import Message
 from textual.worker import Worker, WorkerState
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.tui.actions import ACTIONS, QUIT, Action, Scope, footer
 from tui_agent.tui.frame import Frame
 from tui_agent.tui.hangup import HangupWatch
+from tui_agent.tui.keeping import way_back
 from tui_agent.tui.panes.base import Intent
-from tui_agent.tui.panes.start import Start
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.alt_enter import know_alt_enter
 from tui_agent.tui.prompt.box import PLACEHOLDER, Prompt
@@ -162,8 +163,8 @@ class AgentApp(Frame):
         event.stop()
         self.do(event.name, event.argument)
 
-    @on(Start.Focused)
-    def _start_focused(self, event: Start.Focused) -> None:
+    def on_start_focused(self, event: Message) -> None:
+        """The start page took or lost the focus. Found by its name: the page is loaded after the first paint."""
         event.stop()
         focused = self.live is not None and self.live.chat.start.has_focus
         self.prompt.set_class(focused, "-quiet")
@@ -288,6 +289,8 @@ class AgentApp(Frame):
         self.leave("signal")
 
     return_status = 0
+    way_back = ""
+    """The session to come back to, once it was left; empty where there is none."""
     hangup: HangupWatch | None = None
 
     async def _leave(self, reason: str) -> None:
@@ -296,6 +299,7 @@ class AgentApp(Frame):
                 StatusView("opening", "leaving", "the session is being closed"), self.clock()
             )
             await self.live.close(reason)
+            self.way_back = await asyncio.to_thread(way_back, self.options, self.live.folder)
         self.terminal.restore()
         if threading.current_thread() is threading.main_thread():
             release_signals()
@@ -314,12 +318,10 @@ def run_app(
 
     `handle` is an engine's process that was started before this module was loaded; it is used for the first session.
     """
-    # What start-up makes lives as long as the app: collecting it before the first paint would only cost time.
-    gc.disable()
     app = AgentApp(options, spawn=spawn, watch_themes=True)
     app.handle = handle
     status = app.run(mouse=app.first.mouse)
-    words = farewell(app.session_id, app.answer)
+    words = farewell(app.way_back, app.answer, data_dir=options.data_dir)
     if words and not app.then:
         sys.stdout.write(words + "\n")
         sys.stdout.flush()

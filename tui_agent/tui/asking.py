@@ -34,8 +34,13 @@ class Asking:
     def scope(self) -> Scope | None:
         """Whose keys apply while something is asked."""
         if isinstance(self._open, Approval):
-            return "approval"
+            return "reason" if self._open.typing else "approval"
         return "question" if self._open is not None else None
+
+    @property
+    def without(self) -> frozenset[str]:
+        """Names of keys of that scope that do nothing now."""
+        return self._open.without if isinstance(self._open, Approval) else frozenset()
 
     def look(self, view: ApprovalsView) -> None:
         """The session's open questions are these now."""
@@ -81,6 +86,7 @@ class Asking:
             waiting=len(self._view.permissions),
             blob=self._live.reading.blob_text,
         )
+        modal.keys_changed = self._app.show_keys
         self._open = modal
 
         def decided(decision: DecidePermission | None) -> None:

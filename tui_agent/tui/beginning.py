@@ -1,16 +1,19 @@
 """L7: what happens once after the first paint: the configuration, the first page, the watch on the themes."""
 
 import asyncio
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.config import layers
-from tui_agent.errors import TuiAgentError
+from tui_agent.config.secrets import Keys
+from tui_agent.config.settings import ModelProfile
+from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.protocol.settings import EFFORTS, POLICIES
 from tui_agent.tui.actions import remapped, unknown_keys
 from tui_agent.tui.first_look import theme_files, theme_folders
-from tui_agent.tui.found import first_choices, ready_choices, servers
+from tui_agent.tui.found import Server, first_choices, ready_choices, servers
 from tui_agent.tui.handlers.folder import folder_facts
 from tui_agent.tui.panes.policy import policy_words
 
@@ -27,6 +30,9 @@ def configure(live: "Live") -> None:
         app.say(str(fault), "error")
         return
     config = live.config
+    if config.theme and app.first.theme.name != config.theme and not app.options.theme:
+        named = ", ".join(sorted({path.stem for path in theme_files(app.environ)}))
+        app.say(f"There is no theme '{config.theme}'. There are: {named}.", "warning")
     keys = {name: key if isinstance(key, str) else ", ".join(key) for name, key in config.keys.items()}
     if keys:
         app.remap(remapped(keys), keys)
@@ -59,21 +65,92 @@ async def watch_themes(live: "Live") -> None:
     await watching.watch(theme_folders(app.environ), changed, asyncio.Event())
 
 
-async def begin_page(live: "Live") -> None:
-    """Fill the page that stands before the first message."""
-    app, start = live.app, live.chat.start
-    policy = live.state.settings.policy if live.state.settings else "ask"
-    home = str(Path.home())
-    folder = str(app.options.cwd)
-    shown = "~" + folder[len(home) :] if folder.startswith(home) else folder
-    needs = not live.has_model
-    facts = await asyncio.to_thread(lambda: folder_facts(app.options.cwd))
-    choices = ready_choices()
-    if needs:
-        rows, local = await asyncio.gather(live.reading.models_here(), servers())
-        choices = first_choices(rows, local, app.environ)
-    start.set_page(needs_model=needs, choices=choices, folder=shown, facts=facts, policy=policy)
-    live.chat.choose_page()
-    app.reshape()
-    if needs and start.display and not app.prompt.editor.text and len(app.screen_stack) == 1:
-        app.call_after_refresh(start.focus)
+class Beginning:
+    """The page that stands before the first message: there at once, filled in where it stands.
+
+    What is found later (servers of this machine, what the folder is) never moves the focus nor what a digit means.
+    """
+
+    def __init__(self, live: "Live") -> None:
+        self._live = live
+        self.local: list[Server] = []
+        self._facts = ""
+        self._shown_for: tuple[bool, str] | None = None
+
+    def early(self) -> None:
+        """Before the session is open, where it is certain already that there is no model."""
+        live, options = self._live, self._live.app.options
+        config = live.config
+        if config is None or config.model or config.base_url or options.session or options.continue_latest:
+            return
+        live.chat.start.display = True
+        self._show(needs=True, fault="", policy=config.policy)
+        self.focus()
+
+    def show(self) -> None:
+        """The page for the session that has just been opened."""
+        self.refresh(again=True)
+        self._live.chat.choose_page()
+        self._live.app.reshape()
+        self.focus()
+
+    def refresh(self, *, again: bool = False) -> None:
+        """Whether there is a model may have changed."""
+        settings = self._live.state.settings
+        fault = settings.model.fault if settings else ""
+        now = (not self._live.has_model, fault)
+        if now == self._shown_for and not again:
+            return
+        before, self._shown_for = self._shown_for, now
+        self._show(needs=now[0], fault=fault, policy=settings.policy if settings else "ask")
+        if before is not None and before[0] and not now[0] and self._live.chat.start.has_focus:
+            self._live.app.prompt.editor.focus()
+
+    def focus(self) -> None:
+        """Let digits choose, unless something is being typed or lies over the page."""
+        app, start = self._live.app, self._live.chat.start
+        if app.prompt.editor.text:
+            if start.has_focus:
+                app.prompt.editor.focus()
+        elif start.display and start.needs_model and len(app.screen_stack) == 1:
+            start.focus()
+
+    async def look(self) -> None:
+        """Look around, and fill in what there is."""
+        cwd = self._live.app.options.cwd
+        self._facts, self.local = await asyncio.gather(
+            asyncio.to_thread(lambda: folder_facts(cwd)), servers()
+        )
+        self.refresh(again=True)
+
+    def _show(self, *, needs: bool, fault: str, policy: str) -> None:
+        live = self._live
+        home, folder = str(Path.home()), str(live.app.options.cwd)
+        live.chat.start.set_page(
+            needs_model=needs,
+            fault=fault,
+            choices=first_choices(profiles(live), self.local, keys_here(live)) if needs else ready_choices(),
+            folder="~" + folder[len(home) :] if folder.startswith(home) else folder,
+            facts=self._facts,
+            policy=policy,
+        )
+        live.app.reshape()
+
+
+def profiles(live: "Live") -> Mapping[str, ModelProfile]:
+    """The model profiles of the configuration."""
+    return live.config.models if live.config is not None else {}
+
+
+def keys_here(live: "Live") -> frozenset[str]:
+    """The variables that have a value: in the environment, stored, or typed for this run."""
+    app = live.app
+    if live.config is None:
+        return frozenset(name for name, value in app.environ.items() if value)
+    typed = {name for name, _ in app.options.keys}
+    try:
+        variables = layers.environment(app.options, app.environ)
+        return Keys(variables, live.config.paths.secrets).names() | typed
+    except ConfigError as fault:
+        app.say(str(fault), "warning")
+        return frozenset(name for name, value in app.environ.items() if value) | typed

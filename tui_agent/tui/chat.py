@@ -3,6 +3,8 @@
 Invariant: before the first message the start page stands there; a session has one transcript, which is never rebuilt.
 """
 
+import asyncio
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -11,7 +13,10 @@ from tui_agent.folds.entries import Entry
 from tui_agent.folds.transcript import Transcript
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.tui.actions import BY_NAME
 from tui_agent.tui.panes.start import Start
+from tui_agent.tui.transcript.draw import long_texts
+from tui_agent.tui.transcript.find import pattern_of
 from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
 from tui_agent.tui.transcript.widget import TranscriptWidget
 
@@ -60,6 +65,8 @@ class Chat:
         self.widget: ChatWidget | None = None
         self.views: Views | None = None
         self._glimpsed: ChatWidget | None = None
+        self._wanted = ""
+        """What is looked for."""
         self.start = Start(lambda: app.looks, id="start")
 
     async def mount(self) -> None:
@@ -77,7 +84,7 @@ class Chat:
             await old.remove()
         self.views = views
         self.widget = await self._mounted("transcript")
-        self.widget.display = self._glimpsed is None
+        self.widget.display = self._glimpsed is None and not self.start.display
 
     async def glimpse(self, records: Sequence[Record]) -> None:
         """The end of a long session at once, until the whole of it is folded and shown in its place."""
@@ -90,9 +97,23 @@ class Chat:
             self._glimpsed = await self._mounted("glimpse")
             self._glimpsed.set_view(fold.view(), fold.drain())
 
+    def end_glimpse(self) -> None:
+        """Take the first look away: the whole is there, or there will be none."""
+        if self._glimpsed is not None:
+            self._glimpsed.display = False
+            self._glimpsed.remove()
+            self._glimpsed = None
+
     async def _mounted(self, name: str) -> ChatWidget:
         looks = self.app.looks
-        widget = ChatWidget(looks.palette, looks.symbols, resolve=self._resolve, now=self.app.clock, id=name)
+        widget = ChatWidget(
+            looks.palette,
+            looks.symbols,
+            resolve=self._resolve,
+            now=self.app.clock,
+            actions=frozenset(BY_NAME),
+            id=name,
+        )
         widget.chat = self
         widget.styles.height = "1fr"
         await self.app.chat.mount(widget)
@@ -102,10 +123,7 @@ class Chat:
         """The transcript has changed."""
         if self.widget is None or self.views is None:
             return
-        if self._glimpsed is not None:
-            self._glimpsed.display = False
-            self._glimpsed.remove()
-            self._glimpsed = None
+        self.end_glimpse()
         changed = self.views.transcript.drain()
         view = self.views.transcript.view()
         self.widget.set_view(view, changed)
@@ -136,7 +154,10 @@ class Chat:
         self.live.worker(self._fetch(blob), "blob")
 
     async def _fetch(self, blob: BlobText) -> None:
-        self.blobs[blob.blob_sha256] = await self.live.reading.read_text(blob)
+        self._keep(blob, await self.live.reading.read_text(blob))
+
+    def _keep(self, blob: BlobText, whole: str) -> None:
+        self.blobs[blob.blob_sha256] = whole
         while len(self.blobs) > MOST_BLOBS:
             del self.blobs[next(iter(self.blobs))]
         if self.widget is not None:
@@ -161,11 +182,31 @@ class Chat:
             if not self.widget.find_next():
                 self.app.say("/find takes a text, as /find midnight; again without one it goes on.")
             return
-        count = self.widget.find(text)
+        self.live.worker(self._find(self.widget, text), "find")
+
+    async def _find(self, widget: ChatWidget, text: str) -> None:
+        """Bring in what was kept outside of the log and holds the text, then go to the first hit."""
+        self._wanted = text
+        await self._read_holders(pattern_of(text))
+        if widget is not self.widget or text != self._wanted:
+            return
+        count = widget.find(text)
         if count:
             self.app.say(f"{count} {'place' if count == 1 else 'places'}. /find goes to the next.")
         else:
             self.app.say(f'Nothing matches "{text}".', "warning")
+
+    async def _read_holders(self, wanted: re.Pattern[str]) -> None:
+        if self.views is None:
+            return
+        entries = self.views.transcript.view().entries
+        blobs = {blob.blob_sha256: blob for entry in entries for blob in long_texts(entry)}
+        for digest, blob in blobs.items():
+            if digest in self.blobs:
+                continue
+            whole = await self.live.reading.read_text(blob)
+            if await asyncio.to_thread(wanted.search, whole) is not None:
+                self._keep(blob, whole)
 
     def toggle(self) -> None:
         """Fold or open the entry under the cursor, else the newest that folds."""

@@ -7,8 +7,8 @@ Invariant: imports nothing slow and never fails: what cannot be read is the defa
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError
@@ -18,8 +18,7 @@ from tui_agent.tui.symbols import SymbolSet, choose_symbols
 from tui_agent.tui.theme import DEFAULT_THEME, ColourMode, ThemeFile, bundled_folder, load_theme
 
 
-@dataclass(frozen=True, slots=True)
-class FirstLook:
+class FirstLook(NamedTuple):
     """How the first frame is drawn."""
 
     looks: Looks

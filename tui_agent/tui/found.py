@@ -5,17 +5,16 @@ Invariant: only this machine is asked (loopback addresses), each server once, wi
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from tui_agent.config.vendors import VENDORS, key_variable
-from tui_agent.tui.outside import JsonRow, text_of
+from tui_agent.config.settings import ModelProfile
+from tui_agent.config.vendors import BUILT_IN, VENDORS, Vendor, profile_key
 from tui_agent.tui.panes.start import Choice
 
 SERVERS = (("Ollama", 11434), ("LM Studio", 1234), ("llama.cpp", 8080), ("vLLM", 8000))
 PATIENCE_S = 1.0
 MOST_BYTES = 200_000
-ALWAYS = ("anthropic", "openai")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,48 +64,88 @@ def _server(name: str, port: int, said: bytes) -> Server | None:
     return Server(name, port, models)
 
 
-def first_choices(rows: list[JsonRow], local: list[Server], environ: Mapping[str, str]) -> list[Choice]:
-    """The rows of the first page: found here, then what works without a key."""
-    found: list[Choice] = []
-    held: set[str] = set()
-    for row in rows:
-        vendor = text_of(row, "provider")
-        name = text_of(row, "profile", "model")
-        if name.startswith(("demo", "scripted")) or vendor in ("scripted", "demo"):
-            continue
-        owner = name.partition("/")[0].lower() if "/" in name else vendor
-        variable = key_variable(owner) if owner in VENDORS else ""
-        said = f"{variable} is set" if variable and environ.get(variable) else "is set up"
-        label = pretty(owner) if owner in VENDORS else name
-        held.add(owner)
-        found.append(Choice(label, said, text_of(row, "model"), f"model {name}", "Found on this machine"))
-    for one in local:
-        model = one.models[0] if one.models else ""
-        count = f"{len(one.models)} model{'s' if len(one.models) != 1 else ''}"
-        intent = f"local {one.address} {model}" if model else ""
-        found.append(
-            Choice(
-                one.name, f"answers on localhost:{one.port}, {count}", model, intent, "Found on this machine"
-            )
-        )
-    for name in ALWAYS:
-        if name not in held:
-            about = f"{key_variable(name)} is not set"
-            found.append(Choice(pretty(name), about, group="Found on this machine"))
+def first_choices(
+    models: Mapping[str, ModelProfile], local: Sequence[Server], keys: Collection[str]
+) -> list[Choice]:
+    """The rows of the first page: what is set up, what was found here, then what works without a key.
+
+    `keys` are the variables that have a value.
+    """
     group = "Without a key"
     return [
-        *found,
+        *(_profile(name, profile, keys) for name, profile in models.items()),
+        *_with_keys(keys),
+        *(_local(one) for one in local if one.models),
         Choice("Demo", "a real task in a throw-away folder, offline", "about 60 s", "demo", group),
-        Choice(
-            "Other provider", "model, address and key, any OpenAI-compatible server", "", "provider", group
-        ),
+        Choice("Other provider", "type in a key, or the address of a server of yours", "", "provider", group),
         Choice("Sessions", "open a recorded session of this folder", "", "sessions", group),
     ]
 
 
+def _profile(name: str, profile: ModelProfile, keys: Collection[str]) -> Choice:
+    variable = profile_key(profile)
+    group = "Set up in config.toml"
+    if variable and variable not in keys:
+        return Choice(name, f"wants {variable}, which is not set", "type it", f"provider {name}", group)
+    said = f"{variable} is set" if variable else profile.base_url or "is set up"
+    return Choice(name, said, profile.model, f"model {name}", group)
+
+
+def _with_keys(keys: Collection[str]) -> list[Choice]:
+    found: list[Choice] = []
+    for vendor in VENDORS.values():
+        variable = next((one for one in vendor.keys if one in keys), "")
+        if variable:
+            first = suggested(vendor)
+            intent = f"model {first}" if first else f"provider {vendor.name}/"
+            model = first.partition("/")[2] or "name a model"
+            found.append(
+                Choice(pretty(vendor.name), f"{variable} is set", model, intent, "Found on this machine")
+            )
+    return found
+
+
+def suggested(vendor: Vendor) -> str:
+    """The name of the model to offer first of a vendor, or of a built-in profile of its; empty where there is none."""
+    if vendor.suggested:
+        return f"{vendor.name}/{vendor.suggested[0]}"
+    return next(
+        (
+            f"{vendor.name}/{profile.model}"
+            for profile in BUILT_IN.values()
+            if profile.provider == vendor.name
+        ),
+        "",
+    )
+
+
+def _local(one: Server) -> Choice:
+    count = f"{len(one.models)} model{'s' if len(one.models) != 1 else ''}"
+    about = f"answers on localhost:{one.port}, {count}"
+    return Choice(
+        one.name, about, one.models[0], f"local {one.address} {one.models[0]}", "Found on this machine"
+    )
+
+
+_WRITTEN = {
+    "openai": "OpenAI",
+    "deepseek": "DeepSeek",
+    "openrouter": "OpenRouter",
+    "xai": "xAI",
+    "together_ai": "Together AI",
+    "fireworks_ai": "Fireworks AI",
+    "zai": "Z.ai",
+    "mimo": "MiMo",
+    "lm_studio": "LM Studio",
+    "vllm": "vLLM",
+    "deepinfra": "DeepInfra",
+    "dashscope": "DashScope",
+}
+
+
 def pretty(name: str) -> str:
     """A vendor's name as people write it."""
-    return {"openai": "OpenAI", "xai": "xAI", "openrouter": "OpenRouter"}.get(name, name.capitalize())
+    return _WRITTEN.get(name, name.replace("_", " ").capitalize())
 
 
 def ready_choices() -> list[Choice]:

@@ -6,7 +6,6 @@ Invariant: knows no session. Its widgets have their final sizes in the first fra
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import ClassVar
 
 from textual import events
@@ -32,13 +31,36 @@ from tui_agent.tui.terminal import Terminal
 from tui_agent.tui.theme import textual_theme
 
 NOTE_S = 8.0
+KEY_S = 0.04
+"""For how long after a key its change is awaited."""
+PAINT_S = 0.005
+"""Between two paints that keys ask for."""
 
 
 class MainScreen(Screen[None]):
-    """The main screen; nothing in it moves the focus by Tab."""
+    """The main screen; nothing in it moves the focus by Tab.
+
+    What a key changes is painted at once. Textual's own timer beats 60 times a second and leaves a beat out after each
+    paint, so that a key would wait for up to 33 ms while an answer streams in.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("tab,shift+tab", "app.do('none')", show=False)]
     AUTO_FOCUS = "#editor"
+    hurried_until = 0.0
+    hurried_at = 0.0
+
+    def hurry(self) -> None:
+        """Something was typed: what changes in the next moment does not wait for the timer."""
+        self.hurried_until = time.monotonic() + KEY_S
+
+    def on_idle(self) -> None:
+        """Paint what is dirty, where a key waits for it; keys faster than the timer leave it to the timer."""
+        now = time.monotonic()
+        if now > self.hurried_until or now < self.hurried_at + PAINT_S or not self.is_current:
+            return
+        if self._dirty_widgets or self._layout_required or self._repaint_required:
+            self.hurried_at = now
+            self._on_timer_update()
 
 
 class Frame(App[int]):
@@ -74,7 +96,7 @@ class Frame(App[int]):
 
     def compose(self) -> ComposeResult:
         looks: Callable[[], Looks] = lambda: self.looks  # noqa: E731 - handed to every pane
-        self.prompt = Prompt(looks, self.options.cwd)
+        self.prompt = Prompt(looks, self.options.cwd, self.options.policy or "ask")
         self.header, self.sidebar = Header(looks), Sidebar(looks)
         self.pane_strip, self.status, self.footer = PaneStrip(looks), Status(looks), Footer(looks)
         self.note = Note(looks, id="note")
@@ -90,6 +112,12 @@ class Frame(App[int]):
         yield self.footer
         yield self.prompt.menu
         yield self.note
+
+    async def on_event(self, event: events.Event) -> None:
+        """Every event goes through here before it reaches the focused widget."""
+        if isinstance(event, events.Key | events.Paste) and isinstance(self.screen, MainScreen):
+            self.screen.hurry()
+        await super().on_event(event)
 
     # -- for the app that fills it -----------------------------------------------------------------------------------
 
@@ -166,8 +194,8 @@ class Frame(App[int]):
         except ConfigError as fault:
             self.say(str(fault), "warning")
             return
-        looks = replace(self.looks, palette=Palette(theme, self.first.mode))
-        self.first = replace(self.first, theme=theme, looks=looks)
+        looks = self.looks._replace(palette=Palette(theme, self.first.mode))
+        self.first = self.first._replace(theme=theme, looks=looks)
         self.wear(self.first)
 
     def repaint(self) -> None:

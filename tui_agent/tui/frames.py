@@ -34,6 +34,8 @@ class Frames:
             state, meter = views.state.view(), views.meter.view()
             if "state" in changed:
                 self._live.sending.under_way = False
+                self._live.beginning.refresh()
+                self._live.defaults.look(state)
             if changed & {"state", "meter"}:
                 app.header.set_views(state, meter)
             if changed & {"todo", "trace", "meter"}:

@@ -1,11 +1,15 @@
 """L7: what outlives the app beside the log: the unsent message, and the messages of the history.
 
-Invariant: an unsent message is on the disk within `DRAFT_S` of the last key, and gone once it was sent.
+Invariant: an unsent message is on the disk within `DRAFT_S` of the last key, and gone once it was sent. It makes no
+session: until something was said it lies beside the sessions.
 """
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_agent.tui.prompt.draft import DraftFile
+from tui_agent.config.options import SessionOptions
+from tui_agent.tui.prompt.draft import DraftFile, UnsaidDrafts, lives
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
@@ -19,6 +23,7 @@ class Keeping:
     def __init__(self, live: "Live") -> None:
         self._live = live
         self._draft: DraftFile | None = None
+        self._unsaid: DraftFile | None = None
         self._draft_planned = False
 
     def take_prompts(self) -> None:
@@ -37,11 +42,17 @@ class Keeping:
 
     def take_draft(self) -> None:
         """Put what was left unsent back into the prompt."""
-        if self._live.folder is None:
+        folder, config = self._live.folder, self._live.config
+        if folder is None:
             return
-        self._draft = DraftFile(self._live.folder / "draft")
-        editor = self._live.app.prompt.editor
+        self._draft = DraftFile(folder / "draft")
         held = self._draft.load()
+        if config is not None:
+            unsaid = UnsaidDrafts(config.data_dir, self._live.app.options.cwd)
+            self._unsaid = unsaid.of(os.getpid())
+            if not folder.is_dir():
+                held = unsaid.take_left(lives)
+        editor = self._live.app.prompt.editor
         if held and not editor.text:
             editor.put(editor.chips.from_json(held))
 
@@ -52,4 +63,18 @@ class Keeping:
             return
         editor, draft = self._live.app.prompt.editor, self._draft
         text = editor.chips.to_json(editor.text) if editor.text.strip() else ""
-        draft.save(text)
+        said = draft.path.parent.is_dir()
+        if self._unsaid is not None:
+            self._unsaid.save("" if said else text, make=True)
+        if said:
+            draft.save(text)
+
+
+def stored(folder: Path | None) -> bool:
+    """Whether a session is on the disk: something was said in it."""
+    return folder is not None and (folder / "events.jsonl").is_file()
+
+
+def way_back(options: SessionOptions, folder: Path | None) -> str:
+    """The id of the session to come back to; empty where nothing was said, and for a demo, which is for once."""
+    return folder.name if folder is not None and stored(folder) and options.client != "demo" else ""

@@ -34,7 +34,7 @@ from tui_agent.protocol.events.todo import TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, UserMessageReceived
 from tui_agent.protocol.parts import TextPart
-from tui_agent.tui.modals.effects import effect_lines, question_of
+from tui_agent.tui.modals.effects import deed_lines, effect_lines, question_of
 from tui_agent.tui.text import clean, clean_line
 
 if TYPE_CHECKING:
@@ -128,9 +128,10 @@ class Linear:
             f"{question_of(request)} {clean(request.verb, reveal=True)} {clean(request.target, reveal=True)}",
             *(clean(text, reveal=True) for text in shown if text),
             *(
-                f"{name}: {text}"
-                for name, text in effect_lines(request.effects, request.reason, policy, state.workspace)
+                f"Does: {what}: {', '.join(f'{one.word} {one.about}'.strip() for one in said)}"
+                for what, said in deed_lines(request)
             ),
+            *(f"{name}: {text}" for name, text in effect_lines(request, policy, state.workspace)),
             *([f"Warning: {request.risk}"] if request.risk else []),
             *answers,
             "4. No. Words after the number are told to the agent.",

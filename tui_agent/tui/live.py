@@ -4,6 +4,7 @@ Invariant: imported once, after the first paint (`app` names it; nothing else im
 and hands views on; what the screen looks like is the panes' matter.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -22,11 +23,12 @@ from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.settings import POLICIES
 from tui_agent.tui.actions import BY_NAME
 from tui_agent.tui.asking import Asking
-from tui_agent.tui.beginning import begin_page, configure, watch_themes
+from tui_agent.tui.beginning import Beginning, configure, watch_themes
 from tui_agent.tui.chat import Chat
+from tui_agent.tui.defaults import Defaults
 from tui_agent.tui.frames import Frames
 from tui_agent.tui.handlers.table import HANDLERS
-from tui_agent.tui.keeping import Keeping
+from tui_agent.tui.keeping import Keeping, stored
 from tui_agent.tui.outside import Ask, CommandLine
 from tui_agent.tui.panes.base import Intent
 from tui_agent.tui.panes.status import StatusView
@@ -119,6 +121,8 @@ class Live:
         self.keeping = Keeping(self)
         self.reading = Reading(self)
         self.sending = Sending(self)
+        self.beginning = Beginning(self)
+        self.defaults = Defaults(self)
         self.halted_at = -2
         """The newest event when the engine could not store the next one: its turn has stopped there."""
         self.seen_seq = -1
@@ -130,6 +134,8 @@ class Live:
         """Read the configuration, open the session, and stay."""
         configure(self)
         await self.chat.mount()
+        self.beginning.early()
+        self.worker(self.beginning.look(), "start page")
         self.app.set_interval(BEAT_S, self.frames.beat)
         if self.app.watch_themes:
             self.worker(watch_themes(self), "themes")
@@ -137,7 +143,7 @@ class Live:
 
     async def open(self, options: SessionOptions) -> bool:
         """Open a session in place of the present one; False where it could not be opened."""
-        spawn = self.app.spawn or _spawn_remote(self.app)
+        spawn = self.app.spawn or _spawn_remote(self)
         session = spawn(options)
         self.app.run_worker(session.serve(), name="serve", group="session", exit_on_error=False)
         await self._glimpse(session)
@@ -158,12 +164,12 @@ class Live:
         await self.pump.reached(opened.last_seq)
         self.opening = False
         self.keeping.take_draft()
+        self.beginning.show()
         self._send_waiting()
-        self.worker(begin_page(self), "start page")
         return True
 
     async def _glimpse(self, session: AppSession) -> None:
-        """The end of a long session, at the first start, before its engine has folded the whole of it."""
+        """The end of a long session, at the first start, before its engine has it; taken away where it never does."""
         held = await session.held()
         if held is not None and held.last_seq >= LONG and self.session is None:
             await self.chat.begin(self.views)
@@ -182,12 +188,31 @@ class Live:
 
     async def reopen(self) -> None:
         """The same session in a new engine process."""
-        session_id = self.session.id if self.session is not None else None
+        kept = await asyncio.to_thread(stored, self.folder)
+        session_id = self.session.id if self.session is not None and kept else None
+        options = self.same_settings()
         await self._let_go("switched")
-        await self.open(replace(self.app.options, session=session_id, continue_latest=False, prompt=None))
+        await self.open(replace(options, session=session_id))
+
+    def same_settings(self) -> SessionOptions:
+        """What opens a session with the settings of this one; a model that cannot be used is looked for again."""
+        options = replace(self.app.options, session=None, continue_latest=False, prompt=None)
+        settings = self.state.settings
+        if settings is None:
+            return options
+        options = replace(options, policy=settings.policy, agent=settings.agent)
+        if not settings.model.model:
+            return options
+        return replace(
+            options,
+            model=settings.model.profile or settings.model.model,
+            base_url=settings.model.base_url or None,
+            effort=settings.model.effort,
+        )
 
     def _not_open(self, fault: TuiAgentError) -> None:
         self.opening = False
+        self.chat.end_glimpse()
         unsent = [one.text for one in self.app.waiting_intents if isinstance(one, Prompt.Sent)]
         self.app.waiting_intents = []
         if unsent and not self.app.prompt.editor.text:
@@ -220,9 +245,11 @@ class Live:
     def _send_waiting(self) -> None:
         app = self.app
         first, app.first_prompt = app.first_prompt, ""
-        if first:
-            self.sending.sent(first, "send")
         waiting, app.waiting_intents = app.waiting_intents, []
+        if first:
+            waiting.insert(0, Prompt.Sent(first, "send"))
+        if not self.has_model:
+            waiting = self.sending.held_back(waiting)
         for one in waiting:
             if isinstance(one, Prompt.Sent):
                 self.sending.sent(one.text, one.how)
@@ -305,11 +332,15 @@ class Live:
         return self.app.run_worker(work, name=name, exit_on_error=False)  # type: ignore[arg-type]
 
 
-def _spawn_remote(app: "AgentApp") -> Callable[[SessionOptions], AppSession]:
+def _spawn_remote(live: Live) -> Callable[[SessionOptions], AppSession]:
     remote = import_module("tui_agent.session.remote").RemoteSession
 
     def spawn(options: SessionOptions) -> AppSession:
-        handle, app.handle = app.handle, None
-        return cast(AppSession, remote(handle) if handle is not None else remote.spawn(options))
+        handle, live.app.handle = live.app.handle, None
+        named = None
+        if options.session and live.config is not None:
+            named = live.config.data_dir / "sessions" / options.session
+        opened = remote(handle, named=named) if handle is not None else remote.spawn(options, named=named)
+        return cast(AppSession, opened)
 
     return spawn

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.protocol.commands import Attachment, Queue, RunUserShell, Steer, SubmitPrompt
 from tui_agent.tui.actions import BY_SLASH, did_you_mean
+from tui_agent.tui.panes.base import Intent
 from tui_agent.tui.prompt.box import Prompt
 from tui_agent.tui.text import clean_line
 
@@ -36,6 +37,22 @@ class Sending:
             return
         elif not self._live.running and self._live.state.last_turn_end == "model_error":
             self._live.submit(SubmitPrompt(text="Try again."))
+
+    def held_back(self, waiting: "list[Intent | Prompt.Sent]") -> "list[Intent | Prompt.Sent]":
+        """Without a model, messages that waited go back into the prompt; the rest of what waited is given back."""
+        messages = [
+            one
+            for one in waiting
+            if isinstance(one, Prompt.Sent) and not one.text.lstrip().startswith(("/", "!"))
+        ]
+        editor = self._live.app.prompt.editor
+        if messages:
+            editor.put("\n".join([*(one.text for one in messages), *([editor.text] if editor.text else [])]))
+            editor.focus()
+            self._live.app.say(
+                "Choose a model first: /model, or a number of the page. Your message stays here."
+            )
+        return [one for one in waiting if one not in messages]
 
     def _slash(self, word: str, said: str) -> None:
         action = BY_SLASH.get(word)

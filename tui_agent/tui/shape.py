@@ -3,14 +3,13 @@
 Invariant: pure; `shape(width, height)` is the only place that knows the breakpoints.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 WIDE, SIDE, MIDDLE = 140, 100, 70
 AIRY, LOW = 30, 16
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(NamedTuple):
     """The layout at one size. Heights are rows, widths are cells; `sidebar` 0 means none."""
 
     width: int

@@ -4,14 +4,12 @@ Invariant: both sets have the same names, and every symbol is one cell wide.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 SymbolSet: TypeAlias = Literal["auto", "unicode", "ascii"]
 
 
-@dataclass(frozen=True, slots=True)
-class Symbols:
+class Symbols(NamedTuple):
     """One symbol a meaning; a word always goes with it on the screen."""
 
     name: Literal["unicode", "ascii"] = "unicode"

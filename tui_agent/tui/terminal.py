@@ -5,6 +5,7 @@ Invariant: nothing foreign reaches the terminal uncleaned, and what was set is s
 
 import asyncio
 import base64
+import shlex
 import shutil
 import signal
 import subprocess
@@ -106,8 +107,12 @@ def release_signals() -> None:
         loop.remove_signal_handler(number)
 
 
-def farewell(session_id: str, answer: str, *, limit: int = 4000) -> str:
-    """What stands on the normal screen afterwards: the last answer, and how to come back."""
+def farewell(session_id: str, answer: str, *, data_dir: Path | None = None, limit: int = 4000) -> str:
+    """What stands on the normal screen afterwards: the last answer, and how to come back.
+
+    `session_id` is empty where there is nothing to come back to; `data_dir` is where the session lies, if the command
+    line said so.
+    """
     lines: list[str] = []
     if answer.strip():
         shown = clean(answer).strip()
@@ -115,7 +120,8 @@ def farewell(session_id: str, answer: str, *, limit: int = 4000) -> str:
             shown = shown[:limit].rstrip() + "\n…"
         lines += [shown, ""]
     if session_id:
-        lines.append(f"To come back:  tui-agent --session {clean_line(session_id)}")
+        place = [] if data_dir is None else ["--data-dir", str(data_dir)]
+        lines.append(f"To come back:  tui-agent {clean_line(shlex.join([*place, '--session', session_id]))}")
     return "\n".join(lines)
 
 

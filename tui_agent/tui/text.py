@@ -6,7 +6,8 @@ expression here is linear in its input (possessive or bounded), so that a line o
 """
 
 import re
-from typing import Final
+from functools import cache
+from typing import Final, NamedTuple
 
 from rich.cells import cell_len, split_text
 from textual.content import Content
@@ -17,19 +18,37 @@ TAB: Final = 4
 _PLAIN = re.compile(r"[\n\x20-\x7e]*+")
 _STRING = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f\n]{0,4096}+(?:\x07|\x1b\\|\x9c)"
 _CSI = r"(?:\x1b\[|\x9b)[0-?]{0,128}+[ -/]{0,16}+[@-~]"
-_ESCAPE = re.compile(rf"{_STRING}|{_CSI}|\x1b[ -/]{{0,8}}+[0-Z\\^-~]?|\x1b")
-_BREAK = re.compile(r"\r\n|\r|\u2028|\u2029|\x0b|\x0c")
 _UNSEEN = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_REMOVE = re.compile(rf"[\x00-\x08\x0e-\x1f\x7f-\x9f{_UNSEEN}]++")
-_JOINERS = re.compile(r"(?<![^\x00-\x7f])[\u200c\u200d\ufe0e\ufe0f]++|[\u200c\u200d]{2,}+")
-_REVEAL = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{_UNSEEN}\u2028\u2029\u200c\u200d\ud800-\udfff]")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
-_STACKED = re.compile(
-    r"([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]{4})[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]++"
-)
+_OVER = r"\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff"
+
+
+class _Foreign(NamedTuple):
+    """What is looked for in a text that is not plain."""
+
+    escape: re.Pattern[str]
+    line_break: re.Pattern[str]
+    remove: re.Pattern[str]
+    joiners: re.Pattern[str]
+    reveal: re.Pattern[str]
+    surrogate: re.Pattern[str]
+    stacked: re.Pattern[str]
+
+
+@cache
+def _foreign() -> _Foreign:
+    """Compiled when a text first needs it: the first paint does not."""
+    return _Foreign(
+        escape=re.compile(rf"{_STRING}|{_CSI}|\x1b[ -/]{{0,8}}+[0-Z\\^-~]?|\x1b"),
+        line_break=re.compile(r"\r\n|\r|\u2028|\u2029|\x0b|\x0c"),
+        remove=re.compile(rf"[\x00-\x08\x0e-\x1f\x7f-\x9f{_UNSEEN}]++"),
+        joiners=re.compile(r"(?<![^\x00-\x7f])[\u200c\u200d\ufe0e\ufe0f]++|[\u200c\u200d]{2,}+"),
+        reveal=re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{_UNSEEN}\u2028\u2029\u200c\u200d\ud800-\udfff]"),
+        surrogate=re.compile(r"[\ud800-\udfff]"),
+        stacked=re.compile(rf"([{_OVER}]{{4}})[{_OVER}]++"),
+    )
 
 
 def clean(text: str, *, reveal: bool = False, tab: int = TAB) -> str:
@@ -40,16 +59,17 @@ def clean(text: str, *, reveal: bool = False, tab: int = TAB) -> str:
     """
     if _PLAIN.fullmatch(text):
         return text
+    find = _foreign()
     if reveal:
-        text = _REVEAL.sub(_code_point, text)
+        text = find.reveal.sub(_code_point, text)
     else:
-        text = _ESCAPE.sub("", text)
-        text = _BREAK.sub("\n", text)
-        text = _REMOVE.sub("", text)
+        text = find.escape.sub("", text)
+        text = find.line_break.sub("\n", text)
+        text = find.remove.sub("", text)
         if not text.isascii():
-            text = _JOINERS.sub("", text)
-            text = _SURROGATE.sub("\ufffd", text)
-            text = _STACKED.sub(r"\1", text)
+            text = find.joiners.sub("", text)
+            text = find.surrogate.sub("\ufffd", text)
+            text = find.stacked.sub(r"\1", text)
     return expand_tabs(text, tab) if tab and "\t" in text else text
 
 

@@ -7,9 +7,8 @@ message that names it. A pair that is hard to read is a warning, never a refusal
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, cast, get_args
+from typing import Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from textual.theme import Theme
 
@@ -89,20 +88,27 @@ _SIXTEEN: Final[dict[Role, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ThemeFile:
-    """A checked theme. `colors` maps every role to `#rrggbb`; `warnings` are sentences about pairs below 4.5:1."""
+class ThemeFile(NamedTuple):
+    """A checked theme. `colors` maps every role to `#rrggbb`."""
 
     name: str
     dark: bool
     colors: Mapping[Role, str]
     about: str = ""
     path: Path | None = None
-    warnings: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences about pairs below 4.5:1. Worked out when asked for: the first paint does not ask."""
+        return tuple(
+            f"{pair.text} on {pair.ground} has a contrast of {pair.ratio:.2f}:1; "
+            f"below {MIN_CONTRAST}:1 is hard to read."
+            for pair in contrast_pairs(self)
+            if pair.ratio < MIN_CONTRAST
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class ContrastPair:
+class ContrastPair(NamedTuple):
     """One text role on one ground and its contrast ratio (WCAG 2, 1 to 21)."""
 
     text: Role
@@ -155,13 +161,7 @@ def parse_theme(raw: Mapping[str, object], path: Path) -> ThemeFile:
             path, "has no [colors] table", "Copy one of the bundled themes and change its colours."
         )
     checked = _check_colors(colors, path)
-    theme = ThemeFile(name=name, dark=dark, colors=checked, about=about, path=path)
-    warnings = tuple(
-        f"{pair.text} on {pair.ground} has a contrast of {pair.ratio:.2f}:1; below {MIN_CONTRAST}:1 is hard to read."
-        for pair in contrast_pairs(theme)
-        if pair.ratio < MIN_CONTRAST
-    )
-    return ThemeFile(name=name, dark=dark, colors=checked, about=about, path=path, warnings=warnings)
+    return ThemeFile(name=name, dark=dark, colors=checked, about=about, path=path)
 
 
 def bundled_folder() -> Path:

@@ -4,6 +4,7 @@ Invariant: pure; every figure carries its unit, and the same figure is written t
 """
 
 from collections.abc import Sequence
+from typing import Literal
 
 KIB = 1024
 
@@ -26,7 +27,10 @@ def duration(seconds: float) -> str:
 
 
 def elapsed(seconds: float) -> str:
-    """Running time in whole seconds: `0 s`, `32 s`, `1 min 14 s`."""
+    """How long something has been running, in whole seconds that are over: `0 s`, `32 s`, `1 min 14 s`.
+
+    What has ended is told by `duration`.
+    """
     whole = int(max(0.0, seconds))
     return f"{whole} s" if whole < 60 else duration(float(whole))
 
@@ -97,6 +101,17 @@ def age(seconds: float) -> str:
     if seconds < 86_400:
         return f"{int(seconds // 3600)} h"
     return f"{int(seconds // 86_400)} d"
+
+
+def changed_lines(
+    added: int, removed: int, minus: str
+) -> tuple[tuple[str, Literal["success", "error"]], ...]:
+    """Lines that came and went with their roles: `+4`, `−1`; what is zero is left out."""
+    signs: tuple[tuple[str, int, Literal["success", "error"]], ...] = (
+        ("+", added, "success"),
+        (minus, removed, "error"),
+    )
+    return tuple((f"{sign}{count}", role) for sign, count, role in signs if count)
 
 
 def plural(count: int, noun: str, many: str = "") -> str:

@@ -8,7 +8,13 @@ from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.protocol.commands import AnswerQuestion, DecidePermission
 from tui_agent.protocol.display import DiffBlock, TextBlock
 from tui_agent.protocol.effects import Connects, Effect, Runs, Writes
-from tui_agent.protocol.events.policy import Choice, PermissionDecided, PermissionRequested
+from tui_agent.protocol.events.policy import (
+    Choice,
+    Deed,
+    DeedEffect,
+    PermissionDecided,
+    PermissionRequested,
+)
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, TurnStarted
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.tui.modals.approval import Approval
@@ -103,6 +109,66 @@ async def test_esc_refuses() -> None:
         await driven.press("escape")
         [answer] = driven.session.submitted
         assert isinstance(answer, DecidePermission) and answer.decision == "deny"
+
+
+async def test_esc_while_a_reason_is_typed_goes_back_to_the_answers_and_the_footer_follows() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        modal = await ask(driven, request())
+        assert "Y once" in driven.rows()[-1]
+        await driven.press("n")
+        await driven.type("no way")
+        assert "Enter say it   Esc back" in driven.rows()[-1] and "Y once" not in driven.rows()[-1]
+        await driven.press("escape")
+        assert driven.app.screen is modal and driven.session.submitted == []
+        assert "Y once" in driven.rows()[-1]
+        await driven.press("escape")
+        assert len(driven.session.submitted) == 1
+
+
+DEEDS = (
+    Deed(
+        what="pip install …",
+        classes=("network",),
+        effects=(
+            DeedEffect(word="network", about="package index", grave=True),
+            DeedEffect(word="runs", about="code from outside", grave=True),
+        ),
+    ),
+    Deed(what="pytest -q …", effects=(DeedEffect(word="runs", about="code of this workspace"),)),
+    Deed(
+        what="> report.txt",
+        effects=(DeedEffect(word="writes", about="report.txt, a new file", grave=True),),
+    ),
+)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_every_command_of_a_line_has_its_row_in_sight(size: tuple[int, int]) -> None:
+    async with open_app(golden("night_shift"), size=size) as driven:
+        script = 'pip install "freezegun>=1.5" && pytest -q tests/test_entry.py > report.txt'
+        asked = request(effects=(Runs(script=script),), preview=(TextBlock(text=script),), default_no=True)
+        await ask(driven, asked.model_copy(update={"deeds": DEEDS, "risk": "It downloads a package."}))
+        rows = [" ".join(row.split()) for row in driven.rows()]
+        for wanted in (
+            "1 pip install … network package index",
+            "runs code from outside",
+            "2 pytest -q … runs code of this workspace",
+            "3 > report.txt writes report.txt, a new file",
+            "Undo nothing takes back what a command does",
+            "Y Yes, this once",
+        ):
+            assert any(wanted in row for row in rows), wanted
+        assert "D whole change" not in driven.text()
+
+
+async def test_more_commands_than_fit_scroll_with_the_thing_itself() -> None:
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        asked = request(effects=(Runs(script="make"),), preview=(TextBlock(text="make"),))
+        await ask(driven, asked.model_copy(update={"deeds": DEEDS * 20}))
+        assert "Yes, this once" in driven.text() and "1   pip install" in driven.text()
+        for _ in range(12):
+            await driven.press("space")
+        assert "60  > report.txt" in driven.text()
 
 
 async def test_keys_are_ignored_at_first_and_while_a_word_is_still_typed() -> None:

@@ -5,8 +5,11 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.fake_session import FakeSession
+from tests.stubs.story import called, finished, started
 from tests.tui.app.driving import golden, open_app
+from tui_agent.config.options import SessionOptions
 from tui_agent.errors import SessionLocked
+from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.commands import (
     CommandBase,
     Pause,
@@ -20,6 +23,7 @@ from tui_agent.protocol.commands import (
     SetPolicy,
     Unqueue,
 )
+from tui_agent.protocol.display import TerminalBlock
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.turn import TurnStarted, UserQueued
 from tui_agent.protocol.ids import RequestId
@@ -118,7 +122,8 @@ async def test_the_model_picker_lists_what_was_found_and_takes_any_name() -> Non
     async with open_app(golden("night_shift"), outside=outside) as driven:
         await driven.type("/model")
         await driven.press("escape", "enter")
-        assert "qwen3" in driven.text() and "demo:bugfix" in driven.text()
+        assert "qwen3" in driven.text() and "Other provider…" in driven.text()
+        assert "scripted, in a throw-away workspace" in driven.text() and "demo:bugfix" not in driven.text()
         await driven.type("qwen3")
         await driven.press("enter")
         await driven.type("/model")
@@ -128,6 +133,17 @@ async def test_the_model_picker_lists_what_was_found_and_takes_any_name() -> Non
         first, second = driven.session.submitted
         assert isinstance(first, SetModel) and first.model == "fast"
         assert isinstance(second, SetModel) and second.model == "zzz/none"
+
+
+@pytest.mark.parametrize("keys", [("/model demo:bugfix",), ("/model", "demo bug")])
+async def test_a_demo_is_no_model_of_a_session_in_which_something_was_said(keys: tuple[str, ...]) -> None:
+    async with open_app(golden("night_shift"), outside=outside) as driven:
+        for text in keys:
+            await driven.type(text)
+            await driven.press("enter") if text == "demo bug" else await driven.press("escape", "enter")
+        assert "A demo runs in a workspace of its own" in driven.text()
+        assert "tui-agent demo bugfix" in driven.text()
+        assert driven.session.submitted == [] and not driven.app.left
 
 
 async def test_another_session_is_chosen_from_the_list_and_opened() -> None:
@@ -195,6 +211,25 @@ async def test_diff_compares_the_content_before_and_after() -> None:
         assert "test_report" not in text.split("Changes")[1].split("Esc close")[0]
 
 
+async def test_the_totals_of_the_changes_are_those_of_the_lines_that_are_shown() -> None:
+    session = FakeSession(golden("night_shift"))
+    async with open_app(session=session) as driven:
+        assert driven.app.live is not None
+        for number, one in enumerate(driven.app.live.views.files.view().files):
+            if one.before:
+                session.blobs[one.before] = b"same\nold\n" if number else b"same\n"
+            if one.after:
+                session.blobs[one.after] = b"same\nnew\nnewer\n" if number else b"same\n"
+        await driven.type("/diff")
+        await driven.press("enter")
+        while "reading" in driven.text():
+            await driven.pilot.pause(0.01)
+        sheet = driven.text().split("Changes")[1].split("Esc close")[0]
+        assert sheet.split("\n")[0].split()[:4] == ["3", "files", "+4", "−2"]
+        assert "tests/test_report.py   +2 −1" in sheet
+        assert "The content is what it was." in sheet
+
+
 async def test_themes_are_seen_while_choosing_and_esc_gives_the_old_one_back() -> None:
     async with open_app(golden("night_shift")) as driven:
         await driven.type("/theme")
@@ -219,14 +254,81 @@ async def test_find_marks_and_says_how_often() -> None:
         assert 'Nothing matches "shfit".' in driven.text()
 
 
+async def test_find_looks_through_the_whole_of_a_long_output_and_opens_it_there() -> None:
+    session = FakeSession(golden("night_shift"))
+    lines = [f"line {number}" for number in range(900)]
+    lines[450] = "line 450 has the Needle"
+    session.blobs["b" * 64] = "\n".join(lines).encode()
+    kept = BlobText(blob_sha256="b" * 64, size=9_000, preview="line 0\nline 1")
+    async with open_app(session=session) as driven:
+        done = finished("c9").model_copy(
+            update={"display": (TerminalBlock(text="line 899"),), "full_output": kept}
+        )
+        session.feed(TurnStarted(turn=3), called("c9", "run", "make all"), started("c9"), done)
+        await driven.settle()
+        await driven.type("/find needle")
+        await driven.press("enter")
+        while "1 place" not in driven.text():
+            await driven.pilot.pause(0.01)
+        await driven.pilot.pause()
+        assert any("line 450 has the Needle" in row for row in driven.rows())
+        await driven.type("/find 'needle in no hay'")
+        await driven.press("enter")
+        while "Nothing matches" not in driven.text():
+            await driven.pilot.pause(0.01)
+
+
 async def test_a_provider_is_typed_in_and_its_key_never_shows(tmp_path: Path) -> None:
     async with open_app(golden("night_shift"), environ={"XDG_CONFIG_HOME": str(tmp_path)}) as driven:
         await driven.type("/provider")
         await driven.press("enter")
         await driven.type("deepseek/deepseek-chat")
-        await driven.press("tab", "tab")
+        await driven.press("enter")
         await driven.type("sk-secret-123")
+        assert "[ ] Keep the key" in driven.text() and "[ ] Keep the model" in driven.text()
         assert "DEEPSEEK_API_KEY" in driven.text()
         assert "sk-secret" not in driven.text() and "•••" in driven.text()
         await driven.press("escape")
         assert driven.session.submitted == []
+
+
+@pytest.mark.parametrize("kept", [False, True])
+async def test_a_typed_key_reaches_the_engine_and_is_stored_only_when_that_is_ticked(
+    tmp_path: Path, kept: bool
+) -> None:
+    opened: list[SessionOptions] = []
+
+    def spawn(options: SessionOptions) -> FakeSession:
+        opened.append(options)
+        return FakeSession(golden("night_shift"))
+
+    async with open_app(golden("night_shift"), environ={"XDG_CONFIG_HOME": str(tmp_path)}) as driven:
+        driven.app.spawn = spawn
+        await driven.type("/provider deepseek/deepseek-chat")
+        await driven.press("escape", "enter")
+        await driven.type("sk-secret-123")
+        await driven.press(*(("tab", "space", "enter") if kept else ("enter",)))
+        while not opened:
+            await driven.pilot.pause(0.01)
+    assert dict(opened[0].keys) == {"DEEPSEEK_API_KEY": "sk-secret-123"}
+    assert "sk-secret-123" not in repr(opened[0])
+    assert bool(_files_with(tmp_path, "sk-secret")) is kept
+
+
+def _files_with(folder: Path, words: str) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and words in path.read_text()]
+
+
+async def test_the_default_is_written_only_after_a_yes(tmp_path: Path) -> None:
+    config = tmp_path / "tui-agent" / "config.toml"
+    async with open_app(golden("night_shift"), environ={"XDG_CONFIG_HOME": str(tmp_path)}) as driven:
+        await driven.type("/keep-model")
+        await driven.press("escape", "enter")
+        assert 'model = "claude-sonnet-4-5"' in driven.text() and str(config)[:40] in driven.text()
+        await driven.press("down", "enter")
+        assert not config.exists()
+        await driven.type("/keep-model")
+        await driven.press("escape", "enter", "enter")
+        while not config.exists():
+            await driven.pilot.pause(0.01)
+    assert 'model = "claude-sonnet-4-5"' in config.read_text()

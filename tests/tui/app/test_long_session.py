@@ -1,7 +1,10 @@
 """A long session: its end at once, then the whole of it in the same place."""
 
+import asyncio
+
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import golden, open_app
+from tui_agent.errors import SessionLocked
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.tui.live import LONG
 
@@ -40,3 +43,16 @@ async def test_the_glimpse_shows_the_newest_talk_while_history_is_read() -> None
         live.chat.show()
         await driven.pilot.pause()
         assert "question number" not in driven.text()
+
+
+async def test_a_session_that_cannot_be_opened_leaves_no_glimpse() -> None:
+    session = _long()
+    session.gate = asyncio.Event()
+    async with open_app(session=session) as driven:
+        while not driven.app.query("#glimpse"):
+            await driven.pilot.pause(0.01)
+        session.failure = SessionLocked("Another process has this session.")
+        session.gate.set()
+        while driven.app.query("#glimpse"):
+            await driven.pilot.pause(0.01)
+        assert "Another process has this session." in driven.text()

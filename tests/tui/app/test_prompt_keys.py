@@ -10,6 +10,7 @@ from textual.message import Message
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import golden, open_app
+from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.commands import Interrupt, Queue, Rename, RunUserShell, Steer, SubmitPrompt
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 
@@ -238,6 +239,29 @@ async def test_the_unsent_text_survives_in_a_private_side_file(tmp_path: Path) -
         assert driven.app.prompt.editor.message == "not sent yet" + PASTE
         await driven.press("enter")
         assert not (tmp_path / "draft").exists()
+
+
+async def test_what_was_typed_before_anything_was_said_comes_back_in_the_next_session(tmp_path: Path) -> None:
+    options = SessionOptions(cwd=tmp_path, data_dir=tmp_path / "data")
+    first = FakeSession(golden("night_shift")[:3], folder=str(tmp_path / "ses_1"))
+    async with open_app(session=first, options=options) as driven:
+        await driven.type("half a thought")
+        assert driven.app.live is not None
+        driven.app.live.keeping.save_draft()
+        [draft] = (tmp_path / "data" / "drafts").iterdir()
+    assert not (tmp_path / "ses_1").exists()
+    held = draft.read_text()
+    draft.unlink(missing_ok=True)
+    draft.with_name(draft.name.rpartition("-")[0] + "-4194305").write_text(held)
+    second = FakeSession(golden("night_shift")[:3], folder=str(tmp_path / "ses_2"))
+    async with open_app(session=second, options=options) as driven:
+        assert driven.app.prompt.editor.text == "half a thought"
+        (tmp_path / "ses_2").mkdir()
+        await driven.press("x")
+        assert driven.app.live is not None
+        driven.app.live.keeping.save_draft()
+        assert list((tmp_path / "data" / "drafts").iterdir()) == []
+        assert (tmp_path / "ses_2" / "draft").exists()
 
 
 async def test_vim_keys_edit_in_normal_mode() -> None:

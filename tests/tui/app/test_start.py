@@ -2,11 +2,13 @@
 
 import asyncio
 
+import pytest
+
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.protocol.commands import SetModel, SetPolicy
 from tui_agent.protocol.envelope import Envelope, Record
-from tui_agent.protocol.events.session import SessionStarted
+from tui_agent.protocol.events.session import SessionStarted, SettingsChanged
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.tui.found import Server, first_choices, servers
 
@@ -21,11 +23,17 @@ def empty_session(model: str = "") -> list[Record]:
     return session.records
 
 
-MODELS = '{"profile": "anthropic/claude-x", "provider": "anthropic", "model": "claude-x", "window": 200000}'
-
-
 async def outside(*words: str) -> tuple[int, str]:
-    return 0, MODELS if words[0] == "models" else ""
+    """The page is there without asking any program."""
+    raise AssertionError(f"asked for {words}")
+
+
+def faulty_session(fault: str) -> FakeSession:
+    """A session whose model cannot be used."""
+    settings = SessionSettings(model=ModelInfo(profile="none", provider="none", model="", fault=fault))
+    session = FakeSession()
+    session.feed(SessionStarted(workspace="/w", product="test", settings=settings))
+    return session
 
 
 async def shown(driven: Driven, text: str) -> None:
@@ -38,16 +46,82 @@ async def test_without_a_model_the_page_says_so_and_offers_what_there_is() -> No
         await shown(driven, "Found on this machine")
         text = driven.text()
         assert "No model is set up yet." in text and "nothing has been sent anywhere" in text
-        assert "ANTHROPIC_API_KEY is set" in text and "OPENAI_API_KEY is not set" in text
+        assert "ANTHROPIC_API_KEY is set" in text and "OPENAI_API_KEY" not in text
         assert "Demo" in text and "Other provider" in text and "choose a model to begin" in text
         await driven.press("1")
         [command] = driven.session.submitted
-        assert isinstance(command, SetModel) and command.model == "anthropic/claude-x"
+        assert isinstance(command, SetModel) and command.model.startswith("anthropic/claude-")
+
+
+async def test_the_page_is_there_before_the_session_is_open_and_what_is_typed_stays() -> None:
+    session = FakeSession(empty_session())
+    session.gate = asyncio.Event()
+    async with open_app(session=session, outside=outside) as driven:
+        await shown(driven, "Without a key")
+        await driven.type("fix it")
+        await driven.press("enter")
+        await driven.type("and")
+        session.gate.set()
+        await shown(driven, "Choose a model first")
+        assert driven.app.prompt.editor.text == "fix it\nand"
+        assert driven.app.prompt.editor.has_focus and len(driven.app.screen_stack) == 1
+        assert driven.session.submitted == []
+
+
+async def test_what_is_found_later_changes_neither_the_chosen_row_nor_what_a_digit_means() -> None:
+    async with open_app(empty_session(), outside=outside) as driven:
+        await shown(driven, "Without a key")
+        assert driven.app.live is not None
+        start, beginning = driven.app.live.chat.start, driven.app.live.beginning
+        await driven.press("down")
+        chosen = start.usable[start.chosen].name
+        beginning.local = [Server("Ollama", 11434, ("qwen3",))]
+        beginning.refresh(again=True)
+        await driven.pilot.pause()
+        assert start.usable[start.chosen].name == chosen == "Other provider"
+        assert start.numbers["demo"] == 1 and "4  Ollama" in driven.text()
+        await driven.press("4")
+        [command] = driven.session.submitted
+        assert isinstance(command, SetModel) and command.model == "openai-chat/qwen3"
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_a_model_that_cannot_be_used_is_named_whole_and_every_way_on_is_open(
+    size: tuple[int, int],
+) -> None:
+    fault = "models.local wants MY_KEY, which is not set. Export MY_KEY; in the app, type it with /provider."
+    async with open_app(session=faulty_session(fault), outside=outside, size=size) as driven:
+        await shown(driven, "Without a key")
+        text = " ".join(driven.text().split())
+        assert fault in text and "policy ask" in text
+        await driven.type("/model openai/gpt-5")
+        await driven.press("escape", "enter")
+        [command] = driven.session.submitted
+        assert isinstance(command, SetModel) and command.model == "openai/gpt-5"
+
+
+async def test_once_a_model_is_chosen_the_page_says_how_to_keep_it_and_the_prompt_has_the_keys() -> None:
+    session = FakeSession(empty_session())
+
+    def react(command: object) -> None:
+        if isinstance(command, SetModel):
+            model = ModelInfo(profile=command.model, provider="openai-chat", model="qwen3")
+            session.feed(SettingsChanged(key="model", value=model.model_dump(mode="json"), previous=None))
+
+    session.react = react
+    async with open_app(session=session, outside=outside) as driven:
+        await shown(driven, "Without a key")
+        await driven.type("/model openai-chat/qwen3")
+        await driven.press("escape", "enter")
+        await shown(driven, "/keep-model makes it the default")
+        await driven.settle()
+        assert "No model is set up" not in driven.text()
+        assert driven.app.prompt.editor.has_focus
 
 
 async def test_typing_on_the_page_goes_into_the_prompt_and_nothing_is_lost() -> None:
     async with open_app(empty_session(), outside=outside) as driven:
-        await shown(driven, "Found on this machine")
+        await shown(driven, "Without a key")
         await driven.type("fix it")
         assert driven.app.prompt.editor.text == "fix it"
         await driven.press("enter")
@@ -57,14 +131,14 @@ async def test_typing_on_the_page_goes_into_the_prompt_and_nothing_is_lost() -> 
 
 
 async def test_arrows_enter_and_the_mouse_choose() -> None:
-    async with open_app(empty_session(), outside=outside) as driven:
-        await shown(driven, "Found on this machine")
+    async with open_app(empty_session(), outside=outside, environ={"OPENAI_API_KEY": "k"}) as driven:
+        await shown(driven, "Without a key")
         await driven.press("down", "down", "enter")
-        assert "Another provider" in driven.text()
+        assert "Own server" in driven.text() and "wants ANTHROPIC_API_KEY" in driven.text()
         await driven.press("escape")
         rows = driven.rows()
-        y = next(at for at, row in enumerate(rows) if "Anthropic" in row)
-        await driven.pilot.click(offset=(rows[y].index("Anthropic"), y))
+        y = next(at for at, row in enumerate(rows) if "OpenAI" in row)
+        await driven.pilot.click(offset=(rows[y].index("OpenAI"), y))
         await driven.pilot.pause()
         assert isinstance(driven.session.submitted[-1], SetModel)
 
@@ -108,6 +182,7 @@ async def test_a_local_server_is_found_by_asking_it() -> None:
     async with server:
         found = await servers((("Here", port), ("Nobody", 1)))
     assert found == [Server("Here", port, ("qwen3", "b"))]
-    choices = first_choices([], found, {})
+    choices = first_choices({}, found, ())
+    assert {one.group for one in first_choices({}, [], ())} == {"Without a key"}
     here = next(one for one in choices if one.name == "Here")
     assert here.intent == f"local http://localhost:{port}/v1 qwen3" and "2 models" in here.about

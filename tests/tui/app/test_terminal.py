@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from fcntl import ioctl
 from pathlib import Path
 from termios import TIOCSWINSZ
@@ -19,8 +20,10 @@ from termios import TIOCSWINSZ
 import pytest
 
 from tests.tui.app.driving import golden, open_app
+from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.events.turn import QuestionAsked, TurnStarted
 from tui_agent.protocol.ids import RequestId
+from tui_agent.tui.keeping import way_back
 from tui_agent.tui.terminal import Terminal, farewell
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -65,6 +68,21 @@ def test_the_farewell_has_the_answer_and_the_way_back_and_no_control_sequence() 
     words = farewell("ses_1", "done\x1b[31m \u202e")
     assert words == "done\n\nTo come back:  tui-agent --session ses_1"
     assert farewell("", "") == ""
+
+
+def test_the_way_back_names_the_folder_of_the_data_and_can_be_pasted() -> None:
+    words = farewell("ses_1", "", data_dir=Path("/tmp/my data"))
+    assert words == "To come back:  tui-agent --data-dir '/tmp/my data' --session ses_1"
+
+
+def test_there_is_no_way_back_where_nothing_was_said_nor_from_a_demo(tmp_path: Path) -> None:
+    options = SessionOptions(cwd=tmp_path)
+    folder = tmp_path / "ses_1"
+    assert way_back(options, None) == way_back(options, folder) == ""
+    folder.mkdir()
+    (folder / "events.jsonl").write_bytes(b"{}")
+    assert way_back(options, folder) == "ses_1"
+    assert way_back(replace(options, client="demo"), folder) == ""
 
 
 async def test_waiting_is_told_only_to_those_who_look_elsewhere() -> None:
@@ -180,13 +198,20 @@ def assert_clean(said: bytes) -> None:
         assert said.rfind(b"\x1b[<u") > said.rfind(b"\x1b[>1u")
 
 
+def talking(folder: Path) -> tuple[str, ...]:
+    """Words for a session in which something is said."""
+    script = folder / "script.yaml"
+    script.write_text("answers: [{text: All settled.}]")
+    return "-m", f"scripted:{script}", "hello"
+
+
 @pytest.mark.e2e
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_leaves_a_clean_terminal_and_a_closed_session(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    with program(tmp_path) as tty:
-        tty.until(b"No model is set up yet")
+    with program(tmp_path, *talking(tmp_path)) as tty:
+        tty.until(b"turn 1")
         tty.child.send_signal(number)
         assert tty.end() == 128 + number
         assert_clean(tty.said)
@@ -207,10 +232,20 @@ def test_a_signal_before_the_session_is_open_leaves_a_clean_terminal(tmp_path: P
 
 @pytest.mark.e2e
 def test_quit_leaves_the_way_back_on_the_normal_screen(tmp_path: Path) -> None:
-    with program(tmp_path) as tty:
-        tty.until(b"No model is set up yet")
+    with program(tmp_path, *talking(tmp_path)) as tty:
+        tty.until(b"turn 1")
         os.write(tty.master, b"/quit\r")
         assert tty.end() == 0
         assert_clean(tty.said)
         last = tty.said[tty.said.rfind(b"\x1b[?1049l") :]
         assert b"To come back:  tui-agent --session ses_" in last
+
+
+@pytest.mark.e2e
+def test_a_mere_look_leaves_no_session_and_no_way_back(tmp_path: Path) -> None:
+    with program(tmp_path) as tty:
+        tty.until(b"No model is set up yet")
+        os.write(tty.master, b"/quit\r")
+        assert tty.end() == 0
+        assert b"To come back" not in tty.said
+    assert list((tmp_path / "data" / "sessions").glob("*")) == []

@@ -1,10 +1,15 @@
 """The trace: pane and full screen, live, filtered, in JSON, and of any length."""
 
+from dataclasses import replace
+
+import pytest
+
 from tests.tui.app.driving import golden, open_app
 from tui_agent.folds.spans import Span, TraceView
 from tui_agent.protocol.events.tool import ToolCalled, ToolStarted
-from tui_agent.protocol.events.turn import IterationStarted, TurnStarted
+from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, TurnStarted
 from tui_agent.protocol.ids import MAIN_AGENT, CallId
+from tui_agent.tui import units
 from tui_agent.tui.panes.trace import trace_rows
 from tui_agent.tui.screens.span_list import SpanList
 
@@ -128,3 +133,79 @@ async def test_the_pane_draws_no_more_rows_than_it_has_room_for() -> None:
         rows = trace_rows(many(50_000), {}, driven.app.looks, 38, 12, 0.0)
         text = ["".join(segment.text for segment in row) for row in rows]
         assert len(rows) <= 12 and "read file 99" in text[-1] and "turn 496" in text[1]
+
+
+@pytest.mark.parametrize("width", [60, 72, 80, 100, 120, 160, 200])
+async def test_columns_stand_under_their_names_and_never_touch_however_long_a_turn_took(width: int) -> None:
+    async with open_app(golden("night_shift"), size=(width, 60)) as driven:
+        driven.session.feed(
+            TurnStarted(turn=3), TurnFinished(turn=3, reason="finished", duration_ms=3_599_000.0)
+        )
+        await driven.settle()
+        await driven.press("f3", "home")
+        rows = driven.rows()
+        head = next(row for row in rows if row.startswith("    span"))
+        edge = head.index("time") + len("time")
+        turns = [row for row in rows if row.lstrip("›▾▸ ").startswith("turn ")]
+        assert len(turns) == 3
+        for row, took in zip(turns, ("14.2 s", "51 s", "59 min 59 s"), strict=True):
+            assert row[:edge].endswith(f" {took}")
+            if "out" in head:
+                assert row[: head.index("out") + 3].rstrip() == row[: edge - len(took)].rstrip()
+
+
+async def test_the_full_screen_opens_with_the_newest_span_in_sight() -> None:
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        await driven.press("f3")
+        await driven.pilot.pause(0.05)
+        assert any(row.startswith("›") and "model claude-sonnet-4-5" in row for row in driven.rows())
+
+
+@pytest.mark.parametrize("log", ["night_shift", "streaming", "every_kind"])
+async def test_failures_are_one_number_in_every_pane(log: str) -> None:
+    async with open_app(golden(log), size=(160, 60)) as driven:
+        assert driven.app.live is not None
+        views = driven.app.live.views
+        trace, metrics = views.trace.view(), views.metrics.view()
+        failed = sum(one.state == "failed" and one.kind not in ("turn", "iteration") for one in trace.spans)
+        assert trace.failed == failed == metrics.failed_tools + metrics.model_failures
+        assert trace.denied == metrics.denials
+        assert (f"{failed} failed" in driven.text()) == bool(failed)
+        await driven.press("f3")
+        assert (f"failed {failed}" in driven.text()) == bool(failed)
+        await driven.press("escape")
+        await driven.type("/status")
+        await driven.press("enter")
+        assert f"{failed} (calls of tools and models), {trace.denied} denied" in driven.text()
+
+
+async def test_the_status_says_the_state_in_the_words_of_the_status_line() -> None:
+    async with open_app(golden("every_kind"), size=(120, 40)) as driven:
+        await driven.type("/status")
+        await driven.press("enter")
+        row = next(row for row in driven.rows() if "state  " in row)
+        assert row.split("state")[1].split()[0] == "stopped"
+
+
+async def test_the_cost_of_a_turn_is_summed_over_its_requests() -> None:
+    async with open_app(golden("night_shift"), size=(120, 40)) as driven:
+        assert driven.app.live is not None
+        metrics = driven.app.live.views.metrics.view()
+        await driven.type("/cost")
+        await driven.press("enter")
+        names = next(row for row in driven.rows() if "largest request" in row)
+        assert names.split("▌")[1].split()[:5] == ["turn", "cost", "sent", "received", "largest"]
+        turns = [row.split("▌")[1].split() for row in driven.rows() if "▌  turn " in row and "$" in row]
+        sums = [span.billed_in for span in driven.app.live.views.trace.view().spans if span.kind == "turn"]
+        assert sum(sums) == metrics.input_tokens
+        assert all(units.tokens(one) in row for one, row in zip(sums, map(" ".join, turns), strict=True))
+
+
+async def test_a_long_time_in_the_pane_stands_apart_from_the_tokens() -> None:
+    async with open_app(golden("night_shift"), size=(160, 45)) as driven:
+        assert driven.app.live is not None
+        view = driven.app.live.views.trace.view()
+        spans = tuple(replace(span, duration_ms=3_599_000.0) for span in view.spans)
+        rows = trace_rows(replace(view, spans=spans), {}, driven.app.looks, 50, 40, 0.0)
+        shown = ["".join(segment.text for segment in row) for row in rows]
+        assert any("42.2k 59 min 59 s" in row for row in shown)

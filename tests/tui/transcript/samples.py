@@ -289,6 +289,9 @@ def every_state() -> Samples:
     return s
 
 
+EVERY_ACTION = frozenset({"fork", "revert", "diff", "undo"})
+
+
 class TranscriptApp(App[None]):
     """The widget alone, in a theme; what it posts is kept in `posted`."""
 
@@ -311,7 +314,9 @@ class TranscriptApp(App[None]):
         self.register_theme(made)
         self._wanted = made.name
         self.animation_level = "none"
-        self.transcript = TranscriptWidget(Palette(loaded, mode), symbols, **widget)
+        self.transcript = TranscriptWidget(
+            Palette(loaded, mode), symbols, **{"actions": EVERY_ACTION} | widget
+        )
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return {"s0": "#14181d", "border-strong": "#687486"}

@@ -1,10 +1,13 @@
 """What each kind of entry looks like, row by row, and what may never be cut, lost or moved."""
 
+import re
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from tests.tui.transcript.samples import DIFF, Samples, diff_block
+from tests.tui.transcript.samples import DIFF, EVERY_ACTION, Samples, diff_block
 from tui_agent.folds.entries import Entry
 from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.protocol.display import (
@@ -34,7 +37,7 @@ def read(text: LongText) -> str:
 
 
 def rows(entry: Entry, width: int = 82, symbols: Symbols = UNICODE, **shown: Any) -> list[Row]:
-    return draw(entry, Shown(**shown), Look(PALETTE, symbols, width), read)
+    return draw(entry, Shown(**shown), Look(PALETTE, symbols, width, actions=EVERY_ACTION), read)
 
 
 def lines(entry: Entry, width: int = 82, **more: Any) -> list[str]:
@@ -110,8 +113,8 @@ def test_a_progress_bar_shows_its_last_form_and_colours_are_roles() -> None:
 def test_a_diff_has_numbers_signs_and_strong_words() -> None:
     made = rows(Samples().tool("edit", "src/entry.py", "+4 -1", 8, blocks=(diff_block("src/entry.py"),)))
     shown = [row.text() for row in made]
-    assert "+4 -1" in shown[0]
-    assert not shown[0].rstrip().endswith("+4 -1")
+    assert "+4 −1" in shown[0]
+    assert not shown[0].rstrip().endswith("+4 −1")
     assert shown[2].startswith("      24 -         return self.end - self.start")
     assert shown[3].startswith("      24 +         end = self.end")
     changed = "@@ -1 +1 @@\n-    total = 39.5\n+    total = 15.5\n"
@@ -125,10 +128,22 @@ def test_a_diff_has_numbers_signs_and_strong_words() -> None:
     assert strong == ["15"]
 
 
+@pytest.mark.parametrize("width", [44, 52, 60, 71])
+def test_a_long_line_of_a_diff_breaks_between_words_and_loses_nothing(width: int) -> None:
+    line = "    return timesheet.calculate_total(entries_of_the_week, include_breaks=True)  # all of  them"
+    block = diff_block("a.py", f"@@ -1,0 +1 @@\n+{line}\n", 1, 0)
+    made = rows(Samples().tool("edit", "a.py", "", 8, blocks=(block,)), width)[1:]
+    shown = ["".join(run.text for run in row.runs if run.src != -1) for row in made]
+    assert "".join(shown) == f"+{line}" and len(shown) > 1
+    for before, after in pairwise(shown):
+        assert not (re.search(r"\w$", before) and re.match(r"\w", after))
+    assert all(width_of(row.runs) <= width for row in made)
+
+
 def test_a_long_diff_folds_and_a_denied_one_is_dim() -> None:
     longer = "@@ -1,0 +1,15 @@\n" + "+x\n" * 15
     entry = Samples().tool("edit", "a.py", "", 8, blocks=(diff_block("a.py", longer, 15, 0),))
-    assert lines(entry)[0].split()[:5] == ["✓", "edit", "a.py", "+15", "-0"]
+    assert lines(entry)[0].split()[:5] == ["✓", "edit", "a.py", "+15", "folded"]
     assert len(lines(entry)) == 1
     assert len(lines(entry, opened=True)) == 16
     denied = rows(
@@ -144,7 +159,7 @@ def test_a_short_remark_stands_beside_the_counts_of_a_change() -> None:
     entry = Samples().tool(
         "edit", "a.py", "", 8, blocks=(diff_block("a.py"), TextBlock(text="the total was wrong"))
     )
-    assert "+4 -1  the total was wrong" in lines(entry)[0]
+    assert "+4 −1  the total was wrong" in lines(entry)[0]
     assert len(lines(entry)) == 7
 
 
@@ -261,3 +276,41 @@ def test_a_huge_line_of_output_is_drawn_in_part_and_counted() -> None:
 def test_a_text_that_is_not_there_yet_shows_its_preview() -> None:
     blob = BlobText(blob_sha256="0" * 64, size=90_000, preview="the first words")
     assert "the first words" in lines(Samples().answer(blob))[0]
+
+
+PLAN = "# Fix it\n\n1. **Read** the tests\n2. Change `entry.py`\n" + "".join(
+    f"3. step {n}\n" for n in range(20)
+)
+
+
+def test_a_plan_is_shown_once_as_markdown_and_folds() -> None:
+    options = ("Approve, ask before changes", "Approve, accept edits", "Keep planning")
+    waiting = Samples().add_question(PLAN, "plan", options)
+    assert [line.split() for line in lines(waiting)] == [["?", "plan", "waiting", "for", "you"]]
+    approved = replace(waiting, answer=options[1], choice=1)
+    shown = lines(approved)
+    assert shown[0].endswith("plan      Approve, accept edits")
+    assert not any("**" in line or "# Fix" in line for line in shown)
+    assert any("│ 1. Read the tests" in line for line in shown) and "more lines" in shown[-1]
+    assert len(lines(approved, opened=True)) > len(shown)
+    assert len(lines(waiting, opened=True)) > len(shown)
+    edited = replace(waiting, answer="# Another\n\nplan", choice=0)
+    assert lines(edited)[0].endswith("edited by you, and approved") and "│ Another" in lines(edited)[1]
+    refused = replace(waiting, answer="Not so fast.", choice=None)
+    assert lines(refused)[0].split()[:3] == ["■", "plan", "refused"]
+    assert lines(refused)[-1].strip() == "│ Not so fast."
+    assert lines(replace(waiting, void=True))[0].split()[:4] == ["■", "plan", "not", "answered"]
+
+
+def test_a_question_is_markdown_too_and_its_call_has_no_row_of_its_own() -> None:
+    asked = Samples().add_question("Use **all** of `docs`?", "choice", ("yes", "no"))
+    assert lines(asked)[0].strip() == "? question  Use all of docs?"
+    assert lines(Samples().tool("ask", "Use **all** of `docs`?", asks=True)) == []
+
+
+def test_only_actions_that_can_be_carried_out_are_offered() -> None:
+    user, turn = Samples().user("Fix it."), Samples().turn_end(files=1, added=1)
+    look = Look(PALETTE, UNICODE, 100, actions=frozenset({"diff"}))
+    assert "fork" not in draw(user, Shown(active=True), look, read)[0].text()
+    shown = draw(turn, Shown(), look, read)[0].text()
+    assert "diff" in shown and "undo" not in shown

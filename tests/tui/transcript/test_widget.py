@@ -17,6 +17,7 @@ from tui_agent.tui.palette import Palette
 from tui_agent.tui.theme import bundled_folder, load_theme
 from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
 from tui_agent.tui.transcript.pace import Pace
+from tui_agent.tui.transcript.tools import QUICK_S
 from tui_agent.tui.transcript.viewport import Line
 from tui_agent.tui.transcript.widget import TranscriptWidget
 
@@ -283,6 +284,22 @@ async def test_running_calls_show_their_time_once_a_second() -> None:
         widget._tick()
         await pilot.pause()
         assert screen(widget)[row].endswith("1 min 05 s")
+
+
+async def test_a_read_that_ends_at_once_never_shows_as_running() -> None:
+    clock = [AT]
+    s = Samples()
+    s.user("Look.")
+    read = s.tool("read", "app.py", state="running", started_at=AT)
+    s.entries[-1] = replace(read, at=AT)
+    async with running(s, now=lambda: clock[0]) as (app, pilot):
+        widget = app.transcript
+        assert not any("app.py" in line for line in screen(widget))
+        clock[0] = AT + QUICK_S
+        while not any("app.py" in line for line in screen(widget)):
+            await pilot.pause(0.01)
+        row = row_of(widget, "app.py")
+        assert "running" in screen(widget)[row]
 
 
 async def test_a_long_text_is_asked_for_once_and_drawn_when_it_comes() -> None:

@@ -233,3 +233,30 @@ def test_the_app_refuses_where_there_is_no_terminal(call: Call) -> None:
     status, out, err = call()
     assert (status, out) == (2, "")
     assert "terminal" in err
+
+
+@pytest.mark.parametrize("words", [("run", "hi"), ("demo", "--headless"), ("config", "show")])
+def test_a_theme_that_is_not_there_is_refused_with_those_that_are(call: Call, words: tuple[str, ...]) -> None:
+    status, out, err = call(*words, "--theme", "nope")
+    assert (status, out) == (2, "")
+    assert "'nope'" in err and "beacon, day, night" in err
+
+
+def test_a_users_own_theme_is_there_too(call: Call, tmp_path: Path) -> None:
+    folder = tmp_path / "home" / ".config" / "tui-agent" / "themes"
+    folder.mkdir(parents=True)
+    (folder / "mine.toml").write_text("")
+    assert call("config", "show", "--theme", "mine")[0] == 0
+
+
+def test_the_doctor_tells_a_configuration_file_from_none(call: Call, tmp_path: Path) -> None:
+    def said() -> str:
+        return next(
+            line["found"] for line in lines(call("doctor", "--json")[1]) if line["what"] == "configuration"
+        )
+
+    assert said().startswith("no file (defaults)")
+    path = tmp_path / "home" / ".config" / "tui-agent" / "config.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text('policy = "plan"\n')
+    assert said() == str(path)

@@ -15,7 +15,7 @@ from tui_agent.folds.todo import Todo
 from tui_agent.folds.trace import Trace
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
-from tui_agent.protocol.events.context import ContextCompacted, ContextPacked, Section
+from tui_agent.protocol.events.context import ContextCompacted, ContextPacked, FragmentRecord, Section
 from tui_agent.protocol.events.files import FileChanged, FileRead
 from tui_agent.protocol.events.model import ModelFailed, ModelRetried
 from tui_agent.protocol.events.policy import PermissionRequested
@@ -150,6 +150,22 @@ def test_the_meter_takes_the_providers_count_and_its_sections_still_add_up() -> 
     assert (view.used, view.estimated, view.window) == (400, False, MODEL.window)
     assert sum(section.tokens for section in view.sections) == 400
     assert (view.next_tokens, view.next_cost_usd) == (410, (400 + 10 + 40) / 1_000_000)
+
+
+def test_a_request_that_begins_otherwise_breaks_the_cache_and_the_meter_says_why() -> None:
+    def begins(request: str, digest: str, **digests: str) -> ContextPacked:
+        fragments = tuple(
+            FragmentRecord(id=name, digest=each, tokens=1, section=name)  # type: ignore[arg-type]
+            for name, each in digests.items()
+        )
+        return packed(request, 1, 1, 1).model_copy(update={"prefix_digest": digest, "fragments": fragments})
+
+    first = begins("r1", "aa", system="1", instructions="2")
+    same = begins("r2", "aa", system="1", instructions="2")
+    other = begins("r3", "bb", system="1", instructions="3", working_memory="4")
+    assert told(ContextMeter(), first, same).cache_breaks == 0
+    view = told(ContextMeter(), first, same, other)
+    assert (view.cache_breaks, view.cache_break) == (1, "memory, instructions")
 
 
 def test_a_delegates_context_does_not_move_the_meter() -> None:

@@ -335,6 +335,34 @@ def test_a_question_gets_its_answer() -> None:
     assert chat.only(QuestionEntry)[0].answer == "b"
 
 
+def test_a_call_that_only_asks_is_its_question() -> None:
+    chat = Chat()
+    asked = QuestionAsked(question_id=RequestId("q"), text="Which?", form="choice", options=("a", "b"))
+    chat.tell(called("c1", "ask", "Which?").model_copy(update={"name": "ask_user"}), started("c1"), asked)
+    assert chat.only(ToolEntry)[0].asks
+    chat.tell(QuestionAnswered(question_id=RequestId("q"), answer="b", choice=1), finished("c1"))
+    question = chat.only(QuestionEntry)[0]
+    assert (question.answer, question.choice, question.void) == ("b", 1, False)
+    chat.tell(called("c2", "run", "make"), started("c2"))
+    chat.tell(QuestionAsked(question_id=RequestId("r"), text="Go on?", form="stuck"))
+    assert not chat.only(ToolEntry)[1].asks
+
+
+def test_a_question_whose_call_or_turn_ended_no_longer_waits() -> None:
+    chat = Chat()
+    chat.tell(
+        TurnStarted(turn=1),
+        called("c1", "plan", "Do it").model_copy(update={"name": "present_plan"}),
+        started("c1"),
+    )
+    chat.tell(QuestionAsked(question_id=RequestId("q"), text="# Do it", form="plan"))
+    assert chat.tell(finished("c1", "interrupted"))
+    assert chat.only(QuestionEntry)[0].void
+    chat.tell(QuestionAsked(question_id=RequestId("r"), text="Go on?", form="stuck"))
+    chat.tell(TurnFinished(turn=1, reason="interrupted"))
+    assert chat.only(QuestionEntry)[1].void
+
+
 def test_an_error_shows_its_detail_as_a_block() -> None:
     chat = Chat()
     chat.tell(ErrorRaised(where="engine", message="It broke.", hint="Go on.", detail="Traceback"))

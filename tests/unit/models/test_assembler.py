@@ -1,5 +1,7 @@
 """Streamed chunks to parts: the shapes that real servers send, and what is never run."""
 
+import re
+
 import pytest
 
 from tests.stubs.clock import SequentialIds
@@ -247,3 +249,8 @@ def test_what_is_not_clearly_a_call_stays_text(text: str) -> None:
     assembler.feed(TextChunk(text))
     assembler.feed(Finished("stop"))
     assert assembler.parts(SequentialIds()) == (TextPart(text=text),)
+
+
+def test_a_made_up_name_becomes_one_that_a_provider_takes_back() -> None:
+    ((_, name, _),) = calls(call(0, "x", "\x1b]52;c;aGk=\x07[bold] tool" + "x" * 150, A))
+    assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name)

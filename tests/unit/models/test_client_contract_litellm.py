@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -14,7 +15,7 @@ import pytest
 from tests.stubs.fault_matrix import CASES, Case
 from tests.stubs.model_contract import Rig, answer, http_rig, request
 from tests.stubs.sse_server import Reply
-from tui_agent.models.litellm_client import LiteLLMClient
+from tui_agent.models.litellm_client import LiteLLMClient, load
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import ReasoningPart, TextContent, TextPart
@@ -29,6 +30,22 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 """litellm's own calls; ours are not on this path."""
 
 both = pytest.mark.parametrize("make", [OPENAI, ANTHROPIC], ids=["openai", "anthropic"])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def warm() -> None:
+    """litellm's first answer builds its types, which may take longer than the short time limits below."""
+
+    async def once() -> None:
+        for make in (OPENAI, ANTHROPIC):
+            async with make(Reply(text="warm"), timeout=60.0) as rig:
+                assert (await answer(rig)).fault is None
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        load()
+        anyio.run(once)
+
 
 USER = UserMessage(content=(TextContent(text="go"),))
 RESULT = ToolMessage(call_id=CallId("call_a"), name="read_file", content=(TextContent(text="x"),))
@@ -278,3 +295,27 @@ def test_importing_litellm_loads_no_dotenv_and_prints_nothing(tmp_path: Path) ->
         [sys.executable, "-c", code], cwd=tmp_path, env=environ, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+GEMINI = partial(http_rig, "gemini", LiteLLMClient, "gemini/gemini-2.5-pro")
+
+
+async def test_gemini_ends_where_it_says_so() -> None:
+    async with GEMINI(Reply(text="Hello there")) as rig:
+        outcome = await answer(rig)
+    assert outcome.fault is None
+    assert (outcome.assembler.text, outcome.assembler.finish) == ("Hello there", "stop")
+
+
+async def test_geminis_calls_are_calls() -> None:
+    async with GEMINI(Reply(calls=(READ,))) as rig:
+        outcome = await answer(rig)
+    assert outcome.fault is None
+    assert [call.arguments for call in outcome.calls] == [{"path": "a.py"}]
+
+
+async def test_gemini_cut_in_the_middle_is_cut() -> None:
+    async with GEMINI(Reply(text="half an ans", fault="cut")) as rig:
+        outcome = await answer(rig)
+    assert outcome.fault is not None
+    assert outcome.fault.kind == "cut"

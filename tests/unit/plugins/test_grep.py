@@ -226,3 +226,9 @@ def test_searching_declares_what_it_reads(tmp_path):
     bench = Bench(tmp_path, tools_of("search"))
     assert bench.effects("grep", pattern="x") == (Reads(path=".", deep=True),)
     assert bench.effects("grep", pattern="x", path="src") == (Reads(path="src", deep=True),)
+
+
+async def test_what_is_no_regular_file_is_refused_at_once(bench, tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(ToolError, match="no regular file"):
+        await bench.run("grep", pattern="x", path="fifo")

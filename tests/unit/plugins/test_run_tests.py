@@ -185,7 +185,19 @@ async def test_other_commands_are_refused(bench, command):
 
 def test_what_will_run_is_declared(bench):
     assert bench.effects("run_tests", command="pytest -q", path="a") == (Runs(argv=("pytest", "-q", "a")),)
-    assert bench.effects("run_tests") == (Runs(argv=("run_tests",)),)
+    assert bench.effects("run_tests") == (Runs(),)
+
+
+async def test_the_recognised_command_is_what_is_judged_shown_and_run(bench):
+    bench.write("web/package.json", '{"scripts": {"test": "x"}}')
+    bench.write("test_a.py", PASSES)
+    tool = bench.tools["run_tests"]
+    args = await tool.settle(tool.spec.args(), bench.env)
+    assert tool.effects(args) == (Runs(argv=("python", "-m", "unittest", "discover", "-v")),)
+    bench.write("conftest.py", "")  # what would now be recognised otherwise was settled before
+    assert (await tool.preview(args, bench.env)).blocks[0].text == "python -m unittest discover -v"
+    web = await tool.settle(tool.spec.args(path="web"), bench.env)
+    assert tool.effects(web) == (Runs(argv=("npm", "test"), cwd="web"),)
 
 
 # --- what is read of the output --------------------------------------------------------------------------------------

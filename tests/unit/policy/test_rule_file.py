@@ -1,6 +1,7 @@
 """Rules that stay: read whole or refused whole, written only one at a time, and shown for what they are."""
 
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.errors import ConfigError
-from tui_agent.policy.explain import as_json, what_it_does
+from tui_agent.policy.explain import what_it_does, written
 from tui_agent.policy.grammar import parse_rule
 from tui_agent.policy.rule_file import all_rules, append_rule, load_rules
 from tui_agent.protocol.effects import Connects, Internal, Reads, Runs, Writes
+from tui_agent.protocol.events.policy import Deed
 
 GOOD = """
 # what I trust
@@ -114,15 +116,19 @@ def test_any_rule_comes_back_as_it_was_written(tmp_path_factory: pytest.TempPath
 
 def test_what_a_call_does_is_shown_row_by_row() -> None:
     line = 'pip install "freezegun>=1.5" && pytest -q tests/test_entry.py > report.txt'
-    table = what_it_does((Runs(script=line),))
-    assert [row[:2] for row in table.rows] == [
-        ("1", 'pip install "freezegun>=1.5"'),
-        ("2", "pytest -q tests/test_entry.py"),
-        ("3", "> report.txt"),
+    assert shown(what_it_does((Runs(script=line),), {"report.txt"})) == [
+        ("pip install …", ["network package index", "runs code from outside"]),
+        ("pytest -q …", ["runs code of this workspace, or changes it"]),
+        ("> report.txt", ["writes report.txt, a new file"]),
     ]
-    assert "network package index" in table.rows[0][2]
-    assert "runs code of this workspace" in table.rows[1][2]
-    assert table.rows[2][2] == "writes report.txt"
+    assert written((Runs(script=line),)) == ("report.txt",)
+    assert shown(what_it_does((Runs(script="python check.py"),))) == [
+        ("python check.py", ["may do anything"])
+    ]
+
+
+def shown(deeds: Sequence[Deed]) -> list[tuple[str, list[str]]]:
+    return [(deed.what, [f"{one.word} {one.about}" for one in deed.effects]) for deed in deeds]
 
 
 def test_rows_of_single_effects() -> None:
@@ -133,15 +139,19 @@ def test_rows_of_single_effects() -> None:
         Connects(host="example.org"),
         Internal(what="todos"),
     )
-    assert [row["effects"] for row in as_json(effects)] == [
-        [["reads", "a"]],
-        [["writes", "b"]],
-        [["removes", "c"]],
-        [["network", "example.org"]],
+    assert [said for _, said in shown(what_it_does(effects))] == [
+        ["reads a"],
+        ["writes b"],
+        ["removes c"],
+        ["network example.org"],
         [],
     ]
-    assert as_json((Runs(script="rm -r build"),))[0] == {
-        "what": "rm -r build",
-        "classes": ["destructive"],
-        "effects": [["removes", "build"]],
-    }
+    [deed] = what_it_does((Runs(script="rm -r build"),))
+    assert (deed.what, deed.classes) == ("rm -r build", ("destructive",))
+    assert [(one.word, one.about, one.grave) for one in deed.effects] == [("removes", "build", True)]
+
+
+def test_rows_beyond_what_an_event_may_hold_are_counted() -> None:
+    deeds = what_it_does((Runs(script="; ".join(f"cat file{number}.txt" for number in range(900))),))
+    assert 50 < len(deeds) < 300
+    assert deeds[-1].what == f"{900 - len(deeds) + 1} more"

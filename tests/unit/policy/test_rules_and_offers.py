@@ -159,6 +159,8 @@ def test_a_known_program_offers_its_calls() -> None:
         ("git fetch", "not offered for commands that use the network"),
         ("make && make install", "not offered for several commands at once"),
         ("python -c 'print(1)'", "not offered for code that is given as text"),
+        ("python check.py", "not offered for a script: what is in it can change"),
+        ("python -m venv .venv", "not offered for python -m venv"),
         ("make $TARGET", "not offered for commands that are not fully understood"),
     ],
 )
@@ -166,6 +168,13 @@ def test_always_is_refused_with_the_reason(script: str, why: str) -> None:
     found = offered(Runs(script=script))
     assert found["always"] == ("", why)
     assert found["session"] == (f"allow exact {script}", "this exact command only")
+
+
+def test_the_reason_names_what_every_command_of_a_line_is_asked_for() -> None:
+    line = "pip install x && pytest > report.txt"
+    assert decide((Runs(script=line),)).reason == (
+        "policy ask wants a yes for network access and for writes by commands"
+    )
 
 
 def test_downloading_and_running_code_is_named_as_a_risk() -> None:

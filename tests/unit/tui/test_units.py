@@ -45,6 +45,14 @@ def test_tokens(count: int, said: str) -> None:
     assert units.tokens(count) == said
 
 
+def test_changed_lines_leave_out_what_is_zero() -> None:
+    words = [word for word, _ in units.changed_lines(4, 1, "−")]
+    assert words == ["+4", "−1"]
+    assert units.changed_lines(15, 0, "−") == (("+15", "success"),)
+    assert units.changed_lines(0, 3, "-") == (("-3", "error"),)
+    assert units.changed_lines(0, 0, "−") == ()
+
+
 def test_money_percent_size_and_age() -> None:
     assert (units.money(0.097), units.money(None), units.money(0.021, digits=2)) == ("$0.097", "", "$0.02")
     assert (units.percent(0.211), units.size(640), units.size(1900), units.size(118 * 1024**2)) == (

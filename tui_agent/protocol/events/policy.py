@@ -21,8 +21,29 @@ class Choice(Frozen):
     why: str = ""
 
 
+class DeedEffect(Frozen):
+    """One effect in words: `word` is a verb (`writes`, `network`), `about` what it is about. `grave`: it does more
+    than read the workspace or run its code."""
+
+    word: str
+    about: str = ""
+    grave: bool = False
+
+
+class Deed(Frozen):
+    """One simple command of a command line: `what` names it, `classes` are the policy's."""
+
+    what: str
+    classes: tuple[str, ...] = ()
+    effects: tuple[DeedEffect, ...] = ()
+
+
 class PermissionRequested(Payload):
-    """A person must decide. `preview` shows exactly what will run or change; `risk` is one sentence or empty."""
+    """A person must decide. `preview` shows exactly what will run or change; `risk` is one sentence or empty.
+
+    `deeds` are the commands of what it runs, in the order of the text, as the rules judged them; empty where nothing
+    runs.
+    """
 
     kind: Literal["permission.requested"] = "permission.requested"
     request_id: RequestId
@@ -34,6 +55,7 @@ class PermissionRequested(Payload):
     digest: str
     preview: tuple[DisplayBlock, ...]
     choices: tuple[Choice, ...]
+    deeds: tuple[Deed, ...] = ()
     risk: str = ""
     reason: str = ""
     default_no: bool = False

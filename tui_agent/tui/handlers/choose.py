@@ -1,114 +1,19 @@
-"""L7: actions that choose among things: model, effort, agent, policy, theme, provider."""
+"""L7: actions that choose among things: effort, agent, policy, theme; `model` has those on models."""
 
-import asyncio
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
-from tui_agent.config.paths import Paths
-from tui_agent.config.secrets import Keys
-from tui_agent.protocol.commands import SetAgent, SetBudgets, SetEffort, SetModel
+from tui_agent.protocol.commands import SetAgent, SetBudgets, SetEffort
 from tui_agent.protocol.settings import EFFORTS, POLICIES, Budgets, Effort
 from tui_agent.tui import units
 from tui_agent.tui.first_look import theme_folders
 from tui_agent.tui.modals.picker import Item, Picker
-from tui_agent.tui.modals.provider import Provider, ProviderForm
-from tui_agent.tui.outside import JsonRow, json_rows, number_of, text_of
+from tui_agent.tui.outside import json_rows, text_of
 from tui_agent.tui.panes.policy import policy_words
 from tui_agent.tui.theme import discover
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
-
-
-def model(live: "Live", argument: str) -> None:
-    """Use a model by name, or choose one."""
-    if argument:
-        live.submit(SetModel(model=argument))
-        return
-    picker = Picker(
-        lambda: live.app.looks,
-        "Model",
-        _configured(live),
-        empty="Looking for models …",
-        free="Enter uses the model",
-    )
-
-    def chosen(value: str | None) -> None:
-        if value is not None:
-            live.submit(SetModel(model=value))
-
-    live.app.push_screen(picker, chosen)
-
-    async def ask() -> None:
-        rows = await live.reading.models_here()
-        if picker.is_attached:
-            picker.empty = "No model is set up. Type a name: provider/model. /provider types in a key."
-            picker.set_items(_merged(_configured(live), [_model_item(live, row) for row in rows]))
-
-    live.worker(ask(), "models")
-
-
-def _configured(live: "Live") -> list[Item]:
-    now = live.state.settings.model if live.state.settings else None
-    items = [
-        Item(
-            name,
-            name,
-            about=profile.model,
-            right=profile.base_url or profile.provider,
-            group="Set up",
-            now=now is not None and now.profile == name,
-        )
-        for name, profile in (live.config.models.items() if live.config else ())
-    ]
-    if now is not None and now.model and not any(item.now for item in items):
-        items.insert(
-            0,
-            Item(
-                now.profile,
-                now.profile or now.model,
-                about=now.model,
-                right=now.provider,
-                group="Set up",
-                now=True,
-            ),
-        )
-    return items
-
-
-def _model_item(live: "Live", row: JsonRow) -> Item:
-    window, price = number_of(row, "window"), number_of(row, "input_price")
-    facts = [units.tokens(round(window))] if window else []
-    if price:
-        facts.append(f"${price:g}/M in")
-    name = text_of(row, "profile", "model")
-    offline = name.startswith(("demo", "scripted"))
-    return Item(
-        name,
-        name,
-        about=text_of(row, "model"),
-        right=", ".join(facts),
-        group="Offline" if offline else "Found",
-    )
-
-
-def _merged(first: list[Item], second: list[Item]) -> list[Item]:
-    held = {item.value for item in first}
-    rest = [item for item in second if item.value not in held]
-    return [*first, *sorted(rest, key=lambda item: item.group == "Offline")]
-
-
-def base_url(live: "Live", argument: str) -> None:
-    """The same model at another address."""
-    settings = live.state.settings
-    if not argument:
-        now = settings.model.base_url if settings else ""
-        live.app.say(f"The address is {now or 'the provider’s own'}. /base-url URL changes it.")
-    elif settings is None or not settings.model.model:
-        provider(live, argument)
-    else:
-        live.submit(SetModel(model=settings.model.profile or settings.model.model, base_url=argument))
 
 
 def reasoning(live: "Live", argument: str) -> None:
@@ -231,32 +136,7 @@ def _kept(name: str) -> str:
     return f'Theme {name}. To keep it: theme = "{name}" in config.toml.'
 
 
-def provider(live: "Live", argument: str) -> None:
-    """Any provider: address, model, and a key that is kept in the key ring."""
-    form = ProviderForm(lambda: live.app.looks, base_url=argument)
-
-    def filled(given: Provider | None) -> None:
-        if given is not None:
-            live.worker(use_provider(live, given), "provider")
-
-    live.app.push_screen(form, filled)
-
-
-async def use_provider(live: "Live", given: Provider) -> None:
-    """Keep the key if there is one, open the session again so that the engine has it, set the model."""
-    paths: Paths | None = live.config.paths if live.config else None
-    if given.key and paths is not None:
-        where = await asyncio.to_thread(
-            lambda: Keys(os.environ, paths.secrets).save_key(given.vendor, given.key)
-        )
-        live.app.say(f"The key is kept in {where}.", "done")
-        await live.reopen()
-    live.submit(SetModel(model=given.model, base_url=given.base_url))
-
-
 HANDLERS: "dict[str, Callable[[Live, str], None]]" = {
-    "model": model,
-    "base_url": base_url,
     "reasoning": reasoning,
     "agent": agent,
     "policy": policy,
@@ -265,5 +145,4 @@ HANDLERS: "dict[str, Callable[[Live, str], None]]" = {
     "accept_edits": lambda live, _: live.set_policy("accept-edits"),
     "limit_cost": limit_cost,
     "theme": theme,
-    "provider": provider,
 }

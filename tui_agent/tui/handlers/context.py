@@ -102,6 +102,10 @@ def _next(viewer: Viewer, view: "ContextMeterView", width: int) -> list[Strip]:
         rows += viewer.say(width, text)
     for warning in view.warnings:
         rows += viewer.say(width, warning, "warning")
+    if view.cache_breaks:
+        times = "Once" if view.cache_breaks == 1 else f"{view.cache_breaks} times"
+        why = f" Newly written the last time: {view.cache_break}." if view.cache_break else ""
+        rows += viewer.say(width, f"{times} the provider could use nothing of its cache.{why}", "t3")
     if view.estimated:
         rows += viewer.say(width, "~ marks an estimate: the provider has not counted yet.", "t3")
     return rows

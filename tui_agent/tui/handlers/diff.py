@@ -1,18 +1,21 @@
-"""L7: what the session changed in files, file by file, from the contents before and after."""
+"""L7: what the session changed in files, file by file, from the contents before and after.
+
+Invariant: every count is one of the lines that are shown: what was changed and changed back counts for nothing.
+"""
 
 import asyncio
-import difflib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
 from tui_agent.errors import BlobMissing
 from tui_agent.folds.files_changed import ChangedFile
+from tui_agent.folds.line_diff import line_diff
 from tui_agent.tui.modals.exact import diff_strips
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.rows import Part, part
-from tui_agent.tui.text import clean_line
-from tui_agent.tui.units import plural
+from tui_agent.tui.units import changed_lines, plural
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
@@ -20,11 +23,20 @@ if TYPE_CHECKING:
 LARGEST = 400_000
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One file's content before and after: hunks with their counts, or a sentence in place of them."""
+
+    text: str = ""
+    added: int = 0
+    removed: int = 0
+    said: str = ""
+
+
 def diff(live: "Live", argument: str) -> None:
     """Open it; `argument` names a path, or a part of one."""
-    view = live.views.files.view()
-    files = [one for one in view.files if argument in one.path]
-    texts: dict[str, str] = {}
+    files = [one for one in live.views.files.view().files if argument in one.path]
+    found: dict[str, Compared] = {}
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
         if not files:
@@ -36,17 +48,19 @@ def diff(live: "Live", argument: str) -> None:
             return viewer.say(width, said, "t3")
         rows: list[Strip] = []
         for one in files:
-            rows += [*([viewer.gap(width)] if rows else []), *_file(viewer, one, texts, width)]
+            rows += [*([viewer.gap(width)] if rows else []), *_file(viewer, one, found.get(one.path), width)]
         return rows
 
-    right = f"{plural(len(files), 'file')} +{view.added} −{view.removed}" if files else ""
+    right = plural(len(files), "file") if files else ""
     viewer = Viewer(lambda: live.app.looks, "Changes", draw, right=right)
     live.app.push_screen(viewer)
 
     async def read() -> None:
         for one in files:
-            texts[one.path] = await _diff_text(live, one)
-            viewer.plain = "\n".join(f"--- {path}\n{text}" for path, text in texts.items())
+            found[one.path] = await _compared(live, one)
+            viewer.plain = "\n".join(f"--- {path}\n{each.text or each.said}" for path, each in found.items())
+            if len(found) == len(files):
+                viewer.right = f"{right} {_totals(live, found)}".rstrip()
             if viewer.is_attached:
                 viewer.redraw()
 
@@ -54,46 +68,43 @@ def diff(live: "Live", argument: str) -> None:
         live.worker(read(), "diff")
 
 
-def _file(viewer: Viewer, one: ChangedFile, texts: dict[str, str], width: int) -> list[Strip]:
-    left: list[Part] = [
-        part(one.path, viewer.style(bold=True)),
-        (f"   +{one.added}", viewer.style("success")),
-        (f" {viewer.looks.symbols.minus}{one.removed}", viewer.style("error")),
-        part(
-            f"   {'created' if one.before is None else 'removed' if one.after is None else ''}",
-            viewer.style("t3"),
-        ),
-    ]
+def _totals(live: "Live", found: dict[str, Compared]) -> str:
+    added, removed = sum(one.added for one in found.values()), sum(one.removed for one in found.values())
+    return " ".join(words for words, _ in changed_lines(added, removed, live.app.looks.symbols.minus))
+
+
+def _file(viewer: Viewer, one: ChangedFile, compared: Compared | None, width: int) -> list[Strip]:
+    left: list[Part] = [part(one.path, viewer.style(bold=True)), ("  ", viewer.style())]
+    if compared is not None:
+        for words, role in changed_lines(compared.added, compared.removed, viewer.looks.symbols.minus):
+            left.append((f" {words}", viewer.style(role)))
+    kind = "  created" if one.before is None else "  removed" if one.after is None else ""
+    left.append((kind, viewer.style("t3")))
     head = viewer.line(width, left)
-    text = texts.get(one.path)
-    if text is None:
+    if compared is None:
         return [head, *viewer.say(width, "reading …", "t3")]
-    if not text.startswith("@@"):
-        return [head, *viewer.say(width, text, "t3")]
-    return [head, *diff_strips(one.path, text, "", viewer.looks, width)]
+    if compared.said:
+        return [head, *viewer.say(width, compared.said, "t3")]
+    return [head, *diff_strips(one.path, compared.text, "", viewer.looks, width)]
 
 
-async def _diff_text(live: "Live", one: ChangedFile) -> str:
+async def _compared(live: "Live", one: ChangedFile) -> Compared:
     try:
         before = await _read(live, one.before)
         after = await _read(live, one.after)
-    except BlobMissing as fault:
-        return clean_line(str(fault))
+    except BlobMissing:
+        return Compared(said="Its content is no longer in the session's folder, so it cannot be compared.")
     if len(before) > LARGEST or len(after) > LARGEST:
-        return "Too large to compare here."
+        return Compared(said="Too large to compare here.")
     if "\0" in before or "\0" in after:
-        return "A binary file."
-    return str(await asyncio.to_thread(lambda: hunks(before, after)))
+        return Compared(said="A binary file.")
+    made = await asyncio.to_thread(line_diff, before, after)
+    if not made.text:
+        return Compared(said="The content is what it was.")
+    return Compared(made.text, made.added, made.removed)
 
 
 async def _read(live: "Live", blob: str | None) -> str:
     if blob is None or live.session is None:
         return ""
     return (await live.session.read_blob(blob)).decode("utf-8", "replace")
-
-
-def hunks(before: str, after: str) -> str:
-    """A unified diff without its file lines; a sentence where nothing differs."""
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=3)
-    found = [line for number, line in enumerate(lines) if number > 1]
-    return "\n".join(found) or "The content is what it was."

@@ -10,23 +10,15 @@ from tui_agent.tui import units
 from tui_agent.tui.actions import Action, groups
 from tui_agent.tui.handlers.context import context
 from tui_agent.tui.handlers.diff import diff
+from tui_agent.tui.handlers.figures import cost, status
+from tui_agent.tui.handlers.sheets import show
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.todo import item_row
 from tui_agent.tui.rows import Part, part, wrap
-from tui_agent.tui.text import clean_line
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
-
-Draw = Callable[[Viewer, int], list[Strip]]
-
-
-def show(live: "Live", title: str, draw: Draw, *, plain: str = "", right: str = "") -> Viewer:
-    """Open a sheet to read."""
-    viewer = Viewer(lambda: live.app.looks, title, draw, plain=plain, right=right)
-    live.app.push_screen(viewer)
-    return viewer
 
 
 def help_(live: "Live", argument: str) -> None:
@@ -77,92 +69,6 @@ def _action_rows(viewer: Viewer, width: int, action: Action) -> list[Strip]:
     return rows
 
 
-def status(live: "Live", argument: str) -> None:
-    """What runs, with which settings, and what it has cost."""
-
-    def draw(viewer: Viewer, width: int) -> list[Strip]:
-        rows: list[Strip] = []
-        for name, value in _status_pairs(live):
-            rows += viewer.pair(width, name, value) if name else [viewer.gap(width)]
-        return rows
-
-    show(
-        live,
-        "Status",
-        draw,
-        plain="\n".join(f"{name}: {value}" for name, value in _status_pairs(live) if name),
-    )
-
-
-def _status_pairs(live: "Live") -> list[tuple[str, str]]:
-    state, metrics = live.state, live.views.metrics.view()
-    pairs = [
-        ("session", f"{live.app.session_id}  {clean_line(state.title)}".strip()),
-        ("folder", state.workspace),
-        ("log", str(live.folder / "events.jsonl") if live.folder else "none"),
-        (
-            "run",
-            f"{state.run_id or 'none'}, newest event {live.views.last_kind or 'none'} ({live.views.seq})",
-        ),
-        ("state", f"{state.agent_state.value} {state.state_reason}".strip()),
-        ("", ""),
-    ]
-    if state.settings is not None:
-        model = state.settings.model
-        effort: str = model.effort or "the model's own"
-        if model.effective_effort and model.effective_effort != model.effort:
-            effort += f", sent as {model.effective_effort}"
-        price = (
-            "price not known"
-            if model.input_price is None
-            else f"${model.input_price} in, ${model.output_price} out a million"
-        )
-        pairs += [
-            (
-                "model",
-                f"{model.model or 'none'} ({model.provider or 'no provider'}) {model.base_url}".strip(),
-            ),
-            ("reasoning", effort),
-            ("window", f"{units.tokens(model.window) if model.window else 'not known'}, {price}"),
-            ("policy", state.settings.policy),
-            ("agent", state.settings.agent),
-            ("context", state.settings.context_mode),
-            ("limits", _limits(live)),
-            ("", ""),
-        ]
-    return [
-        *pairs,
-        ("turns", f"{metrics.turns}, iterations {metrics.iterations}, parts {metrics.parts}"),
-        (
-            "tokens",
-            f"{units.tokens(metrics.input_tokens)} in ({units.tokens(metrics.cached_tokens)} cached), {units.tokens(metrics.output_tokens)} out",
-        ),
-        ("cost", units.money(metrics.cost_usd) or "not known"),
-        (
-            "tools",
-            f"{sum(metrics.tools.values())} calls, {metrics.failed_tools} failed, {metrics.denials} denied",
-        ),
-        ("queue", f"{len(state.queue)} waiting"),
-    ]
-
-
-def _limits(live: "Live") -> str:
-    settings = live.state.settings
-    if settings is None:
-        return "none"
-    budgets = settings.budgets
-    named = (
-        (budgets.max_parts, "parts"),
-        (budgets.max_iterations, "iterations"),
-        (budgets.max_turns, "turns"),
-        (budgets.timeout_seconds, "s a turn"),
-    )
-    said = [f"{value:g} {word}" for value, word in named if value is not None]
-    if budgets.max_cost_usd is not None:
-        said.append(units.money(budgets.max_cost_usd, digits=2))
-    return ", ".join(said) or "none"
-
-
 def todo(live: "Live", argument: str) -> None:
     """The whole list."""
 
@@ -174,29 +80,6 @@ def todo(live: "Live", argument: str) -> None:
 
     view = live.views.todo.view()
     show(live, "Todo", draw, right=f"{view.done}/{len(view.items)} done" if view.items else "")
-
-
-def cost(live: "Live", argument: str) -> None:
-    """What was spent; an amount sets the limit."""
-    if argument:
-        live.act("limit_cost", argument)
-        return
-
-    def draw(viewer: Viewer, width: int) -> list[Strip]:
-        metrics, state = live.views.metrics.view(), live.state
-        rows: list[Strip] = []
-        rows += viewer.pair(width, "session", units.money(metrics.cost_usd) or "not known")
-        rows += viewer.pair(width, "this turn", units.money(state.turn_cost_usd) or "not known")
-        rows += viewer.pair(width, "limits", _limits(live))
-        rows.append(viewer.gap(width))
-        for span in (live.views.trace.view().spans[index] for index in live.views.trace.view().roots[-20:]):
-            spent = units.money(span.cost_usd) or "not known"
-            tokens = f"{units.tokens(span.tokens_in or 0)} in, {units.tokens(span.tokens_out or 0)} out"
-            rows += viewer.pair(width, span.name, f"{spent.ljust(10)}{tokens}")
-        rows += [viewer.gap(width), *viewer.say(width, "/cost 2.50 stops the session at $2.50.", "t3")]
-        return rows
-
-    show(live, "Cost", draw)
 
 
 def tools(live: "Live", argument: str) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import Pause, Rename, Resume, Unqueue
 from tui_agent.tui import units
-from tui_agent.tui.handlers.look import program, status
+from tui_agent.tui.handlers.figures import status
+from tui_agent.tui.handlers.look import program
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.outside import JsonRow, json_rows, number_of, text_of
 from tui_agent.tui.screens.trace import TraceScreen
@@ -37,18 +38,7 @@ def switch(live: "Live", session_id: str) -> None:
 
 def new(live: "Live", argument: str) -> None:
     """A new session with the same settings."""
-    settings = live.state.settings
-    options = replace(live.app.options, session=None, continue_latest=False, prompt=None)
-    if settings is not None and settings.model.model:
-        options = replace(
-            options,
-            model=settings.model.profile or settings.model.model,
-            base_url=settings.model.base_url or None,
-            effort=settings.model.effort,
-            policy=settings.policy,
-            agent=settings.agent,
-        )
-    live.worker(live.open(options), "new")
+    live.worker(live.open(live.same_settings()), "new")
 
 
 def sessions(live: "Live", argument: str) -> None:

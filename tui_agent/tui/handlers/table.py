@@ -7,7 +7,7 @@ engine's. A test holds these names and the registry together.
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from tui_agent.tui.handlers import choose, look, session, work
+from tui_agent.tui.handlers import choose, look, model, session, work
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 HANDLERS: "Mapping[str, Callable[[Live, str], None]]" = {
     **look.HANDLERS,
     **choose.HANDLERS,
+    **model.HANDLERS,
     **session.HANDLERS,
     **work.HANDLERS,
 }

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tui_agent.protocol.commands import RunUserShell, SetModel
+from tui_agent.protocol.commands import RunUserShell
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
@@ -69,12 +69,6 @@ def write(live: "Live", argument: str) -> None:
     live.app.prompt.editor.focus()
 
 
-def local(live: "Live", argument: str) -> None:
-    """A model of a server on this machine: its address and its name."""
-    address, _, name = argument.partition(" ")
-    live.submit(SetModel(model=f"openai-chat/{name}", base_url=address))
-
-
 def demo(live: "Live", argument: str) -> None:
     """Leave, and play a demo."""
     live.app.then = ("demo", argument) if argument else ("demo",)
@@ -90,5 +84,4 @@ HANDLERS: "dict[str, Callable[[Live, str], None]]" = {
     "start": start,
     "demo": demo,
     "write": write,
-    "local": local,
 }

@@ -5,35 +5,28 @@ into a field never answers; what is not offered stays in sight and says why.
 """
 
 from collections.abc import Callable
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from textual import events
 from textual.strip import Strip
 
 from tui_agent.protocol.commands import DecidePermission
-from tui_agent.protocol.display import DiffBlock, TerminalBlock, TextBlock
-from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.display import DiffBlock
 from tui_agent.protocol.events.policy import Choice, PermissionRequested, Reach
 from tui_agent.protocol.ids import RequestId
-from tui_agent.tui.modals.effects import effect_lines, question_of
-from tui_agent.tui.modals.exact import PreviewTexts, ReadLong, block_rows, command_rows
+from tui_agent.tui.modals.answers import ANSWERS, Answer, answer_rows, answers_in_one
+from tui_agent.tui.modals.asked import Asked
+from tui_agent.tui.modals.effects import question_of
+from tui_agent.tui.modals.exact import ReadLong
 from tui_agent.tui.modals.field import Field
 from tui_agent.tui.modals.sheet import Sheet
 from tui_agent.tui.panes.base import Looks
-from tui_agent.tui.panes.policy import policy_role
-from tui_agent.tui.rows import Part, doing, part, wrap
+from tui_agent.tui.rows import Part, part, wrap
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.theme import Role
 
-Answer = Literal["y", "s", "a", "n"]
-ANSWERS: tuple[Answer, ...] = ("y", "s", "a", "n")
-_WORDS: dict[Answer, str] = {
-    "y": "Yes, this once",
-    "s": "Yes, this session",
-    "a": "Always, as a rule",
-    "n": "No, and say why",
-}
-_SHORT: dict[Answer, str] = {"y": "once", "s": "session", "a": "always", "n": "no"}
+_ACTIONS: dict[str, Answer] = {"yes_session": "s", "always": "a", "edit_rule": "a"}
+_LEAST_BODY = 3
+"""Rows of the thing itself that stay in sight beside its effects."""
 _REACH: dict[Answer, Reach] = {"y": "once", "s": "session", "a": "always"}
 
 
@@ -61,8 +54,10 @@ class Approval(Sheet[DecidePermission | None]):
         self.word = Field()
         self.rule: Field | None = None
         self.typing = False
+        self.keys_changed: Callable[[], None] = lambda: None
+        """Called when other keys apply: while a word is typed, and after it."""
         self.expanded = False
-        self._texts = PreviewTexts(request.preview, blob, self.redraw)
+        self._asked = Asked(self, request, policy, workspace, blob)
 
     @property
     def request_id(self) -> RequestId:
@@ -82,10 +77,6 @@ class Approval(Sheet[DecidePermission | None]):
     # -- drawing ---------------------------------------------------------------------------------------------------
 
     @property
-    def _small(self) -> bool:
-        return self.app.size.height < 30
-
-    @property
     def _tiny(self) -> bool:
         return self.app.size.height < 16
 
@@ -103,148 +94,79 @@ class Approval(Sheet[DecidePermission | None]):
         rows = [self.line(width, title, right)]
         if self._tiny:
             return rows
-        return [*rows, self.line(width, []), *self._subject(width)]
+        return [*rows, *self._gap(width), *self._asked.subject(width)]
 
-    def _subject(self, width: int) -> list[Strip]:
-        if any(isinstance(one, Runs) for one in self.request.effects):
-            return []
-        verb = clean_line(self.request.verb or self.request.tool).ljust(7) + " "
-        diffs = [one for one in self.request.preview if isinstance(one, DiffBlock)]
-        rows: list[Strip] = []
-        for at, piece in enumerate(wrap(clean_line(self.request.target, reveal=True), width - 18)):
-            left: list[Part] = [
-                (verb if at == 0 else " " * len(verb), self.style("t2")),
-                (piece, self.style()),
-            ]
-            if at == 0 and diffs:
-                left += [
-                    (f"   +{sum(one.added for one in diffs)}", self.style("success")),
-                    (f" {self.looks.symbols.minus}{sum(one.removed for one in diffs)}", self.style("error")),
-                ]
-            rows.append(self.line(width, left))
-        return rows
+    @property
+    def tight(self) -> bool:
+        return self.app.size.height < 30
+
+    def _gap(self, width: int) -> list[Strip]:
+        """An empty row, where the screen has room for such."""
+        return [] if self.tight else [self.line(width, [])]
 
     def body(self, width: int) -> list[Strip]:
-        rows = [*(self._subject(width) if self._tiny else []), *self._preview(width)]
-        if self._small and not self.expanded:
-            rows += self._effects(width)
+        rows = [
+            *(self._asked.subject(width) if self._tiny else []),
+            *self._asked.preview(width, edges=not self.tight),
+        ]
+        if not self.expanded and not self._effects_stand(width):
+            rows += self._asked.effects(width, roomy=not self.tight)
         return rows
 
-    def _preview(self, width: int) -> list[Strip]:
-        rows: list[Strip] = []
-        runs = [one for one in self.request.effects if isinstance(one, Runs)]
-        if runs and not any(
-            isinstance(one, (TextBlock, TerminalBlock, DiffBlock)) for one in self.request.preview
-        ):
-            rows += command_rows(runs[0].script or _argv_text(runs[0].argv), self.looks, width)
-        for at, block in enumerate(self.request.preview):
-            text = self._texts.of(at)
-            if runs and isinstance(block, (TextBlock, TerminalBlock)) and at == 0:
-                rows += command_rows(text, self.looks, width)
-            else:
-                rows += block_rows(block, self.looks, width, text)
-        return rows
-
-    def _effects(self, width: int) -> list[Strip]:
-        rows: list[Strip] = [self.line(width, [])]
-        cwd = next((one.cwd for one in self.request.effects if isinstance(one, Runs)), "")
-        if cwd:
-            rows = [self.line(width, [part(f"in {cwd}", self.style("t3"))]), *rows]
-        for label, text in effect_lines(
-            self.request.effects, self.request.reason, self.policy, self.workspace
-        ):
-            for at, piece in enumerate(wrap(text, max(10, width - 9))):
-                left: list[Part] = [(label.ljust(9) if at == 0 else " " * 9, self.style("t2"))]
-                left += _named_policy(self, piece) if label == "Asked" else [(piece, self.style())]
-                rows.append(self.line(width, left))
-        return rows
+    def _effects_stand(self, width: int) -> bool:
+        """Whether the effects have room below the body, always in sight; else they scroll with it."""
+        if self._tiny or self.expanded:
+            return False
+        fixed = (
+            len(self.head(width))
+            + len(self._asked.effects(width, roomy=not self.tight))
+            + len(self._rest(width))
+        )
+        return fixed + _LEAST_BODY <= self.most_rows
 
     def foot(self, width: int) -> list[Strip]:
-        gap = [] if self._tiny else [self.line(width, [])]
+        effects = self._asked.effects(width, roomy=not self.tight) if self._effects_stand(width) else []
+        return [*effects, *self._rest(width)]
+
+    def _rest(self, width: int) -> list[Strip]:
+        """What stands below the effects: the risk, the answers, the keys."""
         rows: list[Strip] = []
-        if not self._small and not self.expanded:
-            rows += self._effects(width)
         if self.request.risk:
+            rows += self._gap(width)
             for at, piece in enumerate(wrap(clean_line(self.request.risk), width - 2)):
                 mark = self.looks.symbols.warning if at == 0 else " "
-                rows += gap if at == 0 else []
                 rows.append(
                     self.line(width, [(mark, self.style("warning", bold=True)), (" " + piece, self.style())])
                 )
-        rows += gap
-        rows += [self._answers_in_one(width)] if self._tiny and not self.typing else self._answers(width)
-        if not self._tiny:
-            rows += gap
-            rows.append(self.keys_line(width, self._keys(), "nothing runs until you answer"))
-        return rows
+        if self._tiny:
+            return [*rows, *(answer_rows(self, width) if self.typing else [answers_in_one(self, width)])]
+        keys = self.keys_line(width, self._keys(), "nothing runs until you answer")
+        return [*rows, self.line(width, []), *answer_rows(self, width), *self._gap(width), keys]
 
     def _keys(self) -> list[tuple[str, str]]:
         if self.typing:
             return [("Enter", "say it"), ("Esc", "back")]
-        keys = [("Enter", "choose"), ("D", "less" if self.expanded else "whole change")]
-        if self._choice("a").offered:
+        keys = [("Enter", "choose")]
+        if "whole_file" not in self.without:
+            keys.append(("D", "less" if self.expanded else "whole change"))
+        if "edit_rule" not in self.without:
             keys.append(("E", "edit the rule"))
         return [*keys, ("Esc", "no")]
 
-    def _answers(self, width: int) -> list[Strip]:
-        rows: list[Strip] = []
-        for answer in ANSWERS:
-            chosen = answer == self.chosen
-            ground: Role = "selection" if chosen else "s3"
-            choice = self._choice(answer)
-            wish = f"answer {answer}"
-            fill = doing(self.style(ground=ground), wish)
-            mark = f"{self.looks.symbols.chosen} " if chosen else "  "
-            key_style = doing(self.style("accent" if choice.offered else "t3", ground, bold=True), wish)
-            words = doing(self.style("t1" if choice.offered else "t3", ground, bold=chosen), wish)
-            left: list[Part] = [
-                (mark, self.style("accent", ground)),
-                (answer.upper(), key_style),
-                ("  ", fill),
-                (_WORDS[answer].ljust(22), words),
-            ]
-            room = max(4, width - 27)
-            field = self._field_of(answer)
-            if field is not None:
-                cursor = self.style("on-accent", "accent")
-                hint = "a word to the agent; Enter sends it" if answer == "n" else "the rule"
-                left += field.parts(room, fill, cursor, hint, self.style("t3", ground))
-            else:
-                said = choice.rule if choice.offered else choice.why or "not offered"
-                pieces = wrap(clean_line(said, reveal=True), room)
-                left.append((pieces[0], doing(self.style("t2" if choice.offered else "t3", ground), wish)))
-                rows.append(self.line(width, left, ground=ground))
-                rest = doing(self.style("t2", ground), wish)
-                rows += [
-                    self.line(width, [(" " * 27, fill), (piece, rest)], ground=ground) for piece in pieces[1:]
-                ]
-                continue
-            rows.append(self.line(width, left, ground=ground))
-        return rows
+    @property
+    def without(self) -> frozenset[str]:
+        """The registry's names of keys that do nothing here."""
+        names = {name for name, answer in _ACTIONS.items() if not self.choice(answer).offered}
+        if not any(isinstance(one, DiffBlock) for one in self.request.preview):
+            names.add("whole_file")
+        return frozenset(names)
 
-    def _answers_in_one(self, width: int) -> Strip:
-        left: list[Part] = []
-        for answer in ANSWERS:
-            chosen = answer == self.chosen
-            offered = self._choice(answer).offered
-            ground: Role = "selection" if chosen else "s3"
-            wish = f"answer {answer}"
-            left.append(
-                (answer.upper(), doing(self.style("accent" if offered else "t3", ground, bold=True), wish))
-            )
-            if width >= 34:
-                left.append(
-                    (f" {_SHORT[answer]}", doing(self.style("t1" if offered else "t3", ground), wish))
-                )
-            left.append(("  ", self.style()))
-        return self.line(width, left)
-
-    def _field_of(self, answer: Answer) -> Field | None:
+    def field_of(self, answer: Answer) -> Field | None:
         if not self.typing or answer != self.chosen:
             return None
         return self.word if answer == "n" else self.rule if answer == "a" else None
 
-    def _choice(self, answer: Answer) -> Choice:
+    def choice(self, answer: Answer) -> Choice:
         if answer == "n":
             said = self.word.text or "the agent reads your words and goes on"
             return Choice(reach="once", rule=said)
@@ -271,7 +193,7 @@ class Approval(Sheet[DecidePermission | None]):
                 self._move(-1)
             case "down" | "j" | "tab":
                 self._move(1)
-            case "d":
+            case "d" if "whole_file" not in self.without:
                 self.expanded = not self.expanded
                 self.redraw(keep=False)
             case "e":
@@ -289,12 +211,12 @@ class Approval(Sheet[DecidePermission | None]):
         return True
 
     def _type(self, key: str, character: str | None) -> bool:
-        field = self._field_of(self.chosen)
+        field = self.field_of(self.chosen)
         if field is None:
             return False
         if key == "escape":
-            self.typing = False
             self.rule = None
+            self._set_typing(on=False)
         elif key == "enter":
             self._decide(self.chosen)
             return True
@@ -305,7 +227,7 @@ class Approval(Sheet[DecidePermission | None]):
 
     def on_paste(self, event: events.Paste) -> None:
         event.stop()
-        field = self._field_of(self.chosen)
+        field = self.field_of(self.chosen)
         if field is not None:
             field.insert(event.text)
             self.redraw()
@@ -315,20 +237,25 @@ class Approval(Sheet[DecidePermission | None]):
         self.redraw()
 
     def _edit_rule(self) -> None:
-        choice = self._choice("a")
+        choice = self.choice("a")
         if choice.offered:
-            self.chosen, self.typing = "a", True
+            self.chosen = "a"
             self.rule = self.rule or Field(choice.rule)
-            self.redraw()
+            self._set_typing(on=True)
+
+    def _set_typing(self, *, on: bool) -> None:
+        self.typing = on
+        self.redraw()
+        self.keys_changed()
 
     def _answer(self, answer: Answer) -> None:
-        if not self._choice(answer).offered:
+        if not self.choice(answer).offered:
             self.chosen = answer
             self.redraw()
             return
         if answer == "n" and not (self.typing and self.chosen == "n"):
-            self.chosen, self.typing = "n", True
-            self.redraw()
+            self.chosen = "n"
+            self._set_typing(on=True)
             return
         self._decide(answer)
 
@@ -348,16 +275,3 @@ class Approval(Sheet[DecidePermission | None]):
         answer = wish.removeprefix("answer ")
         if answer in ANSWERS:
             self._answer(answer)
-
-
-def _argv_text(argv: tuple[str, ...]) -> str:
-    return " ".join(word if word and " " not in word and "'" not in word else repr(word) for word in argv)
-
-
-def _named_policy(sheet: Approval, text: str) -> list[Part]:
-    """The sentence with the policy's name in its colour."""
-    before, found, after = text.partition(f"policy {sheet.policy}")
-    if not found:
-        return [(text, sheet.style())]
-    name = sheet.style(policy_role(sheet.policy), bold=True)
-    return [(before + "policy ", sheet.style()), (sheet.policy, name), (after, sheet.style())]

@@ -6,7 +6,7 @@ Invariant: pure; paths and hosts stand whole, with hidden characters shown; what
 from collections.abc import Sequence
 
 from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
-from tui_agent.protocol.events.policy import PermissionRequested
+from tui_agent.protocol.events.policy import DeedEffect, PermissionRequested
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.units import plural
 
@@ -29,17 +29,33 @@ def question_of(request: PermissionRequested) -> str:
     return f"Use {clean_line(request.tool, reveal=True)[:60]}?"
 
 
-def effect_lines(
-    effects: Sequence[Effect], reason: str, policy: str, workspace: str
-) -> list[tuple[str, str]]:
-    """Label and sentence of every row, always all five."""
+def effect_lines(request: PermissionRequested, policy: str, workspace: str) -> list[tuple[str, str]]:
+    """Label and sentence of every row. Where commands run, their rows (`deed_lines`) say what is read and written."""
+    effects = request.effects
+    if request.deeds:
+        return [("Undo", _undo(effects, runs=True)), ("Asked", _asked(request.reason, policy))]
     runs = any(isinstance(one, Runs) for one in effects)
     return [
         ("Reads", _reads(effects, runs)),
         ("Writes", _writes(effects, runs, workspace)),
         ("Network", _network(effects, runs)),
         ("Undo", _undo(effects, runs)),
-        ("Asked", _asked(reason, policy)),
+        ("Asked", _asked(request.reason, policy)),
+    ]
+
+
+def deed_lines(request: PermissionRequested) -> list[tuple[str, tuple[DeedEffect, ...]]]:
+    """Every command with its effects, cleaned."""
+    return [
+        (
+            _path(deed.what),
+            tuple(
+                one.model_copy(update={"word": _path(one.word), "about": _path(one.about)})
+                for one in deed.effects
+            )
+            or (DeedEffect(word="only reads"),),
+        )
+        for deed in request.deeds
     ]
 
 
@@ -47,7 +63,7 @@ def _reads(effects: Sequence[Effect], runs: bool) -> str:
     paths = [_path(one.path) + ("/**" if one.deep else "") for one in effects if isinstance(one, Reads)]
     if paths:
         return ", ".join(dict.fromkeys(paths))
-    return "what the command reads" if runs else "nothing new"
+    return "not known" if runs else "nothing new"
 
 
 def _writes(effects: Sequence[Effect], runs: bool, workspace: str) -> str:
@@ -59,7 +75,7 @@ def _writes(effects: Sequence[Effect], runs: bool, workspace: str) -> str:
             said.append(_path(one.path) + how + outside)
     if said:
         return "; ".join(dict.fromkeys(said))
-    return "what the command writes" if runs else "nothing"
+    return "not known" if runs else "nothing"
 
 
 def _network(effects: Sequence[Effect], runs: bool) -> str:
@@ -82,11 +98,7 @@ def _asked(reason: str, policy: str) -> str:
     said = clean_line(reason, reveal=True).strip()
     if not said:
         return f"because policy {policy} wants a yes"
-    return (
-        said
-        if said.startswith("because") or f"policy {policy}" in said
-        else f"because {said[:1].lower()}{said[1:]}"
-    )
+    return said if said.startswith("because") else f"because {said[:1].lower()}{said[1:]}"
 
 
 def _path(path: str) -> str:

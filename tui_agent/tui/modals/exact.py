@@ -68,17 +68,17 @@ class PreviewTexts:
         self._changed()
 
 
-def command_rows(text: str, looks: Looks, width: int) -> list[Strip]:
-    """A command on the sunk ground, one empty row above and below, bold."""
+def command_rows(text: str, looks: Looks, width: int, *, edges: bool = True) -> list[Strip]:
+    """A command on the sunk ground, bold, with `edges` one empty row above and below."""
     rich = looks.palette.rich
     fill = rich("t1", "sunk")
-    rows = [row(width, [], fill=fill)]
+    rows: list[Strip] = []
     for line in clean(text, reveal=True).split("\n"):
         for at, piece in enumerate(wrap(line, max(8, width - 6))):
             left: list[Part] = [("  " if at == 0 else "    ", fill), (piece, rich("t1", "sunk", bold=True))]
             rows.append(row(width, left, fill=fill))
-    rows.append(row(width, [], fill=fill))
-    return rows
+    edge = [row(width, [], fill=fill)] if edges else []
+    return [*edge, *rows, *edge]
 
 
 def text_rows(text: str, looks: Looks, width: int) -> list[Strip]:

@@ -51,7 +51,7 @@ class Picker(Sheet[str | None]):
         self.field = Field()
         self.empty = empty
         self.free = free
-        """What a text that matches nothing would mean; empty: nothing."""
+        """What a typed text means that is no row's label; empty: nothing."""
         self._preview = preview
         self.chosen = next((at for at, item in enumerate(self.items) if item.now), 0)
 
@@ -74,7 +74,12 @@ class Picker(Sheet[str | None]):
             if (found := match(query, f"{item.label} {item.about}")) is not None
         ]
         scored.sort(key=lambda one: (one[0], one[1]))
-        return [item for _, _, item in scored]
+        fitting = [item for _, _, item in scored]
+        if not self.free or any(item.label == query for item in fitting):
+            return fitting
+        typed = Item(query, query, about=self.free)
+        # A whole name that is typed is meant as it stands; a few letters look for a row.
+        return [typed, *fitting] if "/" in query or ":" in query else [*fitting, typed]
 
     @property
     def current(self) -> Item | None:
@@ -121,11 +126,7 @@ class Picker(Sheet[str | None]):
         return rows
 
     def _nothing(self) -> str:
-        return (
-            f'{self.free} "{self.field.text}"'
-            if self.free
-            else f'Nothing matches "{self.field.text}". Esc clears.'
-        )
+        return f'Nothing matches "{self.field.text}". Esc clears.'
 
     def _item(self, cells: int, at: int, item: Item, labels: int) -> Strip:
         chosen = at == self.chosen
@@ -197,11 +198,7 @@ class Picker(Sheet[str | None]):
 
     def _use(self) -> None:
         current = self.current
-        if current is None:
-            if self.free and self.field.text.strip():
-                self.dismiss(self.field.text.strip())
-            return
-        if current.offered:
+        if current is not None and current.offered:
             self.dismiss(current.value)
 
     def on_paste(self, event: events.Paste) -> None:

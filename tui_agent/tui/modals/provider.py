@@ -3,8 +3,9 @@
 Invariant: the key is shown as dots and leaves this form only as `Provider.key`; nothing is stored here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from textual import events
 from textual.strip import Strip
@@ -19,25 +20,48 @@ from tui_agent.tui.theme import Role
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """What was typed in. `vendor` is whose key it is: a vendor's name, or a variable's."""
+    """What was typed in. `vendor` is whose key it is: a vendor's name, or a variable's.
+
+    `keep_key`: store the key; `keep_model`: start with the model from now on.
+    """
 
     model: str
     base_url: str
     vendor: str
     key: str = field(repr=False)
+    keep_key: bool = False
+    keep_model: bool = False
 
 
 OWN_SERVER = "TUI_AGENT_API_KEY"
 """The variable of a key for an address that is no vendor's."""
 
 
-class ProviderForm(Sheet[Provider | None]):
-    """Three fields; Enter goes on to the next one, and uses them on the last."""
+KEEP = (
+    ("Keep the key", "in the key ring, or in a file that only you can read"),
+    ("Keep the model", "tui-agent starts with it from now on: config.toml"),
+)
 
-    def __init__(self, looks: Callable[[], Looks], *, base_url: str = "", model: str = "") -> None:
+
+class ProviderForm(Sheet[Provider | None]):
+    """Three fields and two boxes that Space ticks; Enter goes on to the next field, and uses them from the last.
+
+    `variables`: by a profile's name the variable of its key.
+    """
+
+    def __init__(
+        self,
+        looks: Callable[[], Looks],
+        *,
+        base_url: str = "",
+        model: str = "",
+        variables: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         super().__init__(looks)
         self.fields = (Field(model), Field(base_url), Field(secret=True))
-        self.at = 0
+        self.keep = [False, False]
+        self.variables = variables
+        self.at = 1 if base_url else 2 if model and not model.endswith("/") else 0
         self.fault = ""
 
     def head(self, width: int) -> list[Strip]:
@@ -46,9 +70,9 @@ class ProviderForm(Sheet[Provider | None]):
 
     def body(self, width: int) -> list[Strip]:
         named = (
-            ("Model", "provider/model, as anthropic/claude-sonnet-4-5"),
+            ("Model", "provider/model, as anthropic/claude-sonnet-5-5"),
             ("Address", "empty: the provider's own; or http://localhost:8000/v1"),
-            (self._key_name(), "kept in the key ring, or in a file that only you can read"),
+            (self._key_name(), "shown as dots; empty: none, or the one that is set"),
         )
         rows: list[Strip] = []
         for at, ((label, hint), one) in enumerate(zip(named, self.fields, strict=True)):
@@ -56,9 +80,9 @@ class ProviderForm(Sheet[Provider | None]):
             fill = doing(self.style(ground=ground), f"field {at}")
             left: list[Part] = [
                 (f"{self.looks.symbols.chosen} " if at == self.at else "  ", self.style("accent", ground)),
-                (label.ljust(20), doing(self.style("t2", ground), f"field {at}")),
+                (label[:21].ljust(22), doing(self.style("t2", ground), f"field {at}")),
                 *one.parts(
-                    max(6, width - 24),
+                    max(6, width - 26),
                     fill,
                     self.style("s2", "t1") if at == self.at else None,
                     hint,
@@ -66,9 +90,22 @@ class ProviderForm(Sheet[Provider | None]):
                 ),
             ]
             rows.append(self.line(width, left, ground=ground))
+        rows += [self.line(width, []), *(self._box(width, at) for at in range(len(KEEP)))]
         if self.fault:
             rows += [self.line(width, []), self.line(width, [part(self.fault, self.style("warning"))])]
         return rows
+
+    def _box(self, width: int, at: int) -> Strip:
+        here = self.at == 3 + at
+        ground: Role = "s2" if here else "s3"
+        wish = f"field {3 + at}"
+        label, about = KEEP[at]
+        left: list[Part] = [
+            (f"{self.looks.symbols.chosen} " if here else "  ", self.style("accent", ground)),
+            (f"[{'x' if self.keep[at] else ' '}] {label}".ljust(22), doing(self.style("t2", ground), wish)),
+            part(about, doing(self.style("t3", ground), wish)),
+        ]
+        return self.line(width, left, ground=ground)
 
     def _key_name(self) -> str:
         return key_variable(self.vendor) if self.fields[0].text else "Key"
@@ -76,7 +113,10 @@ class ProviderForm(Sheet[Provider | None]):
     @property
     def vendor(self) -> str:
         """Whose key it is: the model's vendor's; for a server of one's own its own variable, never a vendor's."""
-        vendor, slash, _ = self.fields[0].text.strip().lower().partition("/")
+        name = self.fields[0].text.strip()
+        if name in self.variables:
+            return self.variables[name]
+        vendor, slash, _ = name.lower().partition("/")
         known = vendor in VENDORS
         address = self.fields[1].text.strip()
         if slash and (known or not address):
@@ -87,15 +127,17 @@ class ProviderForm(Sheet[Provider | None]):
         gap = [] if self.app.size.height < 16 else [self.line(width, [])]
         return [
             *gap,
-            self.keys_line(width, [("Enter", "next, then use it"), ("Tab", "next"), ("Esc", "close")]),
+            self.keys_line(
+                width, [("Enter", "next, then use it"), ("Tab", "next"), ("Space", "tick"), ("Esc", "close")]
+            ),
         ]
 
     def take_key(self, key: str, character: str | None) -> bool:
         match key:
             case "tab" | "down":
-                self.at = (self.at + 1) % 3
+                self.at = (self.at + 1) % 5
             case "shift+tab" | "up":
-                self.at = (self.at - 1) % 3
+                self.at = (self.at - 1) % 5
             case "enter":
                 if self.at < 2:
                     self.at += 1
@@ -104,8 +146,10 @@ class ProviderForm(Sheet[Provider | None]):
                     return True
             case "escape":
                 return False
+            case "space" if self.at > 2:
+                self.keep[self.at - 3] ^= True
             case _:
-                if not self.fields[self.at].key(key, character):
+                if self.at > 2 or not self.fields[self.at].key(key, character):
                     return False
         self.redraw()
         return True
@@ -116,18 +160,28 @@ class ProviderForm(Sheet[Provider | None]):
             self.fault, self.at = "A model's name is needed.", 0
         elif address and not address.startswith(("http://", "https://")):
             self.fault, self.at = "An address starts with http:// or https://.", 1
+        elif " " in model or model.lower().startswith(("sk-", "gsk_", "xai-")) or model.endswith("/"):
+            self.fault, self.at = (
+                "That is no model's name: provider/model, or a profile. The key goes below.",
+                0,
+            )
+        elif self.keep[0] and not key:
+            self.fault, self.at = "There is no key to keep yet.", 2
         else:
-            self.dismiss(Provider(model, address, self.vendor, key))
+            self.dismiss(Provider(model, address, self.vendor, key, self.keep[0], self.keep[1]))
             return
         self.redraw()
 
     def on_paste(self, event: events.Paste) -> None:
         event.stop()
-        self.fields[self.at].insert(event.text)
-        self.redraw()
+        if self.at < 3:
+            self.fields[self.at].insert(event.text)
+            self.redraw()
 
     def clicked(self, wish: str) -> None:
         number = wish.removeprefix("field ")
         if number.isdigit():
             self.at = int(number)
+            if self.at > 2:
+                self.keep[self.at - 3] ^= True
             self.redraw()

@@ -19,6 +19,10 @@ from tui_agent.tui.panes.base import Intent, Looks
 from tui_agent.tui.rows import Part, doing, part, wrap
 from tui_agent.tui.text import clean
 from tui_agent.tui.theme import Role
+from tui_agent.tui.transcript.look import MARGIN, Look
+from tui_agent.tui.transcript.markdown import Place
+from tui_agent.tui.transcript.rows import strip_of
+from tui_agent.tui.transcript.stream import MarkdownStream
 
 TITLES = {
     "text": "A question for you",
@@ -82,8 +86,10 @@ class Question(Sheet[AnswerQuestion | None]):
         return [self.line(width, title), *gap]
 
     def body(self, width: int) -> list[Strip]:
-        text = clean(self.plan if self.plan is not None else self._text)
-        return [self.line(width, [(piece, self.style())]) for piece in wrap(text, width - 1)]
+        look = Look(self.looks.palette, self.looks.symbols, width + MARGIN - 1, base="s3")
+        drawn = MarkdownStream(look, Place((), ()))
+        drawn.update(self.plan if self.plan is not None else self._text, done=True)
+        return [strip_of(row.runs, row.ground, width) for row in drawn.rows]
 
     def foot(self, width: int) -> list[Strip]:
         gap = [] if self.app.size.height < 16 else [self.line(width, [])]

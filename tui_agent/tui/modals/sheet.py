@@ -55,6 +55,7 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
     Sheet.-warning > #sheet { border-left: outer $warning; }
     Sheet.-error > #sheet { border-left: outer $error; }
     Sheet.-ascii > #sheet { border-left: ascii $accent; }
+    Sheet.-tight > #sheet { padding: 0 3 0 2; }
     Sheet.-full > #sheet { padding: 0 1; }
     Sheet #sheet-head, Sheet #sheet-foot { height: 0; }
     Sheet #sheet-body { height: 0; background: $s3; scrollbar-size: 1 1; scrollbar-background: $s3; }
@@ -138,19 +139,30 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
     def on_resize(self) -> None:
         self.redraw()
 
+    @property
+    def tight(self) -> bool:
+        """Without empty rows at its edges, and with one row of the screen above and below it."""
+        return False
+
+    @property
+    def most_rows(self) -> int:
+        """How many rows head, body and foot can take together."""
+        screen_width, screen_height = self.app.size
+        full = screen_height < 16 or screen_width < 60
+        return screen_height - (0 if full else 2 if self.tight else 6)
+
     def redraw(self, *, keep: bool = True) -> None:
         """Draw all rows again and give every part the height that it needs."""
         screen_width, screen_height = self.app.size
         full = screen_height < 16 or screen_width < 60
         self.set_class(full, "-full")
+        self.set_class(self.tight, "-tight")
         outer = screen_width if full else min(self.most_width, screen_width - 8)
         width = max(1, outer - (3 if full else 6))
         head, foot = self.head(width), self.foot(width)
         # Only a body that fits is as wide as the rest; beside a scrollbar it has one cell less.
         body = self.body(width)
-        room = max(
-            1, (screen_height if full else screen_height - 4) - (0 if full else 2) - len(head) - len(foot)
-        )
+        room = max(1, self.most_rows - len(head) - len(foot))
         if len(body) > room:
             body = self.body(width - 1)
         sheet = self.query_one("#sheet")

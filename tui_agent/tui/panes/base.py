@@ -5,8 +5,7 @@ nothing here ever asks for a layout.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from rich.style import Style
 from textual import events
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
     from tui_agent.tui.shape import Shape
 
 
-@dataclass(frozen=True, slots=True)
-class Looks:
+class Looks(NamedTuple):
     """What everything is drawn with: styles, symbols, and whether anything may move."""
 
     palette: Palette

@@ -67,11 +67,10 @@ class Header(LinePane):
         ]
         if shape.width >= 100:
             agent = self.state.settings.agent if self.state and self.state.settings else "default"
-            named = "main" if agent == "default" else agent
             left += [
                 ("tui-agent", self.style(bold=True)),
                 ("  ", self.style()),
-                part(named, self.style("t3")),
+                part(f"agent {agent}", doing(self.style("t3"), "agent")),
                 ("   ", self.style()),
             ]
         title = fit(self.title, max(0, room - cells(left) + 4), symbols.ellipsis)

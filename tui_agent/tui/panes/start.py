@@ -4,7 +4,8 @@ Invariant: every row says what it does and the key for it; nothing has been sent
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from textwrap import wrap
+from typing import NamedTuple
 
 from textual import events
 from textual.message import Message
@@ -20,8 +21,7 @@ from tui_agent.tui.theme import Role
 WIDEST = 92
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """One row: `intent` is what it means; without one it only informs."""
 
     name: str
@@ -37,7 +37,10 @@ class Start(LinePane, can_focus=True):
     def __init__(self, looks: Callable[[], Looks], *, id: str | None = None) -> None:
         super().__init__(looks, id=id)
         self.needs_model = False
+        self.fault = ""
         self.choices: Sequence[Choice] = ()
+        self.numbers: dict[str, int] = {}
+        """The digit of each intent: what is found later gets the next one, so that none changes its meaning."""
         self.folder = ""
         self.folder_facts = ""
         self.trusted = True
@@ -48,23 +51,38 @@ class Start(LinePane, can_focus=True):
         self._typing = False
 
     def set_page(
-        self, *, needs_model: bool, choices: Sequence[Choice], folder: str, facts: str, policy: str
+        self,
+        *,
+        needs_model: bool,
+        fault: str,
+        choices: Sequence[Choice],
+        folder: str,
+        facts: str,
+        policy: str,
     ) -> None:
-        """Show this."""
-        self.needs_model, self.choices = needs_model, choices
+        """Show this. `fault`: why the model that was asked for cannot be used."""
+        held = self.usable[self.chosen].intent if self.chosen < len(self.usable) else ""
+        if needs_model != self.needs_model:
+            self.numbers, held = {}, ""
+        self.needs_model, self.fault, self.choices = needs_model, fault, choices
         self.folder, self.folder_facts, self.policy = folder, facts, policy
-        self.chosen = min(self.chosen, max(0, len(self.usable) - 1))
+        intents = [one.intent for one in self.usable]
+        for intent in intents:
+            self.numbers.setdefault(intent, max(self.numbers.values(), default=0) + 1)
+        self.chosen = intents.index(held) if held in intents else 0
         self.show()
 
     @property
     def usable(self) -> list[Choice]:
-        """The rows that can be chosen, numbered in this order."""
+        """The rows that can be chosen, in the order in which they stand."""
         return [one for one in self.choices if one.intent]
 
     def draw(self, width: int, height: int) -> list[Strip]:
         room = min(WIDEST, width - 4)
         indent = max(2, min(14, (width - room) // 2))
         body = self._body(room, indent, width)
+        if len(body) > height:
+            body = body[3:]  # what it is and does is said elsewhere too
         top = max(0, min(4, (height - len(body)) // 3))
         return [row(width, [], fill=self.style())] * top + body
 
@@ -92,31 +110,38 @@ class Start(LinePane, can_focus=True):
             gap,
         ]
         if self.needs_model:
-            warning: list[Part] = [
-                (self.looks.symbols.warning, self.style("warning", bold=True)),
-                (" No model is set up yet. ", self.style()),
-                ("Pick one of these; nothing has been sent anywhere.", self.style("t2")),
-            ]
-            rows += [line(warning), gap]
+            rows += [*self._warning(room, line), gap]
         rows += self._choices(room, indent, width, line)
         rows += self._folder(line)
         return rows
 
+    def _warning(self, room: int, line: Callable[..., Strip]) -> list[Strip]:
+        """What is missing, whole, on as many rows as it takes."""
+        mark: Part = (self.looks.symbols.warning, self.style("warning", bold=True))
+        advice = "Pick one of these; nothing has been sent anywhere."
+        if not self.fault:
+            said: list[Part] = [mark, (" No model is set up yet. ", self.style()), (advice, self.style("t2"))]
+            return [line(said)]
+        first, *more = wrap(clean_line(self.fault), max(20, room - 2)) or [""]
+        rows = [line([mark, (" ", self.style()), part(first, self.style())])]
+        rows += [line([("  ", self.style()), part(text, self.style())]) for text in more]
+        return [*rows, line([("  ", self.style()), (advice, self.style("t2"))])]
+
     def _choices(self, room: int, indent: int, width: int, line: Callable[..., Strip]) -> list[Strip]:
         rows: list[Strip] = []
-        group, number = "", 0
+        group, at = "", -1
         for one in self.choices:
             if one.group != group:
                 rows += [line([])] if group else []
                 rows.append(line([part(one.group, self.style(bold=True))]))
                 group = one.group
-            if one.intent:
-                number += 1
-            rows.append(self._choice(one, number, room, indent, width))
+            at += 1 if one.intent else 0
+            rows.append(self._choice(one, at, room, indent, width))
         return [*rows, line([])] if rows else rows
 
-    def _choice(self, one: Choice, number: int, room: int, indent: int, width: int) -> Strip:
-        chosen = bool(one.intent) and number - 1 == self.chosen and self.has_focus
+    def _choice(self, one: Choice, at: int, room: int, indent: int, width: int) -> Strip:
+        chosen = bool(one.intent) and at == self.chosen and self.has_focus
+        number = self.numbers.get(one.intent, 0)
         ground: Role = "selection" if chosen else "s0"
         rich = self.looks.palette.rich
         wish = f"start {number}" if one.intent else ""
@@ -181,8 +206,8 @@ class Start(LinePane, can_focus=True):
             self.show()
         elif event.key == "enter" and usable:
             self._use(self.chosen)
-        elif event.character and event.character.isdigit() and 0 < int(event.character) <= len(usable):
-            self._use(int(event.character) - 1)
+        elif event.character and (at := self._numbered(event.character)) is not None:
+            self._use(at)
         elif event.key == "escape":
             self.post_message(Intent("write"))
         elif event.is_printable and self.typed_into is not None:
@@ -200,8 +225,16 @@ class Start(LinePane, can_focus=True):
 
     def choose(self, number: str) -> None:
         """A click on a numbered row."""
-        if number.isdigit() and 0 < int(number) <= len(self.usable):
-            self._use(int(number) - 1)
+        at = self._numbered(number)
+        if at is not None:
+            self._use(at)
+
+    def _numbered(self, number: str) -> int | None:
+        """Where the row of this number stands."""
+        if not number.isascii() or not number.isdigit():
+            return None
+        places = (at for at, one in enumerate(self.usable) if self.numbers.get(one.intent) == int(number))
+        return next(places, None)
 
     def _use(self, index: int) -> None:
         self.chosen = index

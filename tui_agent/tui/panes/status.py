@@ -3,8 +3,7 @@
 Invariant: whether the app is idle, running, waiting or failed reads at column 2 to 4; only the symbol ever blinks.
 """
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from textual.strip import Strip
 
@@ -27,8 +26,7 @@ ROLE_OF: dict[Mood, Role] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class StatusView:
+class StatusView(NamedTuple):
     """What the line says. `word` is the state or the verb, `what` its object, `stage` the lit stage or empty."""
 
     mood: Mood = "opening"

@@ -39,9 +39,11 @@ class PaneStrip(LinePane):
             left += [
                 ("   " if wide else "  ", self.style()),
                 part(units.plural(len(self.files.files), "file"), doing(self.style("t2"), "diff")),
-                (f" +{self.files.added}", self.style("success")),
-                (f" {self.looks.symbols.minus}{self.files.removed}", self.style("error")),
             ]
+            for words, role in units.changed_lines(
+                self.files.added, self.files.removed, self.looks.symbols.minus
+            ):
+                left.append((f" {words}", self.style(role)))
         keys = (("F2", "todo"), ("F3", "trace")) if wide else (("F2", "todo"),)
         right: list[Part] = []
         for key, word in keys:

@@ -11,7 +11,7 @@ from textual.strip import Strip
 from tui_agent.tui import units
 from tui_agent.tui.panes.base import Looks
 from tui_agent.tui.panes.spans import is_folded, is_group, label, loud, state_symbol, took, visible
-from tui_agent.tui.rows import Part, doing, part, row
+from tui_agent.tui.rows import Part, doing, row
 from tui_agent.tui.text import fit
 from tui_agent.tui.theme import Role
 
@@ -30,10 +30,7 @@ def trace_rows(
     ground: Role = "s1"
     palette = looks.palette
     fill = palette.rich("t1", ground)
-    failed = sum(1 for index in view.roots[-1:] for _ in _failed(view, index))
-    right: list[Part] = (
-        [part(units.plural(failed, "failure"), palette.rich("error", ground))] if failed else []
-    )
+    right: list[Part] = [(f"{view.failed} failed", palette.rich("error", ground))] if view.failed else []
     head = row(
         width,
         [("  ", fill), ("Trace", doing(palette.rich("t1", ground, bold=True), "trace"))],
@@ -47,13 +44,6 @@ def trace_rows(
     drawn = folds_of_pane(view, folds, room)
     rows = [span_row(view.spans[index], view, drawn, looks, width, now) for index in indices]
     return [head, *rows]
-
-
-def _failed(view: "TraceView", root: int) -> list[int]:
-    shown = visible(view, {}, [root])
-    return [
-        index for index in shown if view.spans[index].state == "failed" and not is_group(view.spans[index])
-    ]
 
 
 def _chosen(view: "TraceView", folds: Mapping[int, bool], room: int) -> list[int]:
@@ -126,7 +116,10 @@ def span_row(
 
 def _measures(span: "Span", looks: Looks, width: int, now: float) -> list[Part]:
     quiet = looks.palette.rich("t3", "s1")
-    time = (took(span, now).rjust(7), looks.palette.rich("t2" if is_group(span) else "t3", "s1"))
+    time = (
+        f" {took(span, now)}".rjust(7),
+        looks.palette.rich("t2" if is_group(span) else "t3", "s1"),
+    )
     if width < COLUMNS_FROM:
         return [time]
     tokens = "" if span.tokens_in is None or span.kind == "turn" else units.tokens(span.tokens_in)

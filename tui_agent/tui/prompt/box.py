@@ -73,8 +73,8 @@ class Prompt(Vertical):
     class Drafted(Message):
         """The unsent text changed."""
 
-    def __init__(self, looks: Callable[[], Looks], root: Path) -> None:
-        super().__init__(id="prompt")
+    def __init__(self, looks: Callable[[], Looks], root: Path, policy: str = "ask") -> None:
+        super().__init__(id="prompt", classes=f"-{policy}")
         self.looks_of = looks
         self.editor = Editor(looks, root)
         self.policy_row = PolicyRow(looks, id="policy-row")
@@ -90,7 +90,7 @@ class Prompt(Vertical):
         self._closed_at: str | None = None
         self._searching: str | None = None
         self._note = ""
-        self._policy = "ask"
+        self._policy = policy
 
     def compose(self) -> ComposeResult:
         yield self.editor

@@ -5,9 +5,8 @@ Invariant: expanding gives back every pasted character; a chip that was deleted 
 
 import json
 import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 FOLD_LINES: Final = 20
@@ -22,8 +21,7 @@ MEDIA: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(NamedTuple):
     """An image file that goes with the message."""
 
     path: str

@@ -5,8 +5,7 @@ Invariant: pure; candidates come best first, and each tells exactly what it puts
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from tui_agent.tui.actions import Action
 
@@ -14,8 +13,7 @@ TokenKind: TypeAlias = Literal["command", "argument", "file"]
 MENTION = re.compile(r"(?:^|(?<=[\s(\[\"']))@([^\s@]*)$")
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """The word to complete: `query` stands from `start` to the cursor in its line. `command` for arguments."""
 
     kind: TokenKind
@@ -24,8 +22,7 @@ class Token:
     command: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """One row of the menu. `hits` are the positions in `label` that matched; `insert` replaces the token."""
 
     label: str

@@ -1,9 +1,12 @@
 """L7: the unsent message in a 0600 side file of its session, so that a crash loses no typed text.
 
-Invariant: the file is replaced in one move; an empty draft leaves no file.
+Invariant: the file is replaced in one move; an empty draft leaves no file. What is typed before a session has its
+folder lies among the drafts of the data folder, and is offered to the next session of the same workspace.
 """
 
+import hashlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -20,12 +23,14 @@ class DraftFile:
         except (OSError, UnicodeDecodeError):
             return ""
 
-    def save(self, text: str) -> None:
-        """Keep this text; an empty one removes the file. A folder that is not there is not made."""
+    def save(self, text: str, *, make: bool = False) -> None:
+        """Keep this text; an empty one removes the file. A folder that is not there is made only where asked."""
         try:
             if not text:
                 self.path.unlink(missing_ok=True)
                 return
+            if make:
+                self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             beside = self.path.with_name(self.path.name + ".new")
             handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
@@ -34,3 +39,47 @@ class DraftFile:
         except OSError:
             # The session's folder may be read-only or gone; typing goes on.
             return
+
+
+class UnsaidDrafts:
+    """The drafts of one workspace's sessions in which nothing was said yet: one file for each process."""
+
+    def __init__(self, data_dir: Path, workspace: Path) -> None:
+        self._folder = data_dir / "drafts"
+        self._name = hashlib.sha256(str(workspace).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+    def of(self, pid: int) -> DraftFile:
+        """The draft of a process."""
+        return DraftFile(self._folder / f"{self._name}-{pid}")
+
+    def take_left(self, lives: Callable[[int], bool]) -> str:
+        """The newest draft of a process that lives no more, and no longer its; empty where there is none."""
+        left = sorted(self._left(lives), key=_written)
+        if not left:
+            return ""
+        draft = DraftFile(left[-1])
+        text = draft.load()
+        draft.save("")
+        return text
+
+    def _left(self, lives: Callable[[int], bool]) -> list[Path]:
+        found = self._folder.glob(f"{self._name}-*")
+        return [path for path in found if path.name[17:].isdigit() and not lives(int(path.name[17:]))]
+
+
+def lives(pid: int) -> bool:
+    """Whether a process has this number now."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _written(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

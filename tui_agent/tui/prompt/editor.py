@@ -52,10 +52,11 @@ class Editor(TextArea, inherit_css=False):
             self.name = name
 
     def __init__(self, looks: Callable[[], Looks], root: Path) -> None:
-        super().__init__(id="editor", compact=True, show_line_numbers=False, tab_behavior="focus")
+        super().__init__(
+            id="editor", show_line_numbers=False, tab_behavior="focus", highlight_cursor_line=False
+        )
         self.cursor_blink = False
         self.match_cursor_bracket = False
-        self.highlight_cursor_line = False
         self._looks = looks
         self.root = root
         self.chips = Chips()

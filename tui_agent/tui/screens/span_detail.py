@@ -8,6 +8,7 @@ from textual.strip import Strip
 
 from tui_agent.folds.entries import ToolEntry
 from tui_agent.folds.spans import Span, TraceView
+from tui_agent.folds.words import SPAN_STATES
 from tui_agent.tui import units
 from tui_agent.tui.panes.base import LinePane, Looks
 from tui_agent.tui.panes.spans import label, state_symbol, took
@@ -52,7 +53,7 @@ class SpanDetail(LinePane):
             return []
         span, fill = self.span, self.style()
         symbol, role = state_symbol(span, self.looks.symbols)
-        said = clean(span.outcome).replace("\n", " ") or span.state
+        said = clean(span.outcome).replace("\n", " ") or SPAN_STATES[span.state]
         rows = [row(width, [], fill=fill)]
         for at, piece in enumerate(wrap(label(span, self.view, folded=False, full=True), width - 6)):
             right: list[Part] = []
@@ -103,11 +104,11 @@ def facts_of(span: Span, view: TraceView, live: "Live") -> list[tuple[str, str]]
         ("part", str(span.part) if span.part is not None else ""),
         ("started", started),
         ("took", took(span, now)),
-        ("state", span.state),
+        ("state", SPAN_STATES[span.state]),
         ("tokens in", units.tokens(span.tokens_in) if span.tokens_in is not None else ""),
         ("tokens out", units.tokens(span.tokens_out) if span.tokens_out is not None else ""),
         ("cost", units.money(span.cost_usd)),
-        ("detail", span.detail),
+        ("decided" if span.kind == "tool" else "detail", span.detail),
         ("events", f"{span.first_seq} to {span.last_seq}"),
     ]
     return [(name, value) for name, value in facts if value]

@@ -4,6 +4,7 @@ Invariant: a row is drawn when it is seen; the order is the view's; a filter hid
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from rich.style import Style
@@ -20,11 +21,15 @@ from tui_agent.tui.panes.spans import is_folded, is_group, label, state_symbol, 
 from tui_agent.tui.rows import Part, blank, cells, doing, intent_of, part, row
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme import Role
+from tui_agent.tui.transcript.scrollbar import AsciiThumb, ThumbOnly
 
 Filter: TypeAlias = Literal["all", "model", "tools", "failed", "denied", "slow"]
 FILTERS: Final[tuple[Filter, ...]] = ("all", "model", "tools", "failed", "denied", "slow")
 SLOW_S: Final = 5.0
 WATERFALL_FROM: Final = 96
+NAME_CELLS: Final = 48
+LONG_S: Final = 59.5
+"""From here on a duration has two units, and its column is wider."""
 _BARS: Final[dict[str, Role]] = {"model": "accent", "tool": "success", "subtask": "accent"}
 
 
@@ -43,6 +48,34 @@ def passes(span: Span, wanted: Filter) -> bool:
             return span.state == "denied" and not is_group(span)
         case "slow":
             return not is_group(span) and (span.duration_ms or 0.0) >= SLOW_S * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Cells of the measures of a row; 0 for one that there is no room for. `bar` is the waterfall."""
+
+    tokens: int
+    time: int
+    cost: int
+    bar: int
+
+    @classmethod
+    def of(cls, width: int, *, long: bool) -> "Columns":
+        """What fits in a list of this width. `long`: some turn took a minute or more."""
+        tokens = 7 if width >= 72 else 0
+        time = 12 if long else 9
+        cost = 9 if width >= 60 else 0
+        measures = 2 * tokens + time + cost
+        return cls(tokens, time, cost, width - measures - NAME_CELLS if width >= WATERFALL_FROM else 0)
+
+    def cells(self, tokens_in: str, tokens_out: str, time: str, cost: str) -> tuple[str, str, str, str]:
+        """The texts in their columns, each at the right edge of its own and never touching the one before it."""
+        wide = (self.tokens, self.tokens, self.time, self.cost)
+        texts = (tokens_in, tokens_out, time, cost)
+        first, second, third, last = (
+            f" {text}".rjust(cells) if cells else "" for text, cells in zip(texts, wide, strict=True)
+        )
+        return first, second, third, last
 
 
 class SpanList(ScrollView, can_focus=True):
@@ -64,6 +97,16 @@ class SpanList(ScrollView, can_focus=True):
         self.now = 0.0
         self.on_row_drawn: Callable[[int], None] | None = None
         """Told of every row that is made (for those who count)."""
+
+    def on_mount(self) -> None:
+        """Dress the scrollbar."""
+        unicode = self._looks().symbols.name == "unicode"
+        self.vertical_scrollbar.renderer = ThumbOnly if unicode else AsciiThumb  # type: ignore[misc]  # read from the instance
+
+    def on_resize(self) -> None:
+        """The chosen span stays in sight."""
+        self._list()
+        self.call_after_refresh(self._reveal)
 
     # -- content ---------------------------------------------------------------------------------------------------
 
@@ -168,10 +211,10 @@ class SpanList(ScrollView, can_focus=True):
             left += [(symbol, self._style(role, ground)), (" ", fill)]
         name_role: Role = "t1" if span.kind in ("turn", "iteration") or chosen else "t2"
         name = label(span, self.view, folded=folded, full=True)
-        _, bar_cells = _columns(width)
-        right = self._measures(span, width, ground)
-        if bar_cells:
-            right = [*right, ("  ", fill), *self._bar(span, bar_cells, ground)]
+        columns = self.columns
+        right = self._measures(span, columns, ground)
+        if columns.bar:
+            right = [*right, ("  ", fill), *self._bar(span, columns.bar, ground)]
         room = max(8, width - cells(right) - 4 - cells(left))
         bold = span.kind == "turn" or chosen
         outcome = clean_line(span.outcome) if span.state in ("failed", "denied", "interrupted") else ""
@@ -181,22 +224,29 @@ class SpanList(ScrollView, can_focus=True):
             left.append(
                 part("   " + outcome, self._style("error" if span.state == "failed" else "warning", ground))
             )
-        return row(width, left, right, fill=fill, margin=1, ellipsis=looks.symbols.ellipsis)
+        return row(width, left, right, fill=fill, ellipsis=looks.symbols.ellipsis)
 
-    def _measures(self, span: Span, width: int, ground: Role) -> list[Part]:
-        time = (took(span, self.now).rjust(9), self._style("t1", ground))
-        if width < 60:
-            return [time]
-        if span.tokens_in is None and span.cost_usd is None:
-            return [time, (" " * 8, self._style("t3", ground))]
-        tokens_in = units.tokens(span.tokens_in) if span.tokens_in is not None else ""
-        tokens_out = units.tokens(span.tokens_out) if span.tokens_out is not None else ""
-        return [
-            (tokens_in.rjust(7), self._style("t2", ground)),
-            (tokens_out.rjust(7), self._style("t2", ground)),
-            time,
-            (units.money(span.cost_usd).rjust(8), self._style("t3", ground)),
-        ]
+    @property
+    def columns(self) -> Columns:
+        """Where the measures of every row stand."""
+        roots = (self.view.spans[index] for index in self.view.roots)
+        long = any(
+            ((self.now - one.start) * 1000 if one.duration_ms is None else one.duration_ms) >= LONG_S * 1000
+            for one in roots
+        )
+        return Columns.of(self.size.width, long=long)
+
+    def _measures(self, span: Span, columns: Columns, ground: Role) -> list[Part]:
+        tokens_in, tokens_out, time, cost = columns.cells(
+            units.tokens(span.tokens_in) if span.tokens_in is not None else "",
+            units.tokens(span.tokens_out) if span.tokens_out is not None else "",
+            took(span, self.now),
+            units.money(span.cost_usd),
+        )
+        # A span without tokens leaves their cells to a long name.
+        said = [(tokens_in, "t2"), (tokens_out, "t2"), (time, "t1"), (cost, "t3")]
+        shown = said if (tokens_in + tokens_out).strip() else said[2:]
+        return [(text, self._style(role, ground)) for text, role in shown]  # type: ignore[arg-type]
 
     def _bar(self, span: Span, room: int, ground: Role) -> list[Part]:
         start, end = self.scale()
@@ -302,12 +352,6 @@ class SpanList(ScrollView, can_focus=True):
         self.focus()
 
 
-def _columns(width: int) -> tuple[int, int]:
-    """Cells of the measures, and of the waterfall."""
-    measures = 9 if width < 60 else 31
-    return measures, (width - measures - 48 if width >= WATERFALL_FROM else 0)
-
-
 class SpanHead(LinePane):
     """Filters with their counts, and the columns' names."""
 
@@ -326,11 +370,7 @@ class SpanHead(LinePane):
     def draw(self, width: int, height: int) -> list[Strip]:
         left: list[Part] = [("    ", self.style()), ("Trace", self.style(bold=True)), ("   ", self.style())]
         for at, name in enumerate(FILTERS):
-            count = (
-                sum(1 for span in self.view.spans if passes(span, name))
-                if name in ("failed", "denied")
-                else 0
-            )
+            count = {"failed": self.view.failed, "denied": self.view.denied}.get(name, 0)
             chosen = name == self.filter
             style = self.style("accent" if chosen else "t2", bold=chosen, underline=chosen)
             left += [
@@ -338,10 +378,10 @@ class SpanHead(LinePane):
                 (f" {count}" if count else "", style),
                 ("   ", self.style()),
             ]
-        right = [
-            part(f"{units.plural(len(self.view.roots), 'turn')}   {units.money(self.cost)}", self.style("t2"))
-        ]
-        title = row(width, left, right, fill=self.style())
+        turns = sum(self.view.spans[index].kind == "turn" for index in self.view.roots)
+        right = [part(f"{units.plural(turns, 'turn')}   {units.money(self.cost)}", self.style("t2"))]
+        fits = cells(left) + cells(right) + 2 <= width
+        title = row(width, left, right if fits else (), fill=self.style())
         if height < 4:
             return [title]
         empty = row(width, [], fill=self.style())
@@ -349,12 +389,12 @@ class SpanHead(LinePane):
 
     def _names(self, width: int) -> Strip:
         quiet = self.style("t3")
-        _, bar_cells = _columns(width)
-        right: list[Part] = [("time".rjust(9), quiet)]
-        if width >= 60:
-            right = [("in".rjust(7) + "out".rjust(7) + "time".rjust(9) + "cost".rjust(8), quiet)]
-        if bar_cells and self.list is not None:
+        if self.list is None:
+            return row(width, [("    span", quiet)], fill=self.style())
+        columns = self.list.columns
+        right: list[Part] = [("".join(columns.cells("in", "out", "time", "cost")), quiet)]
+        if columns.bar:
             start, end = self.list.scale()
             last = units.duration(end - start)
-            right.append(("  0 s" + last.rjust(bar_cells - 3), quiet))
-        return row(width, [("    span", quiet)], right, fill=self.style(), margin=1)
+            right.append(("  0 s" + last.rjust(columns.bar - 3), quiet))
+        return row(width, [("    span", quiet)], right, fill=self.style())

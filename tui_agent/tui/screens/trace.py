@@ -35,7 +35,9 @@ class TraceScreen(Screen[None]):
     TraceScreen { background: $s0; }
     TraceScreen #trace-body { height: 1fr; }
     TraceScreen SpanHead { height: 4; }
-    TraceScreen SpanList { height: 1fr; scrollbar-size: 1 1; background: $s0; }
+    TraceScreen SpanList {
+        height: 1fr; overflow-x: hidden; overflow-y: scroll; scrollbar-size: 1 1; background: $s0;
+    }
     TraceScreen #trace-left { width: 1fr; height: 1fr; }
     TraceScreen SpanDetail { width: 46; height: 1fr; }
     """

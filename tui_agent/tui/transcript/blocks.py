@@ -5,7 +5,7 @@ yet show their preview until they are.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
@@ -77,7 +77,7 @@ def block_rows(block: DisplayBlock, body: Body) -> list[Row]:
         case DiffBlock():
             return _diff(block, body)
         case MarkdownBlock():
-            return _markdown(body.read(block.text), body)
+            return markdown_rows(body.read(block.text), body)
         case TableBlock():
             return _table(block, body)
         case TreeBlock():
@@ -171,20 +171,25 @@ def _diff(block: DiffBlock, body: Body) -> list[Row]:
     return rows
 
 
-def _markdown(text: str, body: Body) -> list[Row]:
+def markdown_rows(text: str, body: Body) -> list[Row]:
+    """Markdown on the rail."""
     prefix = tuple(body.prefix())
     stream = MarkdownStream(body.look, Place(prefix, prefix, role="t2"))
     stream.update(text, done=True)
     limit = ROW_LIMIT if body.limit is None else body.limit
-    # Source offsets would point into this block's text, not into the entry's: what is shown is what is copied.
-    rows = [
-        Row([run._replace(src=LITERAL) if run.src >= 0 else run for run in row.runs], row.ground, row.joined)
-        for row in stream.rows
-    ]
+    rows = literal(stream.rows)
     if len(rows) <= limit:
         return rows
     more = len(rows) - limit
     return [*rows[:limit], _note(f"{more} more {_word(more)}", body)]
+
+
+def literal(rows: Iterable[Row]) -> list[Row]:
+    """Rows of Markdown that is not the entry's own text: what is shown is what is copied."""
+    return [
+        Row([run._replace(src=LITERAL) if run.src >= 0 else run for run in row.runs], row.ground, row.joined)
+        for row in rows
+    ]
 
 
 def _table(block: TableBlock, body: Body) -> list[Row]:

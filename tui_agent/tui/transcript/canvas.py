@@ -29,6 +29,7 @@ from tui_agent.tui.transcript.pace import Pace, only_grows
 from tui_agent.tui.transcript.rows import DECOR, Row, Run, strip_of
 from tui_agent.tui.transcript.scrollbar import AsciiThumb, ThumbOnly
 from tui_agent.tui.transcript.selection import Selection, restyle
+from tui_agent.tui.transcript.tools import QUICK_S, is_quick, unseen
 from tui_agent.tui.transcript.viewport import Line, Viewport
 
 _STRIPS: Final = 400
@@ -70,6 +71,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         *,
         resolve: Callable[[BlobText], str | None] | None = None,
         now: Callable[[], float] = time.time,
+        actions: frozenset[str] = frozenset(),
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
@@ -80,11 +82,14 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         self._symbols = symbols
         self._resolve = resolve
         self._asked: set[str] = set()
-        self.viewport = Viewport(Layout(Look(palette, symbols, 80), self._read, now))
+        self._actions = actions
+        self.viewport = Viewport(Layout(Look(palette, symbols, 80, actions=actions), self._read, now))
         self._frame: list[Line] = []
         self._painted: list[_Painted] = []
         self._strips: dict[int, tuple[Row, Strip]] = {}
         self._live: set[int] = set()
+        self._quick: set[int] = set()
+        self._soon: Timer | None = None
         self._entries: Sequence[Entry] = ()
         self._changed: set[int] = set()
         self._later: Timer | None = None
@@ -119,8 +124,11 @@ class TranscriptCanvas(ScrollView, can_focus=True):
                 entry = entries[index]
                 running = isinstance(entry, ToolEntry) and entry.state == "running"
                 (self._live.add if running else self._live.discard)(index)
+                quick = isinstance(entry, ToolEntry) and is_quick(entry)
+                (self._quick.add if quick else self._quick.discard)(index)
         self._live = {index for index in self._live if index < len(entries)}
         self._tick_or_rest()
+        self._show_soon()
         self.repaint()
         self._pace.painted(scrolled=self.viewport.y != y)
 
@@ -254,7 +262,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         region = self.scrollable_content_region
         if region.width > 0 and region.height > 0:
             # The scrollbar stands in the last column of the right margin.
-            look = Look(self._palette, self._symbols, region.width + 1)
+            look = Look(self._palette, self._symbols, region.width + 1, actions=self._actions)
             self.viewport.resize(look, region.height)
             self.repaint()
 
@@ -291,12 +299,37 @@ class TranscriptCanvas(ScrollView, can_focus=True):
             self._ticker.stop()
             self._ticker = None
 
+    def _show_soon(self) -> None:
+        """Calls that only look have no row at first; those that are not over soon get one."""
+        if self._quick and self._soon is None and self.is_attached:
+            self._soon = self.set_timer(QUICK_S, self._show_quick)
+
+    def _show_quick(self) -> None:
+        self._soon = None
+        layout = self.viewport.layout
+        quick = [index for index in self._quick if index < len(layout)]
+        self._quick = {index for index in quick if self._young(index)}
+        self.viewport.change(lambda: layout.touch(*quick))
+        self.repaint()
+        self._show_soon()
+
+    def _young(self, index: int) -> bool:
+        entry, now = self.viewport.layout.entry(index), self.viewport.layout.shown(index).now
+        return isinstance(entry, ToolEntry) and unseen(entry, now)
+
     def _tick(self) -> None:
         """Once a second: the elapsed times of running calls on the screen."""
         shown = {line.slot for line in self._frame} & self._live
         if shown:
             self.viewport.change(lambda: self.viewport.layout.touch(*shown))
             self.repaint()
+
+    def _known(self, text: LongText) -> str:
+        """What is here of a text, without asking for the rest."""
+        if isinstance(text, str):
+            return text
+        found = self._resolve(text) if self._resolve is not None else None
+        return text.preview if found is None else found
 
     def _read(self, text: LongText) -> str:
         if isinstance(text, str):

@@ -85,7 +85,7 @@ def _code_rows(line: DiffLine, line_tokens: Sequence[Token], digits: int, look: 
     cells = look.s("t1", ground)
     rest = [look.gutter(), Run(" " * (width_of(first) - TEXT_COLUMN + 2), cells)]
     rows: list[Row] = []
-    for part in wrap(_shortened(runs, look), room, rest_room=room - 2, fold=True):
+    for part in wrap(_shortened(runs, look), room, rest_room=room - 2, words=True):
         shown = [*(rest if rows else first), *part]
         shown.append(Run(" " * max(look.right - width_of(shown), 0), cells))
         rows.append(Row(shown, look.ground, joined=bool(rows)))

@@ -16,7 +16,7 @@ from tui_agent.folds.entries import (
     TurnEntry,
     UserEntry,
 )
-from tui_agent.protocol.base import LongText
+from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.tui.text import clean
 from tui_agent.tui.transcript.blocks import LIVE_ROWS, OUTPUT_ROWS, Reader, line_count
@@ -33,7 +33,7 @@ from tui_agent.tui.transcript.talk import (
     turn_rows,
     user_rows,
 )
-from tui_agent.tui.transcript.tools import opens_by_itself, tool_rows
+from tui_agent.tui.transcript.tools import opens_by_itself, tool_rows, unseen
 
 BODY_ROWS: Final = 3
 """A block with more body rows than this has an empty row before and after."""
@@ -61,11 +61,13 @@ def draw(
         case ReasoningEntry():
             return reasoning_rows(entry, look, read, opened=shown.opened)
         case ToolEntry():
+            if unseen(entry, shown.now):
+                return []
             return tool_rows(entry, look, read, opened=shown.opened, past=shown.past, now=shown.now)
         case NoticeEntry():
             return notice_rows(entry, look, read, opened=shown.opened)
         case QuestionEntry():
-            return question_rows(entry, look, read)
+            return question_rows(entry, look, read, opened=shown.opened)
         case TurnEntry():
             return turn_rows(entry, look)
         case _:
@@ -95,11 +97,12 @@ def guess(entry: Entry, shown: Shown, look: Look) -> int:
         case AnswerEntry():
             return 1 if shown.opened is False else _lines(entry.text, look.text) + entry.stopped
         case ToolEntry():
-            return _tool(entry, shown)
+            return 0 if unseen(entry, shown.now) else _tool(entry, shown)
         case NoticeEntry():
             return max(len(entry.lines), 1) + sum(_block(block) for block in entry.blocks)
         case QuestionEntry():
-            return _lines(entry.text, look.text) + (1 if entry.answer is not None else len(entry.options))
+            rows = _lines(entry.text, look.text) + (1 if entry.answer is not None else len(entry.options))
+            return min(rows, OUTPUT_ROWS + 2) if entry.form == "plan" and not shown.opened else rows
         case _:
             return 1
 
@@ -112,9 +115,12 @@ def toggles(entry: Entry) -> bool:
         case ReasoningEntry():
             return True
         case ToolEntry():
-            return bool(entry.blocks or entry.output or entry.denied or "\n" in entry.target)
+            body = entry.blocks or entry.output or entry.denied or "\n" in entry.target
+            return bool(body) and not entry.asks
         case NoticeEntry():
             return bool(entry.blocks) or len(entry.lines) > 1
+        case QuestionEntry():
+            return entry.form == "plan"
         case _:
             return False
 
@@ -130,6 +136,8 @@ def is_open(entry: Entry, shown: Shown) -> bool:
             return entry.streaming
         case NoticeEntry():
             return entry.kind != "compaction"
+        case QuestionEntry():
+            return entry.form != "plan"
         case _:
             return True
 
@@ -139,6 +147,8 @@ def search_text(entry: Entry, read: Reader) -> str:
     match entry:
         case UserEntry() | AnswerEntry() | ReasoningEntry():
             return clean(read(entry.text))
+        case ToolEntry(asks=True):
+            return ""
         case ToolEntry():
             parts = [
                 entry.verb,
@@ -147,7 +157,8 @@ def search_text(entry: Entry, read: Reader) -> str:
                 entry.denied,
                 entry.output if not entry.blocks else "",
             ]
-            return clean("\n".join([*parts, *(_block_text(block, read) for block in entry.blocks)]))
+            whole = [] if entry.full_output is None else [read(entry.full_output)]
+            return clean("\n".join([*parts, *(_block_text(block, read) for block in entry.blocks), *whole]))
         case NoticeEntry():
             return clean(
                 "\n".join(
@@ -162,6 +173,19 @@ def search_text(entry: Entry, read: Reader) -> str:
             return f"turn {entry.turn}"
         case _:
             assert_never(entry)
+
+
+def long_texts(entry: Entry) -> list[BlobText]:
+    """The texts of an entry that are kept outside of the log; `find` looks through them too."""
+    found: list[BlobText] = []
+
+    def note(text: LongText) -> str:
+        if isinstance(text, BlobText):
+            found.append(text)
+        return ""
+
+    search_text(entry, note)
+    return found
 
 
 def _answer(

@@ -60,7 +60,7 @@ class TranscriptCommands(TranscriptCanvas):
 
     def find(self, text: str) -> int:
         """Mark a text and go to its first hit at or below the view; the number of entries that hold it."""
-        count = self.finder.search(text, self.viewport.layout)
+        count = self.finder.search(text, self.viewport.layout, self._known)
         if count:
             self.find_next(forward=True)
         else:

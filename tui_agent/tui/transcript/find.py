@@ -6,14 +6,14 @@ Invariant: a hit is a row of an entry; entries are looked through whole, also wh
 import re
 from collections.abc import Sequence
 
-from tui_agent.protocol.base import LongText
+from tui_agent.tui.transcript.blocks import Reader
 from tui_agent.tui.transcript.draw import search_text
 from tui_agent.tui.transcript.layout import Layout
 from tui_agent.tui.transcript.rows import Row
 
 
 class Finder:
-    """The hits of one text. Upper case in it makes the search mind the case."""
+    """The hits of one text."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -21,16 +21,15 @@ class Finder:
         self._pattern: re.Pattern[str] | None = None
         self._at = (-1, -1)
 
-    def search(self, text: str, layout: Layout) -> int:
-        """Look for a text; the number of entries that hold it."""
+    def search(self, text: str, layout: Layout, read: Reader) -> int:
+        """Look for a text; the number of entries that hold it. Of long texts what `read` gives is looked through."""
         self.text = text
         self._at = (-1, -1)
-        flags = re.IGNORECASE if text == text.lower() else 0
-        self._pattern = re.compile(re.escape(text), flags) if text else None
+        self._pattern = pattern_of(text) if text else None
         self.entries = []
         if self._pattern is not None:
             self.entries = [
-                i for i in range(len(layout)) if self._pattern.search(search_text(layout.entry(i), _held))
+                i for i in range(len(layout)) if self._pattern.search(search_text(layout.entry(i), read))
             ]
         return len(self.entries)
 
@@ -74,5 +73,6 @@ class Finder:
         return rows
 
 
-def _held(text: LongText) -> str:
-    return text if isinstance(text, str) else text.preview
+def pattern_of(text: str) -> re.Pattern[str]:
+    """What a search for a text matches. Upper case in it makes the search mind the case."""
+    return re.compile(re.escape(text), re.IGNORECASE if text == text.lower() else 0)

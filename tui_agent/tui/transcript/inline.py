@@ -41,10 +41,9 @@ def parser() -> "MarkdownIt":
 class Inline:
     """Turns inline tokens into lines of runs (a line ends at a hard break)."""
 
-    def __init__(self, look: Look, role: Role = "t1", ground: Role = "s0", *, bold: bool = False) -> None:
+    def __init__(self, look: Look, role: Role = "t1", *, bold: bool = False) -> None:
         self._look = look
         self._role: Role = role
-        self._ground: Role = ground
         self._bold = bold
 
     def lines(self, token: "Token", locate: Callable[[int], int]) -> list[list[Run]]:
@@ -94,21 +93,20 @@ class Inline:
 
     def _style(self, *, strong: bool = False, struck: bool = False, linked: bool = False) -> Style:
         role: Role = "t3" if struck else self._role
-        return self._look.s(role, self._ground, bold=strong or self._bold, underline=linked)
+        return self._look.s(role, bold=strong or self._bold, underline=linked)
 
     def _code(self, text: str, src: int, link: str | None) -> list[Run]:
         palette = self._look.palette
         if palette.mode != "full" or palette.theme.colors["sunk"] == palette.theme.colors["s0"]:
             # Without surfaces the marks of the source keep code apart from prose.
             text, src = f"`{text}`", max(src - 1, 0) if src >= 0 else src
-        ground: Role = "sunk" if self._ground == "s0" else self._ground
-        style = palette.rich(self._role, ground, bold=self._bold, underline=link is not None)
+        style = palette.rich(self._role, "sunk", bold=self._bold, underline=link is not None)
         return [Run(text, style, src, _act(link))]
 
     def _address(self, address: str, label: str, src: int) -> list[Run]:
         if not address or label in (address, address.removeprefix("mailto:")):
             return []
-        return [Run(f" ({address})", self._look.s("t3", self._ground), src, _act(address))]
+        return [Run(f" ({address})", self._look.s("t3"), src, _act(address))]
 
 
 def plain_text(lines: Sequence[Sequence[Run]]) -> str:

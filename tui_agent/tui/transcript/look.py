@@ -23,20 +23,31 @@ NARROW: Final = 70
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The widget's width in cells (gutter and right margin included) and how things are drawn in it."""
+    """The widget's width in cells (gutter and right margin included) and how things are drawn in it.
+
+    `base` is the surface that all stands on. `actions` are those that the app can carry out: no other is offered.
+    """
 
     palette: Palette
     symbols: Symbols
     width: int
+    base: Role = "s0"
+    actions: frozenset[str] = frozenset()
 
-    def s(self, role: Role, ground: Role = "s0", *, bold: bool = False, underline: bool = False) -> Style:
-        """The style of a role on a surface."""
-        return self.palette.rich(role, ground, bold=bold, underline=underline)
+    def s(
+        self, role: Role, ground: Role | None = None, *, bold: bool = False, underline: bool = False
+    ) -> Style:
+        """The style of a role on a surface, on its own where none is named."""
+        return self.palette.rich(role, ground or self.base, bold=bold, underline=underline)
+
+    def offered(self, *names: str) -> tuple[str, ...]:
+        """Those of these actions that can be carried out."""
+        return tuple(name for name in names if name in self.actions)
 
     @property
     def ground(self) -> Style:
-        """The transcript's own surface."""
-        return self.palette.rich("t1", "s0")
+        """The own surface."""
+        return self.palette.rich("t1", self.base)
 
     @property
     def right(self) -> int:

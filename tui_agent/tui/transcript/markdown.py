@@ -65,7 +65,7 @@ def code_rows(
     for index, line in enumerate(tokens(lines, lexer_for(language) if language else None)):
         ahead = place.first if index == 0 else place.rest
         runs = coloured(line, style, starts[index])
-        parts = wrap(runs, room, rest_room=room - 2, fold=True)
+        parts = wrap(runs, room, rest_room=room - 2, words=True)
         for number, part in enumerate(parts):
             shown = [*(ahead if number == 0 else place.rest), deeper if number else pad, *part]
             shown.append(Run(" " * max(look.right - width_of(shown), 0), ground))

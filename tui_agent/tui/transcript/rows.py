@@ -4,9 +4,9 @@ Invariant: a row's runs hold only cleaned text without line feeds or tabs. A run
 source text from that offset on; LITERAL text is its own source; DECOR (gutter, rail, numbers) is never copied.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -17,6 +17,8 @@ from tui_agent.tui.text import take, width
 
 DECOR: Final = -1
 LITERAL: Final = -2
+_Break: TypeAlias = Callable[[str, int, int], tuple[int, int]]
+"""From a text, a line's start, and the end that it may reach: where it ends, and where the next one starts."""
 
 
 class Run(NamedTuple):
@@ -88,17 +90,19 @@ def width_of(runs: Iterable[Run]) -> int:
 
 
 def wrap(
-    runs: Sequence[Run], room: int, *, rest_room: int | None = None, fold: bool = False
+    runs: Sequence[Run], room: int, *, rest_room: int | None = None, fold: bool = False, words: bool = False
 ) -> list[list[Run]]:
     """Break runs into lines of at most `room` cells (`rest_room` from the second on): at spaces, else anywhere.
 
-    A line that ends at a space keeps one behind its edge, so that joining the lines gives the text back. With `fold` lines are cut at the edge and every space stays: for code, commands and output.
+    A line that ends at a space keeps one behind its edge, so that joining the lines gives the text back. With `fold` lines are cut at the edge and every space stays: for
+    commands and output. With `words` too every space stays, but no word is cut that fits on half a line: for code.
     """
     room = max(room, 1)
     text = runs[0].text if len(runs) == 1 else "".join([run.text for run in runs])
     if width(text) <= room:
         return [list(runs)]
-    return _slice(runs, _cuts(text, room, max(1, room if rest_room is None else rest_room), fold))
+    rest = max(1, room if rest_room is None else rest_room)
+    return _slice(runs, _cuts(text, room, rest, _at_edge if fold else _at_word if words else _break_at))
 
 
 def frame(
@@ -113,7 +117,7 @@ def frame(
     return rows
 
 
-def _cuts(text: str, room: int, rest_room: int, fold: bool) -> list[tuple[int, int]]:
+def _cuts(text: str, room: int, rest_room: int, breaks: _Break) -> list[tuple[int, int]]:
     cuts: list[tuple[int, int]] = []
     start, total = 0, len(text)
     ascii_only = text.isascii()
@@ -125,13 +129,33 @@ def _cuts(text: str, room: int, rest_room: int, fold: bool) -> list[tuple[int, i
             end = start + (len(take(window, room)[0]) or 1)
         if end >= total:
             break
-        cut = follow = end
-        if not fold:
-            cut, follow = _break_at(text, start, end)
+        cut, follow = breaks(text, start, end)
         cuts.append((start, cut))
         start, room = follow, rest_room
     cuts.append((start, total))
     return cuts
+
+
+def _at_edge(text: str, start: int, end: int) -> tuple[int, int]:
+    return end, end
+
+
+def _at_word(text: str, start: int, end: int) -> tuple[int, int]:
+    """Behind the last space of the line's second half, else between a word and a sign there, else at the edge."""
+    least = start + (end - start) // 2
+    if text[end] == " " and text[end - 1] != " ":
+        return end, end
+    at = text.rfind(" ", least, end) + 1
+    if at:
+        return at, at
+    at = next(
+        (one for one in range(end, least, -1) if not (_in_word(text[one - 1]) and _in_word(text[one]))), end
+    )
+    return at, at
+
+
+def _in_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def _break_at(text: str, start: int, end: int) -> tuple[int, int]:

@@ -4,36 +4,28 @@ Invariant: a message of the user stands on its own surface behind the bar; an an
 """
 
 import time
+from collections.abc import Sequence
 from typing import Final
 
 from rich.style import Style
 
 from tui_agent.folds.entries import AnswerEntry, QuestionEntry, ReasoningEntry, TurnEntry, UserEntry
-from tui_agent.protocol.base import LongText
+from tui_agent.folds.words import TURN_ENDS
+from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.events.turn import TurnEnd
 from tui_agent.tui.text import clean, clean_line, expand_tabs, width
 from tui_agent.tui.theme import Role
-from tui_agent.tui.transcript.blocks import Body, Reader, prose_rows
+from tui_agent.tui.transcript.blocks import OUTPUT_ROWS, Body, Reader, literal, markdown_rows, prose_rows
 from tui_agent.tui.transcript.look import NARROW, STATE_COLUMN, TARGET_COLUMN, TEXT_COLUMN, Look
+from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, width_of, wrap
-from tui_agent.tui.units import elapsed, money, plural, size
+from tui_agent.tui.transcript.stream import MarkdownStream
+from tui_agent.tui.units import changed_lines, duration, money, plural, size
 
 WIDE: Final = 90
-ACTIONS: Final = "fork  revert"
 
-_ENDS: Final[dict[TurnEnd, tuple[str, Role]]] = {
-    "rejected": ("the agent declined", "warning"),
-    "interrupted": ("stopped", "t3"),
-    "part_limit": ("stopped at the limit of parts", "warning"),
-    "iteration_limit": ("stopped at the limit of iterations", "warning"),
-    "turn_limit": ("stopped at the limit of turns", "warning"),
-    "time_limit": ("stopped at the time limit", "warning"),
-    "cost_limit": ("stopped at the cost limit", "warning"),
-    "denied": ("denied", "warning"),
-    "stuck": ("stopped: the same call again and again", "warning"),
-    "model_error": ("the model failed", "error"),
-    "error": ("failed", "error"),
-}
+_END_ROLES: Final[dict[TurnEnd, Role]] = {"interrupted": "t3", "model_error": "error", "error": "error"}
+"""The others are warnings."""
 
 
 def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None, active: bool) -> list[Row]:
@@ -46,8 +38,10 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
     tone = look.s("t3" if queued else "t1", "s2", bold=not queued)
     edge = look.right - 1
     reserve = width(note) + 3
-    if look.width >= WIDE and not queued:
-        reserve += len(ACTIONS) + 3
+    actions = look.offered("fork", "revert")
+    said = "  ".join(actions)
+    if look.width >= WIDE and actions and not queued:
+        reserve += len(said) + 3
     room = max(edge - TEXT_COLUMN - reserve, 8)
     bar = look.s("t3" if queued else "accent", "s2")
     ahead = [Run(" " * STATE_COLUMN, look.ground), Run(look.symbols.bar, bar), Run(" ", field)]
@@ -65,18 +59,12 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
         runs = list(row.runs)
         if (
             active
+            and actions
             and not queued
             and number == 0
-            and width_of(runs) + len(ACTIONS) + 3 + width(note) + 3 <= edge
+            and width_of(runs) + len(said) + 3 + width(note) + 3 <= edge
         ):
-            tone = look.s("t2", "s2")
-            right = [
-                Run("fork", tone, act="fork"),
-                Run("  ", field),
-                Run("revert", tone, act="revert"),
-                Run("   ", field),
-                *right,
-            ]
+            right = [*_pressable(actions, look.s("t2", "s2"), field), Run("   ", field), *right]
         runs.append(Run(" " * max(edge - width_of(runs) - width_of(right), 0), field))
         runs += [*right, Run(" " * (look.right - edge), field)]
         lines[number] = Row(runs, look.ground, row.joined)
@@ -117,49 +105,76 @@ def reasoning_rows(entry: ReasoningEntry, look: Look, read: Reader, *, opened: b
     return rows
 
 
-def question_rows(entry: QuestionEntry, look: Look, read: Reader) -> list[Row]:
-    """A question of the agent, its options, and the answer once there is one."""
-    waiting = entry.answer is None
-    symbol = look.symbols.waiting if waiting else look.symbols.done
-    role: Role = "warning" if waiting else "success"
-    ahead = [
+def question_rows(entry: QuestionEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
+    """A question of the agent as Markdown, its options, and the answer once there is one; a plan stands on the rail."""
+    symbol, role, said = _question_state(entry, look)
+    verb = "plan" if entry.form == "plan" else "question"
+    ahead = (
         Run(" " * STATE_COLUMN, look.ground),
         Run(symbol + " ", look.s(role)),
-        Run("question".ljust(TARGET_COLUMN - TEXT_COLUMN), look.s("t2")),
-    ]
-    rows: list[Row] = []
-    for line in clean(read(entry.text)).split("\n"):
-        for part in wrap(
-            [Run(line, look.s("t1", bold=waiting), LITERAL)], max(look.right - TARGET_COLUMN, 8)
-        ):
-            rows.append(Row([*(ahead if not rows else _blank(look)), *part], look.ground))
-    body = Body(look, read, limit=None)
-    if entry.answer is not None:
-        return rows + prose_rows(read(entry.answer), "t1", body)
+        Run(verb.ljust(TARGET_COLUMN - TEXT_COLUMN), look.s("t2")),
+    )
+    answer = None if entry.answer is None else read(entry.answer)
+    body = Body(look, read, limit=None if opened else OUTPUT_ROWS)
+    if entry.form == "plan":
+        edited = answer is not None and _edited(entry, answer)
+        rows = [Row([*ahead, Run(said, look.s("t1" if role == "success" else role), LITERAL)], look.ground)]
+        if symbol == look.symbols.waiting and not opened:
+            return rows  # the whole of it stands in the question that is open
+        rows += markdown_rows(answer if edited and answer else read(entry.text), body)
+        refused_why = answer is not None and not edited and answer not in entry.options
+        return rows + (prose_rows(answer, "t1", body) if refused_why and answer else [])
+    asked = MarkdownStream(look, Place(ahead, (Run(" " * TARGET_COLUMN, look.ground),)))
+    asked.update(read(entry.text), done=True)
+    rows = literal(asked.rows)
+    if answer is not None:
+        return rows + prose_rows(answer, "t1", body)
+    if entry.void:
+        return rows + prose_rows(said, "t3", body)
     for number, option in enumerate(entry.options, start=1):
         rows += prose_rows(f"{number}  {clean_line(option)}", "t2", body)
     return rows
+
+
+def _question_state(entry: QuestionEntry, look: Look) -> tuple[str, Role, str]:
+    """Symbol, role and words of where a question stands."""
+    if entry.void:
+        return look.symbols.stopped, "t3", "not answered"
+    if entry.answer is None:
+        return look.symbols.waiting, "warning", "waiting for you"
+    if entry.form == "plan" and (entry.choice is None or entry.choice >= len(entry.options) - 1):
+        return look.symbols.stopped, "warning", "refused"
+    if entry.form == "plan" and _edited(entry, text_preview(entry.answer)):
+        return look.symbols.done, "success", "edited by you, and approved"
+    return look.symbols.done, "success", clean_line(text_preview(entry.answer))
+
+
+def _edited(entry: QuestionEntry, answer: str) -> bool:
+    """Whether a plan was approved in other words than it was asked in."""
+    approved = entry.choice is not None and entry.choice < len(entry.options) - 1
+    return approved and answer not in entry.options
 
 
 def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
     """The row that ends a turn: time, iterations, files, cost, and what can be done with it."""
     dot = f" {look.symbols.dot} "
     tone = look.s("t3")
-    words = [f"turn {entry.turn}", elapsed(entry.duration_ms / 1000)]
+    facts = [f"turn {entry.turn}", duration(entry.duration_ms / 1000)]
     if look.width >= NARROW:
-        words.append(plural(entry.iterations, "iteration"))
-    words.append(plural(entry.files, "file") if entry.files else "no files changed")
+        facts.append(plural(entry.iterations, "iteration"))
+    facts.append(plural(entry.files, "file") if entry.files else "no files changed")
     left = [look.gutter()]
-    if ending := _ENDS.get(entry.reason):
-        left += [Run(ending[0], look.s(ending[1])), Run(dot, tone)]
-    left.append(Run(dot.join(words), tone))
+    if entry.reason != "finished":
+        end_role = _END_ROLES.get(entry.reason, "warning")
+        left += [Run(TURN_ENDS[entry.reason], look.s(end_role)), Run(dot, tone)]
+    left.append(Run(dot.join(facts), tone))
     if entry.files:
-        left += [Run(" ", tone), Run(f"+{entry.added}", look.s("success")), Run(" ", tone)]
-        left.append(Run(f"-{entry.removed}", look.s("error")))
+        for words, role in changed_lines(entry.added, entry.removed, look.symbols.minus):
+            left += [Run(" ", tone), Run(words, look.s(role))]
     right = [Run(money(entry.cost_usd), tone)] if entry.cost_usd is not None else []
     if entry.files:
-        right += [Run("   ", tone), Run("diff", look.s("t2"), act="diff")]
-        right += [Run("  ", tone), Run("undo", look.s("t2"), act="undo")]
+        pressed = _pressable(look.offered("diff", "undo"), look.s("t2"), tone)
+        right += [*([Run("   ", tone)] if right and pressed else []), *pressed]
     rows = [
         _both_sides(part, right if number == 0 else [], look)
         for number, part in enumerate(_fit(left, right, look))
@@ -167,6 +182,14 @@ def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
     if entry.detail and entry.reason != "finished":
         rows += prose_rows(entry.detail, "t2", Body(look, _identity, limit=None))
     return rows
+
+
+def _pressable(actions: Sequence[str], style: Style, between: Style) -> list[Run]:
+    """The actions' names, each to be clicked."""
+    runs: list[Run] = []
+    for name in actions:
+        runs += [*([Run("  ", between)] if runs else []), Run(name, style, act=name)]
+    return runs
 
 
 def clock(at: float) -> str:
@@ -209,7 +232,3 @@ def _fit(left: list[Run], right: list[Run], look: Look) -> list[list[Run]]:
 def _both_sides(left: list[Run], right: list[Run], look: Look) -> Row:
     fill = Run(" " * max(look.right - width_of(left) - width_of(right), 1), look.ground)
     return Row([*left, fill, *right] if right else left, look.ground)
-
-
-def _blank(look: Look) -> list[Run]:
-    return [Run(" " * TARGET_COLUMN, look.ground)]

@@ -26,9 +26,11 @@ from tui_agent.tui.transcript.blocks import (
 )
 from tui_agent.tui.transcript.look import STATE_COLUMN, TARGET_COLUMN, Look
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, width_of, wrap
-from tui_agent.tui.units import duration, elapsed
+from tui_agent.tui.units import changed_lines, duration, elapsed
 
 QUIET: Final = frozenset({"read", "search", "find", "list", "map", "glob", "grep"})
+QUICK_S: Final = 0.15
+"""A call that only looks shows from this age on, unless it has ended."""
 COUNTS_AT: Final = 22
 """Cells that a target is filled to in front of the counts of a change."""
 TIME_CELLS: Final = 6
@@ -62,6 +64,16 @@ _ROLES: Final[dict[ToolState, Role]] = {
 def is_quiet(entry: ToolEntry) -> bool:
     """Whether the call only looked: one row is its normal state."""
     return entry.verb in QUIET and entry.state == "done"
+
+
+def is_quick(entry: ToolEntry) -> bool:
+    """Whether the call only looks and has not ended: most end before anyone could read their row."""
+    return entry.verb in QUIET and entry.state in ("queued", "running")
+
+
+def unseen(entry: ToolEntry, now: float) -> bool:
+    """Whether the call has no row: a question stands for it, or it began just now and only looks."""
+    return entry.asks or (is_quick(entry) and 0 <= now - entry.at < QUICK_S)
 
 
 def opens_by_itself(entry: ToolEntry, past: bool) -> bool:
@@ -126,7 +138,7 @@ def head_rows_of(entry: ToolEntry, look: Look, note: str, now: float, *, full: b
         extra = _counts(entry, look, note) if number == 0 and len(lines) == 1 else []
         parts = wrap(runs, room if number == 0 else rest_room, rest_room=rest_room, fold=False)
         if extra and len(parts) == 1 and width_of(parts[0]) + width_of(extra) <= room:
-            fill = 0 if not extra[0].text.startswith("+") else max(COUNTS_AT - width_of(parts[0]), 0)
+            fill = max(COUNTS_AT - width_of(parts[0]), 0) if extra[0].text != note else 0
             fill = fill if width_of(parts[0]) + fill + 3 + width_of(extra) <= room else 0
             parts[0] = [*parts[0], Run(" " * (fill + 3), look.ground), *extra]
         for line, part in enumerate(parts):
@@ -188,11 +200,8 @@ def _counts(entry: ToolEntry, look: Look, note: str) -> list[Run]:
     if diffs:
         added, removed = sum(block.added for block in diffs), sum(block.removed for block in diffs)
         dim = entry.state == "denied"
-        runs += [
-            Run(f"+{added}", look.s("t3" if dim else "success")),
-            Run(" ", look.ground),
-            Run(f"-{removed}", look.s("t3" if dim else "error")),
-        ]
+        for words, role in changed_lines(added, removed, look.symbols.minus):
+            runs += [*([Run(" ", look.ground)] if runs else []), Run(words, look.s("t3" if dim else role))]
     if note:
         runs.append(Run(f"  {note}" if runs else note, look.s("t3"), act="fold"))
     return runs

@@ -1,0 +1,56 @@
+"""A remote session's log can be looked at before its engine has it, where the session is named."""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import anyio
+
+from tests.stubs.store import said, store
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.session.engine_handle import EngineHandle
+from tui_agent.session.remote import RemoteSession
+
+
+def silent_engine() -> EngineHandle:
+    """An engine's process that ends when its input does, and never says a word."""
+    child = subprocess.Popen(
+        [sys.executable, "-S", "-c", "import sys; sys.stdin.read()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    return EngineHandle(child, tempfile.TemporaryFile())
+
+
+async def test_the_end_of_a_named_session_is_read_before_its_engine_speaks(tmp_path: Path) -> None:
+    log = store(tmp_path).create("ses_a")
+    for number in range(50):
+        log.append(said(str(number)))
+    handle = silent_engine()
+    remote = RemoteSession(handle, named=log.folder)
+    try:
+        with anyio.fail_after(5):
+            held = await remote.held()
+            tail = await remote.tail(3)
+        assert held is not None and held.last_seq == 49
+        assert [record.payload for record in tail if isinstance(record, Envelope)] == [
+            said("47"),
+            said("48"),
+            said("49"),
+        ]
+    finally:
+        handle.close(5)
+        log.close()
+
+
+async def test_a_named_session_that_is_not_there_waits_for_the_engine(tmp_path: Path) -> None:
+    handle = silent_engine()
+    remote = RemoteSession(handle, named=tmp_path / "ses_b")
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(remote.serve)
+            assert handle.child.stdin is not None
+            handle.child.stdin.close()
+            assert await remote.held() is None
+    handle.close(5)

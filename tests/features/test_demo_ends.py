@@ -1,0 +1,54 @@
+"""A built-in demo that is refused a call, or asked for more, ends with words and not with a fault."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tui_agent.cli.demo import bundled_demos, make_workspace
+from tui_agent.cli.headless import run_turn
+from tui_agent.config.options import SessionOptions
+from tui_agent.wiring import session
+
+DEMO = bundled_demos()["bugfix"]
+
+
+@pytest.fixture
+def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionOptions:
+    """The demo in a new workspace, where nobody is there to allow anything."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    workspace, _ = make_workspace(DEMO, tmp_path / "work")
+    return SessionOptions(
+        cwd=workspace, client="demo", interactive=False, data_dir=tmp_path / "data", model="demo:bugfix"
+    )
+
+
+async def _said(options: SessionOptions, text: str) -> tuple[str, str]:
+    """The next turn of the one session: how it ended, and the last words."""
+    async with session(replace(options, session="ses_0000000000000001")) as opened:
+        outcome = await run_turn(opened, text, lambda record: None)
+    return outcome.reason, outcome.answer
+
+
+async def test_a_refused_call_ends_the_demo_in_good_order_and_for_good(options: SessionOptions) -> None:
+    reason, answer = await _said(options, DEMO.prompt)
+    assert reason == "denied"
+    assert answer.startswith("**The demo ends here: a call was refused")
+    for _ in range(6):
+        reason, answer = await _said(options, "go on")
+        assert reason == "finished" and answer.startswith("**The demo ends here.**")
+        assert "Next:" in answer and "Fixed" not in answer
+
+
+async def test_another_task_than_the_scripts_is_answered_in_a_friendly_way(options: SessionOptions) -> None:
+    reason, answer = await _said(options, "write me a poem")
+    assert reason == "finished" and "not the task that its script knows" in answer
+
+
+@pytest.mark.timeout(60)
+async def test_after_its_last_answer_the_demo_says_what_to_do_next(options: SessionOptions) -> None:
+    attended = replace(options, policy="bypass")
+    assert (await _said(attended, DEMO.prompt))[1].startswith("**Fixed.**")
+    reason, answer = await _said(attended, "thanks, and now?")
+    assert reason == "finished" and answer.startswith("**The demo ends here.**")
+    assert "tui-agent demo --list" in answer

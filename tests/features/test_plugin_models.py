@@ -1,0 +1,85 @@
+"""A plugin's model provider: reached by name and by profile, like a built-in one."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tui_agent.cli.headless import run_turn
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import PluginError
+from tui_agent.ground import ground
+from tui_agent.plugin_host.api import OwnedApi
+from tui_agent.ports.model import ModelClient
+from tui_agent.protocol.settings import ModelInfo
+from tui_agent.wiring import model_factory, session
+
+PARROT = """
+from contextlib import asynccontextmanager
+
+from tui_agent.plugin_api import Finished, TextChunk
+
+
+class Parrot:
+    def __init__(self, info):
+        self.info = info
+
+    @asynccontextmanager
+    async def stream(self, request):
+        async def chunks():
+            yield TextChunk(f"{self.info.model} speaks.")
+            yield Finished("stop", "p-1")
+
+        yield chunks()
+
+    async def aclose(self):
+        pass
+
+
+def register(api):
+    api.model("parrot", Parrot)
+"""
+
+
+@pytest.fixture
+def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionOptions:
+    """A start with the parrot's plugin, in a home of its own."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    plugin = tmp_path / "plugins" / "parrot"
+    plugin.mkdir(parents=True)
+    (plugin / "plugin.toml").write_text(
+        'name = "parrot"\nversion = "1.0"\napi = 1\ndescription = "Speaks."\n'
+    )
+    (plugin / "__init__.py").write_text(PARROT)
+    config = tmp_path / ".config" / "tui-agent"
+    config.mkdir(parents=True)
+    (config / "config.toml").write_text('[models.polly]\nprovider = "parrot"\nmodel = "grey"\n')
+    work = tmp_path / "work"
+    work.mkdir()
+    return SessionOptions(
+        cwd=work,
+        client="headless",
+        interactive=False,
+        data_dir=tmp_path / "data",
+        plugin_dirs=(tmp_path / "plugins",),
+    )
+
+
+@pytest.mark.parametrize(("name", "model"), [("parrot/ara", "ara"), ("polly", "grey")])
+async def test_a_plugins_model_answers(options: SessionOptions, name: str, model: str) -> None:
+    async with session(replace(options, model=name)) as opened:
+        outcome = await run_turn(opened, "hi", lambda record: None)
+    assert (outcome.reason, outcome.answer) == ("finished", f"{model} speaks.")
+
+
+def test_a_plugins_model_is_listed_with_the_others(options: SessionOptions) -> None:
+    found = {info.profile: info.provider for info in model_factory(ground(options)).available()}
+    assert found["polly"] == "parrot"
+
+
+def test_a_plugin_cannot_take_a_built_in_providers_name() -> None:
+    def make(info: ModelInfo) -> ModelClient:
+        raise NotImplementedError
+
+    with pytest.raises(PluginError, match="anthropic"):
+        OwnedApi("mine", None, {}).model("anthropic", make)

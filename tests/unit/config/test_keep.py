@@ -1,0 +1,61 @@
+"""What the user asked to keep is in the file afterwards, and nothing else of it has changed."""
+
+import stat
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tui_agent.config.keep import keep_model, model_lines
+from tui_agent.errors import ConfigError
+
+HELD = """\
+# mine
+policy = "plan"
+model = "old"   # for now
+
+[models.old]
+model = "a/b"   # keep me
+"""
+
+
+def test_a_file_that_is_not_there_is_made_with_these_lines_alone(tmp_path: Path) -> None:
+    path = tmp_path / "tui-agent" / "config.toml"
+    keep_model(path, "openai-chat/qwen3", "http://localhost:11434/v1")
+    assert path.read_text().splitlines() == model_lines("openai-chat/qwen3", "http://localhost:11434/v1")
+
+
+def test_everything_else_stays_as_the_user_wrote_it(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(HELD)
+    path.chmod(0o640)
+    keep_model(path, 'odd "name"', "http://h/v1")
+    text = path.read_text()
+    assert tomllib.loads(text) == {
+        "policy": "plan",
+        "model": 'odd "name"',
+        "base_url": "http://h/v1",
+        "models": {"old": {"model": "a/b"}},
+    }
+    assert "# mine" in text and "# keep me" in text
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    keep_model(path, "old", "")
+    assert "base_url" not in path.read_text() and path.read_text().count("model =") == 2
+
+
+def test_a_file_behind_a_link_is_changed_where_it_lies(tmp_path: Path) -> None:
+    (tmp_path / "dotfiles").write_text("")
+    (tmp_path / "config.toml").symlink_to("dotfiles")
+    keep_model(tmp_path / "config.toml", "m", "")
+    assert (tmp_path / "config.toml").is_symlink()
+    assert (tmp_path / "dotfiles").read_text() == 'model = "m"\n'
+
+
+@pytest.mark.parametrize("text", ["model = \n", 'model = """\nlong"""\n', '"model" = "x"\n'])
+def test_what_cannot_be_changed_safely_is_left_alone(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as refused:
+        keep_model(path, "m", "")
+    assert refused.value.hint == 'Write it yourself: model = "m"'
+    assert path.read_text() == text

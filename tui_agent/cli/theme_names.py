@@ -1,0 +1,16 @@
+"""L7: which themes there are, by their files alone: to refuse a wrong name before anything slow is loaded."""
+
+import os
+from pathlib import Path
+
+from tui_agent.config.paths import find
+from tui_agent.errors import UsageError
+from tui_agent.plugin_host.bundled import bundled
+
+
+def require(name: str, cwd: Path, data_dir: Path | None) -> None:
+    """Raises `UsageError`, naming the themes, where there is none of this name."""
+    folders = (bundled("themes"), find(cwd, os.environ, data_dir).config_dir / "themes")
+    names = sorted({path.stem for folder in folders if folder is not None for path in folder.glob("*.toml")})
+    if name not in names:
+        raise UsageError(f"There is no theme {name!r}.", hint=f"There are: {', '.join(names)}.")

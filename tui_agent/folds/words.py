@@ -1,0 +1,48 @@
+"""L1: the words that people read for states, ends and failures. Invariant: one word for a thing, in every pane and summary."""
+
+from typing import Final
+
+from tui_agent.folds.spans import SpanState
+from tui_agent.protocol.events.tool import ToolStatus
+from tui_agent.protocol.events.turn import TurnEnd
+
+TURN_ENDS: Final[dict[TurnEnd, str]] = {
+    "finished": "done",
+    "rejected": "the agent declined",
+    "interrupted": "stopped",
+    "part_limit": "stopped at the limit of parts",
+    "iteration_limit": "stopped at the limit of iterations",
+    "turn_limit": "stopped at the limit of turns",
+    "time_limit": "stopped at the time limit",
+    "cost_limit": "stopped at the cost limit",
+    "denied": "denied",
+    "stuck": "stopped: the same call again and again",
+    "model_error": "the model failed",
+    "error": "failed",
+}
+SPAN_STATES: Final[dict[SpanState, str]] = {
+    "queued": "queued",
+    "running": "running",
+    "waiting": "waiting for you",
+    "done": "done",
+    "failed": "failed",
+    "denied": "denied",
+    "interrupted": "stopped",
+}
+TOOL_ENDS: Final[dict[ToolStatus, str]] = {
+    "ok": "",
+    "failed": "failed",
+    "invalid": "not a valid call",
+    "denied": "denied",
+    "interrupted": "stopped",
+    "lost": "lost",
+}
+FAILURES: Final[dict[str, str]] = {
+    "model": "a request to the model",
+    "tool": "a tool call",
+    "environment": "a tool call, by the files or programs of the workspace",
+    "policy": "a call that was denied",
+    "budget": "a limit that was reached",
+    "engine": "the engine itself",
+}
+"""By the categories of `MetricsView.failures`: what it was that failed."""

@@ -1,0 +1,161 @@
+"""L7: a session in figures: `/status` and `/cost`. Invariant: a number here is the one that the panes show."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from textual.strip import Strip
+
+from tui_agent.folds.metrics import MetricsView
+from tui_agent.folds.spans import TraceView
+from tui_agent.tui import units
+from tui_agent.tui.handlers.sheets import show
+from tui_agent.tui.modals.viewer import Viewer
+from tui_agent.tui.panes.mood import status_of
+from tui_agent.tui.rows import part
+from tui_agent.tui.text import clean_line
+from tui_agent.tui.theme import Role
+
+if TYPE_CHECKING:
+    from tui_agent.tui.live import Live
+
+MOST_TURNS = 20
+
+
+def status(live: "Live", argument: str) -> None:
+    """What runs, with which settings, and what it has cost."""
+
+    def draw(viewer: Viewer, width: int) -> list[Strip]:
+        rows: list[Strip] = []
+        for name, value in _status_pairs(live):
+            rows += viewer.pair(width, name, value) if name else [viewer.gap(width)]
+        return rows
+
+    show(
+        live,
+        "Status",
+        draw,
+        plain="\n".join(f"{name}: {value}" for name, value in _status_pairs(live) if name),
+    )
+
+
+def _status_pairs(live: "Live") -> list[tuple[str, str]]:
+    state, metrics, trace = live.state, live.views.metrics.view(), live.views.trace.view()
+    pairs = [
+        ("session", f"{live.app.session_id}  {clean_line(state.title)}".strip()),
+        ("folder", state.workspace),
+        ("log", str(live.folder / "events.jsonl") if live.folder else "none"),
+        (
+            "run",
+            f"{state.run_id or 'none'}, newest event {live.views.last_kind or 'none'} ({live.views.seq})",
+        ),
+        ("state", _state(live)),
+        ("", ""),
+    ]
+    if state.settings is not None:
+        model = state.settings.model
+        effort: str = model.effort or "the model's own"
+        if model.effective_effort and model.effective_effort != model.effort:
+            effort += f", sent as {model.effective_effort}"
+        price = (
+            "price not known"
+            if model.input_price is None
+            else f"{_price(model.input_price)} in, {_price(model.output_price)} out a million tokens"
+        )
+        pairs += [
+            (
+                "model",
+                f"{model.model or 'none'} ({model.provider or 'no provider'}) {model.base_url}".strip(),
+            ),
+            ("reasoning", effort),
+            ("window", f"{units.tokens(model.window) if model.window else 'not known'}, {price}"),
+            ("policy", state.settings.policy),
+            ("agent", state.settings.agent),
+            ("context mode", state.settings.context_mode),
+            ("limits", _limits(live)),
+            ("", ""),
+        ]
+    return [
+        *pairs,
+        ("turns", f"{metrics.turns}, iterations {metrics.iterations}, parts {metrics.parts}"),
+        (
+            "tokens",
+            f"{units.tokens(metrics.input_tokens)} in ({units.tokens(metrics.cached_tokens)} cached), {units.tokens(metrics.output_tokens)} out",
+        ),
+        ("cost", units.money(metrics.cost_usd) or "not known"),
+        (
+            "tools",
+            units.plural(sum(metrics.tools.values()), "call"),
+        ),
+        ("failed", f"{trace.failed} (calls of tools and models), {trace.denied} denied"),
+        ("queue", f"{len(state.queue)} waiting"),
+    ]
+
+
+def _state(live: "Live") -> str:
+    """The words of the status line."""
+    now = status_of(live.state, live.views.trace.view())
+    return f"{now.word}  {now.what}".strip()
+
+
+def _price(usd: float | None) -> str:
+    return "an unknown price" if usd is None else units.money(usd, digits=2)
+
+
+def _limits(live: "Live") -> str:
+    settings = live.state.settings
+    if settings is None:
+        return "none"
+    budgets = settings.budgets
+    named = (
+        (budgets.max_parts, "parts"),
+        (budgets.max_iterations, "iterations"),
+        (budgets.max_turns, "turns"),
+        (budgets.timeout_seconds, "s a turn"),
+    )
+    said = [f"{value:g} {word}" for value, word in named if value is not None]
+    if budgets.max_cost_usd is not None:
+        said.append(units.money(budgets.max_cost_usd, digits=2))
+    return ", ".join(said) or "none"
+
+
+def cost(live: "Live", argument: str) -> None:
+    """What was spent; an amount sets the limit."""
+    if argument:
+        live.act("limit_cost", argument)
+        return
+
+    def draw(viewer: Viewer, width: int) -> list[Strip]:
+        metrics, state = live.views.metrics.view(), live.state
+        rows: list[Strip] = []
+        rows += viewer.pair(width, "session", units.money(metrics.cost_usd) or "not known")
+        rows += viewer.pair(width, "this turn", units.money(state.turn_cost_usd) or "not known")
+        rows += viewer.pair(width, "limits", _limits(live))
+        rows += [viewer.gap(width), *cost_table(viewer, live.views.trace.view(), metrics, width)]
+        rows += [viewer.gap(width), *viewer.say(width, "/cost 2.50 stops the session at $2.50.", "t3")]
+        return rows
+
+    show(live, "Cost", draw)
+
+
+def cost_table(viewer: Viewer, trace: TraceView, metrics: MetricsView, width: int) -> list[Strip]:
+    """What each turn sent and got in all its requests, and the size of its largest one; the session's sums last."""
+    wide = width >= 62
+    names = ("turn", "cost", "sent", "received", "largest request" if wide else "largest")
+    cells = (10, 10, 10, 11, 18) if wide else (8, 9, 8, 10, 9)
+
+    def line(texts: Sequence[str], role: Role, *, bold: bool = False) -> Strip:
+        name = part(texts[0].ljust(cells[0]), viewer.style("t2", bold=bold))
+        figures = "".join(f" {text}".rjust(room) for text, room in zip(texts[1:], cells[1:], strict=True))
+        return viewer.line(width, [name, (figures, viewer.style(role, bold=bold))])
+
+    rows = [line(names, "t3")]
+    turns = [trace.spans[index] for index in trace.roots if trace.spans[index].kind == "turn"]
+    if len(turns) > MOST_TURNS:
+        rows += viewer.say(width, f"{len(turns) - MOST_TURNS} earlier turns", "t3")
+    for span in turns[-MOST_TURNS:]:
+        spent = units.money(span.cost_usd) or ("not known" if span.billed_in else "")
+        sums = (units.tokens(span.billed_in), units.tokens(span.billed_out))
+        rows.append(line((span.name, spent, *sums, units.tokens(span.tokens_in or 0)), "t1"))
+    total = (units.tokens(metrics.input_tokens), units.tokens(metrics.output_tokens))
+    rows.append(line(("session", units.money(metrics.cost_usd), *total, ""), "t1", bold=True))
+    return rows

@@ -1,0 +1,20 @@
+"""L7: opening a sheet to read. Invariant: every handler that only shows goes through here."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from textual.strip import Strip
+
+from tui_agent.tui.modals.viewer import Viewer
+
+if TYPE_CHECKING:
+    from tui_agent.tui.live import Live
+
+Draw = Callable[[Viewer, int], list[Strip]]
+
+
+def show(live: "Live", title: str, draw: Draw, *, plain: str = "", right: str = "") -> Viewer:
+    """Open a sheet to read."""
+    viewer = Viewer(lambda: live.app.looks, title, draw, plain=plain, right=right)
+    live.app.push_screen(viewer)
+    return viewer
