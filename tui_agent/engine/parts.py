@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tui_agent.context.assemble import Assembly
 from tui_agent.engine.recorder import Recorder
 from tui_agent.ports.agent import Agent
+from tui_agent.ports.checkpoint import Checkpoints
 from tui_agent.ports.clock import Clock, Ids
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.log import Blobs
@@ -44,3 +45,5 @@ class EngineParts:
     remember_rule: Callable[[str], None] | None = None
     allowed_tools: frozenset[str] | None = None
     max_retries: int = 4
+    checkpoints: Checkpoints | None = None
+    """Where the workspace's files are kept after each part that changed some; None: nowhere."""

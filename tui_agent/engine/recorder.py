@@ -1,16 +1,20 @@
 """L4: the engine's one way into the log, and the folds it lives by.
 
-Invariant: after `append` returns, the event is in the log and in every fold; nothing awaits in between.
+Invariant: after `append` returns, the event is in the log and in every fold; nothing awaits in between. Folds hold
+the branch; when the head moves they begin anew.
 """
 
 from collections.abc import Callable, Sequence
 
+from tui_agent.folds.base import branch
+from tui_agent.folds.branches import Branches, BranchesView
 from tui_agent.folds.context_meter import ContextMeter, ContextMeterView
 from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.folds.session_state import SessionState, SessionStateView
 from tui_agent.ports.log import Log
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CommandId
 from tui_agent.protocol.messages import Message
 
@@ -22,11 +26,19 @@ class Recorder:
 
     def __init__(self, log: Log, history: Sequence[Record] = (), hooks: Sequence[Hook] = ()) -> None:
         self._log = log
+        self._hooks = tuple(hooks)
+        self.cause: CommandId | None = None
+        self._branches = Branches()
+        for record in history:
+            if isinstance(record, Envelope):
+                self._branches.apply(record)
+        self._fold(branch(history))
+
+    def _fold(self, history: Sequence[Record]) -> None:
+        """Every fold anew, from the records of the branch."""
         self._state = SessionState()
         self._messages: dict[AgentId, ModelMessages] = {MAIN_AGENT: ModelMessages()}
         self._meter = ContextMeter()
-        self._hooks = tuple(hooks)
-        self.cause: CommandId | None = None
         for record in history:
             if isinstance(record, Envelope):
                 self._state.apply(record)
@@ -39,6 +51,11 @@ class Recorder:
         return self._state.view()
 
     @property
+    def branches(self) -> BranchesView:
+        """Where the head was moved, and what can be taken back."""
+        return self._branches.view()
+
+    @property
     def meter(self) -> ContextMeterView:
         """How full the main agent's context is."""
         return self._meter.view()
@@ -48,10 +65,14 @@ class Recorder:
     ) -> Envelope:
         """Store one event. Raises `StoreFull`; then nothing has happened."""
         envelope = self._log.append(payload, agent=agent, cause=cause or self.cause)
-        self._state.apply(envelope)
-        for messages in self._messages.values():
-            messages.apply(envelope)
-        self._meter.apply(envelope)
+        self._branches.apply(envelope)
+        if isinstance(payload, SessionHeadMoved):
+            self._fold(branch(self._log.read()))
+        else:
+            self._state.apply(envelope)
+            for messages in self._messages.values():
+                messages.apply(envelope)
+            self._meter.apply(envelope)
         for hook in self._hooks:
             hook(envelope)
         return envelope
@@ -59,6 +80,10 @@ class Recorder:
     async def commit(self) -> None:
         """Return once everything so far is on stable storage."""
         await self._log.commit()
+
+    def records(self) -> Sequence[Record]:
+        """The whole log, on the branch or not."""
+        return self._log.read()
 
     def messages(self, agent: AgentId = MAIN_AGENT) -> tuple[Message, ...]:
         """An agent's history as its model sees it."""

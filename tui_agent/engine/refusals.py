@@ -12,6 +12,8 @@ from tui_agent.protocol.commands import (
     Interrupt,
     Pause,
     Queue,
+    Redo,
+    Revert,
     RunUserShell,
     SetAgent,
     SetContextMode,
@@ -19,6 +21,7 @@ from tui_agent.protocol.commands import (
     SetModel,
     Steer,
     SubmitPrompt,
+    Undo,
     Unqueue,
 )
 
@@ -43,6 +46,8 @@ def refusal(
             return f"A turn is running. The {what} can change after it.", _AFTER
         case RunUserShell() if running:
             return "A turn is running. Your command can run after it.", _AFTER
+        case Revert() | Undo() | Redo() if running:
+            return "A turn is running. Going back is possible after it.", _AFTER
         case SubmitPrompt() | Steer() | Queue():
             return _message_refusal(command, state, running)
         case Interrupt() | Pause() if not running:

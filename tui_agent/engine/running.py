@@ -11,6 +11,7 @@ import anyio
 from pydantic import BaseModel
 
 from tui_agent.engine.asking import Asker
+from tui_agent.engine.checkpointing import Checkpointing
 from tui_agent.engine.closing import with_output
 from tui_agent.engine.keeping import KeptOrCut, cut_to_line
 from tui_agent.engine.merge import Merger, Ticker
@@ -19,10 +20,12 @@ from tui_agent.engine.printed import Printed
 from tui_agent.environments.reaching import reaching
 from tui_agent.environments.recording import RecordingEnvironment
 from tui_agent.errors import EnvironmentFault, StaleFile, StoreError, StoreFull, ToolError
+from tui_agent.ports.checkpoint import Changes
 from tui_agent.ports.middleware import Middleware, ToolNext
 from tui_agent.ports.tool import Tool, ToolContext, ToolResult
 from tui_agent.protocol.effects import Connects, Runs, Writes
 from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished, ToolProgress, ToolStarted, ToolStatus
 from tui_agent.protocol.ids import AgentId, CallId
@@ -35,11 +38,15 @@ MAX_RESULT_BYTES = 120_000
 class CallRunner:
     """Runs calls, and can stop each of them."""
 
-    def __init__(self, parts: EngineParts, ticker: Ticker, asker: Asker) -> None:
+    def __init__(
+        self, parts: EngineParts, ticker: Ticker, asker: Asker, checkpointing: Checkpointing
+    ) -> None:
         self._parts = parts
+        self._checkpointing = checkpointing
         self._ticker = ticker
         self._asker = asker
         self._scopes: dict[CallId, anyio.CancelScope] = {}
+        self._written: dict[CallId, set[str]] = {}
         self.printed = Printed()
         """The output of calls without a result: of those that run, and of those that were stopped with their turn."""
 
@@ -52,9 +59,13 @@ class CallRunner:
         return True
 
     async def run(self, call: ToolCallPart, tool: Tool[BaseModel], args: BaseModel, agent: AgentId) -> None:
-        """Run one call and record its result."""
+        """Run one call and record its result, with a checkpoint where it changed files."""
         recorder = self._parts.recorder
-        writes = any(isinstance(effect, Writes | Runs | Connects) for effect in tool.effects(args))
+        effects = tool.effects(args)
+        writes = any(isinstance(effect, Writes | Runs | Connects) for effect in effects)
+        runs = any(isinstance(effect, Runs) for effect in effects)
+        if writes:
+            await self._checkpointing.before(call.call_id, "command" if runs else "agent")
         recorder.append(ToolStarted(call_id=call.call_id, writes=writes), agent=agent)
         if writes:
             await recorder.commit()
@@ -66,11 +77,20 @@ class CallRunner:
                 status, result = await self._outcome(call, tool, args, agent, merger)
             finally:
                 del self._scopes[call.call_id]
+        changes = await self._changes(call.call_id, runs) if writes else None
         output = self.printed.take(call.call_id)
         if scope.cancelled_caught:
             words = with_output("The user stopped this call.", output)
             status, result = "interrupted", _failure(words, "stopped")
+        part = recorder.state.parts
         self._finish(call, agent, status, result, (self._parts.clock.monotonic() - started) * 1000)
+        if writes:
+            await self._checkpointing.keep(changes, part)
+
+    async def _changes(self, call_id: CallId, runs: bool) -> Changes | None:
+        """What the call changed: of a program anything, of a file tool what it told."""
+        told = self._written.pop(call_id, set())
+        return await self._checkpointing.changed(None if runs else told)
 
     async def _outcome(
         self,
@@ -105,7 +125,7 @@ class CallRunner:
         self, tool: Tool[BaseModel], args: BaseModel, agent: AgentId, merger: Merger[str], call: ToolCallPart
     ) -> ToolResult:
         parts = self._parts
-        emit = partial(self._emit, agent)
+        emit = partial(self._emit, agent, call.call_id)
         timeout = tool.spec.timeout
         env = reaching(parts.env, tool.effects(args))
         blobs = KeptOrCut(parts.blobs)
@@ -124,7 +144,9 @@ class CallRunner:
             for fault in blobs.faults[:1]:
                 emit(ErrorRaised(where=f"artifact of {call.name}", message=fault.message, hint=fault.hint))
 
-    def _emit(self, agent: AgentId, payload: Payload) -> None:
+    def _emit(self, agent: AgentId, call_id: CallId, payload: Payload) -> None:
+        if isinstance(payload, FileChanged):
+            self._written.setdefault(call_id, set()).add(payload.path)
         self._parts.recorder.append(payload, agent=agent)
 
     def _progress(self, call_id: CallId, agent: AgentId, _key: str, text: str) -> None:

@@ -11,15 +11,17 @@ import anyio
 from anyio.abc import TaskGroup
 
 from tui_agent.engine.attach import attachments
+from tui_agent.engine.checkpointing import Checkpointing
 from tui_agent.engine.mailbox import Mailbox, Waiting
 from tui_agent.engine.merge import Ticker
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.refusals import refusal
+from tui_agent.engine.rewind import Rewind
 from tui_agent.engine.settings import apply_setting
 from tui_agent.engine.states import StateKeeper
 from tui_agent.engine.turns import Turns
 from tui_agent.engine.usershell import run_user_shell
-from tui_agent.errors import ConfigError, StoreError, TuiAgentError
+from tui_agent.errors import CheckpointError, ConfigError, StoreError, TuiAgentError, UsageError
 from tui_agent.protocol.commands import (
     AnswerQuestion,
     Close,
@@ -28,8 +30,10 @@ from tui_agent.protocol.commands import (
     Interrupt,
     Pause,
     Queue,
+    Redo,
     Rename,
     Resume,
+    Revert,
     RunUserShell,
     SetAgent,
     SetBudgets,
@@ -39,6 +43,7 @@ from tui_agent.protocol.commands import (
     SetPolicy,
     Steer,
     SubmitPrompt,
+    Undo,
     Unqueue,
 )
 from tui_agent.protocol.events.session import CommandRejected, SessionTitled
@@ -59,7 +64,11 @@ class Engine:
         self._states = StateKeeper(parts.recorder)
         self._decisions: Waiting[DecidePermission] = Waiting()
         self._answers: Waiting[AnswerQuestion] = Waiting()
-        self._turns = Turns(parts, self._states, self._ticker, self._decisions, self._answers)
+        self._checkpointing = Checkpointing(parts.recorder, parts.blobs, parts.checkpoints)
+        self._turns = Turns(
+            parts, self._states, self._ticker, self._decisions, self._answers, self._checkpointing
+        )
+        self._rewind = Rewind(parts, self._checkpointing)
 
     def submit(self, command: Command) -> None:
         """Enqueue a command."""
@@ -78,6 +87,7 @@ class Engine:
                 self._guard(partial(self._carry_out, command, group))
             self._turns.interrupt()
             await self._turns.ended()
+            await self._checkpointing.aclose()
             group.cancel_scope.cancel()
 
     def _guard(self, act: Callable[[], None]) -> None:
@@ -126,6 +136,9 @@ class Engine:
             case RunUserShell():
                 self._turns.reserve()
                 group.start_soon(self._user_shell, command)
+            case Revert() | Undo() | Redo():
+                self._turns.reserve()
+                group.start_soon(self._go_back, command)
             case Rename(title=title):
                 self._parts.recorder.append(SessionTitled(title=title, by="user"), cause=command.id)
             case Close():
@@ -152,6 +165,7 @@ class Engine:
         self._title(message)
         recorder.append(message)
         self._turns.reserve()
+        group.start_soon(self._baseline)
         group.start_soon(self._turn, group)
 
     def _title(self, message: UserMessageReceived) -> None:
@@ -187,6 +201,25 @@ class Engine:
         try:
             with self._turns.scope:
                 await run_user_shell(self._parts, self._states, command)
+                await self._checkpointing.settle()
+        except StoreError as error:
+            self._on_trouble(error)
+        finally:
+            self._turns.release()
+
+    async def _baseline(self) -> None:
+        try:
+            await self._checkpointing.begin()
+        except StoreError as error:
+            self._on_trouble(error)
+
+    async def _go_back(self, command: Revert | Undo | Redo) -> None:
+        self._parts.recorder.cause = command.id
+        try:
+            with self._turns.scope:
+                await self._rewind.run(command)
+        except (UsageError, CheckpointError) as error:
+            self._guard(partial(self._reject, command, error.message, error.hint))
         except StoreError as error:
             self._on_trouble(error)
         finally:

@@ -10,6 +10,7 @@ import anyio
 
 from tui_agent.engine.ask import ModelCaller
 from tui_agent.engine.asking import Asker
+from tui_agent.engine.checkpointing import Checkpointing
 from tui_agent.engine.closing import close_calls
 from tui_agent.engine.gate import Gate
 from tui_agent.engine.loop import Outcome, TurnLoop
@@ -46,11 +47,13 @@ class Turns:
         ticker: Ticker,
         decisions: Waiting[DecidePermission],
         answers: Waiting[AnswerQuestion],
+        checkpointing: Checkpointing,
     ) -> None:
         self._parts = parts
         self._states = states
+        self._checkpointing = checkpointing
         asker = Asker(parts, states, answers)
-        self._runner = CallRunner(parts, ticker, asker)
+        self._runner = CallRunner(parts, ticker, asker, checkpointing)
         phase = ToolPhase(parts, Gate(parts, states, decisions), self._runner)
         caller = ModelCaller(parts, ticker, states, MAIN_AGENT)
         self._loop = partial(TurnLoop, parts, states, caller, phase, asker, MAIN_AGENT)
@@ -105,6 +108,7 @@ class Turns:
             recorder.append(TurnStarted(turn=turn))
             outcome = await self._bounded(turn)
             with anyio.CancelScope(shield=True):
+                await self._checkpointing.close()
                 why = outcome.detail.rstrip(".") or "the turn was stopped"
                 close_calls(recorder, why=why, printed=self._runner.printed)
                 await self._edges("end", turn, outcome.reason)

@@ -1,0 +1,186 @@
+"""L4: goes back and forth in time: the conversation, the files, or both, as commands of the user.
+
+Invariant: nothing is deleted. What is left is kept as it stands (files too) before the head moves, so that every move
+can be taken back. An intent is stored before a file is touched.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tui_agent.engine.checkpointing import Checkpointing, file_changed
+from tui_agent.engine.closing import close_calls, close_requests
+from tui_agent.engine.parts import EngineParts
+from tui_agent.errors import UsageError
+from tui_agent.folds.branches import on_branch, stretches
+from tui_agent.folds.session_view import SessionStateView
+from tui_agent.ports.checkpoint import Checkpoints, Restored
+from tui_agent.protocol.commands import Redo, Revert, Undo
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.files import (
+    PATHS_NAMED,
+    CheckpointRestored,
+    CheckpointRestoring,
+    CheckpointTaken,
+)
+from tui_agent.protocol.events.session import SessionHeadMoved, SessionTitled, SettingsChanged
+from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.settings import SessionSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a command wants to go. `checkpoint` is the commit of the files there; empty where none is known."""
+
+    to_seq: int
+    reason: str
+    conversation: bool
+    files: bool
+    checkpoint: str
+    overwrite: tuple[str, ...]
+
+
+class Rewind:
+    """Carries out `Revert`, `Undo` and `Redo`; to be used while no turn runs."""
+
+    def __init__(self, parts: EngineParts, checkpointing: Checkpointing) -> None:
+        self._recorder = parts.recorder
+        self._blobs = parts.blobs
+        self._checkpointing = checkpointing
+
+    async def run(self, command: Revert | Undo | Redo) -> None:
+        """Go there. Raises `UsageError` and `CheckpointError`; then nothing has moved."""
+        target = self._target(command)
+        restored = None
+        if target.files and self._checkpointing.store is not None and target.checkpoint:
+            await self._checkpointing.settle()
+            restored = await self._restore(self._checkpointing.store, target)
+        if target.conversation:
+            self._move(target, restored is not None)
+        if restored is not None:
+            self._restored(target, restored)
+        self._note_files()
+        await self._recorder.commit()
+
+    def _target(self, command: Revert | Undo | Redo) -> Target:
+        known = self._recorder.branches
+        match command:
+            case Revert():
+                to_seq, reason = command.to_seq, "revert"
+                conversation, files = command.conversation, command.files
+            case Undo():
+                if known.undo_to is None:
+                    raise UsageError("There is nothing to take back.", hint="Nothing was said yet.")
+                to_seq, reason, conversation, files = known.undo_to, "undo", True, True
+            case Redo():
+                if known.redo_to is None:
+                    raise UsageError("Nothing was taken back.", hint="/undo takes the newest turn back.")
+                to_seq, reason, conversation, files = known.redo_to, "redo", True, True
+        last = self._recorder.state.seq
+        if not 0 <= to_seq <= last:
+            raise UsageError(f"There is no event {to_seq}.", hint=f"The newest is {last}.")
+        if not conversation and not files:
+            raise UsageError("Neither the conversation nor the files were to go back.")
+        checkpoint = self._checkpoint_at(to_seq)
+        return Target(to_seq, reason, conversation, files, checkpoint, command.overwrite)
+
+    def _checkpoint_at(self, seq: int) -> str:
+        """The commit of the files as they were at an event: the newest on its branch, else the first of all."""
+        records = self._recorder.records()
+        wanted = stretches(self._recorder.branches.moves, seq)
+        first = newest = ""
+        for at, commit in _checkpoints(records):
+            first = first or commit
+            if on_branch(at, wanted):
+                newest = commit
+        return newest or first
+
+    async def _restore(self, store: Checkpoints, target: Target) -> Restored | None:
+        plan = await store.plan(target.checkpoint)
+        if not plan.acts:
+            return None
+        paths = tuple(act.path for act in plan.acts)
+        self._recorder.append(
+            CheckpointRestoring(
+                source=target.checkpoint,
+                to_seq=target.to_seq,
+                paths=paths[:PATHS_NAMED],
+                more=max(0, len(paths) - PATHS_NAMED),
+            )
+        )
+        await self._recorder.commit()
+        return await store.restore(plan, target.overwrite)
+
+    def _move(self, target: Target, files: bool) -> None:
+        recorder = self._recorder
+        before = recorder.state
+        recorder.append(
+            SessionHeadMoved.model_validate(
+                {
+                    "to_seq": target.to_seq,
+                    "from_seq": before.seq,
+                    "reason": target.reason,
+                    "files": files,
+                    "parts": before.parts,
+                    "turn": before.turn,
+                    "iteration": before.iteration,
+                    "run_id": before.run_id,
+                }
+            )
+        )
+        close_calls(recorder, why="the session went back to here")
+        close_requests(recorder, {})
+        if recorder.state.turn_running:
+            recorder.append(
+                TurnFinished(
+                    turn=recorder.state.turn,
+                    reason="interrupted",
+                    detail="The session went back into this turn.",
+                    duration_ms=0.0,
+                )
+            )
+        self._keep_ground(before)
+
+    def _keep_ground(self, before: SessionStateView) -> None:
+        """Going back changes what was said and done, not what the user works with: settings and name stay."""
+        recorder = self._recorder
+        if before.title != recorder.state.title:
+            recorder.append(SessionTitled(title=before.title, by="user"))
+        wanted, there = before.settings, recorder.state.settings
+        if wanted is None or there is None:
+            return
+        new, old = wanted.model_dump(mode="json"), there.model_dump(mode="json")
+        for key in SessionSettings.model_fields:
+            if new[key] != old[key]:
+                recorder.append(
+                    SettingsChanged.model_validate(
+                        {"key": key, "value": new[key], "previous": old[key], "by": "engine"}
+                    )
+                )
+
+    def _restored(self, target: Target, restored: Restored) -> None:
+        recorder = self._recorder
+        if not target.conversation:  # the story goes on, and in it these files changed
+            for file in restored.files:
+                recorder.append(file_changed(self._blobs, file, "human", None))
+        recorder.append(
+            CheckpointRestored(
+                source=target.checkpoint,
+                commit=restored.commit,
+                paths=restored.paths[:PATHS_NAMED],
+                more=max(0, len(restored.paths) - PATHS_NAMED),
+                kept=restored.kept[:PATHS_NAMED],
+            )
+        )
+
+    def _note_files(self) -> None:
+        """The log's newest checkpoint is the workspace as it stands, also where the head moved without the files."""
+        recorder, store = self._recorder, self._checkpointing.store
+        if store is not None and store.head and store.head != recorder.state.commit:
+            recorder.append(CheckpointTaken(part=recorder.state.parts - 1, commit=store.head, author="human"))
+
+
+def _checkpoints(records: Sequence[Record]) -> Iterator[tuple[int, str]]:
+    """Every checkpoint of a log: (seq, commit)."""
+    for record in records:
+        if isinstance(record, Envelope) and isinstance(record.payload, CheckpointTaken | CheckpointRestored):
+            yield record.seq, record.payload.commit
