@@ -1,0 +1,95 @@
+"""L3: keeping changes as the newest checkpoint.
+
+Invariant: the index of the newest checkpoint is worked on as a copy, which takes its place after the commit is there;
+a fault or cancellation before that leaves the store at the checkpoint before.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+from anyio.to_thread import run_sync
+
+from tui_agent.checkpoints.anchored import Stand
+from tui_agent.checkpoints.git import listing
+from tui_agent.checkpoints.modes import Modes
+from tui_agent.checkpoints.state import KEPT, MAIN, Entry, Shadow
+
+MESSAGE_LENGTH = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A draft that holds the workspace's changes: its tree, what it tracks, and the permission bits."""
+
+    index: Path
+    tree: str
+    changed: Mapping[str, Entry | None]
+    modes: Modes
+
+
+async def commit(shadow: Shadow, paths: Collection[str], *, message: str, author: str, part: int) -> str:
+    """Keep what stands at `paths` as the newest checkpoint; its commit."""
+    with shadow.draft() as draft:
+        taken = await take(shadow, draft, paths)
+        lines = [f"Part: {part}", *taken.modes.since(shadow.modes)]
+        made = await commit_tree(shadow, taken.tree, shadow.head, author=author, message=message, lines=lines)
+        await move_head(shadow, made, taken)
+    return made
+
+
+async def take(shadow: Shadow, draft: Path, paths: Collection[str]) -> Taken:
+    """Bring a copy of the newest checkpoint's index up to what stands at `paths`."""
+    stands = await run_sync(_stands, shadow, sorted(paths))
+    present = [path for path, stand in stands.items() if stand.kept]
+    gone = [path for path, stand in stands.items() if not stand.kept]
+    if gone:
+        await shadow.git("update-index", "--force-remove", "-z", "--stdin", stdin=listing(gone), index=draft)
+    if present:
+        options = ("--add", "--remove", "--replace", "-z", "--stdin")
+        await shadow.git("update-index", *options, stdin=listing(present), index=draft)
+    tree = await shadow.git.one("write-tree", index=draft)
+    differing = await shadow.between(shadow.head, tree)
+    changed = {path: after for path, (_, after) in differing.items()}
+    found = {}
+    for path in present:
+        entry = changed.get(path, shadow.tracked.get(path))
+        if entry is not None:
+            found[path] = (entry.git_mode, stands[path].bits)
+    removed = [path for path, entry in changed.items() if entry is None]
+    shadow.grown += sum(stands[path].size for path in changed if path in stands)
+    return Taken(draft, tree, changed, shadow.modes.changed(found, removed))
+
+
+def _stands(shadow: Shadow, paths: list[str]) -> dict[str, Stand]:
+    return {path: shadow.files.stand(path, read=False) for path in paths}
+
+
+async def commit_tree(
+    shadow: Shadow, tree: str, parent: str, *, author: str, message: str, lines: list[str]
+) -> str:
+    """Make a commit; `lines` are its last paragraph."""
+    said = message.replace("\0", " ").strip()[:MESSAGE_LENGTH] or "Files changed"
+    text = f"{said}\n\n" + "\n".join(lines) + "\n"
+    parents = ("-p", parent) if parent else ()
+    stdin = text.encode("utf-8", "replace")
+    return await shadow.git.one("commit-tree", tree, *parents, "-F", "-", stdin=stdin, author=author)
+
+
+async def move_head(shadow: Shadow, commit: str, taken: Taken) -> None:
+    """Make a commit the newest checkpoint, and the draft its index. Not to be interrupted once begun."""
+    with anyio.CancelScope(shield=True):
+        await shadow.git("update-ref", MAIN, commit)
+        await run_sync(taken.index.replace, shadow.git.index)
+    for path, entry in taken.changed.items():
+        if entry is None:
+            shadow.tracked.pop(path, None)
+        else:
+            shadow.tracked[path] = entry
+    shadow.head, shadow.modes = commit, taken.modes
+
+
+async def keep(shadow: Shadow, commit: str) -> None:
+    """See that nothing that leads to a commit is ever dropped."""
+    await shadow.git("update-ref", f"{KEPT}{commit}", commit)

@@ -1,0 +1,164 @@
+"""L3: checkpoints of a workspace in a git store of the session's own, the implementation of `ports.checkpoint`.
+
+Invariant: the user's repository is only read, as files; no program of its configuration ever runs.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+from anyio.to_thread import run_sync
+
+from tui_agent.checkpoints import baseline, committing, opening, planning, reading, restoring, settling
+from tui_agent.checkpoints.git import Git, Run, run_program
+from tui_agent.checkpoints.limits import Limits, git_program, why_unavailable
+from tui_agent.checkpoints.looking import look
+from tui_agent.checkpoints.moving import FileActs
+from tui_agent.checkpoints.reading import KeptFile, LineChange
+from tui_agent.checkpoints.state import Shadow, disk_fault
+from tui_agent.errors import CheckpointError
+from tui_agent.ports.checkpoint import Baseline, Changes, Restored, RestorePlan
+from tui_agent.protocol.events.files import Author
+
+DEFAULT_LIMITS = Limits()
+
+
+class GitShadow:
+    """Checkpoints of `workspace` in the folder `store`. `git` is the program, found on the path when not given.
+
+    Calls wait for each other. The session's lock must be held: one process uses a store.
+    """
+
+    def __init__(
+        self,
+        workspace: Path,
+        store: Path,
+        *,
+        git: str | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+        run: Run = run_program,
+        acts: FileActs | None = None,
+    ) -> None:
+        workspace = workspace.resolve()
+        program = git or git_program(workspace)
+        self._unavailable = why_unavailable(workspace, program)
+        self._shadow = Shadow(Git(program or "git", store.absolute(), workspace, run), workspace, limits)
+        self._acts = acts or FileActs()
+        self._lock = anyio.Lock()
+        self._settling: anyio.CancelScope | None = None
+
+    @property
+    def unavailable(self) -> str:
+        """Why there are no checkpoints, as a sentence; empty where there are."""
+        return self._unavailable
+
+    @property
+    def head(self) -> str:
+        """The newest checkpoint's commit; empty before the first."""
+        return self._shadow.head
+
+    @asynccontextmanager
+    async def _alone(self, *, begun: bool = True) -> AsyncIterator[Shadow]:
+        """One call at a time; upkeep gives way."""
+        if self._unavailable:
+            raise CheckpointError(self._unavailable)
+        if self._settling is not None:
+            self._settling.cancel()
+        async with self._lock:
+            if begun and not self._shadow.head:
+                raise CheckpointError(
+                    "There is no checkpoint yet.", hint="Wait until the first one is taken."
+                )
+            try:
+                yield self._shadow
+            except OSError as fault:
+                raise disk_fault(self._shadow.git.folder, fault) from fault
+
+    async def begin(self, known: str) -> Baseline | None:
+        """Go on from the checkpoint `known`; without one keep the files as they are, which is then returned."""
+        if self._unavailable:
+            return None
+        async with self._alone(begun=False) as shadow:
+            await opening.open_store(shadow)
+            await run_sync(restoring.recover, shadow, self._acts)
+            if known:
+                await opening.go_on(shadow, known)
+                return None
+            return await baseline.first(shadow)
+
+    async def look(self, paths: Sequence[str] | None = None) -> Changes:
+        """What differs now from the newest checkpoint: at `paths`, or anywhere."""
+        async with self._alone() as shadow:
+            return await look(shadow, paths)
+
+    async def commit(self, changes: Changes, *, part: int, author: Author, message: str) -> str:
+        """Keep these changes as the newest checkpoint; returns its commit."""
+        async with self._alone() as shadow:
+            if not changes:
+                return shadow.head
+            return await committing.commit(shadow, changes.paths, message=message, author=author, part=part)
+
+    async def plan(self, source: str) -> RestorePlan:
+        """What putting the files back to the checkpoint `source` would do."""
+        async with self._alone() as shadow:
+            return planning.shown(shadow, await planning.prepare(shadow, source))
+
+    async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> Restored:
+        """Carry out a plan: the free acts, and of those in conflict the ones that `overwrite` names."""
+        async with self._alone() as shadow:
+            return await restoring.restore(shadow, plan, overwrite, self._acts)
+
+    async def settle(self) -> bool:
+        """Upkeep, to be called when nothing else is to be done: any other call ends it. True if it did something."""
+        done = False
+        async with self._alone() as shadow:
+            with anyio.CancelScope() as scope:
+                self._settling = scope
+                try:
+                    done = await settling.settle(shadow)
+                finally:
+                    self._settling = None
+        return done
+
+    async def files_at(self, commit: str) -> list[KeptFile]:
+        """Every file of a checkpoint."""
+        async with self._alone(begun=False) as shadow:
+            return await reading.files_at(shadow, commit)
+
+    async def read_at(self, commit: str, path: str) -> bytes:
+        """A file's bytes in a checkpoint; of a link, its target."""
+        async with self._alone(begun=False) as shadow:
+            return await reading.read_at(shadow, commit, path)
+
+    async def diff(self, before: str, after: str) -> list[LineChange]:
+        """The paths in which two checkpoints differ, with lines that came and went."""
+        async with self._alone(begun=False) as shadow:
+            return await reading.difference(shadow, before, after)
+
+    async def checkout(self, commit: str, dest: Path) -> None:
+        """Write a checkpoint's files into an empty folder."""
+        async with self._alone(begun=False) as shadow:
+            await reading.checkout(shadow, commit, dest)
+
+    async def export_bundle(self, dest: Path) -> None:
+        """All checkpoints as one file that `git clone` takes."""
+        async with self._alone(begun=False) as shadow:
+            await settling.export_bundle(shadow, dest)
+
+    async def verify(self) -> list[str]:
+        """What is wrong with the store; empty where nothing is."""
+        async with self._alone(begun=False) as shadow:
+            return await settling.verify(shadow)
+
+    async def size(self) -> int:
+        """Bytes that the store takes."""
+        async with self._alone(begun=False) as shadow:
+            return await settling.size(shadow)
+
+    async def aclose(self) -> None:
+        """End upkeep and wait for the call that is under way."""
+        if self._settling is not None:
+            self._settling.cancel()
+        async with self._lock:
+            return

@@ -1,0 +1,58 @@
+"""L3: what a checkpoint store may keep, and where there can be none."""
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.protocol.events.files import PATHS_NAMED
+
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """All in bytes, but for `named`."""
+
+    file_bytes: int = 5 * MEGABYTE
+    """A file above this is not taken up; one that is kept already stays kept as it grows."""
+    total_bytes: int = 1_000 * MEGABYTE
+    """What the store may grow by, the first checkpoint apart; also what a first checkpoint reads at most."""
+    baseline_bytes: int = 256 * MEGABYTE
+    """Borrowed objects are copied when all of them together are not more than this."""
+    shown_bytes: int = MEGABYTE
+    """A file above this is told by its size only."""
+    named: int = PATHS_NAMED
+    """Changed paths that are told in detail."""
+
+
+def git_program(workspace: Path) -> str | None:
+    """The git program, never one that lies in the workspace."""
+    folders = [
+        folder
+        for folder in os.environ.get("PATH", os.defpath).split(os.pathsep)
+        if Path(folder).is_absolute() and not Path(folder).resolve().is_relative_to(workspace)
+    ]
+    return shutil.which("git", path=os.pathsep.join(folders))
+
+
+def why_unavailable(workspace: Path, program: str | None) -> str:
+    """Why there are no checkpoints of this (resolved) workspace; empty where there can be."""
+    if program is None:
+        return "There are no checkpoints: the git program was not found. Install git to have them."
+    home = Path.home().resolve()
+    if home.is_relative_to(workspace):
+        what = "the home folder" if workspace == home else "a folder that holds the home folder"
+        return (
+            f"There are no checkpoints here: {workspace} is {what}. Start in a project's folder to have them."
+        )
+    if not workspace.is_dir():
+        return f"There are no checkpoints: {workspace} is not a folder."
+    return ""
+
+
+def size_in_words(count: int) -> str:
+    """A size as a person says it."""
+    if count >= 1_000 * MEGABYTE:
+        return f"{count / 1_000 / MEGABYTE:.3g} GB"
+    return f"{count / MEGABYTE:.3g} MB" if count >= MEGABYTE else f"{count / 1_000:.3g} KB"

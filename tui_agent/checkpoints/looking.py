@@ -1,0 +1,261 @@
+"""L3: what differs from the newest checkpoint.
+
+Git's index says which files may have changed and which are new; each of them is then looked at here. The permission
+bits that git does not keep are compared in a thread meanwhile.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+from anyio.to_thread import run_sync
+
+from tui_agent.checkpoints.anchored import EXECUTABLE, LINK, PLAIN, Stand
+from tui_agent.checkpoints.git import names_of
+from tui_agent.checkpoints.ignoring import patterns_from_above
+from tui_agent.checkpoints.limits import size_in_words
+from tui_agent.checkpoints.state import STAGING, Entry, Shadow, folder_size
+from tui_agent.ports.checkpoint import Changes, FileStand
+
+EXAMPLES = 3
+"""Paths that a word about what was skipped names."""
+SHOWN_TOTAL = 32
+"""How many files of the largest size one look hands about at most, of each side."""
+
+
+@dataclass
+class Skips:
+    """What was not taken, by reason."""
+
+    reasons: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, reason: str, path: str) -> None:
+        """One path, for this reason."""
+        self.reasons.setdefault(reason, []).append(path)
+
+    def words(self) -> tuple[str, ...]:
+        """One sentence a reason."""
+        return tuple(f"{reason}: {_some(paths)}" for reason, paths in sorted(self.reasons.items()))
+
+
+def _some(paths: list[str]) -> str:
+    named = ", ".join(path.encode("utf-8", "backslashreplace").decode() for path in sorted(paths)[:EXAMPLES])
+    return named + (f" and {len(paths) - EXAMPLES} more" if len(paths) > EXAMPLES else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One changed path: what the checkpoint holds and what stands there."""
+
+    path: str
+    entry: Entry | None
+    stand: Stand
+
+
+async def look(shadow: Shadow, paths: Sequence[str] | None = None) -> Changes:
+    """What differs now, at `paths` or anywhere."""
+    skips = Skips()
+    if paths is None:
+        candidates = await anywhere(shadow)
+    else:
+        candidates = set(paths)
+    found = await run_sync(examine, shadow, candidates, skips, paths is not None)
+    if found:
+        found = await within_quota(shadow, found, skips)
+    return Changes(
+        paths=tuple(each.path for each in found),
+        files=await told(shadow, found),
+        skipped=skips.words(),
+    )
+
+
+async def anywhere(shadow: Shadow, index: Path | None = None) -> set[str]:
+    """Every path that may have changed."""
+    candidates: set[str] = set()
+    async with anyio.create_task_group() as group:
+
+        async def scan() -> None:
+            candidates.update(await run_sync(other_bits, shadow))
+
+        group.start_soon(scan)
+        candidates.update(await listed(shadow, index))
+    return candidates | await run_sync(under_links, shadow, candidates)
+
+
+async def listed(shadow: Shadow, index: Path | None = None) -> list[str]:
+    """The paths that git's index finds changed, removed or new."""
+    await run_sync(write_patterns, shadow)
+    own = [f"--exclude=/{escaped(shadow.own_place)}"] if shadow.own_place else []
+    out = await shadow.git(
+        "ls-files",
+        "-z",
+        "-m",
+        "-d",
+        "-o",
+        "--exclude-standard",
+        f"--exclude=/{STAGING}*",
+        *own,
+        index=index,
+    )
+    return names_of(out)
+
+
+def escaped(path: str) -> str:
+    """A path as a pattern that matches it alone."""
+    return "".join(f"\\{char}" if char in "\\*?[] !#" else char for char in path)
+
+
+def write_patterns(shadow: Shadow) -> None:
+    """Tell the store what the folders above the workspace ignore."""
+    wanted = patterns_from_above(shadow.workspace).encode("utf-8", "surrogateescape")
+    path = shadow.git.folder / "info" / "exclude"
+    if not path.exists() or path.read_bytes() != wanted:
+        path.write_bytes(wanted)
+
+
+def other_bits(shadow: Shadow) -> list[str]:
+    """The files whose permission bits are not those of the checkpoint."""
+    root, modes, lstat = f"{shadow.workspace}/", shadow.modes, os.lstat
+    plain, executable = modes.usual
+    usual = {PLAIN: plain, EXECUTABLE: executable}
+    unusual = modes.unusual
+    changed = []
+    for path, (git_mode, _) in shadow.tracked.items():
+        if git_mode == LINK:
+            continue
+        try:
+            found = lstat(root + path).st_mode
+        except OSError:
+            continue  # it is gone: git's listing tells that
+        if found & 0o7777 != (unusual[path] if path in unusual else usual[git_mode]):
+            changed.append(path)
+    return changed
+
+
+def under_links(shadow: Shadow, candidates: Iterable[str]) -> set[str]:
+    """The checkpoint's files below a folder in whose place something else stands now."""
+    new = {path for path in candidates if path not in shadow.tracked and not path.endswith("/")}
+    replaced = {f"{path}/" for path in new if (shadow.workspace / path).is_symlink()}
+    if not replaced:
+        return set()
+    below = tuple(replaced)
+    return {path for path in shadow.tracked if path.startswith(below)}
+
+
+def examine(shadow: Shadow, candidates: Iterable[str], skips: Skips, named: bool) -> list[Found]:
+    """The candidates that really differ, in order. Paths that were named are taken though they are ignored."""
+    nested: dict[str, bool] = {}
+    found: list[Found] = []
+    room = SHOWN_TOTAL * shadow.limits.shown_bytes
+    for path in sorted(candidates):
+        entry = shadow.tracked.get(path)
+        reason = unfit(shadow, path, nested, tracked=entry is not None)
+        if reason:
+            skips.add(reason, path)
+            continue
+        detailed = named or len(found) < shadow.limits.named
+        stand = shadow.files.stand(path, read=detailed, most=min(room, shadow.limits.shown_bytes))
+        room -= len(stand.content or b"")
+        if differs(shadow, path, entry, stand, skips):
+            found.append(Found(path, entry, stand))
+    return found
+
+
+def unfit(shadow: Shadow, path: str, nested: dict[str, bool], *, tracked: bool) -> str:
+    """Why a path is never kept; empty for one that may be."""
+    parts = path.split("/")
+    if path.endswith("/"):
+        return "Repositories in the workspace are not kept"
+    if "" in parts or "." in parts or ".." in parts or "\0" in path:
+        return "Paths outside the workspace are not kept"
+    if any(part.lower() == ".git" for part in parts):
+        return "Git's own files are not kept"
+    if path.startswith(STAGING) or (shadow.own_place and f"{path}/".startswith(f"{shadow.own_place}/")):
+        return "The session's own files are not kept"
+    if any("\ud800" <= char <= "\udfff" for char in path):
+        return "Names that are not UTF-8 are not kept"
+    if not tracked and any(_nested(shadow, "/".join(parts[:end]), nested) for end in range(1, len(parts))):
+        return "Repositories in the workspace are not kept"
+    return ""
+
+
+def _nested(shadow: Shadow, folder: str, known: dict[str, bool]) -> bool:
+    if folder not in known:
+        known[folder] = os.path.lexists(shadow.workspace / folder / ".git")
+    return known[folder]
+
+
+def differs(shadow: Shadow, path: str, entry: Entry | None, stand: Stand, skips: Skips) -> bool:
+    """Whether what stands there is to be kept as a change."""
+    if stand.kind == "unreadable":
+        skips.add("Files that cannot be read are not kept", path)
+        return False
+    if stand.kind == "special":
+        skips.add("Pipes, sockets and devices are not kept", path)
+    if not stand.kept:
+        return entry is not None
+    if stand.kind == "link" and path.rsplit("/", 1)[-1].lower() == ".gitmodules":
+        skips.add("Git's own files are not kept", path)
+        return False
+    if entry is None:
+        if stand.size > shadow.limits.file_bytes:
+            skips.add(f"Files above {size_in_words(shadow.limits.file_bytes)} are not kept", path)
+        return stand.size <= shadow.limits.file_bytes
+    if entry.git_mode != stand.git_mode or shadow.modes.differ(path, entry.git_mode, stand.bits):
+        return True
+    return not stand.oid or stand.oid != entry.oid
+
+
+async def within_quota(shadow: Shadow, found: list[Found], skips: Skips) -> list[Found]:
+    """Those changes for which the store has room."""
+    new = sum(each.stand.size for each in found)
+    if shadow.grown + new > shadow.limits.total_bytes:
+        shadow.grown = await run_sync(grown, shadow)
+    room = shadow.limits.total_bytes - shadow.grown
+    taken = []
+    for each in found:
+        cost = each.stand.size if each.entry is None or each.stand.oid != each.entry.oid else 0
+        if cost <= room or not each.stand.kept:
+            room -= cost
+            taken.append(each)
+        else:
+            words = size_in_words(shadow.limits.total_bytes)
+            skips.add(f"The checkpoints' {words} are used up, so these are not kept", each.path)
+    return taken
+
+
+def grown(shadow: Shadow) -> int:
+    """What the store has grown by since its first checkpoint, measured."""
+    path = shadow.git.folder / "first-size"
+    first = int(path.read_text()) if path.exists() else 0
+    return max(0, folder_size(shadow.git.folder / "objects") - first)
+
+
+async def told(shadow: Shadow, found: list[Found]) -> tuple[FileStand, ...]:
+    """The first changes in detail."""
+    first = found[: shadow.limits.named]
+    ids = [each.entry.oid for each in first if each.entry is not None]
+    sizes = await shadow.git.sizes(ids, missing=True)
+    room = SHOWN_TOTAL * shadow.limits.shown_bytes
+    small = []
+    for oid, size in sizes.items():
+        if size <= min(room, shadow.limits.shown_bytes):
+            small.append(oid)
+            room -= size
+    contents = await shadow.git.contents({oid: sizes[oid] for oid in small})
+    return tuple(_file_stand(each, sizes, contents) for each in first)
+
+
+def _file_stand(each: Found, sizes: dict[str, int], contents: dict[str, bytes]) -> FileStand:
+    oid = each.entry.oid if each.entry is not None else ""
+    stand = each.stand
+    return FileStand(
+        path=each.path,
+        before=contents.get(oid),
+        after=stand.content,
+        before_size=sizes.get(oid, 0),
+        after_size=stand.size if stand.kept else 0,
+        mode=stand.bits if stand.kept else None,
+    )

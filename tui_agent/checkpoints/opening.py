@@ -1,0 +1,59 @@
+"""L3: opening the store: making it, mending it, and going on from a checkpoint that the log knows."""
+
+from pathlib import Path
+
+from anyio.to_thread import run_sync
+
+from tui_agent.checkpoints.committing import Taken, keep, move_head
+from tui_agent.checkpoints.git import ATTRIBUTES, CONFIG
+from tui_agent.checkpoints.looking import grown, write_patterns
+from tui_agent.checkpoints.settling import clear_locks
+from tui_agent.checkpoints.state import MAIN, Shadow, disk_fault
+
+FOLDER_MODE = 0o700
+
+
+async def open_store(shadow: Shadow) -> None:
+    """Make the store where there is none; see that its settings are ours and that no lock is left."""
+    try:
+        await run_sync(_lay_out, shadow.git.folder)
+        await run_sync(write_patterns, shadow)
+    except OSError as fault:
+        raise disk_fault(shadow.git.folder, fault) from fault
+
+
+def _lay_out(store: Path) -> None:
+    for folder in ("objects/info", "objects/pack", "refs/heads", "info"):
+        (store / folder).mkdir(parents=True, exist_ok=True)
+    store.chmod(FOLDER_MODE)
+    clear_locks(store)
+    _write(store / "HEAD", f"ref: {MAIN}\n")
+    _write(store / "config", CONFIG)
+    _write(store / "info" / "attributes", ATTRIBUTES)
+
+
+def _write(path: Path, text: str) -> None:
+    if not path.is_file() or path.read_text(errors="replace") != text:
+        path.write_text(text)
+
+
+async def go_on(shadow: Shadow, known: str) -> None:
+    """Take up the checkpoint `known`. An index that is broken or belongs to another is read from it again."""
+    tree = await shadow.tree(known)
+    newest = await shadow.git.end("rev-parse", "--verify", "--quiet", f"{MAIN}^{{commit}}")
+    main = newest.out.decode().strip() if newest.code == 0 else ""
+    if main and main != known:
+        await keep(shadow, main)
+    with shadow.draft(empty=not shadow.git.index.exists()) as draft:
+        held = await shadow.git.end("write-tree", index=draft)
+        if held.code or held.out.decode().strip() != tree:
+            merged = await shadow.git.end("read-tree", "-m", known, index=draft)
+            if merged.code:
+                await run_sync(draft.unlink, True)
+                await shadow.git("read-tree", known, index=draft)
+        await shadow.git.end("update-index", "-q", "--refresh", index=draft)
+        tracked = await shadow.load(draft)
+        modes = await shadow.modes_at(known)
+        shadow.tracked = {}
+        await move_head(shadow, known, Taken(draft, tree, tracked, modes))
+    shadow.grown = await run_sync(grown, shadow)

@@ -1,0 +1,209 @@
+"""L3: what putting the files back to a checkpoint would do.
+
+Owned are the paths that a commit of the agent or of a command touched on the way from the common ancestor to the
+source or to the newest checkpoint; nothing else is ever touched.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from anyio.to_thread import run_sync
+
+from tui_agent.checkpoints.anchored import LINK, Stand
+from tui_agent.checkpoints.git import names_of
+from tui_agent.checkpoints.modes import Modes, mode_paths
+from tui_agent.checkpoints.state import Entry, Shadow
+from tui_agent.errors import CheckpointError
+from tui_agent.ports.checkpoint import RestoreAct, RestorePlan
+
+HUMAN = "human"
+CHANGED_SINCE = "changed since the newest checkpoint"
+CHANGED_BY_YOU = "also changed by you"
+
+
+@dataclass(frozen=True, slots=True)
+class Putting:
+    """One act with all that it needs. `entry` is None where the path is to be removed.
+
+    `blocked` says why it cannot be done at all, whatever is asked.
+    """
+
+    path: str
+    kind: Literal["write", "create", "remove", "mode"]
+    stand: Stand
+    entry: Entry | None
+    bits: int
+    conflict: str = ""
+    blocked: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A plan with its acts, and the permission bits of its source."""
+
+    source: str
+    acts: tuple[Putting, ...]
+    modes: Modes
+    contents: Mapping[str, bytes] = field(default_factory=dict)
+    """The small contents of the source that the acts need, by name."""
+
+
+async def prepare(shadow: Shadow, source: str) -> Prepared:
+    """What putting the files back to `source` would do now. Changes nothing."""
+    await shadow.tree(source)
+    ended = await shadow.git.end("merge-base", source, shadow.head)
+    if ended.code:
+        raise CheckpointError(
+            f"The checkpoint {source[:12]} and the newest one have no common beginning.",
+            hint="Only checkpoints of this session can be put back; nothing was changed.",
+        )
+    base = ended.out.decode().strip()
+    theirs, _ = await touched(shadow, base, source)
+    ours, humans = await touched(shadow, base, shadow.head)
+    modes = await shadow.modes_at(source)
+    differing = await shadow.between(shadow.head, source)
+    owned = sorted(theirs | ours)
+    acts = await run_sync(_acts, shadow, owned, humans, differing, modes)
+    wanted = [act.entry.oid for act in acts if act.entry is not None and act.kind != "mode"]
+    sizes = await shadow.git.sizes(wanted)
+    small = {oid: size for oid, size in sizes.items() if size <= shadow.limits.shown_bytes}
+    return Prepared(source, tuple(acts), modes, await shadow.git.contents(small))
+
+
+def shown(shadow: Shadow, prepared: Prepared) -> RestorePlan:
+    """The plan as it is told."""
+    acts = tuple(_told(act, prepared.contents) for act in prepared.acts)
+    return RestorePlan(prepared.source, shadow.head, acts)
+
+
+def _told(act: Putting, contents: Mapping[str, bytes]) -> RestoreAct:
+    before = (act.stand.content or b"") if act.stand.kept else b""
+    after = (
+        before if act.kind == "mode" else contents.get(act.entry.oid, b"") if act.entry is not None else b""
+    )
+    added, removed = line_counts(before, after)
+    return RestoreAct(act.path, act.kind, added, removed, act.blocked or act.conflict)
+
+
+def line_counts(before: bytes, after: bytes) -> tuple[int, int]:
+    """Lines that only one side has; 0 for what is no text."""
+    if b"\0" in before or b"\0" in after:
+        return 0, 0
+    old, new = Counter(before.splitlines()), Counter(after.splitlines())
+    return (new - old).total(), (old - new).total()
+
+
+async def touched(shadow: Shadow, base: str, tip: str) -> tuple[set[str], set[str]]:
+    """The paths that commits after `base` up to `tip` touched: those of agent and commands, and those of people."""
+    out = await shadow.git("log", "-z", "--format=%H%n%an%n%B", f"{base}..{tip}", "--")
+    authors: dict[str, str] = {}
+    session: set[str] = set()
+    humans: set[str] = set()
+    for item in names_of(out):
+        commit, author, message = item.lstrip("\n").split("\n", 2)
+        authors[commit] = author
+        (humans if author == HUMAN else session).update(mode_paths(message))
+    stdin = "".join(f"{commit}\n" for commit in authors).encode()
+    out = await shadow.git(
+        "diff-tree", "--stdin", "-r", "-z", "--root", "--name-only", "--no-renames", stdin=stdin
+    )
+    author = HUMAN
+    for word in names_of(out):
+        if word in authors:
+            author = authors[word]
+        else:
+            (humans if author == HUMAN else session).add(word)
+    return session, humans
+
+
+def _acts(
+    shadow: Shadow,
+    owned: list[str],
+    humans: set[str],
+    differing: Mapping[str, tuple[Entry | None, Entry | None]],
+    modes: Modes,
+) -> list[Putting]:
+    acts = []
+    for path in owned:
+        head = shadow.tracked.get(path)
+        source = differing[path][1] if path in differing else head
+        stand = shadow.files.stand(path, most=shadow.limits.shown_bytes)
+        bits = 0 if source is None else modes.bits(path, source.git_mode)
+        head_bits = 0 if head is None else shadow.modes.bits(path, head.git_mode)
+        kind = _kind(stand, source, bits)
+        if kind is None:
+            continue
+        conflict = ""
+        if not same(stand, head, head_bits):
+            conflict = CHANGED_SINCE
+        elif path in humans:
+            conflict = CHANGED_BY_YOU
+        acts.append(Putting(path, kind, stand, source, bits, conflict, _blocked_by(stand)))
+    return blocked_by_places(shadow, acts, {act.path for act in acts if not act.conflict and not act.blocked})
+
+
+def same(stand: Stand, entry: Entry | None, bits: int) -> bool:
+    """Whether what stands there is what a checkpoint holds."""
+    if entry is None:
+        return stand.kind in ("absent", "behind", "folder")
+    plain = entry.git_mode == LINK or stand.bits == bits
+    return stand.kept and stand.git_mode == entry.git_mode and stand.oid == entry.oid and plain
+
+
+def _kind(
+    stand: Stand, source: Entry | None, bits: int
+) -> Literal["write", "create", "remove", "mode"] | None:
+    if same(stand, source, bits):
+        return None
+    if source is None:
+        return "remove"
+    if stand.kind in ("absent", "behind", "folder"):
+        return "create"
+    if stand.kind == "file" and source.git_mode != LINK and stand.oid == source.oid:
+        return "mode"
+    return "write"
+
+
+def _blocked_by(stand: Stand) -> str:
+    if stand.kind == "unreadable":
+        return "it cannot be read"
+    return "a pipe, socket or device stands there" if stand.kind == "special" else ""
+
+
+def blocked_by_places(shadow: Shadow, acts: list[Putting], chosen: set[str]) -> list[Putting]:
+    """The acts, those blocked for which there is no place once the chosen ones are done."""
+    removed = {act.path for act in acts if act.path in chosen and act.kind in ("remove", "write")}
+    links = {act.path for act in acts if act.path in chosen and act.entry is not None}
+    checked = []
+    for act in acts:
+        why = act.blocked or ""
+        if not why and act.kind in ("create", "write"):
+            why = _no_place(shadow, act, removed - links)
+        checked.append(replace(act, blocked=why))
+    return checked
+
+
+def _no_place(shadow: Shadow, act: Putting, removed: set[str]) -> str:
+    for parent in reversed(PurePosixPath(act.path).parents):
+        name = parent.as_posix()
+        if name != "." and name not in removed:
+            stand = shadow.files.stand(name, read=False)
+            if stand.kind not in ("folder", "absent", "behind"):
+                return f"its folder {name} is no folder now"
+    if act.stand.kind == "folder" and _holds_others(shadow, act.path, removed):
+        return "a folder that holds other files stands in its place"
+    return ""
+
+
+def _holds_others(shadow: Shadow, folder: str, removed: set[str]) -> bool:
+    for place, folders, names in os.walk(shadow.workspace / folder):
+        here = Path(place)
+        files = [here / name for name in names]
+        links = [here / name for name in folders if (here / name).is_symlink()]
+        if any(file.relative_to(shadow.workspace).as_posix() not in removed for file in (*files, *links)):
+            return True
+    return False

@@ -1,0 +1,157 @@
+"""L3: what the parts of the checkpoint store share while a session holds it."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+from uuid import uuid4
+
+import anyio
+from anyio.to_thread import run_sync
+
+from tui_agent.checkpoints.anchored import Anchored
+from tui_agent.checkpoints.git import Git, names_of
+from tui_agent.checkpoints.limits import Limits
+from tui_agent.checkpoints.modes import Modes, modes_after
+from tui_agent.errors import CheckpointError
+
+T = TypeVar("T")
+MAIN = "refs/heads/main"
+KEPT = "refs/heads/kept/"
+STAGING = ".tui-agent-restore-"
+"""How the folder's name begins in which a restore lays out what it is about to move into place."""
+
+
+class Entry(NamedTuple):
+    """A file of the newest checkpoint: git's mode and the content's name."""
+
+    git_mode: int
+    oid: str
+
+
+@dataclass
+class Shadow:
+    """The store as it stands: its newest checkpoint, in memory."""
+
+    git: Git
+    workspace: Path
+    limits: Limits
+    head: str = ""
+    tracked: dict[str, Entry] = field(default_factory=dict)
+    modes: Modes = field(default_factory=Modes)
+    grown: int = 0
+    """Bytes that the store has grown by since its first checkpoint; at most too many, never too few."""
+
+    @cached_property
+    def files(self) -> Anchored:
+        """The workspace's files."""
+        return Anchored(self.workspace)
+
+    @cached_property
+    def own_place(self) -> str:
+        """The session's folder, relative to the workspace; empty when it lies elsewhere."""
+        store = self.git.folder
+        if not store.is_relative_to(self.workspace):
+            return ""
+        session = store.parent if store.parent != self.workspace else store
+        return session.relative_to(self.workspace).as_posix()
+
+    @contextlib.contextmanager
+    def draft(self, *, empty: bool = False) -> Iterator[Path]:
+        """An index to work on, a copy of the newest checkpoint's. It is gone afterwards unless it was taken over."""
+        path = self.git.folder / f"draft-{uuid4().hex}"
+        try:
+            if not empty:
+                copy_index(self.git.index, path)
+            yield path
+        except OSError as fault:
+            raise disk_fault(self.git.folder, fault) from fault
+        finally:
+            for left in (path, path.with_name(f"{path.name}.lock")):
+                left.unlink(missing_ok=True)
+
+    async def load(self, index: Path) -> dict[str, Entry]:
+        """The files that an index holds."""
+        out = await self.git("ls-files", "-s", "-z", index=index)
+        return await run_sync(_entries, out)
+
+    async def modes_at(self, commit: str) -> Modes:
+        """The permission bits of a checkpoint."""
+        out = await self.git("log", "-z", "--first-parent", "--reverse", "--format=%B", commit, "--")
+        return modes_after(os.fsdecode(message) for message in out.split(b"\0"))
+
+    async def tree(self, commit: str) -> str:
+        """The tree of a commit. Raises `CheckpointError` where it is not there."""
+        ended = await self.git.end("rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}")
+        if ended.code:
+            raise CheckpointError(
+                f"The checkpoint {commit[:12]} is not in the store {self.git.folder}.",
+                hint="Its files cannot be shown or put back; the workspace is as it was.",
+            )
+        return ended.out.decode().strip()
+
+    async def between(self, before: str, after: str) -> dict[str, tuple[Entry | None, Entry | None]]:
+        """The paths in which two trees or commits differ, with what each of them holds."""
+        out = await self.git(
+            "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", before, after, "--"
+        )
+        words = names_of(out)
+        return {path: _sides(info) for info, path in zip(words[::2], words[1::2], strict=True)}
+
+
+def _sides(info: str) -> tuple[Entry | None, Entry | None]:
+    old_mode, new_mode, old, new, _ = info.removeprefix(":").split(" ")
+    sides = [
+        Entry(int(mode, 8), oid) if int(mode, 8) else None for mode, oid in ((old_mode, old), (new_mode, new))
+    ]
+    return sides[0], sides[1]
+
+
+def _entries(out: bytes) -> dict[str, Entry]:
+    found = {}
+    modes: dict[str, int] = {}
+    for item in names_of(out):
+        info, path = item.split("\t", 1)
+        mode, oid, _ = info.split(" ")
+        found[path] = Entry(modes.setdefault(mode, int(mode, 8)), oid)
+    return found
+
+
+def copy_index(source: Path, target: Path) -> None:
+    """Copy an index with its time, by which git knows the entries that it must not trust."""
+    shutil.copyfile(source, target)
+    found = source.stat()
+    os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def disk_fault(place: Path, fault: OSError) -> CheckpointError:
+    """The error for an operating system that refused."""
+    return CheckpointError(
+        f"The checkpoint store {place} could not be used: {fault.strerror or fault}.",
+        hint="See that the disk has space and that the folder can be written; the workspace is as it was.",
+    )
+
+
+def folder_size(folder: Path) -> int:
+    """Bytes of all files below a folder."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                total += (Path(place) / name).lstat().st_size
+    return total
+
+
+@contextlib.asynccontextmanager
+async def shielded_on_fault(undo: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    """When the body fails or is cancelled, undo what it did, uninterrupted, before the fault goes on."""
+    try:
+        yield
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await undo()
+        raise
