@@ -10,6 +10,7 @@ import anyio
 from pydantic import BaseModel
 
 from tests.stubs.clock import SequentialIds
+from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.context.assemble import Assembly
 from tui_agent.engine.model_agent import ModelAgent
 from tui_agent.engine.parts import EngineParts
@@ -219,6 +220,7 @@ async def running(
     serve: bool = True,
     remember: Callable[[str], None] | None = None,
     ops: FileOps | None = None,
+    checkpoints: bool = False,
 ) -> AsyncIterator[Bench]:
     """An engine that serves until the block ends."""
     clock, ids = QuickClock(), SequentialIds()
@@ -251,6 +253,7 @@ async def running(
         ids=ids,
         interactive=interactive,
         remember_rule=remember,
+        checkpoints=GitShadow(workspace, log.folder / "checkpoints.git") if checkpoints else None,
     )
     engine = Engine(parts, lambda error: bench[0].trouble(error))
     bench.append(Bench(engine, recorder, model, [], clients.append))

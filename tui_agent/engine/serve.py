@@ -216,6 +216,7 @@ class Engine:
     async def _go_back(self, command: Revert | Undo | Redo) -> None:
         self._parts.recorder.cause = command.id
         try:
+            self._states.set(AgentState.RUNNING, "going back" if command.kind != "redo" else "going forward")
             with self._turns.scope:
                 await self._rewind.run(command)
         except (UsageError, CheckpointError) as error:
@@ -224,3 +225,4 @@ class Engine:
             self._on_trouble(error)
         finally:
             self._turns.release()
+            self._guard(partial(self._states.set, AgentState.IDLE))

@@ -1,0 +1,209 @@
+"""Going back and forth in time: the conversation and the files, over a real store of checkpoints."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+
+from tests.engine.harness import Bench, call, running, say
+from tests.stubs.tool_context import tools_of
+from tui_agent.protocol.commands import Interrupt, Redo, Revert, SetPolicy, SubmitPrompt, Undo
+from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged
+from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved
+from tui_agent.protocol.events.todo import TodoUpdated
+from tui_agent.protocol.messages import UserMessage, check_pairs
+
+
+def tools() -> list[object]:
+    return [*tools_of("files").values(), *tools_of("shell").values(), *tools_of("todo").values()]
+
+
+def write(path: str, text: str) -> list[object]:
+    return call(("write_file", f'{{"path": "{path}", "content": "{text}"}}'))
+
+
+def shell(script: str) -> list[object]:
+    return call(("run_command", f'{{"command": "{script}"}}'))
+
+
+@asynccontextmanager
+async def told(tmp_path: Path, *answers: object, **more: object) -> AsyncIterator[Bench]:
+    """An engine with checkpoints, real tools and these answers."""
+    async with running(tmp_path, answers, tools(), checkpoints=True, **more) as bench:  # type: ignore[arg-type]
+        await bench.until("agent.state_changed")
+        yield bench
+
+
+async def turn(bench: Bench, text: str) -> None:
+    """One turn from a message to its end."""
+    ended = bench.kinds().count("turn.finished")
+    bench.submit(SubmitPrompt(text=text))
+    await bench.until("turn.finished", ended + 1)
+
+
+async def go(bench: Bench, command: Undo | Redo | Revert) -> None:
+    """Carry out a command that goes back or forth, to its end."""
+    before = len(bench.events)
+    bench.submit(command)
+    count = bench.kinds().count("agent.state_changed")
+    await bench.until("agent.state_changed", count + 2)
+    assert not [event for event in bench.events[before:] if event.payload.kind == "error.raised"]
+
+
+def files(tmp_path: Path) -> dict[str, str]:
+    """What stands in the workspace."""
+    root = tmp_path / "workspace"
+    found = (path for path in sorted(root.rglob("*")) if path.is_file())
+    return {path.relative_to(root).as_posix(): path.read_text() for path in found}
+
+
+def said(bench: Bench) -> list[str]:
+    """The user's messages as the model sees them now."""
+    return [
+        str(message.content[0].text)  # type: ignore[union-attr]
+        for message in bench.recorder.messages()
+        if isinstance(message, UserMessage)
+    ]
+
+
+async def test_undo_takes_back_a_turn_with_its_files_and_redo_brings_both_again(tmp_path: Path) -> None:
+    answers = [write("a.txt", "one"), say("A."), write("b.txt", "two"), say("B.")]
+    async with told(tmp_path, *answers) as bench:
+        await turn(bench, "first")
+        await turn(bench, "second")
+        assert files(tmp_path) == {"a.txt": "one", "b.txt": "two"}
+        await go(bench, Undo())
+        assert (files(tmp_path), said(bench)) == ({"a.txt": "one"}, ["first"])
+        await go(bench, Undo())
+        assert (files(tmp_path), said(bench)) == ({}, [])
+        await go(bench, Redo())
+        assert (files(tmp_path), said(bench)) == ({"a.txt": "one"}, ["first"])
+        await go(bench, Redo())
+        assert (files(tmp_path), said(bench)) == ({"a.txt": "one", "b.txt": "two"}, ["first", "second"])
+        assert check_pairs(bench.recorder.messages()) == []
+
+
+async def test_every_part_that_changed_files_has_its_checkpoint_and_none_else(tmp_path: Path) -> None:
+    answers = [write("a.txt", "one"), shell("echo two > b.txt"), shell("true"), say("Done.")]
+    async with told(tmp_path, *answers) as bench:
+        await turn(bench, "go")
+    taken = [one for one in bench.of(CheckpointTaken) if isinstance(one, CheckpointTaken)]
+    assert [(one.part, one.author, one.paths) for one in taken[1:]] == [
+        (1, "agent", ("a.txt",)),
+        (3, "command", ("b.txt",)),
+    ]
+    assert taken[0].part == -1
+    changed = [one for one in bench.of(FileChanged) if isinstance(one, FileChanged)]
+    assert [(one.path, one.author) for one in changed] == [("a.txt", "agent"), ("b.txt", "command")]
+
+
+async def test_what_a_person_changed_in_between_is_theirs_and_is_left_alone(tmp_path: Path) -> None:
+    async with told(tmp_path, write("a.txt", "one"), say("A."), write("b.txt", "two"), say("B.")) as bench:
+        await turn(bench, "first")
+        (tmp_path / "workspace" / "mine.txt").write_text("mine")
+        (tmp_path / "workspace" / "a.txt").write_text("mine too")
+        await turn(bench, "second")
+        await go(bench, Undo())
+        assert files(tmp_path) == {"a.txt": "mine too", "mine.txt": "mine"}
+        await go(bench, Undo())
+        assert files(tmp_path) == {"a.txt": "mine too", "mine.txt": "mine"}, "a.txt asks first"
+    restored = [one for one in bench.of(CheckpointRestored) if isinstance(one, CheckpointRestored)]
+    assert restored[-1].kept == ("a.txt",)
+    authors = {one.author for one in bench.of(CheckpointTaken) if isinstance(one, CheckpointTaken)}
+    assert "human" in authors
+
+
+async def test_a_file_in_conflict_is_put_back_where_the_user_said_so(tmp_path: Path) -> None:
+    async with told(tmp_path, write("a.txt", "one"), say("A.")) as bench:
+        await turn(bench, "first")
+        (tmp_path / "workspace" / "a.txt").write_text("mine")
+        await go(bench, Undo(overwrite=("a.txt",)))
+        assert files(tmp_path) == {}
+        await go(bench, Redo())
+        assert files(tmp_path) == {"a.txt": "mine"}, "and even that can be taken back"
+
+
+async def test_files_alone_and_the_conversation_alone(tmp_path: Path) -> None:
+    async with told(tmp_path, write("a.txt", "one"), say("A.")) as bench:
+        await turn(bench, "first")
+        start = bench.recorder.branches.undo_to
+        assert start is not None
+        await go(bench, Revert(to_seq=start, conversation=False))
+        assert (files(tmp_path), said(bench)) == ({}, ["first"])
+        await go(bench, Revert(to_seq=start, files=False))
+        assert (files(tmp_path), said(bench)) == ({}, [])
+        await go(bench, Redo())
+        assert said(bench) == ["first"]
+
+
+async def test_todos_grants_and_queue_go_back_and_what_the_user_works_with_stays(tmp_path: Path) -> None:
+    todo = call(("write_todos", '{"todos": [{"content": "x", "status": "in_progress"}]}'))
+    async with told(tmp_path, todo, say("A.")) as bench:
+        await turn(bench, "first")
+        assert bench.of(TodoUpdated)
+        bench.submit(SetPolicy(policy="plan"))
+        await bench.until("settings.changed")
+        parts, number = bench.recorder.state.parts, bench.recorder.state.turn
+        await go(bench, Undo())
+        state = bench.recorder.state
+        assert state.todo == ()
+        assert state.settings is not None
+        assert state.settings.policy == "plan"
+        assert (state.parts, state.turn) == (parts, number), "no number is used twice"
+        assert state.title == "first"
+
+
+async def test_back_into_the_middle_of_a_turn_the_history_is_legal(tmp_path: Path) -> None:
+    answers = [write("a.txt", "one"), write("b.txt", "two"), say("Done."), say("Again.")]
+    async with told(tmp_path, *answers) as bench:
+        await turn(bench, "go")
+        for seq in range(3, bench.recorder.state.seq):
+            await go(bench, Revert(to_seq=seq))
+            assert check_pairs(bench.recorder.messages()) == []
+            assert not bench.recorder.state.turn_running
+            assert not bench.recorder.state.open_calls
+        await turn(bench, "and on")
+        assert check_pairs(bench.model.requests[-1].messages) == []
+
+
+async def test_while_a_turn_runs_and_where_nothing_was_done_it_is_refused(tmp_path: Path) -> None:
+    async with told(tmp_path, shell("sleep 30")) as bench:
+        await go(bench, Undo())
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("tool.started")
+        bench.submit(Undo())
+        await bench.until("command.rejected", 2)
+        bench.submit(Interrupt())
+        await bench.until("turn.finished")
+    assert not bench.of(SessionHeadMoved)
+    rejected = [one for one in bench.of(CommandRejected) if isinstance(one, CommandRejected)]
+    assert "nothing to take back" in rejected[0].reason
+    assert "after it" in rejected[1].reason
+
+
+async def test_what_a_stopped_command_had_changed_is_the_commands(tmp_path: Path) -> None:
+    async with told(tmp_path, shell("echo x > a.txt; sleep 30")) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("tool.started")
+        while not (tmp_path / "workspace" / "a.txt").exists():
+            await anyio.lowlevel.checkpoint()
+        bench.submit(Interrupt())
+        await bench.until("turn.finished")
+        taken = [one for one in bench.of(CheckpointTaken) if isinstance(one, CheckpointTaken)]
+        assert [(one.author, one.paths) for one in taken[1:]] == [("command", ("a.txt",))]
+        await go(bench, Undo())
+        assert files(tmp_path) == {}
+
+
+async def test_a_session_taken_up_again_goes_back_as_before(tmp_path: Path) -> None:
+    async with told(tmp_path, write("a.txt", "one"), say("A."), write("a.txt", "x"), say("B.")) as bench:
+        await turn(bench, "first")
+        await go(bench, Undo())
+    async with told(tmp_path, say("C.")) as again:
+        assert said(again) == []
+        await go(again, Redo())
+        assert (files(tmp_path), said(again)) == ({"a.txt": "one"}, ["first"])
+        await go(again, Undo())
+        assert (files(tmp_path), said(again)) == ({}, [])
