@@ -1,0 +1,51 @@
+"""Where there are no checkpoints, and that this is said."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.checkpoints import workspace
+from tui_agent.checkpoints.git_shadow import GitShadow
+from tui_agent.checkpoints.limits import git_program
+from tui_agent.errors import CheckpointError
+
+
+async def test_the_home_folder_and_those_above_it_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "people" / "me"
+    (home / "project").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    for refused in (home, tmp_path / "people", Path("/")):
+        made = GitShadow(refused, tmp_path / "store.git")
+        assert "home folder" in made.unavailable
+        assert await made.begin("") is None
+        with pytest.raises(CheckpointError, match="home folder"):
+            await made.look()
+    (tmp_path / "link").symlink_to(home)
+    assert GitShadow(tmp_path / "link", tmp_path / "store.git").unavailable
+    assert not GitShadow(home / "project", tmp_path / "store.git").unavailable
+    assert not (tmp_path / "store.git").exists()
+
+
+def test_without_git_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "git program" in GitShadow(workspace(tmp_path), tmp_path / "store.git").unavailable
+
+
+def test_a_git_in_the_workspace_is_not_the_git_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted = tmp_path / "bin" / "git"
+    planted.parent.mkdir()
+    planted.write_text("#!/bin/sh\n")
+    planted.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{planted.parent}:.")
+    monkeypatch.chdir(planted.parent)
+    assert git_program(tmp_path) is None
+    assert git_program(tmp_path / "elsewhere") == str(planted)
+
+
+async def test_before_the_first_checkpoint_it_is_said(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="no checkpoint yet"):
+        await GitShadow(workspace(tmp_path), tmp_path / "store.git").look()

@@ -1,0 +1,269 @@
+"""What a look finds, what it leaves out, and what it says about it."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.checkpoints import begun, git, shadow, taken, workspace, write
+from tui_agent.checkpoints.git_shadow import GitShadow
+from tui_agent.checkpoints.ignoring import rewritten
+from tui_agent.checkpoints.limits import Limits
+
+BOTH = pytest.mark.parametrize("repository", [False, True])
+
+
+@BOTH
+async def test_nothing_differs_after_the_first_checkpoint(tmp_path: Path, repository: bool) -> None:
+    made = await begun(workspace(tmp_path, repository=repository))
+    assert not await made.look()
+    assert not await made.look(["src/app.py", "missing"])
+    assert [file.path for file in await made.files_at(made.head)] == ["README", "src/app.py"]
+
+
+@BOTH
+async def test_an_edit_is_told_with_both_sides(tmp_path: Path, repository: bool) -> None:
+    folder = workspace(tmp_path, repository=repository)
+    made = await begun(folder)
+    write(folder, {"src/app.py": "print('new')\n", "new": b"\0\xff"})
+    (folder / "README").unlink()
+    for changes in (await made.look(), await made.look(["README", "new", "src/app.py"])):
+        assert changes.paths == ("README", "new", "src/app.py")
+        assert [(file.before, file.after) for file in changes.files] == [
+            (b"read me\n", None),
+            (None, b"\0\xff"),
+            (b"print('app')\n", b"print('new')\n"),
+        ]
+        assert [(file.before_size, file.after_size) for file in changes.files] == [(8, 0), (0, 2), (13, 13)]
+
+
+async def test_an_edit_of_the_same_length_at_once_is_seen(tmp_path: Path) -> None:
+    folder = workspace(tmp_path)
+    made = await begun(folder)
+    for number in range(5):
+        (folder / "README").write_text(f"read {number}\n")
+        assert (await made.look()).paths == ("README",)
+        await taken(made)
+
+
+@pytest.mark.parametrize("bits", [0o600, 0o755, 0o640])
+async def test_permission_bits_are_a_change_and_are_kept(tmp_path: Path, bits: int) -> None:
+    folder = workspace(tmp_path)
+    made = await begun(folder)
+    first = made.head
+    (folder / "README").chmod(bits)
+    changes = await made.look()
+    assert [(file.path, file.mode) for file in changes.files] == [("README", bits)]
+    await made.commit(changes, part=1, author="agent", message="m")
+    assert not await made.look()
+    restored = await made.restore(await made.plan(first))
+    assert restored.paths == ("README",)
+    assert (folder / "README").stat().st_mode & 0o777 == 0o644
+    assert made.head == first
+
+
+@BOTH
+async def test_names_of_every_kind_are_kept(tmp_path: Path, repository: bool) -> None:
+    names = [
+        "-n",
+        "--all",
+        "new\nline",
+        'quote"\\',
+        "ünï/ö",
+        ":(top)x",
+        "*",
+        "tab\t",
+        " lead",
+        "git~1",
+        "a\\b",
+        "{}",
+    ]
+    folder = workspace(tmp_path, repository=repository)
+    made = await begun(folder)
+    write(folder, dict.fromkeys(names, "x\n"))
+    assert set((await made.look(names)).paths) == set(names)
+    await taken(made)
+    assert {file.path for file in await made.files_at(made.head)} >= set(names)
+    assert await made.read_at(made.head, "*") == b"x\n"
+    again = shadow(folder)
+    await again.begin(made.head)
+    write(folder, dict.fromkeys(names, "y\n"))
+    assert set((await again.look()).paths) == set(names)
+
+
+async def test_a_name_that_is_no_utf8_is_left_out_and_said(tmp_path: Path) -> None:
+    folder = workspace(tmp_path)
+    made = await begun(folder)
+    write(folder, {os.fsdecode(b"\xff\xfe"): "x"})
+    changes = await made.look()
+    assert not changes
+    assert "not UTF-8" in changes.skipped[0]
+    assert changes.skipped[0].encode()
+
+
+@BOTH
+async def test_ignored_files_are_taken_only_when_named(tmp_path: Path, repository: bool) -> None:
+    files = {".gitignore": "*.log\n", "src/.gitignore": "/build/\n", "a.log": "old\n", "src/build/x": "old\n"}
+    folder = workspace(tmp_path, repository=repository, **files)
+    if repository:
+        write(folder, {".git/info/exclude": "secret\n", "secret": "old\n"})
+    made = await begun(folder)
+    write(folder, {"b.log": "new\n", "src/build/y": "new\n"})
+    assert not await made.look()
+    assert (await made.look(["b.log"])).paths == ("b.log",)
+    first = made.head
+    await made.commit(await made.look(["b.log"]), part=1, author="agent", message="m")
+    write(folder, {"b.log": "newer\n"})
+    assert (await made.look()).paths == ("b.log",)
+    await taken(made)
+    await made.restore(await made.plan(first))
+    assert not (folder / "b.log").exists()
+    assert (folder / "a.log").read_text() == "old\n"
+
+
+async def test_a_part_of_a_repository_follows_the_patterns_above_it(tmp_path: Path) -> None:
+    top = workspace(
+        tmp_path, repository=True, **{".gitignore": "/part/out/\n*.log\n/other\n", "part/kept": "x\n"}
+    )
+    write(top, {"part/out/a": "x", "part/b.log": "x", "part/other": "x"})
+    made = GitShadow(top / "part", tmp_path / "store.git")
+    await made.begin("")
+    assert [file.path for file in await made.files_at(made.head)] == ["kept", "other"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "below", "found"),
+    [
+        ("*.log", ("a",), "*.log"),
+        ("/a/out/", ("a",), "/out/"),
+        ("!/a/b/c", ("a", "b"), "!/c"),
+        ("*/out", ("a",), "/out"),
+        ("/b/out", ("a",), None),
+        ("/a", ("a",), "/a"),
+        ("a/b", ("a", "b"), None),
+        ("**/x/y", ("a",), "/**/x/y"),
+    ],
+)
+def test_a_pattern_is_rewritten_for_a_folder_below(
+    pattern: str, below: tuple[str, ...], found: str | None
+) -> None:
+    assert rewritten(pattern, below) == (found if pattern != "/a" else None)
+
+
+async def test_links_are_kept_as_links_and_never_followed(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    write(outside, {"secret": "s\n"})
+    folder = workspace(tmp_path)
+    (folder / "link").symlink_to("../outside")
+    made = await begun(folder)
+    assert await made.read_at(made.head, "link") == b"../outside"
+    assert not await made.look(["link/secret"])
+    (folder / "src" / "app.py").unlink()
+    (folder / "src").rmdir()
+    write(tmp_path / "copy", {"app.py": "print('app')\n"})
+    (folder / "src").symlink_to(tmp_path / "copy")
+    assert (await made.look()).paths == ("src", "src/app.py")
+    await taken(made)
+    assert [file.path for file in await made.files_at(made.head)] == ["README", "link", "src"]
+
+
+async def test_pipes_and_sockets_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = workspace(tmp_path)
+    os.mkfifo(folder / "pipe")
+    made = await begun(folder)
+    with socket.socket(socket.AF_UNIX) as listening:
+        monkeypatch.chdir(folder)
+        listening.bind("socket")
+    (folder / "README").unlink()
+    os.mkfifo(folder / "README")
+    changes = await made.look()
+    assert changes.paths == ("README",)
+    assert any("Pipes" in word for word in changes.skipped)
+    await made.commit(changes, part=1, author="command", message="m")
+    assert not await made.look(["pipe", "socket", "README"])
+
+
+@BOTH
+async def test_repositories_inside_are_left_out_and_said(tmp_path: Path, repository: bool) -> None:
+    folder = workspace(tmp_path, repository=repository)
+    inner = folder / "inner"
+    inner.mkdir()
+    git(inner, "init", "-q")
+    write(inner, {"x": "1\n"})
+    git(inner, "add", "-A")
+    git(inner, "commit", "-q", "-m", "x")
+    if repository:
+        git(folder, "add", "inner")
+    made = shadow(folder)
+    first = await made.begin("")
+    assert first is not None
+    assert "inner" in first.skipped[0]
+    write(inner, {"x": "2\n", "y": "1\n"})
+    assert not await made.look()
+    assert (await made.look(["inner/x"])).skipped
+    assert [file.path for file in await made.files_at(made.head)] == ["README", "src/app.py"]
+
+
+async def test_a_large_file_is_left_out_unless_it_is_kept_already(tmp_path: Path) -> None:
+    folder = workspace(tmp_path, big="b" * 2_000)
+    made = shadow(folder, limits=Limits(file_bytes=1_000, shown_bytes=500))
+    first = await made.begin("")
+    assert first is not None
+    assert "big" in first.skipped[0]
+    write(folder, {"README": "r" * 3_000, "other": "o" * 3_000})
+    changes = await made.look()
+    assert changes.paths == ("README",)
+    assert (changes.files[0].after, changes.files[0].after_size) == (None, 3_000)
+    assert "big" in changes.skipped[0] and "other" in changes.skipped[0]
+    assert not await made.look(["other"])
+    await made.commit(changes, part=1, author="agent", message="m")
+    assert await made.read_at(made.head, "README") == b"r" * 3_000
+
+
+async def test_beyond_the_quota_nothing_more_is_kept(tmp_path: Path) -> None:
+    folder = workspace(tmp_path)
+    made = await begun(folder, limits=Limits(total_bytes=100_000))
+    for number in range(5):
+        write(folder, {f"noise{number}": os.urandom(40_000)})
+        changes = await made.look()
+        if not changes.paths:
+            break
+        await made.commit(changes, part=number, author="agent", message="m")
+    assert number in (2, 3)
+    assert "used up" in changes.skipped[0]
+    (folder / "README").unlink()
+    assert (await made.look()).paths == ("README",)
+
+
+async def test_many_changes_are_all_named_and_the_first_told(tmp_path: Path) -> None:
+    folder = workspace(tmp_path)
+    made = await begun(folder, limits=Limits(named=3))
+    write(folder, {f"many/{number}": "x\n" for number in range(9)})
+    changes = await made.look()
+    assert (len(changes.paths), len(changes.files)) == (9, 3)
+    await made.commit(changes, part=1, author="agent", message="m")
+    assert not await made.look()
+
+
+async def test_the_sessions_own_folder_in_the_workspace_is_left_out(tmp_path: Path) -> None:
+    folder = workspace(tmp_path)
+    store = folder / ".data [1]" / "session" / "checkpoints.git"
+    made = GitShadow(folder, store)
+    write(folder, {".data [1]/session/events.jsonl": "{}\n", ".data [1]/other": "x\n"})
+    await made.begin("")
+    assert [file.path for file in await made.files_at(made.head)] == [
+        ".data [1]/other",
+        "README",
+        "src/app.py",
+    ]
+    write(folder, {".data [1]/session/events.jsonl": "{}{}\n"})
+    assert not await made.look()
+
+
+async def test_git_itself_is_never_kept(tmp_path: Path) -> None:
+    folder = workspace(tmp_path, repository=True)
+    made = await begun(folder)
+    write(folder, {".git/hooks/post-commit": "#!/bin/sh\n", "sub/.GIT/x": "1\n"})
+    assert not await made.look()
+    assert not await made.look([".git/hooks/post-commit", "../outside", "/etc/passwd", "a/../b", ""])
