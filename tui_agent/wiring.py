@@ -15,6 +15,7 @@ from pathlib import Path
 import anyio
 
 from tui_agent import __version__
+from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.config.options import SessionOptions
 from tui_agent.context.assemble import Assembly
 from tui_agent.engine.clients import Clients
@@ -166,6 +167,7 @@ def _assemble(
         model=settings.model,
     )
     workspace = _workspace(base, recorder)
+    lost = any(call.started and call.writes for call in recorder.state.open_calls)
     if history:
         take_up(recorder, run, history, log.repaired)
         _apply_options(base, recorder, settings)
@@ -194,6 +196,8 @@ def _assemble(
         ids=base.ids,
         interactive=base.options.interactive,
         remember_rule=partial(_remember, base.config.paths.config_dir / "policy.toml"),
+        checkpoints=GitShadow(workspace, log.folder / "checkpoints.git"),
+        lost_call=lost,
     )
     trouble = on_trouble if on_trouble is not None else _tell_stderr
     release = partial(_release, env, clients)

@@ -20,11 +20,11 @@ def tools() -> list[object]:
     return [*tools_of("files").values(), *tools_of("shell").values(), *tools_of("todo").values()]
 
 
-def write(path: str, text: str) -> list[object]:
+def write(path: str, text: str) -> object:
     return call(("write_file", f'{{"path": "{path}", "content": "{text}"}}'))
 
 
-def shell(script: str) -> list[object]:
+def shell(script: str) -> object:
     return call(("run_command", f'{{"command": "{script}"}}'))
 
 

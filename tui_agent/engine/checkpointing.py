@@ -29,15 +29,16 @@ CLOSING_S = 5.0
 class Checkpointing:
     """One session's checkpoints, taken as the engine runs. Without a store every call does nothing."""
 
-    def __init__(self, recorder: Recorder, blobs: Blobs, store: Checkpoints | None) -> None:
+    def __init__(
+        self, recorder: Recorder, blobs: Blobs, store: Checkpoints | None, *, lost_call: bool = False
+    ) -> None:
         self._recorder = recorder
         self._blobs = blobs
         self._store = store if store is not None and not store.unavailable else None
         self._guard = anyio.Lock()
         self._begun = False
         self._open: tuple[CallId, Author] | None = None
-        self.lost = False
-        """The run before ended inside a call that could write: what differs at first is that call's."""
+        self._lost_call = lost_call
 
     @property
     def store(self) -> Checkpoints | None:
@@ -108,8 +109,8 @@ class Checkpointing:
         made = await self._safely(lambda store: store.begin(known))
         if made is not None:
             self._emit(CheckpointTaken(part=-1, commit=made.commit, author="human", skipped=made.skipped))
-        if self.lost:
-            self.lost = False
+        if self._lost_call:
+            self._lost_call = False
             await self._take(author="command")
 
     async def _theirs(self) -> None:

@@ -47,3 +47,5 @@ class EngineParts:
     max_retries: int = 4
     checkpoints: Checkpoints | None = None
     """Where the workspace's files are kept after each part that changed some; None: nowhere."""
+    lost_call: bool = False
+    """The run before ended inside a call that could write: what differs at first is that call's."""

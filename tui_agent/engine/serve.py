@@ -64,7 +64,9 @@ class Engine:
         self._states = StateKeeper(parts.recorder)
         self._decisions: Waiting[DecidePermission] = Waiting()
         self._answers: Waiting[AnswerQuestion] = Waiting()
-        self._checkpointing = Checkpointing(parts.recorder, parts.blobs, parts.checkpoints)
+        self._checkpointing = Checkpointing(
+            parts.recorder, parts.blobs, parts.checkpoints, lost_call=parts.lost_call
+        )
         self._turns = Turns(
             parts, self._states, self._ticker, self._decisions, self._answers, self._checkpointing
         )
