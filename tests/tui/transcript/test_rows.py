@@ -24,7 +24,7 @@ from tui_agent.protocol.display import (
 from tui_agent.tui.palette import Palette
 from tui_agent.tui.symbols import ASCII, UNICODE, Symbols
 from tui_agent.tui.theme import bundled_folder, load_theme
-from tui_agent.tui.transcript.draw import Shown, draw
+from tui_agent.tui.transcript.draw import Shown, draw, is_open
 from tui_agent.tui.transcript.look import Look
 from tui_agent.tui.transcript.rows import Row, width_of
 
@@ -198,6 +198,30 @@ def test_a_message_shows_its_time_and_its_actions_only_while_it_is_active() -> N
     assert active.act_at(active.text().index("fork")) == "fork"
     assert active.act_at(active.text().index("revert") + 1) == "revert"
     assert width_of(active.runs) == 80
+
+
+def test_a_long_message_shows_a_glimpse_until_it_is_opened() -> None:
+    message = Samples().user("\n".join(f"pasted {number}" for number in range(300)))
+    glimpse = lines(message)
+    assert len(glimpse) == 9 and "pasted 0" in glimpse[0] and "292 more lines" in glimpse[-1]
+    assert [run.act for row in rows(message) for run in row.runs if run.act] == ["fold"]
+    assert len(lines(message, opened=True)) == 300
+    assert not is_open(message, Shown()) and is_open(message, Shown(opened=True))
+
+
+def test_the_users_own_command_says_how_it_ended_and_what_the_model_does_not_see() -> None:
+    s = Samples()
+    failed = s.notice("shell", "error", "exit 3", command="make", blocks=(TerminalBlock(text="no rule"),))
+    assert lines(failed)[0].startswith("  ✗ you ran") and lines(failed)[0].endswith("exit 3")
+    hidden = s.notice(
+        "shell",
+        "info",
+        "exit 0",
+        "kept out of the context",
+        command="env",
+        blocks=(TerminalBlock(text="A=1"),),
+    )
+    assert lines(hidden)[0].endswith("kept out of the context   exit 0")
 
 
 def test_a_queued_message_says_when_it_goes() -> None:

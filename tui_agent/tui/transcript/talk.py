@@ -23,9 +23,20 @@ from tui_agent.tui.transcript.stream import MarkdownStream
 from tui_agent.tui.units import changed_lines, duration, money, plural, size
 
 WIDE: Final = 90
+MESSAGE_ROWS: Final = 16
+GLIMPSE_ROWS: Final = 8
+"""What stays in sight of a message that is longer than `MESSAGE_ROWS`."""
+_ROW_CHARACTERS: Final = 80
 
 _END_ROLES: Final[dict[TurnEnd, Role]] = {"interrupted": "t3", "model_error": "error", "error": "error"}
 """The others are warnings."""
+
+
+def is_long(entry: UserEntry) -> bool:
+    """Whether a message is folded until it is opened, as a long paste is."""
+    if not isinstance(entry.text, str):
+        return True
+    return entry.text.count("\n") + len(entry.text) // _ROW_CHARACTERS > MESSAGE_ROWS
 
 
 def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None, active: bool) -> list[Row]:
@@ -49,8 +60,12 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
     for runs in _message(entry, read, tone):
         for part in wrap(runs, room):
             lines.append(Row([*ahead, *part], look.ground, joined=bool(lines) and part is not runs))
-    if opened is False and len(lines) > 2:
-        lines = lines[:2]
+    glimpse = 2 if opened is False else GLIMPSE_ROWS if opened is None and is_long(entry) else len(lines)
+    hidden = len(lines) - glimpse
+    if hidden > 0:
+        lines = lines[:glimpse]
+        more = Run(f"{hidden} more {'line' if hidden == 1 else 'lines'}", look.s("t3", "s2"), act="fold")
+        lines.append(Row([*ahead, more], look.ground))
     for image in entry.attachments:
         words = f"{image.name or 'image'}  {size(image.size)}"
         lines.append(Row([*ahead, Run(clean_line(words), look.s("t3", "s2"))], look.ground))
