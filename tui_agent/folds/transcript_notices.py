@@ -105,13 +105,12 @@ def _value(value: JsonValue) -> str:
 
 @ON_NOTICES.on(UserShellFinished)
 def _shell(draft: Draft, ev: Envelope, payload: UserShellFinished) -> bool:
-    failed = payload.exit_code != 0
     outcome = "did not end" if payload.exit_code is None else f"exit {payload.exit_code}"
-    hidden = "not in the model's context" if payload.hidden else ""
+    hidden = "kept out of the context" if payload.hidden else ""
     head = draft.head(ev, f"notice.{ev.seq}")
     lines = tuple(line for line in (outcome, hidden) if line)
     blocks = (TerminalBlock(text=payload.output),) if payload.output else ()
-    level: NoticeLevel = "warning" if failed else "info"
+    level: NoticeLevel = "warning" if payload.exit_code is None else "error" if payload.exit_code else "info"
     draft.add(NoticeEntry(*head, "shell", level, lines, blocks, payload.command))
     return True
 
