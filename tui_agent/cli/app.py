@@ -53,8 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
 def open_app(options: SessionOptions) -> int:
     """Draw `options`' session on this terminal until the user leaves."""
     need_terminal()
-    # What start-up makes lives as long as the app: collecting it before the first paint, after which the app lets the
-    # collector work again, would only cost time. Loading the screen's library alone sets it off eighty times.
+    # What start-up makes lives as long as the app: collecting it would only cost time. Loading the screen's library
+    # alone sets the collector off eighty times. The app lets it work again once everything is loaded.
     gc.disable()
     # The engine's process first, so that it starts beside the screen's library, which is slow to import. Both by
     # name: nothing else on the command line needs them.
