@@ -106,13 +106,15 @@ class AgentApp(Frame):
         self.call_after_refresh(self._painted)
 
     def _painted(self) -> None:
-        gc.freeze()
-        gc.enable()
         self.run_worker(self._go_live(), name="live", exit_on_error=False)
 
     async def _go_live(self) -> None:
         # In a thread, so that keys typed meanwhile are shown.
-        live = await asyncio.to_thread(import_module, "tui_agent.tui.live")
+        try:
+            live = await asyncio.to_thread(import_module, "tui_agent.tui.live")
+        finally:
+            gc.freeze()
+            gc.enable()
         self.live = live.Live(self)
         await self.live.run()
 
