@@ -14,6 +14,7 @@ from tui_agent.tui.handlers.look import program
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.outside import JsonRow, json_rows, number_of, text_of
 from tui_agent.tui.screens.trace import TraceScreen
+from tui_agent.tui.text import clean_line
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
@@ -39,6 +40,17 @@ def switch(live: "Live", session_id: str) -> None:
 def new(live: "Live", argument: str) -> None:
     """A new session with the same settings."""
     live.worker(live.open(live.same_settings()), "new")
+
+
+def reset_session(live: "Live", argument: str) -> None:
+    """Start over from nothing; another session than this one cannot be reset."""
+    if argument and argument != live.app.session_id:
+        live.app.say(
+            f"Only the open session can be reset. /session {clean_line(argument)[:60]} opens that one first.",
+            "warning",
+        )
+    else:
+        new(live, "")
 
 
 def sessions(live: "Live", argument: str) -> None:
@@ -138,7 +150,7 @@ HANDLERS: "dict[str, Callable[[Live, str], None]]" = {
     "session": session,
     "sessions": sessions,
     "new": new,
-    "reset_session": new,
+    "reset_session": reset_session,
     "resume": resume,
     "pause": pause,
     "rename": rename,
