@@ -119,9 +119,6 @@ class AgentApp(Frame):
         self.live = live.Live(self)
         await self.live.run()
 
-    def page_fills_screen(self) -> bool:
-        return self.live is not None and self.live.chat.beginning
-
     def looks_changed(self) -> None:
         if self.live is not None:
             self.live.frames.looks_changed()

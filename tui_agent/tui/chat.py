@@ -14,7 +14,7 @@ from tui_agent.folds.transcript import Transcript
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.tui.actions import BY_NAME
-from tui_agent.tui.panes.start import Start
+from tui_agent.tui.panes.start import first_page
 from tui_agent.tui.transcript.draw import long_texts
 from tui_agent.tui.transcript.find import pattern_of
 from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
@@ -67,14 +67,13 @@ class Chat:
         self._glimpsed: ChatWidget | None = None
         self._wanted = ""
         """What is looked for."""
-        self.start = Start(lambda: app.looks, id="start")
+        self.start = app.start or first_page(lambda: app.looks, app.prompt.editor)
 
     async def mount(self) -> None:
-        """Put the start page into the chat's place."""
-        self.start.styles.height = "1fr"
-        self.start.typed_into = self.app.prompt.editor
-        self.start.display = False
-        await self.app.chat.mount(self.start)
+        """Put the start page into the chat's place, where the first frame has none."""
+        if self.app.start is None:
+            self.app.start = self.start
+            await self.app.chat.mount(self.start)
 
     async def begin(self, views: "Views") -> None:
         """Another session: a new transcript."""
@@ -140,11 +139,6 @@ class Chat:
         self.app.reshape()
         if not empty and self.start.has_focus:
             self.app.prompt.editor.focus()
-
-    @property
-    def beginning(self) -> bool:
-        """Whether the page that asks for a model has the screen for itself."""
-        return bool(self.start.display) and self.start.needs_model
 
     def _resolve(self, blob: BlobText) -> str | None:
         return self.blobs.get(blob.blob_sha256)

@@ -6,7 +6,8 @@ Invariant: knows no session. Its widgets have their final sizes in the first fra
 import os
 import time
 from collections.abc import Callable, Mapping
-from typing import ClassVar
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import App, ComposeResult
@@ -29,6 +30,9 @@ from tui_agent.tui.prompt.box import Prompt
 from tui_agent.tui.shape import Shape, shape
 from tui_agent.tui.terminal import Terminal
 from tui_agent.tui.theme import textual_theme
+
+if TYPE_CHECKING:
+    from tui_agent.tui.panes.start import Start
 
 NOTE_S = 8.0
 KEY_S = 0.04
@@ -86,6 +90,8 @@ class Frame(App[int]):
         self.stylesheet.set_variables(self.get_css_variables())
         self.options = options
         self.clock = clock
+        self.start: Start | None = None
+        """The page before the first message, once it is loaded."""
         self.sidebar_wanted = True
         self.shape: Shape = shape(80, 24)
         self._shaped: tuple[Shape, bool] | None = None
@@ -101,6 +107,12 @@ class Frame(App[int]):
         self.pane_strip, self.status, self.footer = PaneStrip(looks), Status(looks), Footer(looks)
         self.note = Note(looks, id="note")
         self.chat = Vertical(id="chat")
+        if self.first.bare:
+            # By name: only a start that shows this page loads it before the first paint.
+            self.start = import_module("tui_agent.tui.panes.start").first_page(
+                looks, self.prompt.editor, str(self.options.cwd)
+            )
+            self.chat = Vertical(self.start, id="chat")
         yield self.header
         with Horizontal(id="middle"):
             with Vertical(id="main"):
@@ -123,7 +135,7 @@ class Frame(App[int]):
 
     def page_fills_screen(self) -> bool:
         """Whether a page wants the side panes' room."""
-        return False
+        return self.start is not None and bool(self.start.display) and self.start.needs_model
 
     def looks_changed(self) -> None:
         """Another theme, other symbols: what caches strips starts anew."""
