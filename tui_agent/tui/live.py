@@ -143,6 +143,8 @@ class Live:
 
     async def open(self, options: SessionOptions) -> bool:
         """Open a session in place of the present one; False where it could not be opened."""
+        if self.config is None:
+            configure(self)
         spawn = self.app.spawn or _spawn_remote(self)
         session = spawn(options)
         self.app.run_worker(session.serve(), name="serve", group="session", exit_on_error=False)
@@ -218,9 +220,8 @@ class Live:
         if unsent and not self.app.prompt.editor.text:
             self.app.prompt.editor.put("\n".join(unsent))
         if self.session is None:
-            self.app.status.set_view(
-                StatusView("failed", "no session", "/sessions or /new opens another"), self.app.clock()
-            )
+            way = "/sessions or /new opens another" if self.config else "correct the configuration, then /new"
+            self.app.status.set_view(StatusView("failed", "no session", way), self.app.clock())
         self.app.say(str(fault), "error")
 
     async def _let_go(self, reason: str) -> None:

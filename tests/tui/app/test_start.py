@@ -2,12 +2,14 @@
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import ENVIRON, NOWHERE, Driven, golden, open_app
 from tui_agent.config.options import SessionOptions
+from tui_agent.errors import ConfigError
 from tui_agent.protocol.commands import SetModel, SetPolicy
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import SessionStarted, SettingsChanged
@@ -201,3 +203,18 @@ async def test_a_local_server_is_found_by_asking_it() -> None:
     assert {one.group for one in first_choices({}, [], ())} == {"Without a key"}
     here = next(one for one in choices if one.name == "Here")
     assert here.intent == f"local http://localhost:{port}/v1 qwen3" and "2 models" in here.about
+
+
+async def test_a_configuration_that_cannot_be_read_is_corrected_without_leaving(tmp_path: Path) -> None:
+    path = tmp_path / "tui-agent" / "config.toml"
+    path.parent.mkdir()
+    path.write_text('modle = "x"\n')
+    refused = FakeSession(failure=ConfigError("unknown key 'modle'."))
+    async with open_app(session=refused, environ={"XDG_CONFIG_HOME": str(tmp_path)}) as driven:
+        await shown(driven, "correct the configuration, then /new")
+        path.write_text('policy = "plan"\n')
+        driven.app.spawn = lambda _: FakeSession(empty_session("m"))
+        await driven.type("/new")
+        await driven.press("escape", "enter")
+        await shown(driven, "This folder")
+        assert driven.app.live is not None and driven.app.live.config is not None

@@ -32,7 +32,7 @@ class Choice(NamedTuple):
 
 
 WITHOUT_KEY = (
-    Choice("Demo", "a real task in a throw-away folder, offline", "about 60 s", "demo", "Without a key"),
+    Choice("Demo", "a real task in a throw-away folder", "about 60 s", "demo", "Without a key"),
     Choice(
         "Other provider",
         "type in a key, or the address of a server of yours",
