@@ -13,6 +13,7 @@ from tui_agent.protocol.commands import (
     Pause,
     Queue,
     RunUserShell,
+    SendQueued,
     SetAgent,
     SetContextMode,
     SetEffort,
@@ -51,8 +52,10 @@ def refusal(
             return "This question is no longer open.", ""
         case AnswerQuestion(question_id=question_id) if question_id not in answers:
             return "This question is no longer open.", ""
-        case Unqueue(queue_id=queue_id) if all(each.queue_id != queue_id for each in state.queue):
+        case Unqueue() | SendQueued() if all(each.queue_id != command.queue_id for each in state.queue):
             return "This message is no longer queued.", ""
+        case SendQueued():
+            return _turns_refusal(state, running)
     return None
 
 
@@ -61,6 +64,10 @@ def _message_refusal(
 ) -> Refusal | None:
     if not command.text.strip() and not command.attachments:
         return "The message is empty.", ""
+    return _turns_refusal(state, running)
+
+
+def _turns_refusal(state: SessionStateView, running: bool) -> Refusal | None:
     budgets = state.settings.budgets if state.settings is not None else None
     if budgets is None or budgets.max_turns is None or running:
         return None

@@ -31,6 +31,7 @@ from tui_agent.protocol.commands import (
     Rename,
     Resume,
     RunUserShell,
+    SendQueued,
     SetAgent,
     SetBudgets,
     SetContextMode,
@@ -43,6 +44,7 @@ from tui_agent.protocol.commands import (
 )
 from tui_agent.protocol.events.session import CommandRejected, SessionTitled
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued, UserSteered, UserUnqueued
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import AgentState
 
 TITLE_LENGTH = 48
@@ -109,6 +111,8 @@ class Engine:
                 self._message(command, group)
             case Unqueue(queue_id=queue_id):
                 self._parts.recorder.append(UserUnqueued(queue_id=queue_id), cause=command.id)
+            case SendQueued(queue_id=queue_id):
+                self._send_queued(queue_id, group, command)
             case Interrupt(scope="call", call_id=call_id) if call_id is not None:
                 self._turns.stop_call(call_id)
             case Interrupt():
@@ -146,6 +150,15 @@ class Engine:
         message = UserMessageReceived(text=command.text, attachments=images)
         self._begin(message, group, command)
 
+    def _send_queued(self, queue_id: RequestId, group: TaskGroup, command: Command) -> None:
+        recorder = self._parts.recorder
+        waiting = next(each for each in recorder.state.queue if each.queue_id == queue_id)
+        if not self._turns.running:
+            self._begin(_from_queue(waiting), group, command)
+            return
+        recorder.append(UserUnqueued(queue_id=queue_id), cause=command.id)
+        recorder.append(UserSteered(text=waiting.text, attachments=waiting.attachments), cause=command.id)
+
     def _begin(self, message: UserMessageReceived, group: TaskGroup, command: Command | None) -> None:
         recorder = self._parts.recorder
         recorder.cause = command.id if command is not None else None
@@ -177,11 +190,7 @@ class Engine:
         state = self._parts.recorder.state
         if not state.queue or self._turns.running or state.last_turn_end not in (None, "finished"):
             return
-        waiting = state.queue[0]
-        message = UserMessageReceived(
-            text=waiting.text, attachments=waiting.attachments, source="queue", queue_id=waiting.queue_id
-        )
-        self._guard(partial(self._begin, message, group, None))
+        self._guard(partial(self._begin, _from_queue(state.queue[0]), group, None))
 
     async def _user_shell(self, command: RunUserShell) -> None:
         try:
@@ -191,3 +200,9 @@ class Engine:
             self._on_trouble(error)
         finally:
             self._turns.release()
+
+
+def _from_queue(waiting: UserQueued) -> UserMessageReceived:
+    return UserMessageReceived(
+        text=waiting.text, attachments=waiting.attachments, source="queue", queue_id=waiting.queue_id
+    )

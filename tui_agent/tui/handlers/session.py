@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.base import text_preview
-from tui_agent.protocol.commands import Pause, Rename, Resume, Unqueue
+from tui_agent.protocol.commands import Pause, Rename, Resume, SendQueued, Unqueue
+from tui_agent.protocol.events.turn import UserQueued
 from tui_agent.tui import units
 from tui_agent.tui.handlers.figures import status
 from tui_agent.tui.handlers.look import program
@@ -123,15 +124,34 @@ def rename(live: "Live", argument: str) -> None:
 
 
 def unqueue(live: "Live", argument: str) -> None:
-    """Take the newest queued message back into the prompt."""
+    """Take a queued message back into the prompt: the one of this number, else the newest."""
+    waiting = _queued(live, argument, newest=True)
+    if waiting is None:
+        return
+    live.submit(Unqueue(queue_id=waiting.queue_id))
+    editor = live.app.prompt.editor
+    if not editor.text.strip():
+        editor.put(text_preview(waiting.text))
+
+
+def send_queued(live: "Live", argument: str) -> None:
+    """Send a queued message now: the one of this number, else the first."""
+    waiting = _queued(live, argument, newest=False)
+    if waiting is not None:
+        live.submit(SendQueued(queue_id=waiting.queue_id))
+
+
+def _queued(live: "Live", argument: str, *, newest: bool) -> UserQueued | None:
     queue = live.state.queue
     if not queue:
         live.app.say("Nothing is queued. Tab queues a message while a turn runs.")
-        return
-    live.submit(Unqueue(queue_id=queue[-1].queue_id))
-    editor = live.app.prompt.editor
-    if not editor.text.strip():
-        editor.put(text_preview(queue[-1].text))
+        return None
+    if not argument:
+        return queue[-1 if newest else 0]
+    if argument.isdecimal() and 1 <= int(argument) <= len(queue):
+        return queue[int(argument) - 1]
+    live.app.say(f"There is no queued message {clean_line(argument)[:20]}; {len(queue)} wait.", "warning")
+    return None
 
 
 def trace(live: "Live", argument: str) -> None:
@@ -155,5 +175,6 @@ HANDLERS: "dict[str, Callable[[Live, str], None]]" = {
     "pause": pause,
     "rename": rename,
     "unqueue": unqueue,
+    "send_queued": send_queued,
     "trace": trace,
 }

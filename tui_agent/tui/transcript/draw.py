@@ -95,7 +95,11 @@ def guess(entry: Entry, shown: Shown, look: Look) -> int:
     """About how many rows the entry will have, in work that does not grow with its drawing."""
     match entry:
         case UserEntry():
-            rows = 0 if entry.state == "removed" else _lines(entry.text, max(look.right - TEXT_COLUMN - 8, 8))
+            rows = (
+                0
+                if entry.state in ("removed", "queued")
+                else _lines(entry.text, max(look.right - TEXT_COLUMN - 8, 8))
+            )
             return min(rows, GLIMPSE_ROWS + 1) if shown.opened is None and is_long(entry) else rows
         case AnswerEntry():
             return 1 if shown.opened is False else _lines(entry.text, look.text) + entry.stopped

@@ -41,20 +41,19 @@ def is_long(entry: UserEntry) -> bool:
 
 def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None, active: bool) -> list[Row]:
     """A message of the user. `active` (focused or under the mouse) shows `fork  revert` where there is room."""
-    if entry.state == "removed":
+    if entry.state in ("removed", "queued"):  # what is queued stands above the prompt
         return []
-    queued = entry.state == "queued"
-    note = "after this turn" if queued else clock(entry.at)
+    note = clock(entry.at)
     field = look.s("t1", "s2")
-    tone = look.s("t3" if queued else "t1", "s2", bold=not queued)
+    tone = look.s("t1", "s2", bold=True)
     edge = look.right - 1
     reserve = width(note) + 3
     actions = look.offered("fork", "revert")
     said = "  ".join(actions)
-    if look.width >= WIDE and actions and not queued:
+    if look.width >= WIDE and actions:
         reserve += len(said) + 3
     room = max(edge - TEXT_COLUMN - reserve, 8)
-    bar = look.s("t3" if queued else "accent", "s2")
+    bar = look.s("accent", "s2")
     ahead = [Run(" " * STATE_COLUMN, look.ground), Run(look.symbols.bar, bar), Run(" ", field)]
     lines: list[Row] = []
     for runs in _message(entry, read, tone):
@@ -72,13 +71,7 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
     for number, row in enumerate(lines):
         right = [Run(note, look.s("t3", "s2"))] if number == 0 else []
         runs = list(row.runs)
-        if (
-            active
-            and actions
-            and not queued
-            and number == 0
-            and width_of(runs) + len(said) + 3 + width(note) + 3 <= edge
-        ):
+        if active and actions and number == 0 and width_of(runs) + len(said) + 3 + width(note) + 3 <= edge:
             right = [*_pressable(actions, look.s("t2", "s2"), field), Run("   ", field), *right]
         runs.append(Run(" " * max(edge - width_of(runs) - width_of(right), 0), field))
         runs += [*right, Run(" " * (look.right - edge), field)]
