@@ -256,7 +256,9 @@ class AgentApp(Frame):
         if len(scopes) > 1 and self.live is not None and self.live.failed:
             self.footer.set_keys(AFTER_A_FAULT)
             return
-        keys = footer(self.actions, scopes, running=running)
+        without = self.live.asking.without if asked is not None and self.live is not None else frozenset()
+        actions = [action for action in self.actions if action.name not in without]
+        keys = footer(actions, scopes, running=running)
         if len(scopes) > 1 and not running:
             keys.append((QUIT.shown, QUIT.footer))
         self.footer.set_keys(keys)
