@@ -319,6 +319,17 @@ async def test_queued_messages_stand_above_the_prompt_and_say_what_can_be_done()
         assert driven.app.prompt.editor.text == "later 2"
 
 
+async def test_the_policys_words_stand_whole_or_not_at_all() -> None:
+    async with open_app(golden("night_shift"), size=(72, 24)) as driven:
+        driven.app.prompt.set_state("ask", "next turn 43k tokens, $0.02, a longer note", running=False)
+        await driven.pilot.pause()
+        [row] = [row for row in driven.rows() if "a longer note" in row]
+        assert row.split("next")[0].split() in (
+            ["▌", "ask"],
+            ["▌", "ask", "asks", "before", "writing", "or", "running"],
+        )
+
+
 async def test_a_second_message_sent_at_once_steers_and_is_not_refused() -> None:
     async with open_app(golden("night_shift")) as driven:
         await driven.type("one")
