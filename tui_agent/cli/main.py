@@ -33,7 +33,7 @@ def main(argv: Sequence[str]) -> int:
     """Run one command and return its exit status. Errors end as one line on standard error."""
     words = list(argv)
     if sys.stdout is None:  # started with a closed standard output: what is printed goes nowhere
-        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - as long as the program runs
     debug = "--debug" in words[: words.index("--") if "--" in words else None]
     try:
         return dispatch(words)
