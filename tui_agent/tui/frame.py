@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 NOTE_S = 8.0
 KEY_S = 0.04
 """For how long after a key its change is awaited."""
+BURST_S = 0.01
+"""Between two keys that are typed, at least."""
 PAINT_S = 0.005
 """Between two paints that keys ask for."""
 
@@ -52,13 +54,19 @@ class MainScreen(Screen[None]):
     AUTO_FOCUS = "#editor"
     hurried_until = 0.0
     hurried_at = 0.0
+    typed_at = 0.0
 
     def hurry(self) -> None:
-        """Something was typed: what changes in the next moment does not wait for the timer."""
-        self.hurried_until = time.monotonic() + KEY_S
+        """Something was typed: what changes in the next moment does not wait for the timer.
+
+        Keys that come faster than anyone types are a paste: only the first of them is answered by a paint of its own.
+        """
+        now = time.monotonic()
+        self.hurried_until = now + KEY_S if now > self.typed_at + BURST_S else 0.0
+        self.typed_at = now
 
     def on_idle(self) -> None:
-        """Paint what is dirty, where a key waits for it; keys faster than the timer leave it to the timer."""
+        """Paint what is dirty, where a key waits for it."""
         now = time.monotonic()
         if now > self.hurried_until or now < self.hurried_at + PAINT_S or not self.is_current:
             return
