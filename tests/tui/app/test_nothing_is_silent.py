@@ -50,3 +50,12 @@ async def test_every_action_of_palette_and_help_shows_something(action: Action) 
                 return
             await driven.pilot.pause(0.01)
         raise AssertionError(f"{action.name} shows nothing")
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40)])
+async def test_in_help_no_command_touches_its_words_and_no_bar_runs_across(size: tuple[int, int]) -> None:
+    async with open_app(golden("night_shift"), size=size) as driven:
+        await driven.press("f1")
+        text = driven.text()
+        assert "▏" not in text
+        assert "path]every" not in text and "/status" in text

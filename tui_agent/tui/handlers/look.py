@@ -52,7 +52,7 @@ def _registry(live: "Live", title: str, intro: str, *, only_keys: bool = False) 
 
 def _action_rows(viewer: Viewer, width: int, action: Action) -> list[Strip]:
     slash = f"{action.slash} {action.args}".strip()
-    names = 24 if width >= 70 else 18
+    names = 24  # the longest command with its words, and a space
     key_room = 18 if width >= 70 else 0
     about = action.help + (", not while a turn runs" if action.ground else "")
     shown = action.shown if key_room or not slash else ""
