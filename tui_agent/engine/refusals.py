@@ -36,14 +36,17 @@ def refusal(
     answers: Waiting[AnswerQuestion],
 ) -> Refusal | None:
     """Why a command is refused, None where it is not."""
+    what = "Your command" if state.shell is not None else "A turn"
     match command:
-        case SubmitPrompt() if running:
+        case SubmitPrompt() if running and state.shell is None:
             return "A turn is running.", "Enter steers it, Tab sends after it, Esc stops it."
         case SetModel() | SetEffort() | SetAgent() | SetContextMode() if running:
-            what = command.kind.removeprefix("set_").replace("_", " ")
-            return f"A turn is running. The {what} can change after it.", _AFTER
+            name = command.kind.removeprefix("set_").replace("_", " ")
+            return f"{what} is running. The {name} can change after it.", _AFTER
         case RunUserShell() if running:
-            return "A turn is running. Your command can run after it.", _AFTER
+            return f"{what} is running. Your next command can run after it.", _AFTER
+        case Pause() if state.shell is not None:
+            return "Your command is running. It cannot be paused.", _AFTER
         case SubmitPrompt() | Steer() | Queue():
             return _message_refusal(command, state, running)
         case Interrupt() | Pause() if not running:
@@ -54,6 +57,8 @@ def refusal(
             return "This question is no longer open.", ""
         case Unqueue() | SendQueued() if all(each.queue_id != command.queue_id for each in state.queue):
             return "This message is no longer queued.", ""
+        case SendQueued() if state.shell is not None:
+            return "Your command is running. The message goes after it.", _AFTER
         case SendQueued():
             return _turns_refusal(state, running)
     return None

@@ -18,7 +18,7 @@ from tui_agent.engine.refusals import refusal
 from tui_agent.engine.settings import apply_setting
 from tui_agent.engine.states import StateKeeper
 from tui_agent.engine.turns import Turns
-from tui_agent.engine.usershell import run_user_shell
+from tui_agent.engine.usershell import begin_user_shell, run_user_shell
 from tui_agent.errors import ConfigError, StoreError, TuiAgentError
 from tui_agent.protocol.commands import (
     AnswerQuestion,
@@ -61,6 +61,7 @@ class Engine:
         self._states = StateKeeper(parts.recorder)
         self._decisions: Waiting[DecidePermission] = Waiting()
         self._answers: Waiting[AnswerQuestion] = Waiting()
+        self._closing = False
         self._turns = Turns(parts, self._states, self._ticker, self._decisions, self._answers)
 
     def submit(self, command: Command) -> None:
@@ -75,6 +76,7 @@ class Engine:
             self._next_in_queue(group)
             async for command in self._mailbox.commands():
                 if isinstance(command, Close):
+                    self._closing = True
                     self._mailbox.close()
                     continue
                 self._guard(partial(self._carry_out, command, group))
@@ -128,8 +130,9 @@ class Engine:
             case SetModel() | SetEffort() | SetPolicy() | SetAgent() | SetContextMode() | SetBudgets():
                 apply_setting(self._parts, command)
             case RunUserShell():
+                begin_user_shell(self._parts, command)
                 self._turns.reserve()
-                group.start_soon(self._user_shell, command)
+                group.start_soon(self._user_shell, command, group)
             case Rename(title=title):
                 self._parts.recorder.append(SessionTitled(title=title, by="user"), cause=command.id)
             case Close():
@@ -138,7 +141,7 @@ class Engine:
     def _message(self, command: SubmitPrompt | Steer | Queue, group: TaskGroup) -> None:
         recorder = self._parts.recorder
         images = attachments(self._parts.blobs, command.attachments)
-        if self._turns.running and isinstance(command, Steer):
+        if self._turns.running and isinstance(command, Steer) and recorder.state.shell is None:
             recorder.append(UserSteered(text=command.text, attachments=images), cause=command.id)
             return
         if self._turns.running:
@@ -185,21 +188,27 @@ class Engine:
             self._on_trouble(error)
         self._next_in_queue(group)
 
-    def _next_in_queue(self, group: TaskGroup) -> None:
-        """After a turn that ended by itself, the oldest queued message begins the next one."""
+    def _next_in_queue(self, group: TaskGroup, *, awaited: bool = False) -> None:
+        """After a turn that ended by itself, the oldest queued message begins the next one; after a command of the
+        user's own too, where one was queued while it ran (`awaited`)."""
         state = self._parts.recorder.state
-        if not state.queue or self._turns.running or state.last_turn_end not in (None, "finished"):
+        if not state.queue or self._turns.running or self._closing:
+            return
+        if not awaited and state.last_turn_end not in (None, "finished"):
             return
         self._guard(partial(self._begin, _from_queue(state.queue[0]), group, None))
 
-    async def _user_shell(self, command: RunUserShell) -> None:
+    async def _user_shell(self, command: RunUserShell, group: TaskGroup) -> None:
+        before = {one.queue_id for one in self._parts.recorder.state.queue}
         try:
             with self._turns.scope:
-                await run_user_shell(self._parts, self._states, command)
+                await run_user_shell(self._parts, self._states, self._ticker, command)
         except StoreError as error:
             self._on_trouble(error)
         finally:
             self._turns.release()
+        queue = self._parts.recorder.state.queue
+        self._next_in_queue(group, awaited=any(one.queue_id not in before for one in queue))
 
 
 def _from_queue(waiting: UserQueued) -> UserMessageReceived:

@@ -271,8 +271,8 @@ class Live:
 
     @property
     def running(self) -> bool:
-        """Whether a turn runs."""
-        return self.connected and self.state.turn_running and self.halted_at != self.views.seq
+        """Whether a turn runs, or a command of the user's own."""
+        return self.connected and self.state.busy and self.halted_at != self.views.seq
 
     @property
     def failed(self) -> bool:
@@ -305,7 +305,8 @@ class Live:
         action = BY_NAME.get(name)
         if action is not None and action.ground and self.running:
             said = action.slash or action.shown
-            self.app.say(f"A turn is running. {said} can be used after it; Esc stops it.", "warning")
+            what = "Your command" if self.state.shell is not None else "A turn"
+            self.app.say(f"{what} is running. {said} can be used after it; Esc stops it.", "warning")
             return
         handler(self, argument.strip())
 

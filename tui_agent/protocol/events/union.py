@@ -56,6 +56,8 @@ from tui_agent.protocol.events.turn import (
     UserMessageReceived,
     UserQueued,
     UserShellFinished,
+    UserShellProgress,
+    UserShellStarted,
     UserSteered,
     UserUnqueued,
 )
@@ -78,6 +80,8 @@ CorePayload: TypeAlias = Annotated[
     | UserQueued
     | UserUnqueued
     | UserSteered
+    | UserShellStarted
+    | UserShellProgress
     | UserShellFinished
     | TurnStarted
     | TurnFinished

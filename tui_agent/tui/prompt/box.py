@@ -88,7 +88,7 @@ class Prompt(Vertical):
         self.files = FileIndex(root)
         self.actions: Sequence[Action] = ()
         self.choices: Mapping[str, Sequence[tuple[str, str]]] = {}
-        self.running = False
+        self.running = self._shell = False
         self.most_rows = 10
         self.with_policy = True
         self._token: Token | None = None
@@ -113,11 +113,12 @@ class Prompt(Vertical):
                         keymap[key] = (*keymap.get(key, ()), action.name)
         self.editor.keymap = keymap
 
-    def set_state(self, policy: str, note: str, *, running: bool) -> None:
-        """What the row under the editor says."""
+    def set_state(self, policy: str, note: str, *, running: bool, shell: bool = False) -> None:
+        """What the row under the editor says; `shell`: what runs is a command of the user's own."""
         if policy != self._policy:
             self.remove_class(f"-{self._policy}").add_class(f"-{policy}")
         self._policy, self._note, self.running = policy, note, running
+        self._shell = shell
         self._say()
 
     def set_queue(self, texts: Sequence[str], *, running: bool) -> None:
@@ -160,7 +161,7 @@ class Prompt(Vertical):
         elif self._searching is not None:
             note = f"history: {len(self.menu.candidates)} found"
         elif self.running and self.editor.text.strip():
-            note = "steers this turn"
+            note = "waits for your command" if self._shell else "steers this turn"
         else:
             note = self._note
         self.policy_row.set_texts(self._policy, note, mode)

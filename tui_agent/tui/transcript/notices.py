@@ -8,7 +8,7 @@ from typing import Final
 from tui_agent.folds.entries import NoticeEntry
 from tui_agent.tui.text import clean, clean_line, pad, width
 from tui_agent.tui.theme import Role
-from tui_agent.tui.transcript.blocks import OUTPUT_ROWS, Body, Reader, body_rows, prose_rows
+from tui_agent.tui.transcript.blocks import LIVE_ROWS, OUTPUT_ROWS, Body, Reader, body_rows, prose_rows
 from tui_agent.tui.transcript.look import STATE_COLUMN, TARGET_COLUMN, TEXT_COLUMN, Look
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, frame, width_of, wrap
 
@@ -107,7 +107,8 @@ def _shell(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None)
         rows[0] = Row([*first, fill, *right], look.ground)
     if opened is False:
         return rows
-    body = Body(look, read, limit=None if opened else OUTPUT_ROWS)
+    limit = LIVE_ROWS if entry.level == "running" else OUTPUT_ROWS
+    body = Body(look, read, limit=None if opened else limit)
     return rows + body_rows(entry.blocks, body)
 
 
