@@ -1,9 +1,10 @@
 """`make bench`: measures the product beside an empty Textual app, and prints a table of figures and ratios.
 
-    python -m benchmarks.run [--only start,session] [--rounds 5] [--neighbour "CMD"] [--nice -20]
+    python -m benchmarks.run [--only start,session] [--rounds 5] [--nice -20]
+                             [--neighbour "CMD" [--neighbour-home DIR]]
 
-A neighbour is another agent's full-screen program, told how to reach the stand-in model by {url} in its command (or
-by BENCH_NEIGHBOUR). Everything goes to 127.0.0.1; settings and sessions lie in a temporary folder. Trust the ratios
+A neighbour is another agent's full-screen program, measured in turns with the product. {url} in its command and in
+the settings that it is given (a folder that becomes its home) is the stand-in model's address. Everything goes to 127.0.0.1; settings and sessions lie in a temporary folder. Trust the ratios
 and the CPU seconds first: wall times carry what else the machine does. Linux only (/proc).
 """
 
@@ -22,11 +23,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import micro
+from benchmarks.neighbour import Neighbour
 from benchmarks.report import Row, print_table, save
 from benchmarks.timing import command_times
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
+NAN = float("nan")
 PARTS = ("version", "start", "session", "shapes", "streaming", "history", "headless", "folds")
 
 
@@ -38,6 +41,7 @@ class Bench:
     workspace: Path
     url: str
     log: Path
+    neighbour: Neighbour
     args: argparse.Namespace
 
     def ours(self, *more: str) -> list[str]:
@@ -53,10 +57,6 @@ class Bench:
             str(self.home / "data"),
         ]
         return [str(BIN / "tui-agent"), *options, *more]
-
-    def neighbour(self) -> list[str]:
-        """The neighbour's command line; empty where none was named."""
-        return shlex.split(self.args.neighbour.replace("{url}", self.url)) if self.args.neighbour else []
 
     def environment(self) -> dict[str, str]:
         """A clean home, so that nobody's settings or keys take part."""
@@ -87,6 +87,14 @@ class Bench:
             raise SystemExit(f"{shlex.join(command)} could not be measured:\n{done.stderr}")
         return json.loads(done.stdout)
 
+    def beside(self, *options: str, timeout: float = 90) -> dict:
+        """One run of the neighbour; empty where none was named."""
+        if not self.neighbour:
+            return {}
+        clean = ["env", "-i", *(f"{name}={value}" for name, value in self.neighbour.environment().items())]
+        terminal = ["TERM=xterm-256color", "COLORTERM=truecolor", "LANG=C.UTF-8", "LC_ALL=C.UTF-8"]
+        return self.pty([*clean, *terminal, *self.neighbour.command], *options, timeout=timeout)
+
     def requests(self) -> list[dict]:
         """What the stand-in model was asked so far."""
         return [json.loads(line) for line in self.log.read_text().splitlines()]
@@ -106,7 +114,8 @@ def bench(args: argparse.Namespace) -> Iterator[Bench]:
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as served:
             try:
                 url = served.stdout.readline().split()[-1]
-                yield Bench(home, workspace, url, log, args)
+                other = Neighbour(args.neighbour, args.neighbour_home, Path(folder) / "neighbour", url)
+                yield Bench(home, workspace, url, log, other, args)
             finally:
                 served.terminate()
 
@@ -114,7 +123,7 @@ def bench(args: argparse.Namespace) -> Iterator[Bench]:
 def median(runs: list[dict], key: str) -> float:
     """The median of one figure over runs that have it."""
     found = [run[key] for run in runs if run.get(key) is not None]
-    return statistics.median(found) if found else float("nan")
+    return statistics.median(found) if found else NAN
 
 
 def version(b: Bench) -> list[Row]:
@@ -133,16 +142,12 @@ def version(b: Bench) -> list[Row]:
 
 def start(b: Bench) -> list[Row]:
     """First paint and input ready, run in turns with the empty app and the neighbour."""
-    commands = {
-        "ours": b.ours(),
-        "empty": [sys.executable, "-m", "benchmarks.empty_app"],
-        "neighbour": b.neighbour(),
-    }
-    runs: dict[str, list[dict]] = {name: [] for name in commands}
+    empty = [sys.executable, "-m", "benchmarks.empty_app"]
+    runs: dict[str, list[dict]] = {"ours": [], "empty": [], "neighbour": []}
     for _ in range(b.args.rounds):
-        for name, command in commands.items():
-            if command:
-                runs[name].append(b.pty(command, timeout=30))
+        runs["ours"].append(b.pty(b.ours(), timeout=30))
+        runs["empty"].append(b.pty(empty, timeout=30))
+        runs["neighbour"].append(b.beside())
     rows = []
     for name, key, unit, ratio in (
         ("first paint", "first_paint_ms", "ms", 1.45),
@@ -151,8 +156,8 @@ def start(b: Bench) -> list[Row]:
         ("CPU to ready, all", "cpu_at_ready_s", "s", None),
         ("CPU until settled", "cpu_startup_s", "s", None),
     ):
-        ours, empty, other = (median(runs[each], key) for each in ("ours", "empty", "neighbour"))
-        rows.append(Row(name, unit, ours, floor=empty, neighbour=other, at_most_ratio=ratio))
+        ours, floor, other = (median(runs[each], key) for each in ("ours", "empty", "neighbour"))
+        rows.append(Row(name, unit, ours, floor=floor, neighbour=other, at_most_ratio=ratio))
     rows.append(
         Row(
             "memory, app",
@@ -169,49 +174,80 @@ def start(b: Bench) -> list[Row]:
 
 def session(b: Bench) -> list[Row]:
     """Keys, idling, a long reply at once, tool calls."""
-    floor = b.pty([sys.executable, "-m", "benchmarks.empty_app"], "--keys", "40", "--idle", "5")
-    ours = b.pty(b.ours(), "--keys", "40", "--idle", "5", "--do", "stream", "--do", "tools", timeout=90)
+    options = ("--keys", "40", "--idle", "5")
+    floor = b.pty([sys.executable, "-m", "benchmarks.empty_app"], *options)
+    ours = b.pty(b.ours(), *options, "--do", "stream", "--do", "tools", timeout=90)
     fresh_from = len(b.requests())
     fresh = b.pty(b.ours(), "--do", "tools", timeout=90)
     asked = b.requests()
+    other = b.beside(*options, "--do", "stream")
+    others_from = len(b.requests())
+    tools_beside = done(b.beside("--do", "tools"), "tools")
+    others = b.requests()[others_from:]
+
+    def idle(key: str) -> dict[str, float]:
+        """One figure of the keys while idle, of the floor and of the neighbour."""
+        return {"floor": floor["key_ms"][key], "neighbour": (other.get("key_ms") or {}).get(key, NAN)}
+
     rows = [
-        Row("key, idle: median", "ms", ours["key_ms"]["median"], floor=floor["key_ms"]["median"], at_most=4),
-        Row("key, idle: p95", "ms", ours["key_ms"]["p95"], floor=floor["key_ms"]["p95"], at_most=10),
-        Row("idle CPU", "%", ours["idle_cpu_pct"], floor=floor["idle_cpu_pct"], at_most=0.5),
+        Row("key, idle: median", "ms", ours["key_ms"]["median"], **idle("median"), at_most=4),
+        Row("key, idle: p95", "ms", ours["key_ms"]["p95"], **idle("p95"), at_most=10),
+        Row(
+            "idle CPU",
+            "%",
+            ours["idle_cpu_pct"],
+            floor=floor["idle_cpu_pct"],
+            neighbour=other.get("idle_cpu_pct", NAN),
+            at_most=0.5,
+        ),
     ]
-    stream = next((one for one in ours.get("do", []) if one["name"] == "stream"), None)
-    if stream and stream["wall_s"]:
-        rows += [
-            Row("20,000 deltas: app CPU", "s", stream["app_cpu_s"], at_most=1.0),
-            Row("20,000 deltas: CPU, all", "s", stream["cpu_s"]),
-            Row("20,000 deltas: wall", "s", stream["wall_s"], at_most=1.5),
-            Row("20,000 deltas: to terminal", "KB", stream["bytes"] / 1000, at_most=150),
-            Row("20,000 deltas: full clears", "", stream["clears"], at_most=0),
-            Row(
-                "key after them: median",
-                "ms",
-                stream["key_ms"]["median"],
-                floor=ours["key_ms"]["median"],
-                at_most_ratio=1.2,
-            ),
-        ]
+    rows += long_reply(ours, done(other, "stream"))
     gap = tool_gap(asked[fresh_from:])
     late = tool_gap([each for each in asked[:fresh_from] if each.get("scenario") == "tools"])
-    tools = fresh.get("do", [{}])[0]
+    call = done(fresh, "tools").get("cpu_s", NAN) * 1000 / 31
+    call_beside = tools_beside.get("cpu_s", NAN) * 1000 / 31
+    first = others[0]["size"] / 1000 if others else NAN
     rows += [
-        Row("gap between tool calls", "ms", gap, at_most=10),
+        Row("gap between tool calls", "ms", gap, neighbour=tool_gap(others), at_most=10),
         Row("the same after 20,000 deltas", "ms", late, floor=gap, at_most_ratio=1.5),
-        Row("CPU for a tool call", "ms", tools.get("cpu_s", float("nan")) * 1000 / 31, at_most=12),
-        Row("first request", "KB", asked[0]["size"] / 1000 if asked else float("nan"), at_most=16),
+        Row("CPU for a tool call", "ms", call, neighbour=call_beside, at_most=12),
+        Row("first request", "KB", asked[0]["size"] / 1000 if asked else NAN, neighbour=first, at_most=16),
     ]
     return rows
+
+
+def long_reply(ours: dict, other: dict) -> list[Row]:
+    """What 20,000 deltas at once cost; `ours` is the whole run, `other` the neighbour's reply."""
+    stream = done(ours, "stream")
+    if not stream.get("wall_s"):
+        return []
+    key = stream["key_ms"]["median"]
+    return [
+        Row("20,000 deltas: app CPU", "s", stream["app_cpu_s"], at_most=1.0),
+        Row("20,000 deltas: CPU, all", "s", stream["cpu_s"], neighbour=other.get("cpu_s", NAN)),
+        Row("20,000 deltas: wall", "s", stream["wall_s"], neighbour=other.get("wall_s") or NAN, at_most=1.5),
+        Row(
+            "20,000 deltas: to terminal",
+            "KB",
+            stream["bytes"] / 1000,
+            neighbour=other.get("bytes", NAN) / 1000,
+            at_most=150,
+        ),
+        Row("20,000 deltas: full clears", "", stream["clears"], at_most=0),
+        Row("key after them: median", "ms", key, floor=ours["key_ms"]["median"], at_most_ratio=1.2),
+    ]
+
+
+def done(run: dict, name: str) -> dict:
+    """The figures of one scenario of a run; empty where it was not run."""
+    return next((one for one in run.get("do", []) if one["name"] == name), {})
 
 
 def tool_gap(asked: list[dict]) -> float:
     """Median milliseconds from the end of one reply to the arrival of the next request."""
     told = [each for each in asked if each.get("scenario") == "tools"]
     gaps = [(after["t"] - before["done"]) * 1000 for before, after in itertools.pairwise(told)]
-    return statistics.median(gaps) if gaps else float("nan")
+    return statistics.median(gaps) if gaps else NAN
 
 
 def shapes(b: Bench) -> list[Row]:
@@ -219,7 +255,7 @@ def shapes(b: Bench) -> list[Row]:
     rows = []
     for shape in ("prose", "fence", "list", "table"):
         one = b.pty(b.ours(), "--do", shape, timeout=90).get("do", [{}])[0]
-        figure = one["app_cpu_s"] if one.get("wall_s") else float("nan")
+        figure = one["app_cpu_s"] if one.get("wall_s") else NAN
         rows.append(Row(f"20,000 deltas, one {shape}: app CPU", "s", figure, at_most=1.0))
     return rows
 
@@ -227,11 +263,18 @@ def shapes(b: Bench) -> list[Row]:
 def streaming(b: Bench) -> list[Row]:
     """Typing while a reply streams at 100 deltas a second."""
     ours = b.pty(b.ours(), "--keys", "30", "--slow", "slow")
-    keys = ours.get("key_streaming_ms") or {"median": float("nan"), "p95": float("nan")}
+    other = b.beside("--keys", "30", "--slow", "slow")
+    keys, beside = (run.get("key_streaming_ms") or {"median": NAN, "p95": NAN} for run in (ours, other))
     return [
-        Row("key, streaming: median", "ms", keys["median"], at_most=8),
-        Row("key, streaming: p95", "ms", keys["p95"], at_most=25),
-        Row("CPU at 100 deltas/s, all", "%", ours.get("slow_cpu_pct", float("nan")), at_most=18),
+        Row("key, streaming: median", "ms", keys["median"], neighbour=beside["median"], at_most=8),
+        Row("key, streaming: p95", "ms", keys["p95"], neighbour=beside["p95"], at_most=25),
+        Row(
+            "CPU at 100 deltas/s, all",
+            "%",
+            ours.get("slow_cpu_pct", NAN),
+            neighbour=other.get("slow_cpu_pct", NAN),
+            at_most=18,
+        ),
     ]
 
 
@@ -286,6 +329,12 @@ def main() -> int:
     ap.add_argument("--rounds", type=int, default=5, help="starts of each program")
     ap.add_argument(
         "--neighbour", default=os.environ.get("BENCH_NEIGHBOUR", ""), help="another program's command line"
+    )
+    ap.add_argument(
+        "--neighbour-home",
+        metavar="DIR",
+        default=os.environ.get("BENCH_NEIGHBOUR_HOME", ""),
+        help="a folder with its settings; a copy of it becomes its home",
     )
     ap.add_argument(
         "--nice", type=int, default=0, help="scheduling priority, -20 on a busy machine (as root)"

@@ -109,3 +109,46 @@ def test_the_apps_process_loads_no_engine() -> None:
         "tui_agent.tools",
     )
     assert not [name for name in done.stdout.split() if name.startswith(packages)]
+
+
+FIRST_PAINT = "import tui_agent.cli.app, tui_agent.session.engine_handle, tui_agent.tui.app"
+LIBRARY = "from textual.app import App\nfrom textual.widgets import Input, TextArea"
+
+
+def modules(code: str) -> set[str]:
+    """All modules that a fresh interpreter has loaded after `code`."""
+    program = f"{code}\nimport sys\nprint('\\n' + ' '.join(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_the_first_paint_loads_the_screens_library_and_light_modules_only() -> None:
+    more = modules(FIRST_PAINT) - modules(LIBRARY)
+    assert len(more) <= 70, f"{len(more)} modules beside the library: {sorted(more)}"
+    late = ("pydantic", "markdown_it", "pygments.lexers", "anyio", "tui_agent.protocol", "tui_agent.folds")
+    assert not [
+        name for name in more if name.startswith((*late, "tui_agent.tui.live", "tui_agent.tui.transcript"))
+    ]
+    assert "tui_agent.tui.panes.start" not in more
+
+
+def test_the_first_paint_defines_few_dataclasses() -> None:
+    # A frozen dataclass costs half a millisecond to define, a named tuple a tenth of that.
+    made = f"""
+import dataclasses
+made, define = [], dataclasses._process_class
+def counted(cls, *rest):
+    made.append(cls.__module__)
+    return define(cls, *rest)
+dataclasses._process_class = counted
+{FIRST_PAINT}
+print()
+print(*[name for name in made if name.startswith('tui_agent')])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", made], capture_output=True, text=True, check=True, timeout=60
+    )
+    found = done.stdout.splitlines()[-1].split()
+    assert len(found) <= 3, f"dataclasses before the first paint: {found}"

@@ -44,7 +44,7 @@ def test_a_word_that_still_grows_is_not_cut_so_a_secret_stays_whole() -> None:
 
 def test_text_without_spaces_is_not_held_back_for_ever() -> None:
     merger, out = _merger(1.0)
-    for _ in range(100):
+    for _ in range(600):
         merger.add("a", "=" * 16)
     assert sum(len(text) for _, text in out) > 1000
     merger.add("b", "漢字")

@@ -48,6 +48,8 @@ from tui_agent.protocol.events.turn import (
     UserMessageReceived,
     UserQueued,
     UserShellFinished,
+    UserShellProgress,
+    UserShellStarted,
     UserSteered,
     UserUnqueued,
 )
@@ -286,6 +288,8 @@ def after_the_crash(s: Scribe, back_to: int) -> None:
             by="user",
         )
     )
+    s.emit(UserShellStarted(command="git status"))
+    s.emit(UserShellProgress(text="clean\n"))
     s.emit(UserShellFinished(command="git status", output="clean\n", exit_code=0, duration_ms=9.0))
     s.emit(UserMessageReceived(text="Go on."))
     s.emit(TurnStarted(turn=3))

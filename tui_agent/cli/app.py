@@ -1,5 +1,8 @@
 """L7: Open the full-screen app on a workspace, with a first message if one is given.
 
+With --screen-reader, and on a terminal that cannot draw (TERM=dumb), the same session as lines: nothing is redrawn,
+and a number answers a question.
+
 Invariant: refuses before anything is loaded where there is no terminal to draw on.
 """
 
@@ -21,6 +24,7 @@ examples:
   tui-agent
   tui-agent --continue
   tui-agent --resume
+  tui-agent --screen-reader
   tui-agent -C ~/code/shop -m anthropic/MODEL "why does test_cart fail?"
 """
 
@@ -35,26 +39,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="open an earlier session; without ID choose one",
     )
+    parser.add_argument(
+        "--screen-reader",
+        action="store_true",
+        help="the session as plain lines, one an event (also where TERM=dumb)",
+    )
     for group in EVERYTHING:
         GROUPS[group](parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Open the app and return its exit status."""
-    need_terminal()
+    as_lines = arguments.screen_reader or plain_terminal()
+    if not as_lines:
+        need_terminal()
     options = session_options(arguments, client="app", interactive=True)
     if arguments.resume is not None:
         options = replace(
             options, session=import_module("tui_agent.cli.resume").chosen(options, arguments.resume)
         )
-    return open_app(options)
+    return open_lines(options) if as_lines else open_app(options)
 
 
 def open_app(options: SessionOptions) -> int:
     """Draw `options`' session on this terminal until the user leaves."""
     need_terminal()
-    # What start-up makes lives as long as the app: collecting it before the first paint, after which the app lets the
-    # collector work again, would only cost time. Loading the screen's library alone sets it off eighty times.
+    # What start-up makes lives as long as the app: collecting it would only cost time. Loading the screen's library
+    # alone sets the collector off eighty times. The app lets it work again once everything is loaded.
     gc.disable()
     # The engine's process first, so that it starts beside the screen's library, which is slow to import. Both by
     # name: nothing else on the command line needs them.
@@ -63,10 +74,23 @@ def open_app(options: SessionOptions) -> int:
     return status
 
 
+def open_lines(options: SessionOptions) -> int:
+    """Tell `options`' session in lines on standard output, and take lines from standard input."""
+    handle = import_module("tui_agent.session.engine_handle").EngineHandle.start(options)
+    status: int = import_module("tui_agent.tui.linear").run_linear(options, handle=handle)
+    return status
+
+
+def plain_terminal() -> bool:
+    """Whether someone sits there, at a terminal that can only print."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") == "dumb"
+
+
 def need_terminal() -> None:
     """Raises `UsageError` where the app could not be seen or typed into."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") == "dumb":
         raise UsageError(
             "The app needs a terminal, and this is none.",
-            hint='Without one: tui-agent run "…" for one turn, tui-agent demo --headless to see it work.',
+            hint='Without one: tui-agent run "…" for one turn, tui-agent demo --headless to see it work, '
+            "--screen-reader for a conversation in lines.",
         )

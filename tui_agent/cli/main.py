@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 from tui_agent import __version__
@@ -31,6 +32,8 @@ examples:
 def main(argv: Sequence[str]) -> int:
     """Run one command and return its exit status. Errors end as one line on standard error."""
     words = list(argv)
+    if sys.stdout is None:  # started with a closed standard output: what is printed goes nowhere
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - as long as the program runs
     debug = "--debug" in words[: words.index("--") if "--" in words else None]
     try:
         return dispatch(words)

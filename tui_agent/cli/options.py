@@ -81,7 +81,7 @@ def add_session(parser: argparse.ArgumentParser) -> None:
         "--continue",
         dest="continue_latest",
         action="store_true",
-        help="open this workspace's newest session",
+        help="open this workspace's newest session (the word `latest` means the newest of all workspaces)",
     )
     group.add_argument("--policy", choices=POLICIES, help="what the agent may do without asking")
     group.add_argument("--agent", metavar="NAME", help="which agent answers (see: tui-agent agents list)")

@@ -32,7 +32,7 @@ def say_json(value: object) -> None:
 
 
 def record_json(record: Record) -> str:
-    """A record as one JSON line: the envelope as it stands in the log, but for the checksum."""
+    """A record as one JSON line: the envelope as it happens, which is the log's line but for the checksum."""
     if isinstance(record, Envelope):
         return record.model_dump_json()
     return json.dumps(record.raw, ensure_ascii=False)

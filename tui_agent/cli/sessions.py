@@ -4,14 +4,15 @@ import argparse
 from collections.abc import Sequence
 
 from tui_agent.cli.options import Parser, add_verb, session_options
-from tui_agent.cli.output import faint, moment, printable, record_json, say, say_json, size, table, width
+from tui_agent.cli.output import faint, moment, printable, say, say_json, size, table, width
+from tui_agent.cli.trace import WHICH
 from tui_agent.folds.actions import Entry, history
 from tui_agent.folds.base import branch, fold
 from tui_agent.folds.session_state import SessionState
 from tui_agent.folds.state_json import state_to_json
 from tui_agent.ground import ground
 from tui_agent.protocol.envelope import Envelope, Record
-from tui_agent.store.reader import read_records
+from tui_agent.store.reader import read_records, stored_lines
 from tui_agent.store.sessions import SessionSummary
 
 EXAMPLES = """\
@@ -36,7 +37,7 @@ def configure(parser: Parser) -> None:
     show.add_argument(
         "id",
         metavar="ID",
-        help="a session's id, the beginning of one, latest, a run's id, or the path of a log",
+        help=WHICH,
     )
     show.add_argument("--branch", action="store_true", help="only what is on the current branch")
     show.add_argument("--from", metavar="SEQ", type=int, default=0, dest="first", help="from this event on")
@@ -96,7 +97,8 @@ def row(summary: SessionSummary, *, everywhere: bool) -> list[str]:
 def show_session(arguments: argparse.Namespace) -> int:
     """Print a session's events."""
     store = ground(session_options(arguments, client="headless", interactive=False)).store
-    records: Sequence[Record] = read_records(store.find(arguments.id))
+    folder = store.find(arguments.id)
+    records: Sequence[Record] = read_records(folder)
     if arguments.branch:
         records = branch(records)
     first, last = arguments.first, arguments.last
@@ -109,9 +111,15 @@ def show_session(arguments: argparse.Namespace) -> int:
         for entry in history(records, first):
             show_entry(entry, as_object=arguments.json)
         return 0
+    if arguments.json:
+        wanted = {record.seq for record in records if record.seq >= first}
+        for seq, stored in stored_lines(folder, first - 1):
+            if seq in wanted:
+                print(stored)
+        return 0
     for record in records:
         if record.seq >= first:
-            print(record_json(record) if arguments.json else line(record))
+            print(line(record))
     return 0
 
 
@@ -123,7 +131,9 @@ def show_entry(entry: Entry, *, as_object: bool) -> None:
         return
     kind = plain.get("action") or plain.get("observation")
     answers = "" if entry.answers is None else f"of {entry.answers}"
-    words = printable(" ".join(str(plain["message"]).split()))
+    why = plain.get("content", "") if kind == "error" else ""
+    said = f"{plain['message']} {why.get('preview', '') if isinstance(why, dict) else why}"
+    words = printable(" ".join(said.split()))
     room = max(20, width() - 32)
     say(f"{entry.seq:>6}  {answers:<9} {kind:<12} {words if len(words) <= room else words[: room - 1] + '…'}")
 

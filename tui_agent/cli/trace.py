@@ -20,7 +20,10 @@ examples:
   tui-agent trace ~/copied/events.jsonl
   tui-agent trace latest --json | jq .cost_usd
 """
-WHICH = "a session's id, the beginning of one, latest, a run's id, or the path of a log"
+WHICH = (
+    "a session's id, the beginning of one, latest (the newest of all folders; --continue opens this folder's), "
+    "a run's id, or the path of a log"
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

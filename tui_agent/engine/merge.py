@@ -9,6 +9,7 @@ from typing import Generic, Protocol, TypeVar
 
 import anyio
 
+from tui_agent.engine.cutting import MOST_HELD, safe_end
 from tui_agent.errors import StoreError
 from tui_agent.ports.clock import Clock
 
@@ -16,15 +17,12 @@ KeyT = TypeVar("KeyT", bound=Hashable)
 
 INTERVAL = 0.05
 LIMIT = 2048
-LONGEST_WORD = 256
-"""Characters without a space that are held back at most."""
 
 
 class Merger(Generic[KeyT]):
     """Collects text by key and hands it to `emit(key, text)`. What `emit` refuses by raising stays held.
 
-    While a key's text still grows it is cut at the end of a word, so that a secret is not split over two events and
-    missed by redaction.
+    A key's text is cut only where no secret can be split over two events and missed by redaction (see `cutting`).
     """
 
     def __init__(self, clock: Clock, emit: Callable[[KeyT, str], None]) -> None:
@@ -46,10 +44,10 @@ class Merger(Generic[KeyT]):
             self.flush()
 
     def flush(self) -> None:
-        """Emit what is held, up to the end of its last whole word."""
+        """Emit what is held, up to where it may be cut."""
         if self._size:
             held = "".join(self._pieces)
-            end = _word_end(held)
+            end = safe_end(held)
             self._send(held[:end], held[end:])
         self._flushed_at = self._clock.monotonic()
 
@@ -61,19 +59,16 @@ class Merger(Generic[KeyT]):
 
     def _send(self, text: str, rest: str) -> None:
         assert self._key is not None
-        for start in range(0, len(text), LIMIT):
-            self._emit(self._key, text[start : start + LIMIT])
+        start = 0
+        while start < len(text):
+            piece = text[start : start + LIMIT]
+            if start + LIMIT < len(text):
+                whole = text[start : start + MOST_HELD]
+                piece = piece[: safe_end(piece)] or whole[: safe_end(whole)] or whole
+            self._emit(self._key, piece)
+            start += len(piece)
         self._pieces = [rest] if rest else []
         self._size = len(rest)
-
-
-def _word_end(text: str) -> int:
-    """Where the last word that may still grow begins; the whole length when it is longer than any secret."""
-    start = max(0, len(text) - LONGEST_WORD)
-    for position in range(len(text) - 1, start - 1, -1):
-        if text[position].isspace() or text[position] > "\x7f":
-            return position + 1
-    return len(text) if start else 0
 
 
 class _Flushes(Protocol):

@@ -16,12 +16,15 @@ TAIL = 10_000
 
 
 @dataclass(slots=True)
-class _Output:
+class Output:
+    """The beginning and the newest end of one program's output."""
+
     head: str = ""
     tail: str = ""
     left_out: int = 0
 
     def add(self, text: str) -> None:
+        """The next output."""
         room = max(0, HEAD - len(self.head))
         self.head += text[:room]
         self.tail += text[room:]
@@ -34,6 +37,7 @@ class _Output:
         self.tail = self.tail[more:]
 
     def text(self) -> str:
+        """What is kept, with a note of what is left out."""
         self._cut()
         note = f"\n[… {self.left_out:,} characters left out …]\n" if self.left_out else ""
         return f"{self.head}{note}{self.tail}".strip("\n")
@@ -43,7 +47,7 @@ class Printed:
     """Output by call."""
 
     def __init__(self) -> None:
-        self._calls: dict[CallId, _Output] = {}
+        self._calls: dict[CallId, Output] = {}
 
     @classmethod
     def recorded(cls, history: Sequence[Record]) -> "Printed":
@@ -59,7 +63,7 @@ class Printed:
 
     def add(self, call_id: CallId, text: str) -> None:
         """The next output of a call."""
-        self._calls.setdefault(call_id, _Output()).add(text)
+        self._calls.setdefault(call_id, Output()).add(text)
 
     def take(self, call_id: CallId) -> str:
         """All that is kept of a call's output, once; empty where it printed nothing."""

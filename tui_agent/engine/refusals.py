@@ -15,6 +15,7 @@ from tui_agent.protocol.commands import (
     Redo,
     Revert,
     RunUserShell,
+    SendQueued,
     SetAgent,
     SetContextMode,
     SetEffort,
@@ -38,16 +39,19 @@ def refusal(
     answers: Waiting[AnswerQuestion],
 ) -> Refusal | None:
     """Why a command is refused, None where it is not."""
+    what = "Your command" if state.shell is not None else "A turn"
     match command:
-        case SubmitPrompt() if running:
+        case SubmitPrompt() if running and state.shell is None:
             return "A turn is running.", "Enter steers it, Tab sends after it, Esc stops it."
         case SetModel() | SetEffort() | SetAgent() | SetContextMode() if running:
-            what = command.kind.removeprefix("set_").replace("_", " ")
-            return f"A turn is running. The {what} can change after it.", _AFTER
+            name = command.kind.removeprefix("set_").replace("_", " ")
+            return f"{what} is running. The {name} can change after it.", _AFTER
         case RunUserShell() if running:
-            return "A turn is running. Your command can run after it.", _AFTER
+            return f"{what} is running. Your next command can run after it.", _AFTER
         case Revert() | Undo() | Redo() if running:
-            return "A turn is running. Going back is possible after it.", _AFTER
+            return f"{what} is running. Going back is possible after it.", _AFTER
+        case Pause() if state.shell is not None:
+            return "Your command is running. It cannot be paused.", _AFTER
         case SubmitPrompt() | Steer() | Queue():
             return _message_refusal(command, state, running)
         case Interrupt() | Pause() if not running:
@@ -56,8 +60,12 @@ def refusal(
             return "This question is no longer open.", ""
         case AnswerQuestion(question_id=question_id) if question_id not in answers:
             return "This question is no longer open.", ""
-        case Unqueue(queue_id=queue_id) if all(each.queue_id != queue_id for each in state.queue):
+        case Unqueue() | SendQueued() if all(each.queue_id != command.queue_id for each in state.queue):
             return "This message is no longer queued.", ""
+        case SendQueued() if state.shell is not None:
+            return "Your command is running. The message goes after it.", _AFTER
+        case SendQueued():
+            return _turns_refusal(state, running)
     return None
 
 
@@ -66,6 +74,10 @@ def _message_refusal(
 ) -> Refusal | None:
     if not command.text.strip() and not command.attachments:
         return "The message is empty.", ""
+    return _turns_refusal(state, running)
+
+
+def _turns_refusal(state: SessionStateView, running: bool) -> Refusal | None:
     budgets = state.settings.budgets if state.settings is not None else None
     if budgets is None or budgets.max_turns is None or running:
         return None

@@ -20,7 +20,7 @@ from tui_agent.engine.rewind import Rewind
 from tui_agent.engine.settings import apply_setting
 from tui_agent.engine.states import StateKeeper
 from tui_agent.engine.turns import Turns
-from tui_agent.engine.usershell import run_user_shell
+from tui_agent.engine.usershell import begin_user_shell, run_user_shell
 from tui_agent.errors import CheckpointError, ConfigError, StoreError, TuiAgentError, UsageError
 from tui_agent.protocol.commands import (
     AnswerQuestion,
@@ -35,6 +35,7 @@ from tui_agent.protocol.commands import (
     Resume,
     Revert,
     RunUserShell,
+    SendQueued,
     SetAgent,
     SetBudgets,
     SetContextMode,
@@ -48,6 +49,7 @@ from tui_agent.protocol.commands import (
 )
 from tui_agent.protocol.events.session import CommandRejected, SessionTitled
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued, UserSteered, UserUnqueued
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import AgentState
 
 TITLE_LENGTH = 48
@@ -64,6 +66,7 @@ class Engine:
         self._states = StateKeeper(parts.recorder)
         self._decisions: Waiting[DecidePermission] = Waiting()
         self._answers: Waiting[AnswerQuestion] = Waiting()
+        self._closing = False
         self._checkpointing = Checkpointing(
             parts.recorder, parts.blobs, parts.checkpoints, lost_call=parts.lost_call
         )
@@ -84,6 +87,7 @@ class Engine:
             self._next_in_queue(group)
             async for command in self._mailbox.commands():
                 if isinstance(command, Close):
+                    self._closing = True
                     self._mailbox.close()
                     continue
                 self._guard(partial(self._carry_out, command, group))
@@ -121,6 +125,8 @@ class Engine:
                 self._message(command, group)
             case Unqueue(queue_id=queue_id):
                 self._parts.recorder.append(UserUnqueued(queue_id=queue_id), cause=command.id)
+            case SendQueued(queue_id=queue_id):
+                self._send_queued(queue_id, group, command)
             case Interrupt(scope="call", call_id=call_id) if call_id is not None:
                 self._turns.stop_call(call_id)
             case Interrupt():
@@ -136,8 +142,9 @@ class Engine:
             case SetModel() | SetEffort() | SetPolicy() | SetAgent() | SetContextMode() | SetBudgets():
                 apply_setting(self._parts, command)
             case RunUserShell():
+                begin_user_shell(self._parts, command)
                 self._turns.reserve()
-                group.start_soon(self._user_shell, command)
+                group.start_soon(self._user_shell, command, group)
             case Revert() | Undo() | Redo():
                 self._turns.reserve()
                 group.start_soon(self._go_back, command)
@@ -149,7 +156,7 @@ class Engine:
     def _message(self, command: SubmitPrompt | Steer | Queue, group: TaskGroup) -> None:
         recorder = self._parts.recorder
         images = attachments(self._parts.blobs, command.attachments)
-        if self._turns.running and isinstance(command, Steer):
+        if self._turns.running and isinstance(command, Steer) and recorder.state.shell is None:
             recorder.append(UserSteered(text=command.text, attachments=images), cause=command.id)
             return
         if self._turns.running:
@@ -160,6 +167,15 @@ class Engine:
             return
         message = UserMessageReceived(text=command.text, attachments=images)
         self._begin(message, group, command)
+
+    def _send_queued(self, queue_id: RequestId, group: TaskGroup, command: Command) -> None:
+        recorder = self._parts.recorder
+        waiting = next(each for each in recorder.state.queue if each.queue_id == queue_id)
+        if not self._turns.running:
+            self._begin(_from_queue(waiting), group, command)
+            return
+        recorder.append(UserUnqueued(queue_id=queue_id), cause=command.id)
+        recorder.append(UserSteered(text=waiting.text, attachments=waiting.attachments), cause=command.id)
 
     def _begin(self, message: UserMessageReceived, group: TaskGroup, command: Command | None) -> None:
         recorder = self._parts.recorder
@@ -188,26 +204,28 @@ class Engine:
             self._on_trouble(error)
         self._next_in_queue(group)
 
-    def _next_in_queue(self, group: TaskGroup) -> None:
-        """After a turn that ended by itself, the oldest queued message begins the next one."""
+    def _next_in_queue(self, group: TaskGroup, *, awaited: bool = False) -> None:
+        """After a turn that ended by itself, the oldest queued message begins the next one; after a command of the
+        user's own too, where one was queued while it ran (`awaited`)."""
         state = self._parts.recorder.state
-        if not state.queue or self._turns.running or state.last_turn_end not in (None, "finished"):
+        if not state.queue or self._turns.running or self._closing:
             return
-        waiting = state.queue[0]
-        message = UserMessageReceived(
-            text=waiting.text, attachments=waiting.attachments, source="queue", queue_id=waiting.queue_id
-        )
-        self._guard(partial(self._begin, message, group, None))
+        if not awaited and state.last_turn_end not in (None, "finished"):
+            return
+        self._guard(partial(self._begin, _from_queue(state.queue[0]), group, None))
 
-    async def _user_shell(self, command: RunUserShell) -> None:
+    async def _user_shell(self, command: RunUserShell, group: TaskGroup) -> None:
+        before = {one.queue_id for one in self._parts.recorder.state.queue}
         try:
             with self._turns.scope:
-                await run_user_shell(self._parts, self._states, command)
+                await run_user_shell(self._parts, self._states, self._ticker, command)
                 await self._checkpointing.settle()
         except StoreError as error:
             self._on_trouble(error)
         finally:
             self._turns.release()
+        queue = self._parts.recorder.state.queue
+        self._next_in_queue(group, awaited=any(one.queue_id not in before for one in queue))
 
     async def _baseline(self) -> None:
         try:
@@ -228,3 +246,9 @@ class Engine:
         finally:
             self._turns.release()
             self._guard(partial(self._states.set, AgentState.IDLE))
+
+
+def _from_queue(waiting: UserQueued) -> UserMessageReceived:
+    return UserMessageReceived(
+        text=waiting.text, attachments=waiting.attachments, source="queue", queue_id=waiting.queue_id
+    )

@@ -24,7 +24,7 @@ from tui_agent.ports.environment import ExecResult, OutputSink
 
 TERMINATE_GRACE_S = 2.0
 """How long a program may take to end after SIGTERM when its time was up."""
-CANCEL_GRACE_S = 0.2
+CANCEL_GRACE_S = 0.1
 """The same when a person interrupted: the prompt is to be back within 300 ms."""
 CLEANUP_LIMIT_S = 5.0
 _CHUNK = 1 << 16

@@ -166,7 +166,13 @@ def _steered(fold: ModelMessages, ev: Envelope, payload: UserSteered) -> bool:
 def _shell(fold: ModelMessages, ev: Envelope, payload: UserShellFinished) -> bool:
     if payload.hidden:
         return False
-    end = "did not end" if payload.exit_code is None else f"exit status {payload.exit_code}"
+    seconds = payload.duration_ms / 1_000
+    end = {
+        "interrupted": f"the user stopped it after {seconds:.0f} s",
+        "timeout": f"stopped after {seconds:.0f} s, its time limit",
+        "failed": "it could not be run",
+        "lost": "the program ended while it ran; what it did is not known",
+    }.get(payload.ended, "did not end" if payload.exit_code is None else f"exit status {payload.exit_code}")
     head = f"[The user ran a command: {payload.command} ({end}). Its output:]"
     if isinstance(payload.output, BlobText):
         content: tuple[Content, ...] = (TextContent(text=head), TextContent(text=payload.output))

@@ -39,6 +39,8 @@ from tui_agent.protocol.events.turn import (
     TurnStarted,
     UserMessageReceived,
     UserQueued,
+    UserShellFinished,
+    UserShellStarted,
     UserSteered,
     UserUnqueued,
 )
@@ -74,6 +76,8 @@ class _Draft:
     turn_iterations: int = 0
     turn_cost_usd: float | None = None
     last_turn_end: TurnEnd | None = None
+    shell: UserShellStarted | None = None
+    shell_started_at: float | None = None
     iteration: int = 0
     local_iteration: int = 0
     delegate_level: int = 0
@@ -281,6 +285,18 @@ def _unqueued(fold: SessionState, ev: Envelope, payload: UserUnqueued) -> bool:
 @_ON.on(UserSteered)
 def _steered(fold: SessionState, ev: Envelope, payload: UserSteered) -> bool:
     fold.draft.steers += 1
+    return True
+
+
+@_ON.on(UserShellStarted)
+def _shell_started(fold: SessionState, ev: Envelope, payload: UserShellStarted) -> bool:
+    fold.draft.shell, fold.draft.shell_started_at = payload, ev.at
+    return True
+
+
+@_ON.on(UserShellFinished)
+def _shell_finished(fold: SessionState, ev: Envelope, payload: UserShellFinished) -> bool:
+    fold.draft.shell = fold.draft.shell_started_at = None
     return True
 
 

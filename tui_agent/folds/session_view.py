@@ -11,7 +11,13 @@ from dataclasses import dataclass, field
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.todo import TodoItem
-from tui_agent.protocol.events.turn import QuestionAsked, TurnEnd, UserMessageReceived, UserQueued
+from tui_agent.protocol.events.turn import (
+    QuestionAsked,
+    TurnEnd,
+    UserMessageReceived,
+    UserQueued,
+    UserShellStarted,
+)
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId, RunId
 from tui_agent.protocol.parts import Content, ImageContent
 from tui_agent.protocol.settings import AgentState, SessionSettings
@@ -91,6 +97,9 @@ class SessionStateView:
     turn_iterations: int = 0
     turn_cost_usd: float | None = None
     last_turn_end: TurnEnd | None = None
+    shell: UserShellStarted | None = None
+    """The user's own command that runs now."""
+    shell_started_at: float | None = None
     iteration: int = 0
     local_iteration: int = 0
     delegate_level: int = 0
@@ -134,6 +143,11 @@ class SessionStateView:
     """The newest checkpoint of the workspace; empty before the first."""
     extra: JsonMap = field(default_factory=dict)
     """A plugin's task-specific values: plugin.event named `state`, by plugin."""
+
+    @property
+    def busy(self) -> bool:
+        """A turn runs, or a command of the user's own: a message waits, Esc stops it."""
+        return self.turn_running or self.shell is not None
 
     @property
     def confirmation_mode(self) -> bool:

@@ -4,7 +4,7 @@ Invariant: a node's parent stands before it; sums are kept on the way up, so a v
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tui_agent.folds.spans import Span, SpanKind, SpanState, TraceView
 from tui_agent.protocol.envelope import Envelope
@@ -31,7 +31,8 @@ class Node:
     tokens_in: int | None = None
     tokens_out: int | None = None
     cost_usd: float | None = None
-    children: list["Node"] = field(default_factory=list)
+    children: "list[Node] | tuple[()]" = ()
+    """A tuple while there are none: most spans are leaves, and a list for each would be a megabyte in a long session."""
     outcome: str = ""
     detail: str = ""
     part: int | None = None
@@ -68,7 +69,10 @@ class SpanTree:
         if parent is None:
             self._roots.append(node.index)
         else:
-            parent.children.append(node)
+            if isinstance(parent.children, tuple):
+                parent.children = [node]
+            else:
+                parent.children.append(node)
             self.touch(parent)
         self.touch(node)
         return node

@@ -67,6 +67,8 @@ class Draft:
         """Calls whose whole work is a question."""
         self.delegates: dict[AgentId, int] = {}
         self.delegate_calls: dict[int, int] = {}
+        self.shell: int | None = None
+        """The notice of the user's own command that runs."""
         self.workspace = ""
         self.last_at = 0.0
         self.turn_started_at = 0.0

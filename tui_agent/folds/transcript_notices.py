@@ -6,6 +6,7 @@ from pydantic import JsonValue
 
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.entries import NoticeEntry, NoticeLevel
+from tui_agent.folds.growing import TAIL
 from tui_agent.folds.transcript_draft import Draft
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.display import MarkdownBlock, TerminalBlock
@@ -23,7 +24,7 @@ from tui_agent.protocol.events.session import (
     SessionHeadMoved,
     SettingsChanged,
 )
-from tui_agent.protocol.events.turn import UserShellFinished
+from tui_agent.protocol.events.turn import ShellEnd, UserShellFinished, UserShellProgress, UserShellStarted
 from tui_agent.protocol.ids import MAIN_AGENT
 
 ON_NOTICES: Handlers[Draft] = Handlers()
@@ -41,6 +42,14 @@ _WARNINGS = {
     "over": "The context is over the soft limit.",
     "compaction": "The context is almost full; old turns will be summarised.",
 }
+_KEPT_OUT = ("kept out of the context",)
+_SHELL_ENDS: dict[ShellEnd, str] = {
+    "interrupted": "stopped",
+    "timeout": "timed out",
+    "failed": "not run",
+    "lost": "lost",
+}
+_STOPPED: frozenset[ShellEnd] = frozenset({"interrupted", "timeout"})
 
 
 def short_tokens(count: int) -> str:
@@ -70,6 +79,11 @@ def _rejected(draft: Draft, ev: Envelope, payload: CommandRejected) -> bool:
 
 @ON_NOTICES.on(LogRepaired)
 def _repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> bool:
+    if payload.rewritten:
+        lines = ["The session's log had been removed or replaced while it was open. It was written anew, whole."]
+        lines += [f"What stood in its place is in {payload.side_file}."] if payload.side_file else []
+        draft.notice(ev, "repair", "warning", lines)
+        return True
     moved = f"{payload.moved_bytes} bytes of an unfinished line were moved to {payload.side_file}."
     bad = f"{len(payload.bad_lines)} damaged lines were stepped over."
     lines = ["The session's log was repaired."]
@@ -103,17 +117,45 @@ def _value(value: JsonValue) -> str:
     return said or "none"
 
 
+@ON_NOTICES.on(UserShellStarted)
+def _shell_began(draft: Draft, ev: Envelope, payload: UserShellStarted) -> bool:
+    lines = ("running", *_KEPT_OUT[: payload.hidden])
+    head = draft.head(ev, f"notice.{ev.seq}")
+    draft.shell = draft.add(NoticeEntry(*head, "shell", "running", lines, command=payload.command))
+    return True
+
+
+@ON_NOTICES.on(UserShellProgress)
+def _shell_printed(draft: Draft, ev: Envelope, payload: UserShellProgress) -> bool:
+    entry = None if draft.shell is None else draft.entries[draft.shell]
+    if draft.shell is None or not isinstance(entry, NoticeEntry):
+        return False
+    before = next((block.text for block in entry.blocks if isinstance(block, TerminalBlock)), "")
+    text = (text_preview(before) + payload.text)[-TAIL:]
+    block = TerminalBlock(text=text)
+    return draft.put(draft.shell, replace(entry, blocks=(block,), revision=draft.revision + 1))
+
+
 @ON_NOTICES.on(UserShellFinished)
 def _shell(draft: Draft, ev: Envelope, payload: UserShellFinished) -> bool:
-    failed = payload.exit_code != 0
-    outcome = "did not end" if payload.exit_code is None else f"exit {payload.exit_code}"
-    hidden = "not in the model's context" if payload.hidden else ""
-    head = draft.head(ev, f"notice.{ev.seq}")
-    lines = tuple(line for line in (outcome, hidden) if line)
+    lines = (_shell_outcome(payload), *_KEPT_OUT[: payload.hidden])
     blocks = (TerminalBlock(text=payload.output),) if payload.output else ()
-    level: NoticeLevel = "warning" if failed else "info"
+    level: NoticeLevel = "warning" if payload.exit_code is None else "error" if payload.exit_code else "info"
+    index, draft.shell = draft.shell, None
+    began = None if index is None else draft.entries[index]
+    if index is not None and isinstance(began, NoticeEntry):
+        ended = replace(began, level=level, lines=lines, blocks=blocks, revision=draft.revision + 1)
+        return draft.put(index, ended)
+    head = draft.head(ev, f"notice.{ev.seq}")
     draft.add(NoticeEntry(*head, "shell", level, lines, blocks, payload.command))
     return True
+
+
+def _shell_outcome(payload: UserShellFinished) -> str:
+    if payload.exit_code is not None:
+        return f"exit {payload.exit_code}"
+    words = _SHELL_ENDS.get(payload.ended, "did not end")
+    return f"{words} after {payload.duration_ms / 1_000:.0f} s" if payload.ended in _STOPPED else words
 
 
 @ON_NOTICES.on(PluginFailed)

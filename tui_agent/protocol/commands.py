@@ -58,6 +58,13 @@ class Unqueue(CommandBase):
     queue_id: RequestId
 
 
+class SendQueued(CommandBase):
+    """Send a queued message now: it steers the running turn; where none runs, it begins one."""
+
+    kind: Literal["send_queued"] = "send_queued"
+    queue_id: RequestId
+
+
 class Interrupt(CommandBase):
     """Stop the running turn, one delegate, or one call."""
 
@@ -196,6 +203,7 @@ Command: TypeAlias = Annotated[
     | Steer
     | Queue
     | Unqueue
+    | SendQueued
     | Interrupt
     | Pause
     | Resume

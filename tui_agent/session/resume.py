@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from tui_agent.engine.closing import close_calls, close_requests
 from tui_agent.engine.printed import Printed
 from tui_agent.engine.recorder import Recorder
+from tui_agent.engine.usershell import close_shell
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded, ModelRetried
 from tui_agent.protocol.events.session import LogRepaired, RunResumed, RunStarted, SessionStarted
@@ -35,6 +36,8 @@ def take_up(
     recorder.append(run)
     closed = close_calls(recorder, crashed=True, printed=Printed.recorded(history))
     close_requests(recorder, partials(history))
+    if state.shell is not None:
+        close_shell(recorder, state.shell, history)
     if state.turn_running:
         recorder.append(
             TurnFinished(

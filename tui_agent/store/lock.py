@@ -30,17 +30,18 @@ class WriterLock:
             raise
         with contextlib.suppress(OSError):  # only a hint for people; a full disk must not keep a session shut
             os.ftruncate(self._fd, 0)
-            os.pwrite(self._fd, b"%d\n" % os.getpid(), 0)
+            os.pwrite(self._fd, b"%d %d\n" % (os.getpid(), time.time()), 0)
 
     @staticmethod
     def _acquire(fd: int, path: Path, wait_s: float, pause: Callable[[float], None]) -> None:
         end = time.monotonic() + wait_s
         while not _try(fd, fcntl.LOCK_EX):
             if time.monotonic() >= end:
-                holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip() or "unknown"
+                session = path.parent.name
                 raise SessionLocked(
-                    f"The session {path.parent.name} is in use by process {holder}.",
-                    hint="Close it there, or fork the session to go on from the same point.",
+                    f"The session {session} is in use by {_holder(os.pread(fd, 64, 0))}.",
+                    hint=f"Close it there first. To look on from here: tui-agent sessions show {session}, "
+                    f"or tui-agent trace {session}.",
                 )
             pause(_PAUSE_S)
 
@@ -49,6 +50,18 @@ class WriterLock:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
+
+
+def _holder(written: bytes) -> str:
+    """Who has the lock, as far as the file tells: `process 4711 since 14:02`."""
+    pid, _, since = written.decode("ascii", "replace").strip().partition(" ")
+    if not pid.isdigit():
+        return "another process"
+    if not since.isdigit():
+        return f"process {pid}"
+    moment = time.localtime(int(since))
+    today = time.strftime("%x", moment) == time.strftime("%x")
+    return f"process {pid} since {time.strftime('%H:%M' if today else '%Y-%m-%d %H:%M', moment)}"
 
 
 def is_locked(path: Path) -> bool:

@@ -11,8 +11,9 @@ from tui_agent.errors import SessionNotFound
 from tui_agent.protocol.envelope import Record
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.bulk import many_objects
+from tui_agent.store.line import decode
 from tui_agent.store.repair import EVENTS
-from tui_agent.store.scan import records
+from tui_agent.store.scan import lines, records
 
 TAIL_BYTES = 256 * 1024
 
@@ -42,6 +43,14 @@ def iterate_records(folder: Path, after: int = -1) -> Iterator[Record]:
     Reads the file at once and decodes as it is pulled. Raises `SessionNotFound`.
     """
     return iter(records(_bytes(folder), blobs_of(folder), after=after, skip_deltas=True))
+
+
+def stored_lines(folder: Path, after: int = -1) -> Iterator[tuple[int, str]]:
+    """The log's whole lines as they stand there, without the newline, each with its `seq`. Raises `SessionNotFound`."""
+    for _, line in lines(_bytes(folder)):
+        record = decode(line)
+        if record is not None and record.seq > after:
+            yield record.seq, line.decode("utf-8", "replace")
 
 
 def read_tail(folder: Path, count: int = 200, *, max_bytes: int = TAIL_BYTES) -> list[Record]:

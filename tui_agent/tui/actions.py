@@ -145,7 +145,14 @@ _SLASH: Final[tuple[Action, ...]] = (
     _a("resume", "go on with a paused turn or an earlier session", "Session", slash="/resume", args="[id]"),
     _a("pause", "hold the turn before its next call", "Session", slash="/pause"),
     _a("rename", "give the session a name", "Session", slash="/rename", args="TITLE"),
-    _a("unqueue", "take the last queued message back", "Session", slash="/unqueue"),
+    _a(
+        "unqueue",
+        "take a queued message back, to edit or remove it",
+        "Session",
+        slash="/unqueue",
+        args="[number]",
+    ),
+    _a("send_queued", "send a queued message now", "Session", slash="/send-queued", args="[number]"),
     _a("read", "show a file to the model", "Work", slash="/read", args="PATH", ground=True),
     _a("search", "search the files, and show the model", "Work", slash="/search", args="TEXT", ground=True),
     _a("run", "run a command, and show the model", "Work", slash="/run", args="COMMAND", ground=True),
@@ -192,6 +199,7 @@ _PROMPT: Final[tuple[Action, ...]] = (
     _a("accept", "take the chosen entry", "Menu", keys=("enter",), scope="menu", footer="run", rank=3),
     _a("close_menu", "close the menu", "Menu", keys=("escape",), scope="menu", footer="close", rank=4),
     _a("open_block", "open the block under the cursor", "Transcript", keys=("ctrl+o",), scope="transcript", when="running", footer="open block", rank=4),
+    _a("to_chat", "from an empty prompt to the transcript, and back", "Transcript", keys=("tab",), scope="prompt"),
     _a("scroll", "scroll by page", "Transcript", keys=("pageup", "pagedown"), scope="transcript"),
     _a("to_end", "to the newest row", "Transcript", keys=("ctrl+end",), scope="transcript"),
 )  # fmt: skip

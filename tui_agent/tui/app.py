@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -27,13 +28,13 @@ from textual.worker import Worker, WorkerState
 from tui_agent.config.options import SessionOptions
 from tui_agent.tui.actions import ACTIONS, QUIT, Action, Scope, footer
 from tui_agent.tui.frame import Frame
-from tui_agent.tui.hangup import HangupWatch
+from tui_agent.tui.hangup import CLOSE_S, STATUS, HangupWatch, end_for_sure
 from tui_agent.tui.keeping import way_back
 from tui_agent.tui.panes.base import Intent
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.alt_enter import know_alt_enter
 from tui_agent.tui.prompt.box import PLACEHOLDER, Prompt
-from tui_agent.tui.terminal import catch_signals, edit_text, farewell, release_signals
+from tui_agent.tui.terminal import catch_signals, edit_text, farewell, last_words, release_signals
 
 if TYPE_CHECKING:
     from tui_agent.session.engine_handle import EngineHandle
@@ -106,18 +107,17 @@ class AgentApp(Frame):
         self.call_after_refresh(self._painted)
 
     def _painted(self) -> None:
-        gc.freeze()
-        gc.enable()
         self.run_worker(self._go_live(), name="live", exit_on_error=False)
 
     async def _go_live(self) -> None:
         # In a thread, so that keys typed meanwhile are shown.
-        live = await asyncio.to_thread(import_module, "tui_agent.tui.live")
+        try:
+            live = await asyncio.to_thread(import_module, "tui_agent.tui.live")
+        finally:
+            gc.freeze()
+            gc.enable()
         self.live = live.Live(self)
         await self.live.run()
-
-    def page_fills_screen(self) -> bool:
-        return self.live is not None and self.live.chat.beginning
 
     def looks_changed(self) -> None:
         if self.live is not None:
@@ -256,7 +256,9 @@ class AgentApp(Frame):
         if len(scopes) > 1 and self.live is not None and self.live.failed:
             self.footer.set_keys(AFTER_A_FAULT)
             return
-        keys = footer(self.actions, scopes, running=running)
+        without = self.live.asking.without if asked is not None and self.live is not None else frozenset()
+        actions = [action for action in self.actions if action.name not in without]
+        keys = footer(actions, scopes, running=running)
         if len(scopes) > 1 and not running:
             keys.append((QUIT.shown, QUIT.footer))
         self.footer.set_keys(keys)
@@ -274,7 +276,7 @@ class AgentApp(Frame):
     def leave(self, reason: str = "quit") -> None:
         """Close the session in order, then the app."""
         if self.left:
-            self.exit(0)
+            self.exit(self.return_status)
             return
         self.left = True
         self.run_worker(self._leave(reason), name="leave", exit_on_error=False)
@@ -284,26 +286,35 @@ class AgentApp(Frame):
         self.leave()
 
     def leave_by_signal(self, number: int) -> None:
-        """SIGTERM, SIGHUP: as `leave`, with the status that shells expect."""
+        """SIGTERM, SIGHUP: as `leave`, with the status that shells expect, and soon."""
+        if self.return_status:
+            return
         self.return_status = 128 + number
-        self.leave("signal")
+        self.last_resort = end_for_sure(self.return_status)
+        if not self.left:
+            self.leave("signal")
 
     return_status = 0
     way_back = ""
     """The session to come back to, once it was left; empty where there is none."""
     hangup: HangupWatch | None = None
+    last_resort: threading.Timer | None = None
 
     async def _leave(self, reason: str) -> None:
         if self.live is not None:
             self.status.set_view(
                 StatusView("opening", "leaving", "the session is being closed"), self.clock()
             )
-            await self.live.close(reason)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_S if reason == "signal" else None):
+                    await self.live.close(reason)
             self.way_back = await asyncio.to_thread(way_back, self.options, self.live.folder)
         self.terminal.restore()
         if threading.current_thread() is threading.main_thread():
             release_signals()
-        if self.hangup is not None:
+        if (
+            self.hangup is not None and reason != "signal"
+        ):  # a terminal that is gone may hold up what comes now
             self.hangup.stop()
         self.exit(self.return_status)
 
@@ -322,9 +333,10 @@ def run_app(
     app.handle = handle
     status = app.run(mouse=app.first.mouse)
     words = farewell(app.way_back, app.answer, data_dir=options.data_dir)
-    if words and not app.then:
-        sys.stdout.write(words + "\n")
-        sys.stdout.flush()
+    if app.last_resort is not None:
+        app.last_resort.cancel()
+    if not app.then and not last_words(words):
+        return STATUS
     if app.then:
         return subprocess.call([sys.executable, "-P", "-m", "tui_agent", *app.then])
     return status if status is not None else 0

@@ -82,6 +82,8 @@ class Beginning:
         live, options = self._live, self._live.app.options
         config = live.config
         if config is None or config.model or config.base_url or options.session or options.continue_latest:
+            live.chat.start.display = False
+            live.app.reshape()
             return
         live.chat.start.display = True
         self._show(needs=True, fault="", policy=config.policy)

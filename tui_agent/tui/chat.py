@@ -9,12 +9,14 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from textual import events
+
 from tui_agent.folds.entries import Entry
 from tui_agent.folds.transcript import Transcript
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.tui.actions import BY_NAME
-from tui_agent.tui.panes.start import Start
+from tui_agent.tui.panes.start import first_page
 from tui_agent.tui.transcript.draw import long_texts
 from tui_agent.tui.transcript.find import pattern_of
 from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
@@ -40,6 +42,27 @@ class ChatWidget(TranscriptWidget):
     def on_text_selected(self, message: TextSelected) -> None:
         message.stop()
         self.chat.app.copy_text(message.text)
+
+    def on_key(self, event: events.Key) -> None:
+        """What is typed goes to the prompt; Tab and Esc lead back to it, / looks for words."""
+        editor = self.chat.app.prompt.editor
+        typed = event.character if event.is_printable else None
+        if typed == "/" and editor.text.strip():
+            self.chat.find("")  # a message is being written: on to the next hit
+            event.stop()
+            return
+        if typed == "/":
+            editor.put("/find ")
+        elif typed is not None:
+            editor.insert(typed)
+        elif event.key == "escape" and self.chat.escape():
+            event.stop()
+            return
+        elif event.key not in ("tab", "escape"):
+            return
+        event.stop()
+        event.prevent_default()
+        editor.focus()
 
     def on_entry_action(self, message: EntryAction) -> None:
         message.stop()
@@ -67,14 +90,13 @@ class Chat:
         self._glimpsed: ChatWidget | None = None
         self._wanted = ""
         """What is looked for."""
-        self.start = Start(lambda: app.looks, id="start")
+        self.start = app.start or first_page(lambda: app.looks, app.prompt.editor)
 
     async def mount(self) -> None:
-        """Put the start page into the chat's place."""
-        self.start.styles.height = "1fr"
-        self.start.typed_into = self.app.prompt.editor
-        self.start.display = False
-        await self.app.chat.mount(self.start)
+        """Put the start page into the chat's place, where the first frame has none."""
+        if self.app.start is None:
+            self.app.start = self.start
+            await self.app.chat.mount(self.start)
 
     async def begin(self, views: "Views") -> None:
         """Another session: a new transcript."""
@@ -141,11 +163,6 @@ class Chat:
         if not empty and self.start.has_focus:
             self.app.prompt.editor.focus()
 
-    @property
-    def beginning(self) -> bool:
-        """Whether the page that asks for a model has the screen for itself."""
-        return bool(self.start.display) and self.start.needs_model
-
     def _resolve(self, blob: BlobText) -> str | None:
         return self.blobs.get(blob.blob_sha256)
 
@@ -168,6 +185,18 @@ class Chat:
         """`12 new rows, End`, while the reader has scrolled up."""
         rows = self.widget.new_rows if self.widget is not None else 0
         return f"{rows} new {'row' if rows == 1 else 'rows'}, End" if rows else ""
+
+    def page(self, by: int) -> None:
+        """Scroll by pages."""
+        if self.widget is not None:
+            self.widget.action_page(by)
+
+    def focus(self) -> None:
+        """The keys go to the transcript: its newest entry in sight is under the cursor."""
+        if self.widget is not None and self.widget.display:
+            self.widget.focus()
+            if not self.widget.cursor:
+                self.widget.action_cursor(-1)
 
     def to_end(self) -> None:
         """Follow again."""

@@ -25,6 +25,18 @@ class FirstLook(NamedTuple):
     theme: ThemeFile
     mode: ColourMode
     mouse: bool = True
+    bare: bool = False
+    """Nothing names a model or a session, as far as can be seen so early."""
+
+
+_NAMING = ("TUI_AGENT_MODEL", "TUI_AGENT_OPENAI_MODEL", "TUI_AGENT_BASE_URL", "OPENAI_MODEL")
+
+
+def names_nothing(options: SessionOptions, environ: Mapping[str, str], said: Mapping[str, object]) -> bool:
+    """Whether the app begins with the page that asks for a model."""
+    asked = options.model or options.base_url or options.session or options.continue_latest
+    own = any((options.cwd / name).exists() for name in (".env", ".tui_agent/config.toml"))
+    return not (asked or own or said.get("model") or said.get("base_url") or any(map(environ.get, _NAMING)))
 
 
 def first_look(options: SessionOptions, environ: Mapping[str, str]) -> FirstLook:
@@ -42,7 +54,9 @@ def first_look(options: SessionOptions, environ: Mapping[str, str]) -> FirstLook
     mode = colour_mode(environ)
     theme = find_theme(name, environ)
     looks = Looks(Palette(theme, mode), choose_symbols(symbols, environ), moves(motion, environ))
-    return FirstLook(looks, theme, mode, mouse=said.get("mouse") is not False)
+    return FirstLook(
+        looks, theme, mode, mouse=said.get("mouse") is not False, bare=names_nothing(options, environ, said)
+    )
 
 
 def moves(motion: str, environ: Mapping[str, str]) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tui_agent.config.settings import ModelProfile
 from tui_agent.config.vendors import BUILT_IN, VENDORS, Vendor, profile_key
-from tui_agent.tui.panes.start import Choice
+from tui_agent.tui.panes.start import WITHOUT_KEY, Choice
 
 SERVERS = (("Ollama", 11434), ("LM Studio", 1234), ("llama.cpp", 8080), ("vLLM", 8000))
 PATIENCE_S = 1.0
@@ -71,14 +71,11 @@ def first_choices(
 
     `keys` are the variables that have a value.
     """
-    group = "Without a key"
     return [
         *(_profile(name, profile, keys) for name, profile in models.items()),
         *_with_keys(keys),
         *(_local(one) for one in local if one.models),
-        Choice("Demo", "a real task in a throw-away folder, offline", "about 60 s", "demo", group),
-        Choice("Other provider", "type in a key, or the address of a server of yours", "", "provider", group),
-        Choice("Sessions", "open a recorded session of this folder", "", "sessions", group),
+        *WITHOUT_KEY,
     ]
 
 

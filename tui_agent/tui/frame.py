@@ -6,7 +6,8 @@ Invariant: knows no session. Its widgets have their final sizes in the first fra
 import os
 import time
 from collections.abc import Callable, Mapping
-from typing import ClassVar
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import App, ComposeResult
@@ -30,9 +31,14 @@ from tui_agent.tui.shape import Shape, shape
 from tui_agent.tui.terminal import Terminal
 from tui_agent.tui.theme import textual_theme
 
+if TYPE_CHECKING:
+    from tui_agent.tui.panes.start import Start
+
 NOTE_S = 8.0
 KEY_S = 0.04
 """For how long after a key its change is awaited."""
+BURST_S = 0.01
+"""Between two keys that are typed, at least."""
 PAINT_S = 0.005
 """Between two paints that keys ask for."""
 
@@ -48,13 +54,19 @@ class MainScreen(Screen[None]):
     AUTO_FOCUS = "#editor"
     hurried_until = 0.0
     hurried_at = 0.0
+    typed_at = 0.0
 
     def hurry(self) -> None:
-        """Something was typed: what changes in the next moment does not wait for the timer."""
-        self.hurried_until = time.monotonic() + KEY_S
+        """Something was typed: what changes in the next moment does not wait for the timer.
+
+        Keys that come faster than anyone types are a paste: only the first of them is answered by a paint of its own.
+        """
+        now = time.monotonic()
+        self.hurried_until = now + KEY_S if now > self.typed_at + BURST_S else 0.0
+        self.typed_at = now
 
     def on_idle(self) -> None:
-        """Paint what is dirty, where a key waits for it; keys faster than the timer leave it to the timer."""
+        """Paint what is dirty, where a key waits for it."""
         now = time.monotonic()
         if now > self.hurried_until or now < self.hurried_at + PAINT_S or not self.is_current:
             return
@@ -86,6 +98,8 @@ class Frame(App[int]):
         self.stylesheet.set_variables(self.get_css_variables())
         self.options = options
         self.clock = clock
+        self.start: Start | None = None
+        """The page before the first message, once it is loaded."""
         self.sidebar_wanted = True
         self.shape: Shape = shape(80, 24)
         self._shaped: tuple[Shape, bool] | None = None
@@ -101,6 +115,12 @@ class Frame(App[int]):
         self.pane_strip, self.status, self.footer = PaneStrip(looks), Status(looks), Footer(looks)
         self.note = Note(looks, id="note")
         self.chat = Vertical(id="chat")
+        if self.first.bare:
+            # By name: only a start that shows this page loads it before the first paint.
+            self.start = import_module("tui_agent.tui.panes.start").first_page(
+                looks, self.prompt.editor, str(self.options.cwd)
+            )
+            self.chat = Vertical(self.start, id="chat")
         yield self.header
         with Horizontal(id="middle"):
             with Vertical(id="main"):
@@ -123,7 +143,7 @@ class Frame(App[int]):
 
     def page_fills_screen(self) -> bool:
         """Whether a page wants the side panes' room."""
-        return False
+        return self.start is not None and bool(self.start.display) and self.start.needs_model
 
     def looks_changed(self) -> None:
         """Another theme, other symbols: what caches strips starts anew."""

@@ -6,6 +6,7 @@ Invariant: called at most as often as the pump makes frames; panes paint only wh
 from typing import TYPE_CHECKING
 
 from tui_agent.folds.session_view import SessionStateView
+from tui_agent.protocol.base import text_preview
 from tui_agent.tui import units
 from tui_agent.tui.panes.mood import status_of
 from tui_agent.tui.panes.status import StatusView
@@ -102,13 +103,13 @@ class Frames:
                 f", {units.money(meter.next_cost_usd, digits=2)}" if meter.next_cost_usd is not None else ""
             )
             note = f"next turn {units.about(meter.next_tokens)} tokens{cost}"
-        if state.queue:
-            note = f"{len(state.queue)} queued"
-        app.prompt.set_state(state.settings.policy, note, running=state.turn_running)
+        app.prompt.set_queue([text_preview(one.text) for one in state.queue], running=state.busy)
+        shell = state.shell is not None
+        app.prompt.set_state(state.settings.policy, note, running=state.busy, shell=shell)
         hint = PLACEHOLDER
         if not state.settings.model.model:
             hint = "Pick a model above, or type /model"
-        elif state.last_turn_end == "model_error" and not state.turn_running:
+        elif state.last_turn_end == "model_error" and not state.busy:
             hint = "Enter tries again; or type to go on"
         if app.prompt.editor.placeholder != hint:
             app.prompt.editor.placeholder = hint

@@ -9,10 +9,22 @@ import select
 import threading
 from collections.abc import Callable
 
-PATIENCE_S = 3.0
-"""Seconds that leaving in order may take."""
+PATIENCE_S = 0.9
+"""Seconds that leaving in order may take once the terminal is gone."""
+CLOSE_S = 0.6
+"""Seconds that a session may take to close when a signal ends the app; then its engine goes on closing it alone."""
+STALLED_S = 2.0
+"""Seconds after a signal from which on a terminal that takes nothing is not waited for."""
 STATUS = 129
 """What shells expect of a program that SIGHUP ended."""
+
+
+def end_for_sure(status: int) -> threading.Timer:
+    """End this process after `STALLED_S`, whatever it waits for then; cancel what is returned where it need not."""
+    timer = threading.Timer(STALLED_S, os._exit, (status,))
+    timer.daemon = True
+    timer.start()
+    return timer
 
 
 class HangupWatch:

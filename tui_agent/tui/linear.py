@@ -5,9 +5,14 @@ answers it.
 """
 
 import asyncio
+import os
+import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
@@ -27,14 +32,16 @@ from tui_agent.protocol.commands import (
 )
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextWarned
-from tui_agent.protocol.events.model import ModelFailed, ModelResponded, ModelRetried
+from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded, ModelRetried
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
 from tui_agent.protocol.events.todo import TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, UserMessageReceived
 from tui_agent.protocol.parts import TextPart
+from tui_agent.tui.keeping import stored
 from tui_agent.tui.modals.effects import deed_lines, effect_lines, question_of
+from tui_agent.tui.terminal import farewell
 from tui_agent.tui.text import clean, clean_line
 
 if TYPE_CHECKING:
@@ -45,6 +52,7 @@ Say = Callable[[str], None]
 ReadLine = Callable[[], Awaitable[str | None]]
 REACHES = ("once", "session", "always")
 HELP = "Type a message, or a number where one is asked for. /stop interrupts, /quit leaves."
+TWICE_S = 1.5
 
 
 class Linear:
@@ -56,6 +64,9 @@ class Linear:
         self.state = SessionState()
         self.approvals = Approvals()
         self.verbs: dict[str, str] = {}
+        self._told: dict[str, str] = {}
+        """What was said already of an answer that still comes, by request."""
+        self._coming: dict[str, str] = {}
         self.under_way = False
         """A message was handed over, and its turn has not begun yet: the next one steers."""
 
@@ -79,8 +90,14 @@ class Linear:
                 named = self.verbs.pop(done.call_id, done.name)
                 outcome = f", {clean_line(done.summary)}" if done.summary else ""
                 return [f"tool {named}, {done.status}{outcome}, {done.duration_ms / 1000:.1f} seconds"]
-            case ModelResponded(parts=parts):
-                return [f"answer, {text_preview(part.text)}" for part in parts if isinstance(part, TextPart)]
+            case ModelDelta(request_id=request_id, part="text", text=text):
+                return self._streamed(request_id, text)
+            case ModelResponded(request_id=request_id, parts=parts):
+                told = self._told.pop(request_id, "")
+                self._coming.pop(request_id, None)
+                answer = "\n".join(text_preview(part.text) for part in parts if isinstance(part, TextPart))
+                rest = answer.removeprefix(told).strip("\n")
+                return [rest if told else f"answer, {rest}"] if rest else []
             case ModelRetried() as again:
                 return [
                     f"model, {again.fault}, {again.message}, try {again.attempt + 1} in {again.wait_s:.0f} seconds"
@@ -109,6 +126,18 @@ class Linear:
                 ]
             case _:
                 return []
+
+    def _streamed(self, request_id: str, text: str) -> list[str]:
+        """The whole lines that an answer has got."""
+        coming = self._coming.get(request_id, "") + text
+        whole, newline, rest = coming.rpartition("\n")
+        self._coming[request_id] = rest
+        if not newline:
+            return []
+        told = self._told.get(request_id, "")
+        self._told[request_id] = f"{told}{whole}\n"
+        lines = [line for line in whole.split("\n") if line.strip()]
+        return [f"answer, {lines[0]}", *lines[1:]] if lines and not told.strip() else lines
 
     def _permission(self, request: PermissionRequested) -> list[str]:
         state = self.state.view()
@@ -178,12 +207,19 @@ class Linear:
         return DecidePermission(request_id=request.request_id, decision="allow", reach=reach)
 
 
-async def talk(session: "AppSession", read_line: ReadLine, say: Say, *, prompt: str = "") -> int:
+async def talk(
+    session: "AppSession",
+    read_line: ReadLine,
+    say: Say,
+    *,
+    prompt: str = "",
+    data_dir: Path | None = None,
+) -> int:
     """Drive one session by lines until `/quit` or the end of input; the exit status."""
     async with anyio.create_task_group() as group:
         group.start_soon(session.serve)
         try:
-            await session.opened()
+            opened = await session.opened()
         except TuiAgentError as fault:
             say(clean(str(fault)))
             group.cancel_scope.cancel()
@@ -199,7 +235,8 @@ async def talk(session: "AppSession", read_line: ReadLine, say: Say, *, prompt: 
                 session.submit(command)
         await session.aclose()
         group.cancel_scope.cancel()
-    say(f"To come back: tui-agent --session {session.id}")
+    if stored(Path(opened.folder)):
+        say(farewell(session.id, "", data_dir=data_dir))
     return 0
 
 
@@ -213,7 +250,16 @@ def run_linear(options: SessionOptions, *, handle: "EngineHandle | None" = None)
 
     async def run() -> int:
         session = remote(handle) if handle is not None else remote.spawn(options)
-        return await talk(session, standard_input, say, prompt=options.prompt or "")
+        typed = Typed()
+        async with anyio.create_task_group() as group:
+            group.start_soon(typed.read, sys.stdin.fileno())
+            group.start_soon(typed.watch_signals)
+            status = await driven(session, typed)
+            group.cancel_scope.cancel()
+        return typed.status or status
+
+    async def driven(session: "AppSession", typed: Typed) -> int:
+        return await talk(session, typed.line, say, prompt=options.prompt or "", data_dir=options.data_dir)
 
     return anyio.run(run)
 
@@ -226,7 +272,43 @@ async def _tell_all(session: "AppSession", linear: Linear) -> None:
                 linear.tell(record)
 
 
-async def standard_input() -> str | None:
-    """A line of standard input; None at its end."""
-    line = await asyncio.to_thread(sys.stdin.readline)
-    return line if line else None
+class Typed:
+    """Lines of standard input, and what signals mean as lines: Ctrl+C stops the turn, twice in a row leaves."""
+
+    def __init__(self) -> None:
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        self.status = 0
+        """The exit status that a signal asks for."""
+
+    async def line(self) -> str | None:
+        """The next line; None at the end."""
+        return await self._lines.get()
+
+    async def read(self, fd: int) -> None:
+        """Take lines in until the end of input."""
+        rest = b""
+        while True:
+            with suppress(PermissionError):  # a plain file: it is always ready, and cannot be waited for
+                await anyio.wait_readable(fd)
+            try:
+                data = os.read(fd, 65_536)
+            except OSError:  # the terminal is gone
+                data = b""
+            *whole, rest = (rest + data).split(b"\n")
+            for line in whole if data else [*whole, *([rest] if rest else [])]:
+                self._lines.put_nowait(line.decode("utf-8", "replace"))
+            if not data:
+                self._lines.put_nowait(None)
+                return
+
+    async def watch_signals(self) -> None:
+        """Runs until cancelled."""
+        last = -TWICE_S
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+            async for number in signals:
+                if number == signal.SIGINT:
+                    again, last = time.monotonic() - last < TWICE_S, time.monotonic()
+                    self._lines.put_nowait("/quit" if again else "/stop")
+                else:
+                    self.status = 128 + number
+                    self._lines.put_nowait(None)

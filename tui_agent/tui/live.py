@@ -143,6 +143,8 @@ class Live:
 
     async def open(self, options: SessionOptions) -> bool:
         """Open a session in place of the present one; False where it could not be opened."""
+        if self.config is None:
+            configure(self)
         spawn = self.app.spawn or _spawn_remote(self)
         session = spawn(options)
         self.app.run_worker(session.serve(), name="serve", group="session", exit_on_error=False)
@@ -218,9 +220,8 @@ class Live:
         if unsent and not self.app.prompt.editor.text:
             self.app.prompt.editor.put("\n".join(unsent))
         if self.session is None:
-            self.app.status.set_view(
-                StatusView("failed", "no session", "/sessions or /new opens another"), self.app.clock()
-            )
+            way = "/sessions or /new opens another" if self.config else "correct the configuration, then /new"
+            self.app.status.set_view(StatusView("failed", "no session", way), self.app.clock())
         self.app.say(str(fault), "error")
 
     async def _let_go(self, reason: str) -> None:
@@ -270,8 +271,8 @@ class Live:
 
     @property
     def running(self) -> bool:
-        """Whether a turn runs."""
-        return self.connected and self.state.turn_running and self.halted_at != self.views.seq
+        """Whether a turn runs, or a command of the user's own."""
+        return self.connected and self.state.busy and self.halted_at != self.views.seq
 
     @property
     def failed(self) -> bool:
@@ -304,7 +305,8 @@ class Live:
         action = BY_NAME.get(name)
         if action is not None and action.ground and self.running:
             said = action.slash or action.shown
-            self.app.say(f"A turn is running. {said} can be used after it; Esc stops it.", "warning")
+            what = "Your command" if self.state.shell is not None else "A turn"
+            self.app.say(f"{what} is running. {said} can be used after it; Esc stops it.", "warning")
             return
         handler(self, argument.strip())
 

@@ -35,6 +35,8 @@ class Sending:
             self._message(text.strip("\n"), how)
         elif self._live.asking.again():
             return
+        elif self._live.state.queue:
+            self._live.act("send_queued")
         elif not self._live.running and self._live.state.last_turn_end == "model_error":
             self._live.submit(SubmitPrompt(text="Try again."))
 

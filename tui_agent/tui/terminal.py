@@ -5,6 +5,7 @@ Invariant: nothing foreign reaches the terminal uncleaned, and what was set is s
 
 import asyncio
 import base64
+import os
 import shlex
 import shutil
 import signal
@@ -123,6 +124,21 @@ def farewell(session_id: str, answer: str, *, data_dir: Path | None = None, limi
         place = [] if data_dir is None else ["--data-dir", str(data_dir)]
         lines.append(f"To come back:  tui-agent {clean_line(shlex.join([*place, '--session', session_id]))}")
     return "\n".join(lines)
+
+
+def last_words(words: str) -> bool:
+    """Say them on the normal screen; False where the terminal is gone, and nothing is to be flushed into it at exit."""
+    try:
+        sys.stdout.write(f"{words}\n" if words else "")
+        for stream in (sys.stdout, sys.__stderr__):  # the screen's driver draws on the second one
+            if stream is not None:
+                stream.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.dup2(nowhere, 2)
+        return False
+    return True
 
 
 def editor_command(environ: Mapping[str, str]) -> list[str]:

@@ -1,14 +1,18 @@
 """The session as lines: one line an event, answers by number."""
 
+from pathlib import Path
+
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import golden
 from tui_agent.errors import SessionLocked
 from tui_agent.protocol.commands import AnswerQuestion, DecidePermission, Interrupt, Steer, SubmitPrompt
 from tui_agent.protocol.effects import Writes
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.model import ModelDelta, ModelResponded
 from tui_agent.protocol.events.policy import Choice, PermissionRequested
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, TurnStarted
 from tui_agent.protocol.ids import CallId, RequestId
+from tui_agent.protocol.parts import TextPart, Usage
 from tui_agent.tui.linear import Linear, talk
 
 
@@ -87,8 +91,33 @@ def test_questions_messages_steering_and_stopping() -> None:
     assert linear.take("/what") is None and "/quit leaves" in said[-1]
 
 
-async def test_a_talk_opens_takes_lines_and_closes() -> None:
+async def test_an_answer_is_told_line_by_line_as_it_comes_and_once() -> None:
     session, said = FakeSession(golden("night_shift")), list[str]()
+    linear = Linear(session, said.append)
+    request = RequestId("req_new")
+    answer = ModelResponded(
+        request_id=request,
+        first_part=0,
+        parts=(TextPart(text="One line.\nTwo lines.\nThe rest."),),
+        finish="stop",
+        usage=Usage(),
+        cost_usd=None,
+        duration_ms=1.0,
+    )
+    for text in ("One li", "ne.\nTwo", " lines.\nThe"):
+        session.feed(ModelDelta(request_id=request, part="text", block=0, text=text))
+    session.feed(answer)
+    for record in session.records[-4:]:
+        assert isinstance(record, Envelope)
+        linear.tell(record)
+    assert said == ["answer, One line.", "Two lines.", "The rest."]
+
+
+async def test_a_talk_opens_takes_lines_and_closes(tmp_path: Path) -> None:
+    folder = tmp_path / "ses_1"
+    folder.mkdir()
+    (folder / "events.jsonl").write_bytes(b"")
+    session, said = FakeSession(golden("night_shift"), folder=str(folder)), list[str]()
     lines = iter(["hello", "/quit"])
 
     async def read_line() -> str | None:
@@ -96,7 +125,7 @@ async def test_a_talk_opens_takes_lines_and_closes() -> None:
 
     assert await talk(session, read_line, said.append, prompt="first") == 0
     assert [getattr(command, "text", "") for command in session.submitted] == ["first", "hello"]
-    assert session.closed and said[-1].startswith("To come back: tui-agent --session ses_")
+    assert session.closed and said[-1].startswith("To come back:  tui-agent --session ses_")
 
 
 async def test_a_session_that_cannot_be_opened_is_said() -> None:

@@ -11,8 +11,18 @@ from textual.message import Message
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import golden, open_app
 from tui_agent.config.options import SessionOptions
-from tui_agent.protocol.commands import Interrupt, Queue, Rename, RunUserShell, Steer, SubmitPrompt
-from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
+from tui_agent.protocol.commands import (
+    Interrupt,
+    Queue,
+    Rename,
+    RunUserShell,
+    SendQueued,
+    Steer,
+    SubmitPrompt,
+    Unqueue,
+)
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserQueued
+from tui_agent.protocol.ids import RequestId
 
 PASTE = "\n".join(f"line {number}" for number in range(312))
 
@@ -285,6 +295,39 @@ async def test_a_command_typed_in_one_go_with_its_enter_is_run() -> None:
         await driven.pilot.pause()
         [command] = driven.session.submitted
         assert isinstance(command, Rename) and command.title == "one"
+
+
+async def test_queued_messages_stand_above_the_prompt_and_say_what_can_be_done() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        queued = [UserQueued(queue_id=RequestId(f"q{at}"), text=f"later {at}") for at in range(1, 6)]
+        driven.session.feed(TurnStarted(turn=3), *queued)
+        await driven.settle()
+        rows = driven.rows()
+        [first] = [at for at, row in enumerate(rows) if "later 1" in row]
+        assert "after this turn   Enter sends it now" in rows[first]
+        assert "later 3" in rows[first + 2] and "+2 more   /unqueue edits or removes" in rows[first + 2]
+        assert "Ask for a change" in rows[first + 3]
+        driven.session.feed(TurnFinished(turn=3, reason="interrupted"))
+        await driven.settle()
+        assert any("later 1" in row and "waits   Enter sends it now" in row for row in driven.rows())
+        await driven.press("enter")
+        [command] = driven.session.submitted
+        assert isinstance(command, SendQueued) and command.queue_id == "q1"
+        await driven.type("/unqueue 2")
+        await driven.press("enter")
+        assert isinstance(driven.session.submitted[-1], Unqueue)
+        assert driven.app.prompt.editor.text == "later 2"
+
+
+async def test_the_policys_words_stand_whole_or_not_at_all() -> None:
+    async with open_app(golden("night_shift"), size=(72, 24)) as driven:
+        driven.app.prompt.set_state("ask", "next turn 43k tokens, $0.02, a longer note", running=False)
+        await driven.pilot.pause()
+        [row] = [row for row in driven.rows() if "a longer note" in row]
+        assert row.split("next")[0].split() in (
+            ["▌", "ask"],
+            ["▌", "ask", "asks", "before", "writing", "or", "running"],
+        )
 
 
 async def test_a_second_message_sent_at_once_steers_and_is_not_refused() -> None:

@@ -1,15 +1,20 @@
 """The page before the first message: what was found, what works without a key, what to press."""
 
 import asyncio
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tests.stubs.fake_session import FakeSession
-from tests.tui.app.driving import Driven, golden, open_app
+from tests.tui.app.driving import ENVIRON, NOWHERE, Driven, golden, open_app
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import ConfigError
 from tui_agent.protocol.commands import SetModel, SetPolicy
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import SessionStarted, SettingsChanged
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
+from tui_agent.tui.app import AgentApp
 from tui_agent.tui.found import Server, first_choices, servers
 
 
@@ -66,6 +71,18 @@ async def test_the_page_is_there_before_the_session_is_open_and_what_is_typed_st
         assert driven.app.prompt.editor.text == "fix it\nand"
         assert driven.app.prompt.editor.has_focus and len(driven.app.screen_stack) == 1
         assert driven.session.submitted == []
+
+
+async def test_the_page_stands_in_the_first_frame_where_nothing_names_a_model() -> None:
+    app = AgentApp(SessionOptions(cwd=NOWHERE), spawn=lambda _: FakeSession(), environ=ENVIRON)
+    assert app.first.bare
+    named = replace(app.options, model="m")
+    assert not AgentApp(named, spawn=lambda _: FakeSession(), environ=ENVIRON).first.bare
+    async with open_app(empty_session(), environ={"OPENAI_API_KEY": "k"}, outside=outside) as driven:
+        start = driven.app.start
+        assert (
+            start is not None and start.usable[start.chosen].name == "OpenAI" and start.numbers["demo"] == 2
+        )
 
 
 async def test_what_is_found_later_changes_neither_the_chosen_row_nor_what_a_digit_means() -> None:
@@ -186,3 +203,18 @@ async def test_a_local_server_is_found_by_asking_it() -> None:
     assert {one.group for one in first_choices({}, [], ())} == {"Without a key"}
     here = next(one for one in choices if one.name == "Here")
     assert here.intent == f"local http://localhost:{port}/v1 qwen3" and "2 models" in here.about
+
+
+async def test_a_configuration_that_cannot_be_read_is_corrected_without_leaving(tmp_path: Path) -> None:
+    path = tmp_path / "tui-agent" / "config.toml"
+    path.parent.mkdir()
+    path.write_text('modle = "x"\n')
+    refused = FakeSession(failure=ConfigError("unknown key 'modle'."))
+    async with open_app(session=refused, environ={"XDG_CONFIG_HOME": str(tmp_path)}) as driven:
+        await shown(driven, "correct the configuration, then /new")
+        path.write_text('policy = "plan"\n')
+        driven.app.spawn = lambda _: FakeSession(empty_session("m"))
+        await driven.type("/new")
+        await driven.press("escape", "enter")
+        await shown(driven, "This folder")
+        assert driven.app.live is not None and driven.app.live.config is not None

@@ -221,6 +221,38 @@ def test_a_signal_leaves_a_clean_terminal_and_a_closed_session(
 
 
 @pytest.mark.e2e
+def test_a_terminal_that_is_closed_ends_the_app_as_a_hang_up_would(tmp_path: Path) -> None:
+    with program(tmp_path, *talking(tmp_path)) as tty:
+        tty.until(b"turn 1")
+        os.close(tty.master)
+        tty.master = os.open(os.devnull, os.O_RDWR)
+        assert tty.child.wait(15) == 128 + signal.SIGHUP
+    [log] = (tmp_path / "data" / "sessions").glob("*/events.jsonl")
+    assert '"reason":"signal"' in log.read_text()
+
+
+@pytest.mark.e2e
+def test_a_terminal_that_only_prints_gets_the_session_as_lines(tmp_path: Path) -> None:
+    with program(tmp_path, "--screen-reader", *talking(tmp_path)) as tty:
+        tty.until(b"answer, All settled.")
+        tty.until(b"turn 1, finished")
+        os.write(tty.master, b"/quit\n")
+        assert tty.end() == 0
+        assert b"To come back:" in tty.said and b"\x1b" not in tty.said
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_session_in_lines(tmp_path: Path, number: signal.Signals) -> None:
+    with program(tmp_path, "--screen-reader", *talking(tmp_path)) as tty:
+        tty.until(b"turn 1, finished")
+        tty.child.send_signal(number)
+        assert tty.end() == 128 + number
+    [log] = (tmp_path / "data" / "sessions").glob("*/events.jsonl")
+    assert '"run.finished"' in log.read_text()
+
+
+@pytest.mark.e2e
 def test_a_signal_before_the_session_is_open_leaves_a_clean_terminal(tmp_path: Path) -> None:
     with program(tmp_path) as tty:
         tty.until(b"\x1b[?1049h")

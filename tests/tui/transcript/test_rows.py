@@ -24,7 +24,7 @@ from tui_agent.protocol.display import (
 from tui_agent.tui.palette import Palette
 from tui_agent.tui.symbols import ASCII, UNICODE, Symbols
 from tui_agent.tui.theme import bundled_folder, load_theme
-from tui_agent.tui.transcript.draw import Shown, draw
+from tui_agent.tui.transcript.draw import Shown, draw, is_open
 from tui_agent.tui.transcript.look import Look
 from tui_agent.tui.transcript.rows import Row, width_of
 
@@ -200,8 +200,32 @@ def test_a_message_shows_its_time_and_its_actions_only_while_it_is_active() -> N
     assert width_of(active.runs) == 80
 
 
-def test_a_queued_message_says_when_it_goes() -> None:
-    assert lines(Samples().user("Later.", state="queued"))[0].endswith("after this turn")
+def test_a_long_message_shows_a_glimpse_until_it_is_opened() -> None:
+    message = Samples().user("\n".join(f"pasted {number}" for number in range(300)))
+    glimpse = lines(message)
+    assert len(glimpse) == 9 and "pasted 0" in glimpse[0] and "292 more lines" in glimpse[-1]
+    assert [run.act for row in rows(message) for run in row.runs if run.act] == ["fold"]
+    assert len(lines(message, opened=True)) == 300
+    assert not is_open(message, Shown()) and is_open(message, Shown(opened=True))
+
+
+def test_the_users_own_command_says_how_it_ended_and_what_the_model_does_not_see() -> None:
+    s = Samples()
+    failed = s.notice("shell", "error", "exit 3", command="make", blocks=(TerminalBlock(text="no rule"),))
+    assert lines(failed)[0].startswith("  ✗ you ran") and lines(failed)[0].endswith("exit 3")
+    hidden = s.notice(
+        "shell",
+        "info",
+        "exit 0",
+        "kept out of the context",
+        command="env",
+        blocks=(TerminalBlock(text="A=1"),),
+    )
+    assert lines(hidden)[0].endswith("kept out of the context   exit 0")
+
+
+def test_a_queued_message_has_no_row_in_the_transcript() -> None:
+    assert lines(Samples().user("Later.", state="queued")) == []
 
 
 def test_a_turn_ends_with_its_sums_and_what_can_be_done() -> None:

@@ -1,6 +1,10 @@
 """What each command prints and leaves behind, called as the program calls it."""
 
 import json
+import os
+import shlex
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -227,6 +231,33 @@ def test_a_demos_name_and_options_are_checked_before_anything_is_made(call: Call
     assert {line["name"] for line in lines(out)} == {"bugfix", "todo-api"}
     assert call("demo", "nope")[0] == 2
     assert call("demo", "bugfix", "--json")[0] == 2
+
+
+def test_events_are_shown_as_they_stand_in_the_log(call: Call, tmp_path: Path, work: Path) -> None:
+    stored(tmp_path, work, ["first"])
+    log = tmp_path / "sessions" / "ses_0000000000000000" / "events.jsonl"
+    place = ("--data-dir", str(tmp_path))
+    _, out, _ = call("sessions", "show", "ses_", "--json", *place)
+    assert out == log.read_text()
+    _, last, _ = call("sessions", "show", "ses_", "--json", "--from", "1", *place)
+    assert last == log.read_text().splitlines(keepends=True)[1]
+
+
+def test_an_action_that_failed_is_shown_with_its_reason(call: Call, tmp_path: Path, work: Path) -> None:
+    script = tmp_path / "script.yaml"
+    script.write_text("answers: [{calls: [{read_file: {path: nowhere.txt}}]}, {text: Done.}]")
+    place = ("--data-dir", str(tmp_path / "data"))
+    call("run", "read it", "-m", f"scripted:{script}", *place)
+    _, out, _ = call("sessions", "show", "latest", "--actions", *place)
+    (failed,) = [line for line in out.splitlines() if " error " in line]
+    assert "nowhere.txt" in failed
+
+
+def test_a_closed_standard_output_is_no_fault(tmp_path: Path) -> None:
+    command = f"exec {shlex.quote(sys.executable)} -m tui_agent config show >&-"
+    environ = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[3])}
+    done = subprocess.run(["sh", "-c", command], env=environ, capture_output=True, check=False, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_app_refuses_where_there_is_no_terminal(call: Call) -> None:

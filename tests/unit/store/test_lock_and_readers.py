@@ -1,6 +1,7 @@
 """One writer; any number of readers, none of which ever sees half an event."""
 
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def test_of_twenty_processes_one_writes_and_nineteen_are_told_clearly(tmp_path: 
     assert len(writers) == 1
     refusals = [answer for answer in answers if answer != "writer"]
     assert len(refusals) == 19
-    assert all(str(writers[0].pid) in answer and "fork" in answer for answer in refusals)
+    assert all(str(writers[0].pid) in answer and "sessions show" in answer for answer in refusals)
     assert store(tmp_path).list()[0].locked
     os.kill(writers[0].pid or 0, signal.SIGKILL)
     for child, _, _ in children:
@@ -207,3 +208,14 @@ async def test_commits_that_come_together_share_a_sync(tmp_path: Path) -> None:
     assert ops.syncs - before <= 2
     await log.commit()
     assert ops.syncs - before <= 2
+
+
+def test_who_holds_a_session_and_since_when_is_told_with_what_can_be_done(tmp_path: Path) -> None:
+    held = store(tmp_path).create("s1")
+    with pytest.raises(SessionLocked) as refused:
+        store(tmp_path).open("s1", wait_s=0.0)
+    held.close()
+    assert re.fullmatch(
+        rf"The session s1 is in use by process {os.getpid()} since \d\d:\d\d\.", refused.value.message
+    )
+    assert "tui-agent sessions show s1" in refused.value.hint and "fork" not in refused.value.hint

@@ -22,6 +22,8 @@ TurnEnd: TypeAlias = Literal[
     "error",
 ]
 
+ShellEnd: TypeAlias = Literal["exited", "interrupted", "timeout", "failed", "lost"]
+
 
 class UserMessageReceived(Payload):
     """A message of the user that opens (or will open) a turn. `source` tells how it came."""
@@ -57,8 +59,27 @@ class UserSteered(Payload):
     attachments: tuple[ImageContent, ...] = ()
 
 
+class UserShellStarted(Payload):
+    """A command of the user's own (`!`) begins. One at a time, never while a turn runs."""
+
+    kind: Literal["user.shell_started"] = "user.shell_started"
+    command: str
+    hidden: bool = False
+
+
+class UserShellProgress(Payload):
+    """Live output of the user's running command, merged like a tool's; much output comes in samples."""
+
+    kind: Literal["user.shell_progress"] = "user.shell_progress"
+    text: str
+
+
 class UserShellFinished(Payload):
-    """The user ran a command themselves (`!`); `hidden` (`!!`) keeps it out of the model's context."""
+    """The user ran a command themselves (`!`); `hidden` (`!!`) keeps it out of the model's context.
+
+    `exit_code` is None where it did not end by itself; `ended` says how it came to its end: `interrupted` by the
+    user, `timeout`, `failed` to start, `lost` with the program that ran it.
+    """
 
     kind: Literal["user.shell_finished"] = "user.shell_finished"
     command: str
@@ -66,6 +87,7 @@ class UserShellFinished(Payload):
     exit_code: int | None
     duration_ms: float
     hidden: bool = False
+    ended: ShellEnd = "exited"
 
 
 class TurnStarted(Payload):

@@ -62,6 +62,8 @@ from tui_agent.protocol.events.turn import (
     UserMessageReceived,
     UserQueued,
     UserShellFinished,
+    UserShellProgress,
+    UserShellStarted,
     UserSteered,
     UserUnqueued,
 )
@@ -84,6 +86,8 @@ CorePayload: TypeAlias = Annotated[
     | UserQueued
     | UserUnqueued
     | UserSteered
+    | UserShellStarted
+    | UserShellProgress
     | UserShellFinished
     | TurnStarted
     | TurnFinished

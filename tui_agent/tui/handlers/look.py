@@ -16,6 +16,7 @@ from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.todo import item_row
 from tui_agent.tui.rows import Part, part, wrap
+from tui_agent.tui.shape import LOW, SIDE, shape
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
@@ -51,7 +52,7 @@ def _registry(live: "Live", title: str, intro: str, *, only_keys: bool = False) 
 
 def _action_rows(viewer: Viewer, width: int, action: Action) -> list[Strip]:
     slash = f"{action.slash} {action.args}".strip()
-    names = 24 if width >= 70 else 18
+    names = 24  # the longest command with its words, and a space
     key_room = 18 if width >= 70 else 0
     about = action.help + (", not while a turn runs" if action.ground else "")
     shown = action.shown if key_room or not slash else ""
@@ -158,10 +159,11 @@ def program(live: "Live", title: str, *words: str) -> None:
 def sidebar(live: "Live", argument: str) -> None:
     """Show or hide the side panes."""
     app = live.app
+    if not shape(*app.size).sidebar:
+        app.say(f"The side panes need {SIDE} columns and {LOW} rows. F2 todo, F3 trace, F4 context.")
+        return
     app.sidebar_wanted = not app.sidebar_wanted
     app.reshape()
-    if app.sidebar_wanted and not app.shape.sidebar:
-        app.say("The side panes need 100 columns. F2 todo, F3 trace, F4 context.")
 
 
 def palette(live: "Live", argument: str) -> None:
@@ -197,6 +199,21 @@ def to_end(live: "Live", argument: str) -> None:
     live.chat.to_end()
 
 
+def page_up(live: "Live", argument: str) -> None:
+    """A page towards the beginning."""
+    live.chat.page(-1)
+
+
+def page_down(live: "Live", argument: str) -> None:
+    """A page towards the end."""
+    live.chat.page(1)
+
+
+def to_chat(live: "Live", argument: str) -> None:
+    """The keys go to the transcript."""
+    live.chat.focus()
+
+
 def open_block(live: "Live", argument: str) -> None:
     """Fold or open the block under the cursor."""
     live.chat.toggle()
@@ -219,4 +236,7 @@ HANDLERS: "dict[str, Callable[[Live, str], None]]" = {
     "find": find,
     "to_end": to_end,
     "open_block": open_block,
+    "page_up": page_up,
+    "page_down": page_down,
+    "to_chat": to_chat,
 }

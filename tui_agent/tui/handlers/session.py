@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.base import text_preview
-from tui_agent.protocol.commands import Pause, Rename, Resume, Unqueue
+from tui_agent.protocol.commands import Pause, Rename, Resume, SendQueued, Unqueue
+from tui_agent.protocol.events.turn import UserQueued
 from tui_agent.tui import units
 from tui_agent.tui.handlers.figures import status
 from tui_agent.tui.handlers.look import program
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.outside import JsonRow, json_rows, number_of, text_of
 from tui_agent.tui.screens.trace import TraceScreen
+from tui_agent.tui.text import clean_line
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
@@ -39,6 +41,17 @@ def switch(live: "Live", session_id: str) -> None:
 def new(live: "Live", argument: str) -> None:
     """A new session with the same settings."""
     live.worker(live.open(live.same_settings()), "new")
+
+
+def reset_session(live: "Live", argument: str) -> None:
+    """Start over from nothing; another session than this one cannot be reset."""
+    if argument and argument != live.app.session_id:
+        live.app.say(
+            f"Only the open session can be reset. /session {clean_line(argument)[:60]} opens that one first.",
+            "warning",
+        )
+    else:
+        new(live, "")
 
 
 def sessions(live: "Live", argument: str) -> None:
@@ -111,15 +124,34 @@ def rename(live: "Live", argument: str) -> None:
 
 
 def unqueue(live: "Live", argument: str) -> None:
-    """Take the newest queued message back into the prompt."""
+    """Take a queued message back into the prompt: the one of this number, else the newest."""
+    waiting = _queued(live, argument, newest=True)
+    if waiting is None:
+        return
+    live.submit(Unqueue(queue_id=waiting.queue_id))
+    editor = live.app.prompt.editor
+    if not editor.text.strip():
+        editor.put(text_preview(waiting.text))
+
+
+def send_queued(live: "Live", argument: str) -> None:
+    """Send a queued message now: the one of this number, else the first."""
+    waiting = _queued(live, argument, newest=False)
+    if waiting is not None:
+        live.submit(SendQueued(queue_id=waiting.queue_id))
+
+
+def _queued(live: "Live", argument: str, *, newest: bool) -> UserQueued | None:
     queue = live.state.queue
     if not queue:
         live.app.say("Nothing is queued. Tab queues a message while a turn runs.")
-        return
-    live.submit(Unqueue(queue_id=queue[-1].queue_id))
-    editor = live.app.prompt.editor
-    if not editor.text.strip():
-        editor.put(text_preview(queue[-1].text))
+        return None
+    if not argument:
+        return queue[-1 if newest else 0]
+    if argument.isdecimal() and 1 <= int(argument) <= len(queue):
+        return queue[int(argument) - 1]
+    live.app.say(f"There is no queued message {clean_line(argument)[:20]}; {len(queue)} wait.", "warning")
+    return None
 
 
 def trace(live: "Live", argument: str) -> None:
@@ -138,10 +170,11 @@ HANDLERS: "dict[str, Callable[[Live, str], None]]" = {
     "session": session,
     "sessions": sessions,
     "new": new,
-    "reset_session": new,
+    "reset_session": reset_session,
     "resume": resume,
     "pause": pause,
     "rename": rename,
     "unqueue": unqueue,
+    "send_queued": send_queued,
     "trace": trace,
 }

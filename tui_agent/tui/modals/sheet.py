@@ -58,7 +58,7 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
     Sheet.-tight > #sheet { padding: 0 3 0 2; }
     Sheet.-full > #sheet { padding: 0 1; }
     Sheet #sheet-head, Sheet #sheet-foot { height: 0; }
-    Sheet #sheet-body { height: 0; background: $s3; scrollbar-size: 1 1; scrollbar-background: $s3; }
+    Sheet #sheet-body { height: 0; overflow-x: hidden; background: $s3; scrollbar-size: 1 1; scrollbar-background: $s3; }
     """
 
     AUTO_FOCUS = ""

@@ -35,6 +35,9 @@ def status_of(state: "SessionStateView", trace: "TraceView", *, note: str = "") 
         return StatusView("waiting", "waiting for you", clean_line(what), stage="policy")
     if state.questions:
         return StatusView("waiting", "waiting for you", "the agent asks", stage=stage)
+    if state.shell is not None and not state.turn_running:
+        what = clean_line(state.shell.command)
+        return StatusView("running", "you run", what, state.shell_started_at, note=note)
     if not state.turn_running:
         return _at_rest(state, trace)
     if state.agent_state == "paused":

@@ -31,6 +31,20 @@ class Choice(NamedTuple):
     group: str = ""
 
 
+WITHOUT_KEY = (
+    Choice("Demo", "a real task in a throw-away folder", "about 60 s", "demo", "Without a key"),
+    Choice(
+        "Other provider",
+        "type in a key, or the address of a server of yours",
+        "",
+        "provider",
+        "Without a key",
+    ),
+    Choice("Sessions", "open a recorded session of this folder", "", "sessions", "Without a key"),
+)
+"""What can be chosen wherever it is: these rows stand in the first frame."""
+
+
 class Start(LinePane, can_focus=True):
     """The page before the first message. Digits, arrows and Enter choose; other keys go to the prompt."""
 
@@ -61,7 +75,8 @@ class Start(LinePane, can_focus=True):
         policy: str,
     ) -> None:
         """Show this. `fault`: why the model that was asked for cannot be used."""
-        held = self.usable[self.chosen].intent if self.chosen < len(self.usable) else ""
+        numbered = bool(self.numbers) and self.chosen < len(self.usable)
+        held = self.usable[self.chosen].intent if numbered else ""
         if needs_model != self.needs_model:
             self.numbers, held = {}, ""
         self.needs_model, self.fault, self.choices = needs_model, fault, choices
@@ -151,7 +166,7 @@ class Start(LinePane, can_focus=True):
         left: list[Part] = [
             (f" {mark} ", rich("accent", ground)),
             (
-                str(number) if one.intent else "–",
+                (str(number) if number else " ") if one.intent else "–",
                 doing(rich("accent" if one.intent else "t3", ground, bold=True), wish),
             ),
             ("  ", fill),
@@ -240,3 +255,15 @@ class Start(LinePane, can_focus=True):
         self.chosen = index
         name, _, argument = self.usable[index].intent.partition(" ")
         self.post_message(Intent(name, argument))
+
+
+def first_page(looks: Callable[[], Looks], typed_into: Widget, folder: str = "") -> Start:
+    """The page as it is mounted. With a folder it is shown at once, for a start without a model: its rows have no
+    digits yet, for what will be found stands above them."""
+    start = Start(looks, id="start")
+    start.styles.height = "1fr"
+    start.typed_into = typed_into
+    start.display = bool(folder)
+    if folder:
+        start.needs_model, start.choices, start.folder = True, WITHOUT_KEY, folder
+    return start

@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from tui_agent.tui.actions import Action, commands
-from tui_agent.tui.panes.base import LinePane, Looks
+from tui_agent.tui.panes.base import Intent, LinePane, Looks
 from tui_agent.tui.panes.policy import policy_role, policy_words
 from tui_agent.tui.prompt.completion import (
     Candidate,
@@ -27,7 +27,8 @@ from tui_agent.tui.prompt.completion import (
 from tui_agent.tui.prompt.editor import Editor
 from tui_agent.tui.prompt.files import FileIndex
 from tui_agent.tui.prompt.menu import Menu
-from tui_agent.tui.rows import Part, doing, part, row
+from tui_agent.tui.prompt.waiting import QueueRows
+from tui_agent.tui.rows import Part, cells, doing, part, row
 from tui_agent.tui.text import clean_line
 
 PLACEHOLDER = "Ask for a change, or type / for commands, @ for files"
@@ -53,6 +54,8 @@ class PolicyRow(LinePane):
         if self.mode:
             left.append(part(f"   {self.mode}", self.style("t2")))
         right = [part(self.note, self.style("t3"))] if self.note else []
+        if cells(left) + cells(right) + 2 > width:
+            left = [left[0], *left[2:]]
         return [row(width, left, right, fill=self.style(), margin=1)]
 
 
@@ -78,12 +81,14 @@ class Prompt(Vertical):
         self.looks_of = looks
         self.editor = Editor(looks, root)
         self.policy_row = PolicyRow(looks, id="policy-row")
+        self.queue_rows = QueueRows(looks, id="queue-rows")
+        self.queue_rows.display = False
         self.menu = Menu(looks, id="menu")
         self.editor.sync = self._complete
         self.files = FileIndex(root)
         self.actions: Sequence[Action] = ()
         self.choices: Mapping[str, Sequence[tuple[str, str]]] = {}
-        self.running = False
+        self.running = self._shell = False
         self.most_rows = 10
         self.with_policy = True
         self._token: Token | None = None
@@ -93,6 +98,7 @@ class Prompt(Vertical):
         self._policy = policy
 
     def compose(self) -> ComposeResult:
+        yield self.queue_rows
         yield self.editor
         yield self.policy_row
 
@@ -107,12 +113,20 @@ class Prompt(Vertical):
                         keymap[key] = (*keymap.get(key, ()), action.name)
         self.editor.keymap = keymap
 
-    def set_state(self, policy: str, note: str, *, running: bool) -> None:
-        """What the row under the editor says."""
+    def set_state(self, policy: str, note: str, *, running: bool, shell: bool = False) -> None:
+        """What the row under the editor says; `shell`: what runs is a command of the user's own."""
         if policy != self._policy:
             self.remove_class(f"-{self._policy}").add_class(f"-{policy}")
         self._policy, self._note, self.running = policy, note, running
+        self._shell = shell
         self._say()
+
+    def set_queue(self, texts: Sequence[str], *, running: bool) -> None:
+        """The messages that wait for the end of a turn; `running`: one runs."""
+        before = self.queue_rows.rows_wanted
+        self.queue_rows.set_texts(texts, running=running)
+        if self.queue_rows.rows_wanted != before:
+            self.post_message(self.MenuChanged())
 
     def fit(self, most_rows: int, *, policy_row: bool) -> None:
         """Take at most so many rows."""
@@ -124,7 +138,7 @@ class Prompt(Vertical):
     def height_now(self) -> int:
         """Rows that it takes."""
         rows = int(self.editor.styles.height.value) if self.editor.styles.height else 1
-        return rows + (1 if self.with_policy else 0)
+        return rows + (1 if self.with_policy else 0) + self.queue_rows.rows_wanted
 
     def _grow(self) -> None:
         room = max(1, self.most_rows - (1 if self.with_policy else 0))
@@ -147,7 +161,7 @@ class Prompt(Vertical):
         elif self._searching is not None:
             note = f"history: {len(self.menu.candidates)} found"
         elif self.running and self.editor.text.strip():
-            note = "steers this turn"
+            note = "waits for your command" if self._shell else "steers this turn"
         else:
             note = self._note
         self.policy_row.set_texts(self._policy, note, mode)
@@ -235,6 +249,8 @@ class Prompt(Vertical):
     def _wished(self, event: Editor.Wished) -> None:
         event.stop()
         match event.name:
+            case "to_chat":
+                self.post_message(Intent("to_chat"))
             case "choose_up":
                 self.menu.move(-1)
             case "choose_down":

@@ -29,6 +29,8 @@ class Editor(TextArea, inherit_css=False):
     COMPONENT_CLASSES: ClassVar[set[str]] = TextArea.COMPONENT_CLASSES
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f6,f7", "none", show=False),
+        Binding("pageup", "app.do('page_up')", show=False),
+        Binding("pagedown", "app.do('page_down')", show=False),
         Binding("ctrl+shift+a", "select_all", show=False),
         Binding("ctrl+y", "put_back", show=False),
         Binding("ctrl+shift+z,super+y", "redo", show=False),
@@ -120,7 +122,8 @@ class Editor(TextArea, inherit_css=False):
         if "send" in names or "steer" in names:
             return self._enter()
         if "queue" in names:
-            self.post_message(self.Submitted("queue"))
+            written = bool(self.text.strip())
+            self.post_message(self.Submitted("queue") if written else self.Wished("to_chat"))
             return True
         if "search_history" in names:
             self.post_message(self.Wished("search_history"))

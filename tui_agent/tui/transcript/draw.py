@@ -26,8 +26,10 @@ from tui_agent.tui.transcript.notices import notice_rows
 from tui_agent.tui.transcript.rows import Row
 from tui_agent.tui.transcript.stream import MarkdownStream
 from tui_agent.tui.transcript.talk import (
+    GLIMPSE_ROWS,
     answer_tail,
     fold_answer,
+    is_long,
     question_rows,
     reasoning_rows,
     turn_rows,
@@ -93,7 +95,12 @@ def guess(entry: Entry, shown: Shown, look: Look) -> int:
     """About how many rows the entry will have, in work that does not grow with its drawing."""
     match entry:
         case UserEntry():
-            return 0 if entry.state == "removed" else _lines(entry.text, max(look.right - TEXT_COLUMN - 8, 8))
+            rows = (
+                0
+                if entry.state in ("removed", "queued")
+                else _lines(entry.text, max(look.right - TEXT_COLUMN - 8, 8))
+            )
+            return min(rows, GLIMPSE_ROWS + 1) if shown.opened is None and is_long(entry) else rows
         case AnswerEntry():
             return 1 if shown.opened is False else _lines(entry.text, look.text) + entry.stopped
         case ToolEntry():
@@ -138,6 +145,8 @@ def is_open(entry: Entry, shown: Shown) -> bool:
             return entry.kind != "compaction"
         case QuestionEntry():
             return entry.form != "plan"
+        case UserEntry():
+            return not is_long(entry)
         case _:
             return True
 

@@ -6,10 +6,9 @@ Invariant: first what happened, then to what, then what is kept, then what to do
 from typing import Final
 
 from tui_agent.folds.entries import NoticeEntry
-from tui_agent.protocol.display import TerminalBlock
 from tui_agent.tui.text import clean, clean_line, pad, width
 from tui_agent.tui.theme import Role
-from tui_agent.tui.transcript.blocks import OUTPUT_ROWS, Body, Reader, body_rows, prose_rows
+from tui_agent.tui.transcript.blocks import LIVE_ROWS, OUTPUT_ROWS, Body, Reader, body_rows, prose_rows
 from tui_agent.tui.transcript.look import STATE_COLUMN, TARGET_COLUMN, TEXT_COLUMN, Look
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, frame, width_of, wrap
 
@@ -88,9 +87,9 @@ def _shell(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None)
     """A command that the user ran: like a tool's row."""
     symbol = look.symbols.done if entry.level == "info" else _symbol(entry.level, look)
     role: Role = "success" if entry.level == "info" else _LEVELS[entry.level]
-    right = (
-        [Run(clean_line(entry.lines[0]), look.s("t3" if role == "success" else role))] if entry.lines else []
-    )
+    right = [Run(f"{clean_line(line)}   ", look.s("t3")) for line in entry.lines[1:]]
+    if entry.lines:
+        right.append(Run(clean_line(entry.lines[0]), look.s("t3" if role == "success" else role)))
     ahead = [
         Run(" " * STATE_COLUMN, look.ground),
         Run(symbol + " ", look.s(role)),
@@ -108,9 +107,9 @@ def _shell(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None)
         rows[0] = Row([*first, fill, *right], look.ground)
     if opened is False:
         return rows
-    body = Body(look, read, limit=None if opened else OUTPUT_ROWS)
-    blocks = entry.blocks or tuple(TerminalBlock(text=line) for line in entry.lines[1:])
-    return rows + body_rows(blocks, body)
+    limit = LIVE_ROWS if entry.level == "running" else OUTPUT_ROWS
+    body = Body(look, read, limit=None if opened else limit)
+    return rows + body_rows(entry.blocks, body)
 
 
 def _symbol(level: str, look: Look) -> str:

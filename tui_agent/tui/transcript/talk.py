@@ -23,47 +23,55 @@ from tui_agent.tui.transcript.stream import MarkdownStream
 from tui_agent.tui.units import changed_lines, duration, money, plural, size
 
 WIDE: Final = 90
+MESSAGE_ROWS: Final = 16
+GLIMPSE_ROWS: Final = 8
+"""What stays in sight of a message that is longer than `MESSAGE_ROWS`."""
+_ROW_CHARACTERS: Final = 80
 
 _END_ROLES: Final[dict[TurnEnd, Role]] = {"interrupted": "t3", "model_error": "error", "error": "error"}
 """The others are warnings."""
 
 
+def is_long(entry: UserEntry) -> bool:
+    """Whether a message is folded until it is opened, as a long paste is."""
+    if not isinstance(entry.text, str):
+        return True
+    return entry.text.count("\n") + len(entry.text) // _ROW_CHARACTERS > MESSAGE_ROWS
+
+
 def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None, active: bool) -> list[Row]:
     """A message of the user. `active` (focused or under the mouse) shows `fork  revert` where there is room."""
-    if entry.state == "removed":
+    if entry.state in ("removed", "queued"):  # what is queued stands above the prompt
         return []
-    queued = entry.state == "queued"
-    note = "after this turn" if queued else clock(entry.at)
+    note = clock(entry.at)
     field = look.s("t1", "s2")
-    tone = look.s("t3" if queued else "t1", "s2", bold=not queued)
+    tone = look.s("t1", "s2", bold=True)
     edge = look.right - 1
     reserve = width(note) + 3
     actions = look.offered("fork", "revert")
     said = "  ".join(actions)
-    if look.width >= WIDE and actions and not queued:
+    if look.width >= WIDE and actions:
         reserve += len(said) + 3
     room = max(edge - TEXT_COLUMN - reserve, 8)
-    bar = look.s("t3" if queued else "accent", "s2")
+    bar = look.s("accent", "s2")
     ahead = [Run(" " * STATE_COLUMN, look.ground), Run(look.symbols.bar, bar), Run(" ", field)]
     lines: list[Row] = []
     for runs in _message(entry, read, tone):
         for part in wrap(runs, room):
             lines.append(Row([*ahead, *part], look.ground, joined=bool(lines) and part is not runs))
-    if opened is False and len(lines) > 2:
-        lines = lines[:2]
+    glimpse = 2 if opened is False else GLIMPSE_ROWS if opened is None and is_long(entry) else len(lines)
+    hidden = len(lines) - glimpse
+    if hidden > 0:
+        lines = lines[:glimpse]
+        more = Run(f"{hidden} more {'line' if hidden == 1 else 'lines'}", look.s("t3", "s2"), act="fold")
+        lines.append(Row([*ahead, more], look.ground))
     for image in entry.attachments:
         words = f"{image.name or 'image'}  {size(image.size)}"
         lines.append(Row([*ahead, Run(clean_line(words), look.s("t3", "s2"))], look.ground))
     for number, row in enumerate(lines):
         right = [Run(note, look.s("t3", "s2"))] if number == 0 else []
         runs = list(row.runs)
-        if (
-            active
-            and actions
-            and not queued
-            and number == 0
-            and width_of(runs) + len(said) + 3 + width(note) + 3 <= edge
-        ):
+        if active and actions and number == 0 and width_of(runs) + len(said) + 3 + width(note) + 3 <= edge:
             right = [*_pressable(actions, look.s("t2", "s2"), field), Run("   ", field), *right]
         runs.append(Run(" " * max(edge - width_of(runs) - width_of(right), 0), field))
         runs += [*right, Run(" " * (look.right - edge), field)]

@@ -1,0 +1,41 @@
+"""The neighbour: another agent's full-screen program, measured beside the product in the same run.
+
+Its command, and the files of the home that it is given, may name the stand-in model's address as {url}.
+"""
+
+import os
+import shlex
+import shutil
+from pathlib import Path
+
+TEXTS = (".toml", ".json", ".yaml", ".yml", ".env", ".ini", ".conf")
+
+
+class Neighbour:
+    """One program with a home of its own; false where none was named."""
+
+    def __init__(self, command: str, settings: str, home: Path, url: str) -> None:
+        self.command = shlex.split(command.replace("{url}", url))
+        self._home = home
+        if self.command:
+            self._settle(settings, url)
+
+    def __bool__(self) -> bool:
+        return bool(self.command)
+
+    def environment(self) -> dict[str, str]:
+        """Its home and a path; nothing of the product's."""
+        kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "LC_ALL")}
+        return {**kept, "HOME": str(self._home), "OPENAI_API_KEY": "none"}
+
+    def _settle(self, settings: str, url: str) -> None:
+        """Copy the settings, with the model's address of this run in them."""
+        self._home.mkdir(exist_ok=True)
+        if not settings:
+            return
+        shutil.copytree(settings, self._home, dirs_exist_ok=True)
+        for path in self._home.rglob("*"):
+            if path.is_file() and path.suffix in TEXTS:
+                text = path.read_text(encoding="utf-8")
+                if "{url}" in text:
+                    path.write_text(text.replace("{url}", url), encoding="utf-8")

@@ -1,0 +1,128 @@
+"""The user's own command (`!`) shows while it runs, can be stopped, and lets messages wait for its end."""
+
+import time
+from pathlib import Path
+
+from tests.engine.harness import Bench, running, say
+from tui_agent.engine.usershell import LIVE_ROOM
+from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.commands import (
+    Close,
+    Interrupt,
+    Pause,
+    Queue,
+    RunUserShell,
+    SetModel,
+    Steer,
+    SubmitPrompt,
+)
+from tui_agent.protocol.events.session import CommandRejected
+from tui_agent.protocol.events.turn import (
+    UserMessageReceived,
+    UserShellFinished,
+    UserShellProgress,
+    UserShellStarted,
+)
+
+
+def _end(bench: Bench) -> UserShellFinished:
+    (event,) = bench.of(UserShellFinished)
+    assert isinstance(event, UserShellFinished)
+    return event
+
+
+async def test_a_running_command_is_in_the_state_with_its_output_until_it_ends(tmp_path: Path) -> None:
+    async with running(tmp_path, []) as bench:
+        bench.submit(RunUserShell(command="echo begun; sleep 60"))
+        await bench.until("user.shell_progress")
+        state = bench.recorder.state
+        assert state.busy and not state.turn_running
+        assert state.shell is not None and state.shell.command == "echo begun; sleep 60"
+        (piece,) = bench.of(UserShellProgress)
+        assert isinstance(piece, UserShellProgress) and piece.text == "begun\n"
+        bench.submit(Interrupt())
+        await bench.until("user.shell_finished")
+        assert not bench.recorder.state.busy
+
+
+async def test_esc_stops_even_a_command_that_ignores_it_within_300_ms_and_keeps_its_output(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, []) as bench:
+        bench.submit(RunUserShell(command="trap '' TERM; echo begun; while :; do sleep 1; done"))
+        await bench.until("user.shell_progress")
+        began = time.monotonic()
+        bench.submit(Interrupt())
+        await bench.until("user.shell_finished")
+        took = time.monotonic() - began
+    end = _end(bench)
+    assert (end.ended, end.exit_code, text_preview(end.output)) == ("interrupted", None, "begun\n")
+    assert took < 0.3
+
+
+async def test_messages_sent_meanwhile_wait_for_the_end_and_then_go(tmp_path: Path) -> None:
+    async with running(tmp_path, [say("One."), say("Two.")]) as bench:
+        bench.submit(RunUserShell(command="echo begun; sleep 60"))
+        await bench.until("user.shell_progress")
+        bench.submit(Steer(text="first"))
+        bench.submit(SubmitPrompt(text="second"))
+        await bench.until("user.queued", 2)
+        assert [text_preview(one.text) for one in bench.recorder.state.queue] == ["first", "second"]
+        bench.submit(Interrupt())
+        await bench.until("turn.finished", 2)
+        said = [
+            text_preview(one.text)
+            for one in bench.of(UserMessageReceived)
+            if isinstance(one, UserMessageReceived)
+        ]
+        assert said == ["first", "second"]
+        assert "the user stopped it after 0 s" in str(bench.model.requests[0].messages)
+        assert "begun" in str(bench.model.requests[0].messages)
+
+
+async def test_what_cannot_be_done_meanwhile_names_the_command_as_the_reason(tmp_path: Path) -> None:
+    async with running(tmp_path, []) as bench:
+        bench.submit(RunUserShell(command="sleep 60"))
+        for command in (RunUserShell(command="ls"), SetModel(model="other"), Pause()):
+            bench.submit(command)
+        await bench.until("command.rejected", 3)
+        rejected = [one for one in bench.of(CommandRejected) if isinstance(one, CommandRejected)]
+        assert all(one.reason.startswith("Your command is running.") for one in rejected)
+        assert all(one.hint == "Esc stops it." for one in rejected)
+        bench.submit(Interrupt())
+        await bench.until("user.shell_finished")
+
+
+async def test_an_endless_printer_is_recorded_in_samples(tmp_path: Path) -> None:
+    async with running(tmp_path, []) as bench:
+        bench.submit(RunUserShell(command="head -c 3000000 /dev/zero | tr '\\0' 'y'"))
+        await bench.until("user.shell_finished")
+        recorded = sum(
+            len(one.text) for one in bench.of(UserShellProgress) if isinstance(one, UserShellProgress)
+        )
+    assert recorded < 2 * LIVE_ROOM
+    assert _end(bench).exit_code == 0
+
+
+async def test_nothing_queued_begins_when_the_session_closes_in_a_command(tmp_path: Path) -> None:
+    async with running(tmp_path, [say("never")]) as bench:
+        bench.submit(RunUserShell(command="echo begun; sleep 60"))
+        await bench.until("user.shell_progress")
+        bench.submit(Queue(text="later"))
+        await bench.until("user.queued")
+        bench.submit(Close())
+        await bench.until("user.shell_finished")
+    assert bench.model.requests == []
+    assert [text_preview(one.text) for one in bench.recorder.state.queue] == ["later"]
+
+
+async def test_a_command_that_a_crash_left_open_is_closed_as_lost_with_its_output(tmp_path: Path) -> None:
+    async with running(tmp_path, [], serve=False) as bench:
+        bench.recorder.append(UserShellStarted(command="make"))
+        bench.recorder.append(UserShellProgress(text="half\n"))
+    async with running(tmp_path, [say("I see.")]) as bench:
+        assert bench.recorder.state.shell is None
+        bench.submit(SubmitPrompt(text="well?"))
+        await bench.until("turn.finished")
+    told = str(bench.model.requests[0].messages)
+    assert "make (the program ended while it ran" in told and "half" in told

@@ -1,0 +1,61 @@
+"""Every key and every command that the app names does something that can be seen."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.tui.actions import ACTIONS, Action
+
+ARGUMENTS = {
+    "find": "midnight",
+    "base_url": "http://localhost:9",
+    "rename": "Nights",
+    "read": "app.py",
+    "search": "hours",
+    "run": "git status",
+    "reasoning": "low",
+}
+"""Words for commands that need some."""
+LEAVES = {"quit", "new", "reset_session", "editor", "copy_or_stop", "stop"}
+"""Actions that leave the session or the screen; their own tests say what they do."""
+OF_THE_APP = [action for action in ACTIONS if action.scope == "app" and action.name not in LEAVES]
+
+
+def seen(driven: Driven) -> tuple[Sequence[str], str, int, int]:
+    """Everything that a person, or the engine, would notice."""
+    app = driven.app
+    return driven.rows(), app.note.text, len(app.screen_stack), len(driven.session.submitted)
+
+
+@pytest.mark.parametrize("action", [one for one in OF_THE_APP if one.keys], ids=lambda one: one.name)
+async def test_every_key_that_is_listed_shows_something(action: Action) -> None:
+    async with open_app(golden("night_shift"), size=(120, 40)) as driven:
+        for key in action.keys:
+            before = seen(driven)
+            await driven.press(key)
+            await driven.pilot.pause(0.02)
+            assert seen(driven) != before, key
+            while len(driven.app.screen_stack) > 1:
+                await driven.press("escape")
+
+
+@pytest.mark.parametrize("action", OF_THE_APP, ids=lambda one: one.name)
+async def test_every_action_of_palette_and_help_shows_something(action: Action) -> None:
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        before = seen(driven)
+        driven.app.do(action.name, ARGUMENTS.get(action.name, ""))
+        for _ in range(100):
+            if seen(driven) != before:
+                return
+            await driven.pilot.pause(0.01)
+        raise AssertionError(f"{action.name} shows nothing")
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40)])
+async def test_in_help_no_command_touches_its_words_and_no_bar_runs_across(size: tuple[int, int]) -> None:
+    async with open_app(golden("night_shift"), size=size) as driven:
+        await driven.press("f1")
+        text = driven.text()
+        assert "▏" not in text
+        assert "path]every" not in text and "/status" in text

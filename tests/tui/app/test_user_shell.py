@@ -1,0 +1,46 @@
+"""The user's own command (`!`) while it runs: seen, counted, stopped by Esc, with messages that wait for its end."""
+
+from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.protocol.commands import Interrupt, Steer
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.turn import UserShellFinished, UserShellProgress, UserShellStarted
+
+
+async def _feed(driven: Driven, *payloads: Payload) -> None:
+    driven.session.feed(*payloads)
+    await driven.settle()
+
+
+async def test_a_running_command_shows_its_row_its_output_and_the_status_and_esc_stops_it() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await _feed(
+            driven,
+            UserShellStarted(command="make all"),
+            UserShellProgress(text="one.o\n"),
+            UserShellProgress(text="two.o\n"),
+        )
+        text = driven.text()
+        assert "you ran" in text and "make all" in text and "one.o" in text and "two.o" in text
+        assert driven.app.status.view.mood == "running"
+        await driven.type("and then")
+        assert "waits for your command" in driven.text()
+        await driven.press("enter")
+        await driven.press("escape")
+        sent = driven.session.submitted
+        assert isinstance(sent[0], Steer) and isinstance(sent[-1], Interrupt)
+
+
+async def test_the_row_says_how_a_stopped_command_ended_and_keeps_what_it_printed() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await _feed(
+            driven,
+            UserShellStarted(command="make all"),
+            UserShellProgress(text="one.o\n"),
+            UserShellFinished(
+                command="make all", output="one.o\n", exit_code=None, duration_ms=4_000, ended="interrupted"
+            ),
+        )
+        text = driven.text()
+        assert text.count("make all") == 1
+        assert "stopped after 4 s" in text and "one.o" in text
+        assert driven.app.status.view.mood != "running"
