@@ -87,11 +87,43 @@ class Anchored:
         with self.folder(parts) as fd:
             yield fd, name
 
+    @contextlib.contextmanager
+    def near(self) -> Iterator["Near"]:
+        """For looking at many paths in order."""
+        near = Near(self)
+        try:
+            yield near
+        finally:
+            near.leave()
+
     def stand(self, path: str, *, read: bool = True, most: int = 0) -> Stand:
         """What stands there; with `read` its name as an object, with its content where that is up to `most` bytes."""
+        with self.near() as near:
+            return near.stand(path, read=read, most=most)
+
+
+class Near:
+    """Looks at paths; the folder of the last one stays open for the next."""
+
+    def __init__(self, files: Anchored) -> None:
+        self._files = files
+        self._parts: list[str] = []
+        self._open = contextlib.ExitStack()
+        self._fd = -1
+
+    def leave(self) -> None:
+        """Close the folder."""
+        self._open.close()
+        self._fd = -1
+
+    def stand(self, path: str, *, read: bool = True, most: int = 0, whole: bool = False) -> Stand:
+        """As `Anchored.stand`; with `whole` what is above `most` bytes is not read at all."""
+        *parts, name = path.split("/")
         try:
-            with self.parent(path) as (fd, name):
-                return self._stand(fd, name, read, most)
+            if self._fd < 0 or parts != self._parts:
+                self.leave()
+                self._fd, self._parts = self._open.enter_context(self._files.folder(parts)), parts
+            return self._stand(self._fd, name, read, most, whole)
         except Blocked:
             return Stand("behind")
         except FileNotFoundError:
@@ -99,7 +131,7 @@ class Anchored:
         except PermissionError:
             return Stand("unreadable")
 
-    def _stand(self, fd: int, name: str, read: bool, most: int) -> Stand:
+    def _stand(self, fd: int, name: str, read: bool, most: int, whole: bool) -> Stand:
         found = os.lstat(name, dir_fd=fd)
         bits = stat.S_IMODE(found.st_mode)
         if stat.S_ISDIR(found.st_mode):
@@ -115,7 +147,7 @@ class Anchored:
             if not stat.S_ISREG(found.st_mode):
                 return Stand("special", bits)
             bits, size = stat.S_IMODE(found.st_mode), found.st_size
-            if not read:
+            if not read or (whole and size > most):
                 return Stand("file", bits, size, stat=found)
             digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
             held = bytearray()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
-from tui_agent.checkpoints.anchored import LINK, Stand
+from tui_agent.checkpoints.anchored import ABSENT, LINK, Near, Stand
 from tui_agent.checkpoints.committing import Taken, commit_tree, keep, move_head
 from tui_agent.checkpoints.git import ATTRIBUTES, listing, names_of
 from tui_agent.checkpoints.ignoring import Repository, find_repository
@@ -163,28 +163,29 @@ async def gather(shadow: Shadow, gathered: Gathered, paths: list[str]) -> None:
 
 def _batch(shadow: Shadow, gathered: Gathered, waiting: Iterator[str], nested: dict[str, bool]) -> bytes:
     stream = bytearray()
-    for path in waiting:
-        content = _read(shadow, gathered, path, nested)
-        if content is not None:
-            stream += b"blob\ndata %d\n" % len(content) + content + b"\n"
-            if len(stream) >= BATCH:
-                break
+    with shadow.files.near() as near:
+        for path in waiting:
+            content = _read(shadow, gathered, path, nested, near)
+            if content is not None:
+                stream += b"blob\ndata %d\n" % len(content) + content + b"\n"
+                if len(stream) >= BATCH:
+                    break
     return bytes(stream)
 
 
-def _read(shadow: Shadow, gathered: Gathered, path: str, nested: dict[str, bool]) -> bytes | None:
+def _read(shadow: Shadow, gathered: Gathered, path: str, nested: dict[str, bool], near: Near) -> bytes | None:
     """The content of one path, whose entry is brought up to date; None where nothing is to be stored."""
     known = gathered.entries.pop(path, None)
     reason = unfit(shadow, path, nested, tracked=known is not None)
+    stand = ABSENT
     if not reason:
-        stand = shadow.files.stand(path, read=False)
+        stand = near.stand(path, most=shadow.limits.file_bytes, whole=True)
         reason = _too_much(shadow, gathered, stand)
     if reason:
         gathered.skips.add(reason, path)
         return None
-    stand = shadow.files.stand(path, most=shadow.limits.file_bytes)
     if not stand.kept or stand.stat is None or stand.content is None or len(stand.content) != stand.size:
-        return None
+        return None  # it is gone, or is being written: the next look tells
     gathered.entries[path] = entry_of(path, stand.stat, stand.git_mode, stand.oid)
     gathered.read += stand.size
     return None if known is not None and known.oid.hex() == stand.oid else stand.content

@@ -59,11 +59,11 @@ class GitShadow:
         return self._shadow.head
 
     @asynccontextmanager
-    async def _alone(self, *, begun: bool = True) -> AsyncIterator[Shadow]:
+    async def _alone(self, *, begun: bool = True, upkeep: bool = False) -> AsyncIterator[Shadow]:
         """One call at a time; upkeep gives way."""
         if self._unavailable:
             raise CheckpointError(self._unavailable)
-        if self._settling is not None:
+        if self._settling is not None and not upkeep:
             self._settling.cancel()
         async with self._lock:
             if begun and not self._shadow.head:
@@ -112,11 +112,11 @@ class GitShadow:
     async def settle(self) -> bool:
         """Upkeep, to be called when nothing else is to be done: any other call ends it. True if it did something."""
         done = False
-        async with self._alone() as shadow:
-            with anyio.CancelScope() as scope:
-                self._settling = scope
+        if self._settling is None:
+            with anyio.CancelScope() as self._settling:
                 try:
-                    done = await settling.settle(shadow)
+                    async with self._alone(upkeep=True) as shadow:
+                        done = await settling.settle(shadow)
                 finally:
                     self._settling = None
         return done

@@ -38,8 +38,6 @@ def git_program(workspace: Path) -> str | None:
 
 def why_unavailable(workspace: Path, program: str | None) -> str:
     """Why there are no checkpoints of this (resolved) workspace; empty where there can be."""
-    if program is None:
-        return "There are no checkpoints: the git program was not found. Install git to have them."
     home = Path.home().resolve()
     if home.is_relative_to(workspace):
         what = "the home folder" if workspace == home else "a folder that holds the home folder"
@@ -48,6 +46,8 @@ def why_unavailable(workspace: Path, program: str | None) -> str:
         )
     if not workspace.is_dir():
         return f"There are no checkpoints: {workspace} is not a folder."
+    if program is None:
+        return "There are no checkpoints: the git program was not found. Install git to have them."
     return ""
 
 

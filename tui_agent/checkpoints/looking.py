@@ -16,7 +16,8 @@ from tui_agent.checkpoints.anchored import EXECUTABLE, LINK, PLAIN, Stand
 from tui_agent.checkpoints.git import names_of
 from tui_agent.checkpoints.ignoring import patterns_from_above
 from tui_agent.checkpoints.limits import size_in_words
-from tui_agent.checkpoints.state import STAGING, Entry, Shadow, folder_size
+from tui_agent.checkpoints.state import STAGING, Entry, Shadow, disk_fault, folder_size
+from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import Changes, FileStand
 
 EXAMPLES = 3
@@ -74,13 +75,22 @@ async def look(shadow: Shadow, paths: Sequence[str] | None = None) -> Changes:
 async def anywhere(shadow: Shadow, index: Path | None = None) -> set[str]:
     """Every path that may have changed."""
     candidates: set[str] = set()
+    faults: list[CheckpointError] = []
     async with anyio.create_task_group() as group:
 
         async def scan() -> None:
-            candidates.update(await run_sync(other_bits, shadow))
+            try:
+                candidates.update(await run_sync(other_bits, shadow))
+            except OSError as fault:
+                faults.append(disk_fault(shadow.workspace, fault))
 
         group.start_soon(scan)
-        candidates.update(await listed(shadow, index))
+        try:
+            candidates.update(await listed(shadow, index))
+        except CheckpointError as fault:
+            faults.append(fault)
+    if faults:
+        raise faults[0]
     return candidates | await run_sync(under_links, shadow, candidates)
 
 
@@ -117,20 +127,21 @@ def write_patterns(shadow: Shadow) -> None:
 
 def other_bits(shadow: Shadow) -> list[str]:
     """The files whose permission bits are not those of the checkpoint."""
-    root, modes, lstat = f"{shadow.workspace}/", shadow.modes, os.lstat
+    modes, stat = shadow.modes, os.stat
     plain, executable = modes.usual
     usual = {PLAIN: plain, EXECUTABLE: executable}
     unusual = modes.unusual
     changed = []
-    for path, (git_mode, _) in shadow.tracked.items():
-        if git_mode == LINK:
-            continue
-        try:
-            found = lstat(root + path).st_mode
-        except OSError:
-            continue  # it is gone: git's listing tells that
-        if found & 0o7777 != (unusual[path] if path in unusual else usual[git_mode]):
-            changed.append(path)
+    with shadow.files.folder([]) as root:
+        for path, (git_mode, _) in shadow.tracked.items():
+            if git_mode == LINK:
+                continue
+            try:
+                found = stat(path, dir_fd=root, follow_symlinks=False).st_mode
+            except OSError:
+                continue  # it is gone: git's listing tells that
+            if found & 0o7777 != (unusual[path] if path in unusual else usual[git_mode]):
+                changed.append(path)
     return changed
 
 
