@@ -12,6 +12,7 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.display import MarkdownBlock, TerminalBlock
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextCompacted, ContextWarned
+from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.session import (
     CommandRejected,
@@ -80,7 +81,9 @@ def _rejected(draft: Draft, ev: Envelope, payload: CommandRejected) -> bool:
 @ON_NOTICES.on(LogRepaired)
 def _repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> bool:
     if payload.rewritten:
-        lines = ["The session's log had been removed or replaced while it was open. It was written anew, whole."]
+        lines = [
+            "The session's log had been removed or replaced while it was open. It was written anew, whole."
+        ]
         lines += [f"What stood in its place is in {payload.side_file}."] if payload.side_file else []
         draft.notice(ev, "repair", "warning", lines)
         return True
@@ -186,8 +189,28 @@ def _resumed(draft: Draft, ev: Envelope, payload: RunResumed) -> bool:
 
 @ON_NOTICES.on(SessionHeadMoved)
 def _moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> bool:
-    files = "Its files were put back too." if payload.files else ""
-    draft.notice(ev, "resume", "info", (f"Back at event {payload.to_seq} ({payload.reason}).", files))
+    words = "Forward again" if payload.reason == "redo" else "Went back"
+    stays = "" if payload.files else "The files are as they were."
+    draft.notice(
+        ev,
+        "resume",
+        "info",
+        (
+            f"{words}, to event {payload.to_seq}."
+            + ("" if payload.reason == "redo" else " /redo comes back."),
+            stays,
+        ),
+    )
+    return True
+
+
+@ON_NOTICES.on(CheckpointRestored)
+def _restored(draft: Draft, ev: Envelope, payload: CheckpointRestored) -> bool:
+    count = len(payload.paths) + payload.more
+    words = "1 file was put back." if count == 1 else f"{count} files were put back."
+    kept = ", ".join(payload.kept[:3]) + (" …" if len(payload.kept) > 3 else "")
+    left = f"Left alone, since you changed it too: {kept}" if kept else ""
+    draft.notice(ev, "resume", "warning" if kept else "info", (words, left))
     return True
 
 

@@ -59,6 +59,7 @@ class AgentApp(Frame):
         for action in ACTIONS
         if action.scope in ("app", "transcript") and action.name != "scroll"
         for key in action.keys
+        if " " not in key  # a key pressed twice is told apart where the first one is handled
     ]
 
     def __init__(

@@ -5,6 +5,7 @@ and hands views on; what the screen looks like is the panes' matter.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from tui_agent.tui.app import AgentApp
 
 BEAT_S = 0.5
+TWICE_S = 0.6
+"""Within so many seconds a second Esc means both."""
 LONG = 3_000
 """Events from which on a session's end is shown before the whole of it is folded."""
 GLIMPSE = 300
@@ -123,6 +126,7 @@ class Live:
         self.sending = Sending(self)
         self.beginning = Beginning(self)
         self.defaults = Defaults(self)
+        self._escaped_at = 0.0
         self.halted_at = -2
         """The newest event when the engine could not store the next one: its turn has stopped there."""
         self.seen_seq = -1
@@ -161,7 +165,13 @@ class Live:
         self.app.session_id = session.id
         self.seen_seq = opened.last_seq
         await self.chat.begin(self.views)
-        self.pump = Pump(session.follow(), self.views, self.frames.show, quiet_until=opened.last_seq)
+        self.pump = Pump(
+            session.follow,
+            self.views,
+            self.frames.show,
+            quiet_until=opened.last_seq,
+            begun_again=self._begun_again,
+        )
         self.app.run_worker(self._follow(self.pump), name="pump", group="session", exit_on_error=False)
         await self.pump.reached(opened.last_seq)
         self.opening = False
@@ -169,6 +179,11 @@ class Live:
         self.beginning.show()
         self._send_waiting()
         return True
+
+    async def _begun_again(self) -> None:
+        """The session went back or forth: everything is shown as it is there."""
+        await self.chat.begin(self.views)
+        self.frames.show_all()
 
     async def _glimpse(self, session: AppSession) -> None:
         """The end of a long session, at the first start, before its engine has it; taken away where it never does."""
@@ -311,9 +326,14 @@ class Live:
         handler(self, argument.strip())
 
     def escape(self) -> None:
-        """Esc with nothing open: leave what is selected in the chat, else interrupt."""
-        if not self.chat.escape():
-            self.interrupt()
+        """Esc with nothing open: leave what is selected in the chat, else interrupt; twice when idle goes back."""
+        if self.chat.escape() or self.interrupt():
+            return
+        now = time.monotonic()
+        before, self._escaped_at = self._escaped_at, now
+        if now - before < TWICE_S and self.connected and not self.app.prompt.editor.text:
+            self._escaped_at = 0.0
+            self.act("revert")
 
     def interrupt(self) -> bool:
         """Stop the turn; False where none runs."""

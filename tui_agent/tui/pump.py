@@ -6,9 +6,11 @@ never holds the loop for longer than `SLICE_S`, so keys are answered while a lon
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
 
+from tui_agent.folds.branches import on_branch, stretches
 from tui_agent.ports.log import Follower
+from tui_agent.protocol.envelope import Record
 from tui_agent.tui.views import ViewName, Views
 
 FRAME_S = 1 / 30
@@ -16,25 +18,29 @@ SLICE_S = 0.008
 
 
 class Pump:
-    """Runs once, until the session ends. `show` is called with the changed views, on the loop.
+    """Runs once, until the session ends. `follow` gives a cursor behind a seq; `show` is called with the changed views, on the loop.
 
-    No frame is shown before the event `quiet_until`: history is folded first and painted once.
+    No frame is shown before the event `quiet_until`: history is folded first and painted once. Where the head was
+    moved, the branch is folded anew; then `begun_again` is awaited before the next frame.
     """
 
     def __init__(
         self,
-        follower: Follower,
+        follow: Callable[[int], Follower],
         views: Views,
         show: Callable[[frozenset[ViewName]], None],
         *,
         frame_s: float = FRAME_S,
         quiet_until: int = -1,
+        begun_again: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        self._follower = follower
+        self._follow = follow
+        self._follower = follow(-1)
         self._views = views
         self._show = show
         self._frame_s = frame_s
         self._quiet_until = quiet_until
+        self._begun_again = begun_again
         self._next_frame = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._shown_seq = -1
@@ -45,18 +51,41 @@ class Pump:
         """Follow to the end."""
         try:
             while batch := await self._follower.next():
-                until = time.perf_counter() + SLICE_S
-                for record in batch:
-                    self._views.apply(record)
-                    if time.perf_counter() > until:
-                        # Keys and paints get their turn; this gives way, it waits for nothing.
-                        await asyncio.sleep(0)
-                        until = time.perf_counter() + SLICE_S
+                await self._fold(batch, self._views.apply)
+                if self._views.moved and self._views.seq >= self._quiet_until:
+                    await self._begin_again()
                 self._plan()
         finally:
             self._stop_timer()
         self.ended = True
         self._frame()
+
+    async def _fold(self, batch: Iterable[Record], take: Callable[[Record], None]) -> None:
+        until = time.perf_counter() + SLICE_S
+        for record in batch:
+            take(record)
+            if time.perf_counter() > until:
+                # Keys and paints get their turn; this gives way, it waits for nothing.
+                await asyncio.sleep(0)
+                until = time.perf_counter() + SLICE_S
+
+    async def _begin_again(self) -> None:
+        """The head was moved: fold what is on the branch now, from the log."""
+        self._stop_timer()
+        last = self._views.seq
+        branch = stretches(self._views.branches.view().moves, last)
+        self._views.begin_again()
+        follower = self._follow(-1)
+        try:
+            while self._views.seq < last and (batch := await follower.next()):
+                kept = (one for one in batch if one.seq <= last and on_branch(one.seq, branch))
+                await self._fold(kept, self._views.take)
+                if batch[-1].seq >= last:
+                    break
+        finally:
+            follower.close()
+        if self._begun_again is not None:
+            await self._begun_again()
 
     async def reached(self, seq: int) -> None:
         """Return once everything up to `seq` has been handed to the panes, or the session has ended."""

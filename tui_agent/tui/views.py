@@ -9,6 +9,7 @@ from typing import Final, Literal, TypeAlias
 from tui_agent.folds.agents_tree import AgentsTree
 from tui_agent.folds.approvals import Approvals
 from tui_agent.folds.base import Projection
+from tui_agent.folds.branches import Branches
 from tui_agent.folds.context_meter import ContextMeter
 from tui_agent.folds.files_changed import FilesChanged
 from tui_agent.folds.metrics import Metrics
@@ -18,8 +19,10 @@ from tui_agent.folds.trace import Trace
 from tui_agent.folds.transcript import Transcript
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
+from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.tool import ToolProgress
 from tui_agent.protocol.events.turn import UserMessageReceived
 
@@ -32,6 +35,15 @@ class Views:
     """The folds, and what has changed."""
 
     def __init__(self) -> None:
+        self.branches = Branches()
+        """Folds every record, also those that are not on the branch."""
+        self.moved = False
+        """The head was moved: the folds below hold what is no longer on the branch, until `begin_again`."""
+        self.begin_again()
+
+    def begin_again(self) -> None:
+        """Forget everything but where the branches are; to be folded anew from the records on the branch."""
+        self.moved = False
         self.state = SessionState()
         self.transcript = Transcript()
         self.trace = Trace()
@@ -41,6 +53,9 @@ class Views:
         self.agents = AgentsTree()
         self.metrics = Metrics()
         self.approvals = Approvals()
+        self.kept: tuple[str, ...] = ()
+        """Files that the newest way back left alone, since someone else had changed them; the event is `kept_at`."""
+        self.kept_at = -1
         self.plugins: dict[str, PluginLoaded | PluginFailed] = {}
         self.prompts: list[str] = []
         """What the user said, not yet taken by the prompt's history."""
@@ -61,7 +76,14 @@ class Views:
         )
 
     def apply(self, record: Record) -> None:
-        """Take one record in."""
+        """Take one new record in."""
+        if isinstance(record, Envelope):
+            self.branches.apply(record)
+            self.moved = self.moved or isinstance(record.payload, SessionHeadMoved)
+        self.take(record)
+
+    def take(self, record: Record) -> None:
+        """Take one record of the branch in, whose place among the branches is known already."""
         self.seq = record.seq
         self.last_at = record.at
         if not isinstance(record, Envelope):
@@ -77,6 +99,8 @@ class Views:
             case PluginLoaded() | PluginFailed():
                 self.plugins[payload.plugin] = payload
                 self._changed.add("plugins")
+            case CheckpointRestored():
+                self.kept, self.kept_at = payload.kept, record.seq
             case UserMessageReceived():
                 self.prompts.append(text_preview(payload.text))
             case _:

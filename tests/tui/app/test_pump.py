@@ -20,7 +20,7 @@ async def run(
     session: FakeSession, frame_s: float = 1 / 30
 ) -> tuple[Pump, Views, list[frozenset[ViewName]], asyncio.Task[None]]:
     views, frames = Views(), list[frozenset[ViewName]]()
-    pump = Pump(session.follow(), views, frames.append, frame_s=frame_s)
+    pump = Pump(session.follow, views, frames.append, frame_s=frame_s)
     return pump, views, frames, asyncio.create_task(pump.run())
 
 

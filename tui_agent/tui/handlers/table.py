@@ -7,7 +7,7 @@ engine's. A test holds these names and the registry together.
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from tui_agent.tui.handlers import choose, look, model, session, work
+from tui_agent.tui.handlers import choose, look, model, rewinding, session, work
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
@@ -17,5 +17,6 @@ HANDLERS: "Mapping[str, Callable[[Live, str], None]]" = {
     **choose.HANDLERS,
     **model.HANDLERS,
     **session.HANDLERS,
+    **rewinding.HANDLERS,
     **work.HANDLERS,
 }

@@ -1,0 +1,117 @@
+"""Going back and forth in the app: what is shown is the branch, and the message returns to the prompt."""
+
+from tests.stubs.fake_session import FakeSession
+from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.protocol.commands import Redo, Revert, Undo
+from tui_agent.protocol.events.files import CheckpointRestored
+from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.events.session import SessionHeadMoved
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.ids import RequestId
+from tui_agent.protocol.parts import TextPart, Usage
+
+
+def turn(driven: Driven, number: int, text: str, answer: str) -> int:
+    """One turn; the seq of its message."""
+    seq = len(driven.session.records)
+    driven.session.feed(
+        UserMessageReceived(text=text),
+        TurnStarted(turn=number),
+        ModelResponded(
+            request_id=RequestId(f"req_{number}"),
+            first_part=number,
+            parts=(TextPart(text=answer),),
+            finish="stop",
+            usage=Usage(),
+            cost_usd=None,
+            duration_ms=1.0,
+        ),
+        TurnFinished(turn=number, reason="finished", duration_ms=5.0),
+    )
+    return seq
+
+
+def begun() -> FakeSession:
+    """A session that has just begun."""
+    return FakeSession(golden("streaming")[:3])
+
+
+async def test_what_was_taken_back_is_gone_from_the_screen_and_comes_again() -> None:
+    async with open_app(session=begun()) as driven:
+        turn(driven, 1, "the first thing", "one")
+        second = turn(driven, 2, "the second thing", "two")
+        await driven.settle()
+        assert "the second thing" in driven.text()
+        end = len(driven.session.records) - 1
+        driven.session.feed(SessionHeadMoved(to_seq=second - 1, from_seq=end, reason="undo", turn=2, parts=3))
+        driven.session.feed(CheckpointRestored(source="c" * 40, commit="c" * 40, paths=("a.py", "b.py")))
+        await driven.settle()
+        assert "the second thing" not in driven.text()
+        assert "the first thing" in driven.text()
+        assert "2 files were put back" in driven.text()
+        last = len(driven.session.records) - 1
+        driven.session.feed(SessionHeadMoved(to_seq=end, from_seq=last, reason="redo", turn=2, parts=3))
+        await driven.settle()
+        assert "the second thing" in driven.text()
+
+
+async def test_undo_gives_the_message_back_to_the_prompt() -> None:
+    async with open_app(session=begun()) as driven:
+        turn(driven, 1, "the first thing", "one")
+        await driven.settle()
+        await driven.type("/undo")
+        await driven.press("enter")
+        assert [type(one) for one in driven.session.submitted] == [Undo]
+        assert driven.app.prompt.editor.text == "the first thing"
+
+
+async def test_with_nothing_to_take_back_it_says_so() -> None:
+    async with open_app(session=begun()) as driven:
+        for slash in ("/undo", "/redo", "/revert"):
+            await driven.type(slash)
+            await driven.press("enter")
+        assert not [one for one in driven.session.submitted if isinstance(one, Undo | Redo | Revert)]
+
+
+async def test_escape_twice_chooses_a_message_and_what_goes_back() -> None:
+    async with open_app(session=begun()) as driven:
+        turn(driven, 1, "the first thing", "one")
+        second = turn(driven, 2, "the second thing", "two")
+        await driven.settle()
+        await driven.press("escape", "escape")
+        assert "Back to before which message?" in driven.text()
+        await driven.press("enter")
+        assert "conversation and files" in driven.text()
+        await driven.press("down", "down", "enter")
+        (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
+        assert (revert.to_seq, revert.conversation, revert.files) == (second - 1, False, True)
+
+
+async def test_files_left_alone_are_asked_about_one_by_one() -> None:
+    async with open_app(session=begun()) as driven:
+        first = turn(driven, 1, "the first thing", "one")
+        await driven.settle()
+        end = len(driven.session.records) - 1
+        driven.session.feed(SessionHeadMoved(to_seq=first - 1, from_seq=end, reason="undo"))
+        driven.session.feed(
+            CheckpointRestored(source="c" * 40, commit="d" * 40, paths=(), kept=("a.py", "b.py"))
+        )
+        await driven.settle()
+        assert "Left alone" in driven.text()
+        await driven.press("down", "down", "enter")
+        (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
+        assert revert.overwrite == ("a.py",)
+        assert (revert.to_seq, revert.conversation) == (first - 1, False)
+
+
+async def test_a_session_that_went_back_opens_where_it_is() -> None:
+    session = begun()
+    async with open_app(session=session) as driven:
+        first = turn(driven, 1, "the first thing", "one")
+        await driven.settle()
+        end = len(session.records) - 1
+        session.feed(SessionHeadMoved(to_seq=first - 1, from_seq=end, reason="undo"))
+        turn(driven, 2, "another first thing", "one")
+    async with open_app(session=FakeSession(session.records)) as again:
+        assert "another first thing" in again.text()
+        assert "the first thing" not in again.text().replace("another first thing", "")
