@@ -63,7 +63,8 @@ async def take(shadow: Shadow, draft: Path, paths: Collection[str]) -> Taken:
 
 
 def _stands(shadow: Shadow, paths: list[str]) -> dict[str, Stand]:
-    return {path: shadow.files.stand(path, read=False) for path in paths}
+    with shadow.files.near() as near:
+        return {path: near.stand(path, read=False) for path in paths}
 
 
 async def commit_tree(

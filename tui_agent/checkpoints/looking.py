@@ -160,17 +160,18 @@ def examine(shadow: Shadow, candidates: Iterable[str], skips: Skips, named: bool
     nested: dict[str, bool] = {}
     found: list[Found] = []
     room = SHOWN_TOTAL * shadow.limits.shown_bytes
-    for path in sorted(candidates):
-        entry = shadow.tracked.get(path)
-        reason = unfit(shadow, path, nested, tracked=entry is not None)
-        if reason:
-            skips.add(reason, path)
-            continue
-        detailed = named or len(found) < shadow.limits.named
-        stand = shadow.files.stand(path, read=detailed, most=min(room, shadow.limits.shown_bytes))
-        room -= len(stand.content or b"")
-        if differs(shadow, path, entry, stand, skips):
-            found.append(Found(path, entry, stand))
+    with shadow.files.near() as near:
+        for path in sorted(candidates):
+            entry = shadow.tracked.get(path)
+            reason = unfit(shadow, path, nested, tracked=entry is not None)
+            if reason:
+                skips.add(reason, path)
+                continue
+            detailed = named or len(found) < shadow.limits.named
+            stand = near.stand(path, read=detailed, most=min(room, shadow.limits.shown_bytes))
+            room -= len(stand.content or b"")
+            if differs(shadow, path, entry, stand, skips):
+                found.append(Found(path, entry, stand))
     return found
 
 

@@ -128,21 +128,18 @@ def _acts(
     modes: Modes,
 ) -> list[Putting]:
     acts = []
-    for path in owned:
-        head = shadow.tracked.get(path)
-        source = differing[path][1] if path in differing else head
-        stand = shadow.files.stand(path, most=shadow.limits.shown_bytes)
-        bits = 0 if source is None else modes.bits(path, source.git_mode)
-        head_bits = 0 if head is None else shadow.modes.bits(path, head.git_mode)
-        kind = _kind(stand, source, bits)
-        if kind is None:
-            continue
-        conflict = ""
-        if not same(stand, head, head_bits):
-            conflict = CHANGED_SINCE
-        elif path in humans:
-            conflict = CHANGED_BY_YOU
-        acts.append(Putting(path, kind, stand, source, bits, conflict, _blocked_by(stand)))
+    with shadow.files.near() as near:
+        for path in owned:
+            head = shadow.tracked.get(path)
+            source = differing[path][1] if path in differing else head
+            stand = near.stand(path, most=shadow.limits.shown_bytes)
+            bits = 0 if source is None else modes.bits(path, source.git_mode)
+            kind = _kind(stand, source, bits)
+            if kind is not None:
+                head_bits = 0 if head is None else shadow.modes.bits(path, head.git_mode)
+                since = "" if same(stand, head, head_bits) else CHANGED_SINCE
+                conflict = since or (CHANGED_BY_YOU if path in humans else "")
+                acts.append(Putting(path, kind, stand, source, bits, conflict, _blocked_by(stand)))
     return blocked_by_places(shadow, acts, {act.path for act in acts if not act.conflict and not act.blocked})
 
 
@@ -178,22 +175,24 @@ def blocked_by_places(shadow: Shadow, acts: list[Putting], chosen: set[str]) -> 
     """The acts, those blocked for which there is no place once the chosen ones are done."""
     removed = {act.path for act in acts if act.path in chosen and act.kind in ("remove", "write")}
     links = {act.path for act in acts if act.path in chosen and act.entry is not None}
+    going, known = removed - links, {"."}
     checked = []
     for act in acts:
-        why = act.blocked or ""
+        why = act.blocked
         if not why and act.kind in ("create", "write"):
-            why = _no_place(shadow, act, removed - links)
-        checked.append(replace(act, blocked=why))
+            why = _no_place(shadow, act, going, known)
+        checked.append(replace(act, blocked=why) if why else act)
     return checked
 
 
-def _no_place(shadow: Shadow, act: Putting, removed: set[str]) -> str:
+def _no_place(shadow: Shadow, act: Putting, removed: set[str], known: set[str]) -> str:
+    """Why there is no place; `known` are folders that were seen to be folders, or to be free."""
     for parent in reversed(PurePosixPath(act.path).parents):
         name = parent.as_posix()
-        if name != "." and name not in removed:
-            stand = shadow.files.stand(name, read=False)
-            if stand.kind not in ("folder", "absent", "behind"):
+        if name not in known and name not in removed:
+            if shadow.files.stand(name, read=False).kind not in ("folder", "absent", "behind"):
                 return f"its folder {name} is no folder now"
+            known.add(name)
     if act.stand.kind == "folder" and _holds_others(shadow, act.path, removed):
         return "a folder that holds other files stands in its place"
     return ""

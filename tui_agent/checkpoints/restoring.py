@@ -5,7 +5,7 @@ Invariant: afterwards the newest checkpoint's tree is the workspace, or, where a
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from uuid import uuid4
@@ -36,7 +36,7 @@ async def restore(shadow: Shadow, plan: RestorePlan, overwrite: Sequence[str], a
     chosen = wanted & planned & (free | set(overwrite))
     doing = await run_sync(_possible, shadow, prepared, chosen)
     done = {act.path for act in doing}
-    kept = tuple(sorted(path for path in planned - done if any(act.path == path for act in prepared.acts)))
+    kept = tuple(sorted((planned - done) & {act.path for act in prepared.acts}))
     await keep_overwritten(shadow, [act for act in doing if act.conflict])
     staging = Staging(shadow.files, f"{STAGING}{uuid4().hex[:12]}", acts)
 
@@ -81,22 +81,15 @@ async def put(
     shadow: Shadow, prepared: Prepared, doing: list[Putting], staging: Staging
 ) -> tuple[FileStand, ...]:
     """Lay everything out, then move it into place; what was changed, in detail."""
-    large = [
-        act.entry.oid
-        for act in doing
-        if act.entry is not None and act.kind != "mode" and act.entry.oid not in prepared.contents
-    ]
-    sizes = await shadow.git.sizes(large)
+    large = [act.entry.oid for act in doing if act.entry is not None and act.kind != "mode"]
+    sizes = await shadow.git.sizes([oid for oid in large if oid not in prepared.contents])
     try:
         await run_sync(staging.open)
+        await run_sync(_lay_out, staging, list(enumerate(doing)), prepared.contents)
         for number, act in enumerate(doing):
-            if act.entry is None or act.kind == "mode":
-                continue
-            content = prepared.contents.get(act.entry.oid)
-            if content is None:
-                content = (await shadow.git.contents({act.entry.oid: sizes[act.entry.oid]}))[act.entry.oid]
-            link = act.entry.git_mode == LINK
-            await run_sync(lambda *a, link=link: staging.lay_out(*a, link=link), number, content, act.bits)
+            if act.entry is not None and act.kind != "mode" and act.entry.oid in sizes:
+                content = await shadow.git.contents({act.entry.oid: sizes[act.entry.oid]})
+                await run_sync(_lay_out, staging, [(number, act)], content)
         await run_sync(_checked_moves, shadow, doing, staging)
     except OSError as fault:
         raise _fault(fault) from fault
@@ -104,14 +97,22 @@ async def put(
     return tuple(_told(act, prepared, sizes) for act in first)
 
 
+def _lay_out(staging: Staging, acts: list[tuple[int, Putting]], contents: Mapping[str, bytes]) -> None:
+    for number, act in acts:
+        if act.entry is not None and act.kind != "mode" and act.entry.oid in contents:
+            link = act.entry.git_mode == LINK
+            staging.lay_out(number, contents[act.entry.oid], act.bits, link=link)
+
+
 def _checked_moves(shadow: Shadow, doing: list[Putting], staging: Staging) -> None:
-    for act in doing:
-        now = shadow.files.stand(act.path)
-        if (now.kind, now.oid, now.bits) != (act.stand.kind, act.stand.oid, act.stand.bits):
-            raise CheckpointError(
-                f"{act.path} changed while it was about to be put back.",
-                hint="Nothing was changed; plan the restore once more.",
-            )
+    with shadow.files.near() as near:
+        for act in doing:
+            now = near.stand(act.path)
+            if (now.kind, now.oid, now.bits) != (act.stand.kind, act.stand.oid, act.stand.bits):
+                raise CheckpointError(
+                    f"{act.path} changed while it was about to be put back.",
+                    hint="Nothing was changed; plan the restore once more.",
+                )
     staging.carry_out(moves(shadow, doing))
 
 
