@@ -20,7 +20,7 @@ from tui_agent.checkpoints.index_file import IndexEntry, Unreadable, entry_of, r
 from tui_agent.checkpoints.limits import size_in_words
 from tui_agent.checkpoints.looking import Skips, listed, unfit
 from tui_agent.checkpoints.modes import Modes, most_usual
-from tui_agent.checkpoints.state import Entry, Shadow, folder_size
+from tui_agent.checkpoints.state import EMPTY_FOLDERS, Entry, Shadow, folder_size
 from tui_agent.ports.checkpoint import Baseline
 
 BATCH = 32_000_000
@@ -51,6 +51,8 @@ async def first(shadow: Shadow) -> Baseline:
         paths = set(await listed(shadow, draft)) | await doubtful(shadow, gathered, repository)
         await gather(shadow, gathered, sorted(paths))
         await run_sync(write_index, draft, gathered.entries.values(), as_of)
+        untracked = await listed(shadow, draft, ("-o", "--directory"))
+        await run_sync(_note_empty_folders, shadow, untracked)
         taken = await _taken(shadow, draft)
         lines = ["Part: -1", *taken.modes.first_lines()]
         message = "The files as the session found them"
@@ -73,6 +75,24 @@ def _as_of(repository: Repository | None, began: int) -> int:
 
 def _note_size(shadow: Shadow) -> None:
     (shadow.git.folder / "first-size").write_text(str(folder_size(shadow.git.folder / "objects")))
+
+
+def _note_empty_folders(shadow: Shadow, untracked: list[str]) -> None:
+    """Write down the folders that hold no file: a restore must not take them for the session's."""
+    found: set[str] = set()
+    for name in untracked:
+        if name.endswith("/"):
+            found |= _without_files(shadow.workspace, name.rstrip("/"))
+    (shadow.git.folder / EMPTY_FOLDERS).write_bytes(listing(sorted(found)))
+
+
+def _without_files(workspace: Path, name: str) -> set[str]:
+    places = set()
+    for place, _, names in os.walk(workspace / name):
+        if names:
+            return set()
+        places.add(Path(place).relative_to(workspace).as_posix())
+    return places
 
 
 async def borrowed(shadow: Shadow, repository: Repository) -> dict[str, IndexEntry]:

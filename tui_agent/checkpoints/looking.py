@@ -94,16 +94,16 @@ async def anywhere(shadow: Shadow, index: Path | None = None) -> set[str]:
     return candidates | await run_sync(under_links, shadow, candidates)
 
 
-async def listed(shadow: Shadow, index: Path | None = None) -> list[str]:
+async def listed(
+    shadow: Shadow, index: Path | None = None, what: tuple[str, ...] = ("-m", "-d", "-o")
+) -> list[str]:
     """The paths that git's index finds changed, removed or new."""
     await run_sync(write_patterns, shadow)
     own = [f"--exclude=/{escaped(shadow.own_place)}"] if shadow.own_place else []
     out = await shadow.git(
         "ls-files",
         "-z",
-        "-m",
-        "-d",
-        "-o",
+        *what,
         "--exclude-standard",
         f"--exclude=/{STAGING}*",
         *own,

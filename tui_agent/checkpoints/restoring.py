@@ -14,10 +14,11 @@ from anyio.to_thread import run_sync
 
 from tui_agent.checkpoints.anchored import LINK, Stand
 from tui_agent.checkpoints.committing import commit_tree, keep, move_head, take
+from tui_agent.checkpoints.git import names_of
 from tui_agent.checkpoints.looking import Skips, anywhere, examine
 from tui_agent.checkpoints.moving import FileActs, Move, Staging, folder_bits
 from tui_agent.checkpoints.planning import HUMAN, Prepared, Putting, blocked_by_places, prepare
-from tui_agent.checkpoints.state import STAGING, Shadow, shielded_on_fault
+from tui_agent.checkpoints.state import EMPTY_FOLDERS, STAGING, Shadow, shielded_on_fault
 from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import FileStand, Restored, RestorePlan
 
@@ -136,7 +137,10 @@ def moves(shadow: Shadow, doing: list[Putting]) -> list[Move]:
 
 
 def emptied(shadow: Shadow, removed: set[str], created: list[str]) -> list[str]:
-    """The folders that hold nothing once the removed files are gone, the deepest first, unless a file comes in."""
+    """The folders that hold nothing once the removed files are gone, the deepest first.
+
+    Not those into which a file comes, nor those that were empty when the session began.
+    """
     needed = {parent.as_posix() for path in created for parent in PurePosixPath(path).parents}
     places = {parent.as_posix() for path in removed for parent in PurePosixPath(path).parents} | {
         path
@@ -149,9 +153,11 @@ def emptied(shadow: Shadow, removed: set[str], created: list[str]) -> list[str]:
                 Path(place).relative_to(shadow.workspace).as_posix()
                 for place, _, _ in os.walk(shadow.workspace / path)
             }
+    noted = shadow.git.folder / EMPTY_FOLDERS
+    found = set(names_of(noted.read_bytes())) if noted.exists() else set()
     gone: list[str] = []
     going = set(removed)
-    for place in sorted(places - {"."}, key=lambda path: path.count("/"), reverse=True):
+    for place in sorted(places - found - {"."}, key=lambda path: path.count("/"), reverse=True):
         names = {f"{place}/{here.name}" for here in (shadow.workspace / place).iterdir()}
         if place not in needed and names <= going:
             gone.append(place)

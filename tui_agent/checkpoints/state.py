@@ -22,6 +22,8 @@ from tui_agent.errors import CheckpointError
 T = TypeVar("T")
 MAIN = "refs/heads/main"
 KEPT = "refs/heads/kept/"
+EMPTY_FOLDERS = "empty-folders"
+"""A file of the store: the folders that held no file when the session began."""
 STAGING = ".tui-agent-restore-"
 """How the folder's name begins in which a restore lays out what it is about to move into place."""
 

@@ -67,6 +67,28 @@ async def test_a_failing_git_leaves_all_as_it_was(tmp_path: Path, after: bool) -
     assert await shadow(folder).verify() == []
 
 
+@pytest.mark.parametrize("repository", [False, True])
+async def test_a_first_checkpoint_that_fails_can_be_taken_again(tmp_path: Path, repository: bool) -> None:
+    folder = workspace(tmp_path, repository=repository)
+    write(folder, {"more": "m\n"})
+    before = snapshot(folder)
+    for number in range(1, MOST):
+        runs = FailingRuns()
+        runs.left = number
+        made = GitShadow(folder, tmp_path / "checkpoints.git", run=runs)
+        try:
+            await made.begin("")
+        except CheckpointError:
+            assert made.head == ""
+            assert snapshot(folder) == before
+        if runs.left > 0:
+            runs.left = 0
+            break
+    assert 5 < number < MOST
+    assert not await made.look()
+    assert await shadow(folder).verify() == []
+
+
 async def test_a_failing_act_is_undone_with_all_before_it(tmp_path: Path) -> None:
     folder, _, first = await prepared(tmp_path)
     head = git(tmp_path / "checkpoints.git", "rev-parse", "main").strip()

@@ -116,6 +116,25 @@ async def test_files_and_folders_change_places(tmp_path: Path) -> None:
     assert snapshot(folder) == after
 
 
+@pytest.mark.parametrize("repository", [False, True])
+async def test_folders_go_only_when_the_session_made_them(tmp_path: Path, repository: bool) -> None:
+    folder = workspace(tmp_path, repository=repository)
+    (folder / "empty" / "inner").mkdir(parents=True)
+    (folder / "src" / "free").mkdir()
+    made = await begun(folder)
+    first = made.head
+    write(folder, {"empty/inner/x": "x\n", "empty/new/x": "x\n", "src/free/x": "x\n", "made/by/us": "x\n"})
+    await taken(made)
+    await made.restore(await made.plan(first))
+    left = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_dir())
+    assert [path for path in left if not path.startswith(".git")] == [
+        "empty",
+        "empty/inner",
+        "src",
+        "src/free",
+    ]
+
+
 async def test_a_folder_with_other_files_is_not_replaced(tmp_path: Path) -> None:
     folder = workspace(tmp_path, **{".gitignore": "*.log\n"})
     made = await begun(folder)
