@@ -47,7 +47,7 @@ from tui_agent.protocol.events.session import RunStarted, SettingsChanged
 from tui_agent.protocol.settings import Budgets, ModelInfo, SessionSettings
 from tui_agent.session.local import LocalSession
 from tui_agent.session.resume import begin, take_up
-from tui_agent.store.blobs import BlobStore
+from tui_agent.store.lineage import blobs_of
 from tui_agent.store.log import SessionLog
 from tui_agent.store.reader import read_records
 from tui_agent.store.sessions import SessionStore
@@ -133,7 +133,7 @@ def model_factory(base: Ground, loaded: LoadedPlugins | None = None) -> ModelFac
 
 
 def _recorded(store: SessionStore, session_id: str) -> Sequence[ModelResponded]:
-    return recorded_answers(store.read(session_id), BlobStore(store.folder(session_id) / "blobs"))
+    return recorded_answers(store.read(session_id), blobs_of(store.folder(session_id)))
 
 
 def _hold(base: Ground) -> tuple[SessionLog, bool]:

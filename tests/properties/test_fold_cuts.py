@@ -13,7 +13,7 @@ from tui_agent.folds.session_state import SessionState
 from tui_agent.folds.transcript import Transcript, TranscriptView
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.messages import check_pairs
-from tui_agent.store.reader import blobs_of
+from tui_agent.store.lineage import blobs_of
 from tui_agent.store.scan import records
 
 

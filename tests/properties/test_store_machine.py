@@ -1,4 +1,5 @@
-"""The store against a plain list: append, crash at any byte, reopen, a second opener, a blocked disk."""
+"""The store against a plain list: append, crash at any byte, reopen, a second opener, a blocked disk,
+forks and the removal of what they were forked from."""
 
 import shutil
 import tempfile
@@ -16,7 +17,7 @@ from tui_agent.folds.session_state import SessionState
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.store.files import SystemFiles
-from tui_agent.store.reader import LogTail
+from tui_agent.store.reader import LogTail, read_records, read_tail
 from tui_agent.store.sessions import SessionStore
 
 
@@ -43,6 +44,11 @@ class StoreMachine(RuleBasedStateMachine):
         self.stored: list[Envelope] = []
         self.tail = LogTail(self.log.folder)
         self.tailed = 0
+        self.name = "s1"
+        self.forks = 0
+        self.parents: list[str] = []
+        self.own_from = 0
+        """How many of the events lie in parents' logs."""
 
     def teardown(self) -> None:
         self.log.close()
@@ -59,7 +65,7 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: len(self.stored) > 0)
     @rule(data=st.data())
     def move_head(self, data: st.DataObject) -> None:
-        to_seq = data.draw(st.integers(0, self.stored[-1].seq))
+        to_seq = data.draw(st.sampled_from(self.stored)).seq
         event = self.log.append(SessionHeadMoved(to_seq=to_seq, from_seq=self.log.last_seq, reason="revert"))
         assert event.parent == to_seq
         self.stored.append(event)
@@ -77,11 +83,12 @@ class StoreMachine(RuleBasedStateMachine):
         path = self.log.folder / "events.jsonl"
         self.log.close()
         content = path.read_bytes()
-        cut = data.draw(st.integers(max(0, len(content) - 4_000), len(content)))
+        first = content.find(b"\n") + 1 if self.own_from else 0  # a fork's log appears with its first line
+        cut = data.draw(st.integers(max(first, len(content) - 4_000), len(content)))
         path.write_bytes(content[:cut])
         whole = content[:cut].count(b"\n")
-        self.stored = self.stored[:whole]
-        self.log = self.sessions.open("s1")
+        self.stored = self.stored[: self.own_from + whole]
+        self.log = self.sessions.open(self.name)
         torn = cut - (content[:cut].rfind(b"\n") + 1)
         assert (self.log.repaired.moved_bytes if self.log.repaired else 0) == torn
         self.tail, self.tailed = LogTail(self.log.folder), 0
@@ -89,13 +96,57 @@ class StoreMachine(RuleBasedStateMachine):
     @rule()
     def reopen(self) -> None:
         self.log.close()
-        self.log = self.sessions.open("s1")
+        self.log = self.sessions.open(self.name)
         assert self.log.repaired is None
+
+    @precondition(lambda self: len(self.stored) > 0)
+    @rule(data=st.data())
+    def go_on_in_a_fork(self, data: st.DataObject) -> None:
+        at_seq = data.draw(st.sampled_from(self.stored)).seq
+        self.forks += 1
+        new = f"fork{self.forks}"
+        self.sessions.fork(self.name, at_seq, new)
+        self.log.close()
+        self.parents.append(self.name)
+        self.log, self.name = self.sessions.open(new), new
+        assert self.log.repaired is None
+        until = [event for event in self.stored if event.seq <= at_seq]
+        self.stored = [event for event in branch(until) if isinstance(event, Envelope)]
+        self.own_from = len(self.stored)
+        forked = self.log.read(at_seq)[0]
+        assert isinstance(forked, Envelope)
+        assert (forked.seq, forked.parent) == (at_seq + 1, at_seq)
+        self.stored.append(forked)
+        self.tail, self.tailed = LogTail(self.log.folder), 0
+
+    @precondition(lambda self: len(self.parents) > 0)
+    @rule(data=st.data())
+    def remove_a_parent(self, data: st.DataObject) -> None:
+        gone = data.draw(st.sampled_from(self.parents))
+        direct = self.name in self.sessions.forks(gone)
+        if direct:
+            with pytest.raises(SessionLocked):
+                self.sessions.remove(gone)
+        self.log.close()
+        self.sessions.remove(gone)
+        self.parents.remove(gone)
+        self.log = self.sessions.open(self.name)
+        if direct:
+            self.own_from = 0
+
+    @rule(data=st.data())
+    def a_parent_goes_on(self, data: st.DataObject) -> None:
+        for name in self.parents:
+            log = self.sessions.open(name)
+            to_seq = data.draw(st.sampled_from(log.read())).seq
+            log.append(SessionHeadMoved(to_seq=to_seq, from_seq=log.last_seq, reason="undo"))
+            log.append(said("of a parent"))
+            log.close()
 
     @rule()
     def second_opener(self) -> None:
         with pytest.raises(SessionLocked):
-            self.sessions.open("s1", wait_s=0.0)
+            self.sessions.open(self.name, wait_s=0.0)
 
     @rule()
     def follow_from_another_process(self) -> None:
@@ -105,13 +156,15 @@ class StoreMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_log_is_the_model(self) -> None:
-        assert self.log.last_seq == len(self.stored) - 1
+        assert self.log.last_seq == (self.stored[-1].seq if self.stored else -1)
         assert list(self.log.read()) == self.stored
 
     @invariant()
     def readers_and_folds_agree(self) -> None:
-        found = self.sessions.read("s1")
+        found = self.sessions.read(self.name)
         assert found == self.stored
+        assert read_records(self.log.folder, branch=True) == branch(found)
+        assert read_tail(self.log.folder, 5) == self.stored[-5:]
         state = SessionState()
         for record in branch(found):
             assert isinstance(record, Envelope)

@@ -13,7 +13,7 @@ from tui_agent.folds.state_json import state_to_json
 from tui_agent.ground import ground
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.store.reader import read_records, stored_lines
-from tui_agent.store.sessions import SessionSummary
+from tui_agent.store.summary import SessionSummary
 
 EXAMPLES = """\
 examples:

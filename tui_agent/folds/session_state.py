@@ -22,6 +22,7 @@ from tui_agent.protocol.events.session import (
     RunResumed,
     RunStarted,
     SessionContextLoaded,
+    SessionForked,
     SessionHeadMoved,
     SessionStarted,
     SessionTitled,
@@ -184,6 +185,15 @@ _ON: Handlers[SessionState] = Handlers()
 def _started(fold: SessionState, ev: Envelope, payload: SessionStarted) -> bool:
     now = fold.draft
     now.workspace, now.settings, now.title = payload.workspace, payload.settings, payload.title
+    return True
+
+
+@_ON.on(SessionForked)
+def _forked(fold: SessionState, ev: Envelope, payload: SessionForked) -> bool:
+    """A fork may work in a folder of its own."""
+    workspace = payload.changed.get("workspace")
+    if isinstance(workspace, str):
+        fold.draft.workspace = workspace
     return True
 
 

@@ -24,7 +24,7 @@ from tui_agent.session.clock import RandomIds
 from tui_agent.session.engine_handle import EngineHandle
 from tui_agent.session.remote_follower import RemoteFollower
 from tui_agent.session.wire import Closed, Failed, Held, Opened, Trouble, command_line, read_line
-from tui_agent.store.blobs import BlobStore
+from tui_agent.store.lineage import blobs_of
 from tui_agent.store.reader import read_tail
 
 CLOSE_SECONDS = 3.0
@@ -138,7 +138,7 @@ class RemoteSession:
     async def read_blob(self, blob_sha256: str) -> bytes:
         """A blob's bytes, from the session's folder. Raises `BlobMissing`."""
         opened = await self.opened()
-        return await to_thread.run_sync(BlobStore(Path(opened.folder) / "blobs").read, blob_sha256)
+        return await to_thread.run_sync(blobs_of(Path(opened.folder)).read, blob_sha256)
 
     async def serve(self) -> None:
         """Carry commands to the engine and records from it, until it ends."""

@@ -5,6 +5,7 @@ Invariant: a blob is whole under its name before an event can name it; `sync` ma
 
 import hashlib
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
 
@@ -29,10 +30,21 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class BlobStore:
-    """The blobs of one session's folder. Readers and the one writer may use it from several threads."""
+    """The blobs of one session's folder. Readers and the one writer may use it from several threads.
 
-    def __init__(self, folder: Path, *, redactor: Redactor | None = None, ops: FileOps | None = None) -> None:
+    `elders` names the folders in which a fork's parents keep theirs; it is asked when a blob is not in the own one.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        redactor: Redactor | None = None,
+        ops: FileOps | None = None,
+        elders: Callable[[], Sequence[Path]] = tuple,
+    ) -> None:
         self._folder = folder
+        self._elders = elders
         self._redactor = redactor
         self._ops: FileOps = ops or SystemFiles()
         self._known: set[str] = set()
@@ -86,8 +98,15 @@ class BlobStore:
         """The bytes of a blob, or None where it is absent or damaged."""
         if not _DIGEST.fullmatch(blob_sha256):
             return None
+        data = self._whole(self._folder, blob_sha256)
+        if data is not None:
+            return data
+        found = (self._whole(folder, blob_sha256) for folder in self._elders())
+        return next((data for data in found if data is not None), None)
+
+    def _whole(self, folder: Path, blob_sha256: str) -> bytes | None:
         try:
-            data = self._read(self._folder / blob_sha256)
+            data = self._read(folder / blob_sha256)
         except OSError:
             return None
         return data if data is not None and hashlib.sha256(data).hexdigest() == blob_sha256 else None

@@ -38,9 +38,25 @@ def _adapter() -> TypeAdapter[Envelope]:
     return TypeAdapter(Envelope)
 
 
-def seal(body: bytes) -> bytes:
-    """A whole line of `body`, a JSON object of an event without its closing brace."""
-    return b'%b,"crc":"%08x"}\n' % (body, zlib.crc32(body))
+def body(
+    seq: int, at: float, session: bytes, agent: bytes, parent: int | None, cause: bytes, payload: bytes
+) -> bytes:
+    """An event's JSON object without its closing brace, for `seal`. What is bytes here is JSON already."""
+    return b'{"v":%d,"seq":%d,"at":%b,"session":%b,"agent":%b,"parent":%b,"cause":%b,"payload":%b' % (
+        SCHEMA_VERSION,
+        seq,
+        repr(float(at)).encode(),
+        session,
+        agent,
+        b"null" if parent is None else b"%d" % parent,
+        cause,
+        payload,
+    )
+
+
+def seal(unsealed: bytes) -> bytes:
+    """A whole line of a JSON object of an event without its closing brace."""
+    return b'%b,"crc":"%08x"}\n' % (unsealed, zlib.crc32(unsealed))
 
 
 def intact(line: bytes) -> bool:

@@ -1,8 +1,8 @@
 """L1: the one writer of a session's log.
 
 Invariant: an event is one `write` of one whole line, or it is not in the log; what `append` returned is what any
-reader reads; `seq` has no holes but where a line was damaged later. A log that is made lazily is held in memory until
-something happens in it that is worth a session.
+reader reads; `seq` has no holes but where a line was damaged later, and in what a fork takes over. A log that is made
+lazily is held in memory until something happens in it that is worth a session.
 """
 
 import threading
@@ -17,19 +17,19 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from tui_agent.errors import StoreError, StoreFull
-from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record
+from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.session import LogRepaired, SessionHeadMoved
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CommandId, SessionId
-from tui_agent.store.blobs import BlobStore, whole_characters
-from tui_agent.store.bulk import many_objects
+from tui_agent.store.blobs import whole_characters
 from tui_agent.store.files import FileOps, SystemFiles
 from tui_agent.store.follow import LogFollower
-from tui_agent.store.line import LINE_LIMIT, decode, seal, validate
+from tui_agent.store.line import LINE_LIMIT, body, decode, seal, validate
+from tui_agent.store.lineage import blobs_of
 from tui_agent.store.lock import WriterLock
+from tui_agent.store.reader import read_records
 from tui_agent.store.redact import Redactor
 from tui_agent.store.repair import EVENTS, Opened, rescue
-from tui_agent.store.scan import records
 from tui_agent.store.shrink import Shrinker
 
 _ENVELOPE_ROOM = 1_024
@@ -84,7 +84,7 @@ class SessionLog:
         self._lock: WriterLock | None = None
         self._unwritten: list[bytes] = []
         self._ops: FileOps = ops or SystemFiles()
-        self.blobs = BlobStore(folder / "blobs", redactor=redactor, ops=self._ops)
+        self.blobs = blobs_of(folder, redactor=redactor, ops=self._ops)
         self._shrinker = Shrinker(self.blobs, redactor)
         self.repaired: LogRepaired | None = None
         self._fd, self._end, self._last_seq = -1, 0, -1
@@ -162,13 +162,12 @@ class SessionLog:
         return self._last_seq if self._last_seq >= 0 else None
 
     def _body(self, raw: bytes, parent: int | None, agent: str, cause: str | None) -> bytes:
-        return b'{"v":%d,"seq":%d,"at":%b,"session":%b,"agent":%b,"parent":%b,"cause":%b,"payload":%b' % (
-            SCHEMA_VERSION,
+        return body(
             self._last_seq + 1,
-            repr(float(self._clock.now())).encode(),
+            self._clock.now(),
             self._name(self._session),
             self._name(agent),
-            b"null" if parent is None else b"%d" % parent,
+            parent,
             b"null" if cause is None else to_json(whole_characters(cause)),
             raw,
         )
@@ -282,9 +281,7 @@ class SessionLog:
     def _held(self, after: int) -> list[Record]:
         """The records in memory, with the history of earlier runs if `after` reaches into it."""
         if not self._base_loaded and (not self._records or self._records[0].seq > after + 1):
-            data = (self.folder / EVENTS).read_bytes()[: self._base_end]
-            with many_objects():
-                self._records[:0] = records(data, self.blobs)
+            self._records[:0] = read_records(self.folder, size=self._base_end)
             self._base_loaded = True
         return self._records
 

@@ -1,62 +1,150 @@
 """L1: reading a session's log without holding it, also while another process writes.
 
-Invariant: only whole lines whose checksum fits are delivered; a reader changes nothing.
+Invariant: only whole lines whose checksum fits are delivered; a reader changes nothing. A fork is read as one history:
+its parents' events up to the fork, then its own.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tui_agent.errors import SessionNotFound
+from tui_agent.folds.branches import Stretch
 from tui_agent.protocol.envelope import Record
-from tui_agent.store.blobs import BlobStore
 from tui_agent.store.bulk import many_objects
-from tui_agent.store.line import decode
+from tui_agent.store.lineage import Lineage, Strand, blobs_of, cut, lineage
+from tui_agent.store.pieces import offset_before, pieces
 from tui_agent.store.repair import EVENTS
-from tui_agent.store.scan import lines, records
+from tui_agent.store.scan import Sieve, ended_requests, records, sifted, sifted_lines
 
 TAIL_BYTES = 256 * 1024
+_BEHIND = 512 * 1024
+"""Bytes in which the line lies of which only the neighbourhood is known."""
 
 
 def read_records(
-    folder: Path, after: int = -1, limit: int | None = None, *, skip_deltas: bool = False
+    folder: Path,
+    after: int = -1,
+    limit: int | None = None,
+    *,
+    skip_deltas: bool = False,
+    branch: bool = False,
+    size: int | None = None,
 ) -> list[Record]:
     """The records with `seq` > `after`, at most `limit`, in order. Raises `SessionNotFound`.
 
     `skip_deltas` leaves out the deltas of requests that have ended; folds give the same views without them, but for
-    the `seq` and `at` at which a streamed entry began.
+    the `seq` and `at` at which a streamed entry began. `branch` gives only what `folds.base.branch` would leave of
+    them. `size`: of the session's own log only so many bytes.
     """
     found: list[Record] = []
     if limit is not None and limit <= 0:
         return found
     with many_objects():
-        for record in records(_bytes(folder), blobs_of(folder), after=after, skip_deltas=skip_deltas):
+        for record in _walk(folder, _size(folder, size), after, skip_deltas=skip_deltas, branch=branch):
             found.append(record)
             if limit is not None and len(found) >= limit:
                 break
     return found
 
 
-def iterate_records(folder: Path, after: int = -1) -> Iterator[Record]:
+def iterate_records(folder: Path, after: int = -1, *, branch: bool = False) -> Iterator[Record]:
     """The records with `seq` > `after` one by one, without the deltas of requests that have ended.
 
-    Reads the file at once and decodes as it is pulled. Raises `SessionNotFound`.
+    Gives what stands in the log now, and reads it as it is pulled. Raises `SessionNotFound`.
     """
-    return iter(records(_bytes(folder), blobs_of(folder), after=after, skip_deltas=True))
+    return _walk(folder, _size(folder), after, skip_deltas=True, branch=branch)
 
 
 def stored_lines(folder: Path, after: int = -1) -> Iterator[tuple[int, str]]:
     """The log's whole lines as they stand there, without the newline, each with its `seq`. Raises `SessionNotFound`."""
-    for _, line in lines(_bytes(folder)):
-        record = decode(line)
-        if record is not None and record.seq > after:
-            yield record.seq, line.decode("utf-8", "replace")
+    size, line, blobs = _size(folder), lineage(folder), blobs_of(folder)
+    last = after
+    for strand in line.strands:
+        for piece in _pieces(strand, line, last, size):
+            for raw, record in sifted_lines(piece, blobs, Sieve(kept=strand.kept), last):
+                last = record.seq
+                yield last, raw.decode("utf-8", "replace")
+
+
+def _size(folder: Path, size: int | None = None) -> int:
+    try:
+        there = (folder / EVENTS).stat().st_size
+    except FileNotFoundError as fault:
+        raise SessionNotFound(
+            f"There is no session {folder.name} in {folder.parent}.", hint="`sessions list` shows them."
+        ) from fault
+    return there if size is None else min(size, there)
+
+
+def _walk(folder: Path, size: int, after: int, *, skip_deltas: bool, branch: bool) -> Iterator[Record]:
+    line = lineage(folder)
+    on = line.branch(size) if branch else None
+    kept = [_both(strand.kept, on) for strand in line.strands]
+    ended = _ended(line, kept, size, after) if skip_deltas else frozenset()
+    blobs = blobs_of(folder)
+    last = after
+    for strand, here in zip(line.strands, kept, strict=True):
+        sieve = Sieve(ended, here)
+        for piece in _pieces(strand, line, last, size):
+            for record in sifted(piece, blobs, sieve, last):
+                last = record.seq
+                yield record
+
+
+def _both(kept: Sequence[Stretch] | None, branch: Sequence[Stretch] | None) -> tuple[Stretch, ...] | None:
+    """What lies on both. The branch never holds a part of its parents' logs that is not kept, but goes beyond them."""
+    if branch is None or kept is None:
+        return tuple(branch) if branch is not None else (None if kept is None else tuple(kept))
+    return cut(branch, kept[-1].last)
+
+
+def _ended(
+    line: Lineage, kept: Sequence[Sequence[Stretch] | None], size: int, after: int
+) -> frozenset[bytes]:
+    """The requests that have ended in what is read."""
+    found: set[bytes] = set()
+    for strand, here in zip(line.strands, kept, strict=True):
+        for piece in _pieces(strand, line, after, size):
+            found |= ended_requests(piece, Sieve(kept=here))
+    return frozenset(found)
+
+
+def _pieces(strand: Strand, line: Lineage, after: int, size: int) -> Iterator[bytes]:
+    """A strand's bytes from about `after` on. A parent's end where it was forked, or where its file is gone by now."""
+    if strand is line.own:
+        yield from pieces(strand.folder, after=after, size=size)
+        return
+    top = strand.last
+    if after >= top:
+        return
+    with (strand.folder / EVENTS).open("rb") as log:
+        end = offset_before(log, os.fstat(log.fileno()).st_size, top)
+    yield from pieces(strand.folder, after=after, size=end + _BEHIND)
 
 
 def read_tail(folder: Path, count: int = 200, *, max_bytes: int = TAIL_BYTES) -> list[Record]:
-    """The last records, at most `count`, from at most the last `max_bytes` of the log."""
+    """The last records, at most `count`, from at most the last `max_bytes` of the log (and of each of its parents')."""
+    if count <= 0:
+        return []
+    blobs = blobs_of(folder)
     data = tail_bytes(folder / EVENTS, max_bytes)
-    return list(records(data, blobs_of(folder)))[-count:] if count > 0 else []
+    found = list(records(data, blobs))[-count:]
+    if len(found) < count and len(data) == (folder / EVENTS).stat().st_size:
+        for strand in reversed(lineage(folder).elders):
+            before = list(sifted(_end_of(strand, max_bytes), blobs, Sieve(kept=strand.kept)))
+            found = [*before, *found][-count:]
+    return found
+
+
+def _end_of(strand: Strand, size: int) -> bytes:
+    """The last bytes of what is kept of a parent's log, and a little of what stands behind it."""
+    with (strand.folder / EVENTS).open("rb") as log:
+        end = offset_before(log, os.fstat(log.fileno()).st_size, strand.last)
+        start = max(0, end - size)
+        log.seek(start)
+        data = log.read(end + _BEHIND - start)
+    return data if start == 0 else data[data.find(b"\n") + 1 :]
 
 
 class LogTail:
@@ -71,6 +159,7 @@ class LogTail:
 
     def poll(self) -> list[Record]:
         """The whole records that have come since the last call; a half line waits for the next one."""
+        older = self._older() if self._file is None else []
         try:
             with (self._folder / EVENTS).open("rb") as log:
                 status = os.fstat(log.fileno())
@@ -83,15 +172,19 @@ class LogTail:
         end = data.rfind(b"\n") + 1
         self._offset += end
         with many_objects():
-            new = list(records(data[:end], self._blobs, after=self._after))
+            new = [*older, *records(data[:end], self._blobs, after=self._after)]
         if new:
             self._after = new[-1].seq
         return new
 
-
-def blobs_of(folder: Path) -> BlobStore:
-    """The blobs of a session, for reading."""
-    return BlobStore(folder / "blobs")
+    def _older(self) -> list[Record]:
+        """What the session's parents hold of its history."""
+        found: list[Record] = []
+        for strand in lineage(self._folder).elders:
+            data = b"".join(pieces(strand.folder, after=self._after))
+            found += sifted(data, self._blobs, Sieve(kept=strand.kept), self._after)
+            self._after = found[-1].seq if found else self._after
+        return found
 
 
 def tail_bytes(path: Path, size: int) -> bytes:
@@ -101,12 +194,3 @@ def tail_bytes(path: Path, size: int) -> bytes:
         log.seek(start)
         data = log.read()
     return data if start == 0 else data[data.find(b"\n") + 1 :]
-
-
-def _bytes(folder: Path) -> bytes:
-    try:
-        return (folder / EVENTS).read_bytes()
-    except FileNotFoundError as fault:
-        raise SessionNotFound(
-            f"There is no session {folder.name} in {folder.parent}.", hint="`sessions list` shows them."
-        ) from fault

@@ -4,9 +4,10 @@ Invariant: a bad line never ends the reading; `seq` only grows in what is given 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tui_agent.folds.branches import Stretch, on_branch
 from tui_agent.protocol.envelope import Record
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.line import decode, intact, salvage
@@ -68,29 +69,68 @@ def _any_seq(line: bytes) -> int | None:
     return seq
 
 
+@dataclass(frozen=True, slots=True)
+class Sieve:
+    """What a reader leaves out: deltas of requests that have `ended`, and what is not on the stretches `kept`."""
+
+    ended: frozenset[bytes] = frozenset()
+    kept: Sequence[Stretch] | None = None
+
+    def skips(self, line: bytes, after: int) -> bool:
+        """Whether a line need not be decoded."""
+        if self.ended and _request(line, (_DELTA,)) in self.ended:
+            return True
+        if after < 0 and self.kept is None:
+            return False
+        seq = seq_of(line)
+        return seq is not None and (seq <= after or not self.keeps(seq))
+
+    def keeps(self, seq: int) -> bool:
+        """Whether a record is on the stretches."""
+        return self.kept is None or on_branch(seq, self.kept)
+
+
+EVERYTHING = Sieve()
+
+
 def records(data: bytes, blobs: BlobStore, *, after: int = -1, skip_deltas: bool = False) -> Iterator[Record]:
     """The records in whole lines with `seq` > `after`, in order; damaged lines are stepped over.
 
     With `skip_deltas` the deltas of requests that have ended are left out: their text stands in the answer.
     """
-    ended = ended_requests(data) if skip_deltas else frozenset()
+    sieve = Sieve(ended_requests(data)) if skip_deltas else EVERYTHING
+    return sifted(data, blobs, sieve, after)
+
+
+def sifted(data: bytes, blobs: BlobStore, sieve: Sieve, after: int = -1) -> Iterator[Record]:
+    """The records in whole lines with `seq` > `after` that a sieve lets through."""
+    for _, record in sifted_lines(data, blobs, sieve, after):
+        yield record
+
+
+def sifted_lines(
+    data: bytes, blobs: BlobStore | None, sieve: Sieve, after: int = -1
+) -> Iterator[tuple[bytes, Record]]:
+    """The same, each with its line as it stands there (without the newline)."""
     last = after
     for _, line in lines(data):
-        if ended and _request(line, (_DELTA,)) in ended:
-            continue
-        if after >= 0 and (seq := seq_of(line)) is not None and seq <= after:
+        if sieve.skips(line, after):
             continue
         record = decode(line, blobs)
-        pieces = [record] if record is not None else [decode(piece, blobs) for piece in salvage(line)]
-        for found in pieces:
-            if found is not None and found.seq > last:
+        pieces = [(line, record)] if record else [(piece, decode(piece, blobs)) for piece in salvage(line)]
+        for raw, found in pieces:
+            if found is not None and found.seq > last and sieve.keeps(found.seq):
                 last = found.seq
-                yield found
+                yield raw, found
 
 
-def ended_requests(data: bytes) -> frozenset[bytes]:
+def ended_requests(data: bytes, kept: Sieve = EVERYTHING) -> frozenset[bytes]:
     """The ids of all requests with an answer or a final failure."""
-    found = {request for _, line in lines(data) if (request := _request(line, _CLOSING)) is not None}
+    found = {
+        request
+        for _, line in lines(data)
+        if (request := _request(line, _CLOSING)) is not None and not kept.skips(line, -1)
+    }
     return frozenset(found)
 
 

@@ -7,43 +7,32 @@ import errno
 import mmap
 import os
 import re
+import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 from tui_agent.errors import SessionNotFound, StoreError, StoreFull, UsageError
-from tui_agent.protocol.envelope import Envelope, Record
-from tui_agent.protocol.events.session import SessionStarted, SessionTitled
+from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.ids import SessionId
+from tui_agent.store.blobs import BlobStore
 from tui_agent.store.files import FOLDER_MODE, FileOps, SystemFiles, sync_path
-from tui_agent.store.line import decode
-from tui_agent.store.lock import WriterLock, is_locked
+from tui_agent.store.forks import fork_point, forks_of, make_whole, write_fork
+from tui_agent.store.lineage import lineage
+from tui_agent.store.lock import WriterLock
 from tui_agent.store.log import Hold, SessionLog, WallClock
-from tui_agent.store.reader import blobs_of, read_records, tail_bytes
+from tui_agent.store.names import is_session_id
+from tui_agent.store.reader import read_records
 from tui_agent.store.redact import Redactor
 from tui_agent.store.repair import EVENTS, Opened, create_log, open_log
-from tui_agent.store.scan import lines, records, seq_of
+from tui_agent.store.shrink import Shrinker
+from tui_agent.store.summary import SessionSummary, summarise
 
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+REMOVED = ".removed-"
+"""How the name of a folder begins that is being deleted; what an interrupted deletion left is pruned."""
 _RUN = re.compile(r"run_[0-9a-f]{12}")
-_HEAD_BYTES, _TAIL_BYTES, _LONG_TAIL_BYTES = 16 * 1024, 4 * 1024, 128 * 1024
-_TITLED = b'"payload":{"kind":"session.titled"'
-
-
-@dataclass(frozen=True, slots=True)
-class SessionSummary:
-    """A session as a list shows it. `updated` is the time of its last event, `events` how many it has."""
-
-    id: SessionId
-    path: Path
-    workspace: str
-    started: float
-    updated: float
-    title: str
-    events: int
-    locked: bool
-    size_bytes: int
 
 
 class SessionStore:
@@ -59,7 +48,7 @@ class SessionStore:
 
     def folder(self, session_id: str) -> Path:
         """Where a session lies, whether it exists or not. Raises `SessionNotFound` for what can be no id."""
-        if not _ID.fullmatch(session_id):
+        if not is_session_id(session_id):
             raise SessionNotFound(
                 f"{session_id!r} is not a session's id.", hint="`sessions list` shows them."
             )
@@ -101,10 +90,7 @@ class SessionStore:
                 f"There is a session {session_id} already.", hint="Open it, or take another id."
             ) from fault
         except OSError as fault:
-            raise StoreFull(
-                f"The session {session_id} could not be made in {self.root}: {fault.strerror or fault}.",
-                hint="Free some space, or move the data folder with --data-dir.",
-            ) from fault
+            raise _not_made(folder, fault) from fault
 
     def open(self, session_id: str, wait_s: float = 2.0) -> SessionLog:
         """Hold an existing session, waiting for a process that is just letting go of it.
@@ -113,6 +99,9 @@ class SessionStore:
         """
         folder = self.folder(session_id)
         self._require(folder)
+        fault = lineage(folder).fault
+        if fault is not None:
+            raise fault
         return self._log(folder, partial(self._hold, folder, open_log, wait_s=wait_s))
 
     def _log(self, folder: Path, hold: Hold, *, lazily: bool = False) -> SessionLog:
@@ -129,6 +118,66 @@ class SessionStore:
         except BaseException:
             lock.release()
             raise
+
+    def fork(self, session_id: str, at_seq: int, new_id: str, changed: JsonMap | None = None) -> SessionId:
+        """Make a session that goes on from an event of another one, held by someone or not; it refers to its log.
+
+        `changed` says what is different (`workspace`: a folder of its own). Raises `SessionNotFound`, `StoreError`
+        where there is no such event or `new_id` is taken, `StoreFull`.
+        """
+        parent, folder = self.folder(session_id), self.folder(new_id)
+        self._require(parent)
+        point = fork_point(parent, at_seq).model_copy(update={"changed": changed or {}})
+        lock = self._new_folder(folder)
+        try:
+            if (folder / EVENTS).exists():
+                raise StoreError(f"There is a session {new_id} already.", hint="Take another id.")
+            blobs = BlobStore(folder / "blobs", redactor=self._redactor, ops=self._ops)
+            write_fork(folder, point, self._clock.now(), Shrinker(blobs, self._redactor), self._ops)
+            blobs.sync()
+        except OSError as fault:
+            raise _not_made(folder, fault) from fault
+        finally:
+            lock.release()
+        return SessionId(new_id)
+
+    def _new_folder(self, folder: Path) -> WriterLock:
+        try:
+            folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+            (folder / "blobs").mkdir(mode=FOLDER_MODE, exist_ok=True)
+            return WriterLock(folder / "lock", wait_s=0.0)
+        except OSError as fault:
+            raise _not_made(folder, fault) from fault
+
+    def forks(self, session_id: str) -> list[SessionId]:
+        """The sessions whose history begins in this one's log."""
+        return [SessionId(fork.name) for fork in forks_of(self.folder(session_id), self._folders())]
+
+    def remove(self, session_id: str, detach: Callable[[Path], None] | None = None) -> None:
+        """Delete a session for good. Its forks get a copy of what they take from it first.
+
+        `detach` is told the folder of each of them, to make whole what lies there beside the log. Raises
+        `SessionNotFound`, `SessionLocked` where a process holds it or a fork of it, `StoreError`: nothing is gone then.
+        """
+        folder = self.folder(session_id)
+        self._require(folder)
+        with ExitStack() as held:
+            for place in (folder, *(forks := forks_of(folder, self._folders()))):
+                held.callback(WriterLock(place / "lock", wait_s=0.0).release)
+            try:
+                for fork in forks:
+                    if detach is not None:
+                        detach(fork)
+                    make_whole(fork, self._ops)
+                gone = folder.with_name(f"{REMOVED}{folder.name}")
+                self._ops.rename(folder, gone)
+                sync_path(self._ops, self.root)
+                shutil.rmtree(gone)
+            except OSError as fault:
+                raise StoreError(
+                    f"The session {session_id} could not be removed: {fault.strerror or fault}.",
+                    hint="Check the disk and the folder's permissions; its forks are whole.",
+                ) from fault
 
     def read(self, session_id: str) -> list[Record]:
         """Every record of a session, held by someone or not."""
@@ -190,7 +239,11 @@ class SessionStore:
     def _folders(self) -> Sequence[Path]:
         if not self.root.is_dir():
             return []
-        return [folder for folder in self.root.iterdir() if (folder / EVENTS).is_file()]
+        return [
+            folder
+            for folder in self.root.iterdir()
+            if is_session_id(folder.name) and (folder / EVENTS).is_file()
+        ]
 
     @staticmethod
     def _require(folder: Path) -> None:
@@ -200,69 +253,15 @@ class SessionStore:
             )
 
 
+def _not_made(folder: Path, fault: OSError) -> StoreFull:
+    return StoreFull(
+        f"The session {folder.name} could not be made in {folder.parent}: {fault.strerror or fault}.",
+        hint="Free some space, or move the data folder with --data-dir.",
+    )
+
+
 def _contains(path: Path, mark: bytes) -> bool:
     if not path.stat().st_size:
         return False
     with path.open("rb") as log, mmap.mmap(log.fileno(), 0, access=mmap.ACCESS_READ) as data:
         return data.find(mark) >= 0
-
-
-def summarise(folder: Path) -> SessionSummary | None:
-    """A session's summary from its log's ends; None where nothing readable stands at either."""
-    path = folder / EVENTS
-    try:
-        with path.open("rb") as log:
-            head = log.read(_HEAD_BYTES)
-        size = path.stat().st_size
-        last = _last(folder, head, size)
-    except OSError:
-        return None
-    start = next(iter(_known(head, folder)), None)
-    if start is None and last is None:
-        return None
-    started = start.payload if start is not None and isinstance(start.payload, SessionStarted) else None
-    return SessionSummary(
-        id=SessionId(folder.name),
-        path=folder,
-        workspace=started.workspace if started else "",
-        started=start.at if start else 0.0,
-        updated=last.at if last else (start.at if start else 0.0),
-        title=_title(path, size) or (started.title if started else ""),
-        events=last.seq + 1 if last else 0,
-        locked=is_locked(folder / "lock"),
-        size_bytes=size,
-    )
-
-
-def _known(data: bytes, folder: Path) -> Sequence[Envelope]:
-    first = data[: data.find(b"\n") + 1]
-    return [record for record in records(first, blobs_of(folder)) if isinstance(record, Envelope)]
-
-
-def _last(folder: Path, head: bytes, size: int) -> Record | None:
-    """The last whole record: from the last line, or from further back where that is a long or a torn one."""
-    for reach in (_TAIL_BYTES, _LONG_TAIL_BYTES):
-        data = head if size <= len(head) else tail_bytes(folder / EVENTS, reach)
-        for _, line in reversed(list(lines(data))):
-            if seq_of(line) is None:
-                continue
-            found = list(records(line + b"\n", blobs_of(folder)))
-            if found:
-                return found[-1]
-    return None
-
-
-def _title(path: Path, size: int) -> str:
-    """The newest title, by a search of the bytes from the end: a log is never parsed for it."""
-    if size == 0:
-        return ""
-    with path.open("rb") as log, mmap.mmap(log.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        end = size
-        while (found := data.rfind(_TITLED, 0, end)) >= 0:
-            start = data.rfind(b"\n", 0, found) + 1
-            stop = data.find(b"\n", found)
-            record = decode(data[start : stop if stop >= 0 else size])
-            if isinstance(record, Envelope) and isinstance(record.payload, SessionTitled):
-                return record.payload.title
-            end = found
-    return ""

@@ -1,0 +1,159 @@
+"""L1: what a list shows of a session, from the ends of its log only.
+
+Invariant: nothing is parsed but the first line, the last one, and those that give a title.
+"""
+
+import mmap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.folds.branches import Stretch, on_branch
+from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.session import SessionForked, SessionStarted, SessionTitled
+from tui_agent.protocol.ids import SessionId
+from tui_agent.store.line import decode
+from tui_agent.store.lineage import Strand, blobs_of, lineage
+from tui_agent.store.lock import is_locked
+from tui_agent.store.pieces import first_line
+from tui_agent.store.reader import tail_bytes
+from tui_agent.store.repair import EVENTS
+from tui_agent.store.scan import lines, records, seq_of
+
+_HEAD_BYTES, _TAIL_BYTES, _LONG_TAIL_BYTES = 16 * 1024, 4 * 1024, 128 * 1024
+_TITLED = b'"payload":{"kind":"session.titled"'
+_FORKED = b'"payload":{"kind":"session.forked"'
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """A session as a list shows it. `updated` is the time of its last event, `events` how many it has."""
+
+    id: SessionId
+    path: Path
+    workspace: str
+    started: float
+    updated: float
+    title: str
+    events: int
+    locked: bool
+    size_bytes: int
+
+
+def summarise(folder: Path) -> SessionSummary | None:
+    """A session's summary from its log's ends; None where nothing readable stands at either."""
+    path = folder / EVENTS
+    try:
+        with path.open("rb") as log:
+            head = log.read(_HEAD_BYTES)
+        size = path.stat().st_size
+        last = _last(folder, head, size)
+    except OSError:
+        return None
+    start = _first(folder)
+    if start is None and last is None:
+        return None
+    workspace, title = _inherited(folder, start)
+    return SessionSummary(
+        id=SessionId(folder.name),
+        path=folder,
+        workspace=workspace,
+        started=start.at if start else 0.0,
+        updated=last.at if last else (start.at if start else 0.0),
+        title=_title(path, size) or title,
+        events=last.seq + 1 if last else 0,
+        locked=is_locked(folder / "lock"),
+        size_bytes=size,
+    )
+
+
+def _first(folder: Path) -> Envelope | None:
+    record = decode(first_line(folder), blobs_of(folder))
+    return record if isinstance(record, Envelope) else None
+
+
+def _inherited(folder: Path, start: Envelope | None) -> tuple[str, str]:
+    """Workspace and first title, as the first line says them, or for a fork what it was forked from."""
+    match start and start.payload:
+        case SessionStarted(workspace=workspace, title=title):
+            if start is not None and start.session != folder.name:
+                workspace = _forked_to(folder / EVENTS) or workspace
+            return workspace, title
+        case SessionForked(changed=changed):
+            elders = lineage(folder).elders
+            return _moved_to(changed) or _workspace(elders), _elder_title(elders)
+    return "", ""
+
+
+def _moved_to(changed: JsonMap) -> str:
+    """The workspace that a fork took for its own, if it did."""
+    workspace = changed.get("workspace")
+    return workspace if isinstance(workspace, str) else ""
+
+
+def _workspace(elders: Sequence[Strand]) -> str:
+    for strand in reversed(elders):
+        start = _first(strand.folder)
+        if start is not None and isinstance(start.payload, SessionStarted):
+            return start.payload.workspace
+        if start is not None and isinstance(start.payload, SessionForked) and start.payload.changed:
+            workspace = _moved_to(start.payload.changed)
+            if workspace:
+                return workspace
+    return ""
+
+
+def _elder_title(elders: Sequence[Strand]) -> str:
+    for strand in reversed(elders):
+        path = strand.folder / EVENTS
+        title = _title(path, path.stat().st_size, strand.kept)
+        if title:
+            return title
+    start = _first(elders[0].folder) if elders else None
+    return start.payload.title if start and isinstance(start.payload, SessionStarted) else ""
+
+
+def _last(folder: Path, head: bytes, size: int) -> Record | None:
+    """The last whole record: from the last line, or from further back where that is a long or a torn one."""
+    for reach in (_TAIL_BYTES, _LONG_TAIL_BYTES):
+        data = head if size <= len(head) else tail_bytes(folder / EVENTS, reach)
+        for _, line in reversed(list(lines(data))):
+            if seq_of(line) is None:
+                continue
+            found = list(records(line + b"\n", blobs_of(folder)))
+            if found:
+                return found[-1]
+    return None
+
+
+def _title(path: Path, size: int, kept: Sequence[Stretch] | None = None) -> str:
+    """The newest title (on these stretches)."""
+    for payload, seq in _from_the_end(path, size, _TITLED):
+        if isinstance(payload, SessionTitled) and (kept is None or on_branch(seq, kept)):
+            return payload.title
+    return ""
+
+
+def _forked_to(path: Path) -> str:
+    """The workspace of a fork that was made whole, where it has one of its own."""
+    for payload, _ in _from_the_end(path, path.stat().st_size, _FORKED):
+        if isinstance(payload, SessionForked) and (workspace := _moved_to(payload.changed)):
+            return workspace
+    return ""
+
+
+def _from_the_end(path: Path, size: int, mark: bytes) -> Iterator[tuple[Payload, int]]:
+    """Events of one kind with their `seq`, by a search of the bytes from the end: a log is never parsed for them."""
+    if size == 0:
+        return
+    with path.open("rb") as log, mmap.mmap(log.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        end = size
+        while (found := data.rfind(mark, 0, end)) >= 0:
+            start = data.rfind(b"\n", 0, found) + 1
+            stop = data.find(b"\n", found)
+            record = decode(data[start : stop if stop >= 0 else size])
+            if isinstance(record, Envelope):
+                yield record.payload, record.seq
+            end = found
