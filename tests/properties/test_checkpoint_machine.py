@@ -7,9 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from tests.stubs.checkpoints import Snapshot, git, shadow, snapshot, write
 from tui_agent.protocol.events.files import Author
@@ -197,10 +205,15 @@ class CheckpointMachine(RuleBasedStateMachine):
         assert not list(self.files.glob(".tui-agent*"))
 
 
-TestCheckpoints = CheckpointMachine.TestCase
-TestCheckpoints.settings = settings(
-    max_examples=12,
-    stateful_step_count=25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
+def examples(count: int) -> settings:
+    slow = [HealthCheck.too_slow, HealthCheck.filter_too_much]
+    return settings(max_examples=count, stateful_step_count=25, deadline=None, suppress_health_check=slow)
+
+
+def test_checkpoints_agree_with_the_files_that_they_were_taken_of() -> None:
+    run_state_machine_as_test(CheckpointMachine, settings=examples(12))
+
+
+@pytest.mark.soak
+def test_checkpoints_agree_for_long() -> None:
+    run_state_machine_as_test(CheckpointMachine, settings=examples(800))

@@ -117,9 +117,9 @@ class FailingActs(FileActs):
         self._count()
         super().chmod(name, fd, bits)
 
-    def write(self, name: str, fd: int, content: bytes, bits: int) -> None:
+    def write(self, name: str, fd: int, content: bytes, bits: int, *, sync: bool = False) -> None:
         self._count()
-        super().write(name, fd, content, bits)
+        super().write(name, fd, content, bits, sync=sync)
 
     def symlink(self, target: bytes, name: str, fd: int) -> None:
         self._count()

@@ -38,8 +38,8 @@ def git_program(workspace: Path) -> str | None:
 
 def why_unavailable(workspace: Path, program: str | None) -> str:
     """Why there are no checkpoints of this (resolved) workspace; empty where there can be."""
-    home = Path.home().resolve()
-    if home.is_relative_to(workspace):
+    home = _home()
+    if workspace == workspace.parent or (home is not None and home.is_relative_to(workspace)):
         what = "the home folder" if workspace == home else "a folder that holds the home folder"
         return (
             f"There are no checkpoints here: {workspace} is {what}. Start in a project's folder to have them."
@@ -49,6 +49,13 @@ def why_unavailable(workspace: Path, program: str | None) -> str:
     if program is None:
         return "There are no checkpoints: the git program was not found. Install git to have them."
     return ""
+
+
+def _home() -> Path | None:
+    try:
+        return Path.home().resolve()
+    except RuntimeError:
+        return None  # a user that the system does not know has none
 
 
 def size_in_words(count: int) -> str:

@@ -241,7 +241,8 @@ async def within_quota(shadow: Shadow, found: list[Found], skips: Skips) -> list
 def grown(shadow: Shadow) -> int:
     """What the store has grown by since its first checkpoint, measured."""
     path = shadow.git.folder / "first-size"
-    first = int(path.read_text()) if path.exists() else 0
+    noted = path.read_text() if path.exists() else ""
+    first = int(noted) if noted.isdigit() else 0
     return max(0, folder_size(shadow.git.folder / "objects") - first)
 
 

@@ -52,14 +52,16 @@ class FileActs:
         finally:
             os.close(file)
 
-    def write(self, name: str, fd: int, content: bytes, bits: int) -> None:
-        """A new file with these bits."""
+    def write(self, name: str, fd: int, content: bytes, bits: int, *, sync: bool = False) -> None:
+        """A new file with these bits; with `sync` it is on the disk when this returns."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         file = os.open(name, flags, TEMPORARY, dir_fd=fd)
         with os.fdopen(file, "wb") as writer:
             writer.write(content)
             writer.flush()
             os.fchmod(file, bits)
+            if sync:
+                os.fsync(file)
 
     def symlink(self, target: bytes, name: str, fd: int) -> None:
         """A new link."""
@@ -103,7 +105,7 @@ class Staging:
         """All moves; on a fault none. Raises OSError."""
         journal = json.dumps([asdict(move) for move in moves]).encode()
         with self._files.folder([self._name]) as stage:
-            self._acts.write(f"{JOURNAL}.new", stage, journal, TEMPORARY)
+            self._acts.write(f"{JOURNAL}.new", stage, journal, TEMPORARY, sync=True)
             self._acts.rename(f"{JOURNAL}.new", stage, JOURNAL, stage)
             for move in moves:
                 self._do(stage, move)
@@ -185,7 +187,11 @@ def _journal(stage: int) -> list[Move]:
     except FileNotFoundError:
         return []
     with os.fdopen(file, "rb") as reader:
-        return [Move(**move) for move in json.loads(reader.read())]
+        content = reader.read()
+    try:
+        return [Move(**move) for move in json.loads(content)]
+    except (ValueError, TypeError) as fault:
+        raise OSError(errno.EIO, f"the journal of a restore is damaged: {fault}") from fault
 
 
 def _arrived(new: str, stage: int, name: str, fd: int) -> bool:

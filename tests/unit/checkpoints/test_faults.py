@@ -147,6 +147,15 @@ async def test_a_restore_that_was_killed_is_undone_when_the_session_opens_again(
     assert 15 < number < MOST
 
 
+async def test_a_journal_that_cannot_be_read_is_said_and_nothing_is_moved(tmp_path: Path) -> None:
+    folder = workspace(tmp_path)
+    made = await begun(folder)
+    write(folder, {".tui-agent-restore-1/journal.json": "[{", ".tui-agent-restore-1/0.old": "kept\n"})
+    with pytest.raises(CheckpointError, match="could not be undone"):
+        await shadow(folder).begin(made.head)
+    assert (folder / ".tui-agent-restore-1" / "0.old").read_text() == "kept\n"
+
+
 class WaitingActs(FileActs):
     """Tells when the files are being moved."""
 
