@@ -53,6 +53,12 @@ program shows or knows about a session is a fold of these lines.
 - Readers ignore fields that they do not know; a line of an unknown kind or a newer `v` folds to nothing.
 - Deltas (`model.delta`) are merged pieces of an answer. Once `model.responded` of the same request has come they say
   nothing new, and a reader may leave them out.
+- The log is a tree: `parent` names the event before, and `session.head_moved` goes on from an older one. What the
+  current branch does not reach stays in the log.
+- A fork's log begins with `session.forked`, whose `seq` is one more than `at_seq` and whose `parent` is `at_seq`: what
+  came before are the events of `parent_session`, in the folder beside it, on the branch that ends at that event (so that
+  `seq` may have holes there), if the line of that event has the checksum `parent_crc`. Blobs are looked for in that
+  folder too. Removing a session first copies into its forks what they take from it.
 """
 
 NAMES = """## Names that other designs use

@@ -29,7 +29,10 @@ class SessionTitled(Payload):
 
 
 class SessionForked(Payload):
-    """This session continues another one's log up to and including `at_seq` (whose line had `parent_crc`)."""
+    """This session continues another one's log up to and including `at_seq` (whose line had `parent_crc`).
+
+    `changed` holds what is different from here on: `workspace`, where the fork works in a folder of its own.
+    """
 
     kind: Literal["session.forked"] = "session.forked"
     parent_session: SessionId
