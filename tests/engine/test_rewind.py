@@ -9,8 +9,13 @@ import anyio.lowlevel
 
 from tests.engine.harness import Bench, call, running, say
 from tests.stubs.tool_context import tools_of
-from tui_agent.protocol.commands import Interrupt, Redo, Revert, SetPolicy, SubmitPrompt, Undo
-from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged
+from tui_agent.protocol.commands import Interrupt, PlanRevert, Redo, Revert, SetPolicy, SubmitPrompt, Undo
+from tui_agent.protocol.events.files import (
+    CheckpointPlanned,
+    CheckpointRestored,
+    CheckpointTaken,
+    FileChanged,
+)
 from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved
 from tui_agent.protocol.events.todo import TodoUpdated
 from tui_agent.protocol.messages import UserMessage, check_pairs
@@ -207,3 +212,18 @@ async def test_a_session_taken_up_again_goes_back_as_before(tmp_path: Path) -> N
         assert (files(tmp_path), said(again)) == ({"a.txt": "one"}, ["first"])
         await go(again, Undo())
         assert (files(tmp_path), said(again)) == ({}, [])
+
+
+async def test_a_plan_says_what_would_happen_and_changes_nothing(tmp_path: Path) -> None:
+    async with told(tmp_path, write("a.txt", "one"), say("A."), shell("echo x > b.txt"), say("B.")) as bench:
+        await turn(bench, "first")
+        await turn(bench, "second")
+        (tmp_path / "workspace" / "a.txt").write_text("mine")
+        start = bench.of(SessionHeadMoved)
+        bench.submit(PlanRevert(to_seq=5))
+        plan = (await bench.until("checkpoint.planned")).payload
+        assert isinstance(plan, CheckpointPlanned)
+        acts = {act.path: (act.act, bool(act.conflict)) for act in plan.acts}
+        assert acts == {"a.txt": ("remove", True), "b.txt": ("remove", False)}
+        assert files(tmp_path) == {"a.txt": "mine", "b.txt": "x\n"}
+        assert start == []

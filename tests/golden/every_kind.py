@@ -14,11 +14,13 @@ from tui_agent.protocol.events.context import (
 from tui_agent.protocol.events.env import EnvStarted, EnvStopped
 from tui_agent.protocol.events.eval import EvalCaseStarted, EvalScored, TestFinished, VerifierFinished
 from tui_agent.protocol.events.files import (
+    CheckpointPlanned,
     CheckpointRestored,
     CheckpointRestoring,
     CheckpointTaken,
     FileChanged,
     FileRead,
+    PlannedAct,
 )
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelRetried
 from tui_agent.protocol.events.plugin import PluginEvent, PluginFailed, PluginLoaded
@@ -274,6 +276,8 @@ def second_turn(s: Scribe) -> None:
 
 
 def after_the_crash(s: Scribe, back_to: int) -> None:
+    planned = PlannedAct(path="docs.md", act="write", added=2, removed=1, conflict="You changed it too.")
+    s.emit(CheckpointPlanned(to_seq=back_to, acts=(planned,)))
     s.emit(CheckpointRestoring(source="c" * 40, to_seq=back_to, paths=("docs.md",)))
     s.emit(CheckpointRestored(source="c" * 40, commit="c" * 40, paths=("docs.md",)))
     s.emit(SessionHeadMoved(to_seq=back_to, from_seq=s.log.last_seq, reason="revert", files=True))

@@ -34,7 +34,9 @@ class Checkpointing:
     ) -> None:
         self._recorder = recorder
         self._blobs = blobs
-        self._store = store if store is not None and not store.unavailable else None
+        self.unavailable = "No checkpoints are taken here." if store is None else store.unavailable
+        """Why files cannot be put back, as a sentence; empty where they can."""
+        self._store = None if self.unavailable else store
         self._guard = anyio.Lock()
         self._begun = False
         self._open: tuple[CallId, Author] | None = None
@@ -149,7 +151,7 @@ class Checkpointing:
         try:
             return await act(self._store)
         except CheckpointError as fault:
-            self._store = None
+            self._store, self.unavailable = None, fault.message
             hint = f"{fault.hint} Files cannot be put back from here on.".strip()
             self._emit(ErrorRaised(where="checkpoints", message=fault.message, hint=hint))
             return None

@@ -11,6 +11,7 @@ from tui_agent.protocol.commands import (
     DecidePermission,
     Interrupt,
     Pause,
+    PlanRevert,
     Queue,
     Redo,
     Revert,
@@ -48,7 +49,7 @@ def refusal(
             return f"{what} is running. The {name} can change after it.", _AFTER
         case RunUserShell() if running:
             return f"{what} is running. Your next command can run after it.", _AFTER
-        case Revert() | Undo() | Redo() if running:
+        case Revert() | Undo() | Redo() | PlanRevert() if running:
             return f"{what} is running. Going back is possible after it.", _AFTER
         case Pause() if state.shell is not None:
             return "Your command is running. It cannot be paused.", _AFTER

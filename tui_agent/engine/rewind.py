@@ -14,13 +14,15 @@ from tui_agent.errors import UsageError
 from tui_agent.folds.branches import on_branch, stretches
 from tui_agent.folds.session_view import SessionStateView
 from tui_agent.ports.checkpoint import Checkpoints, Restored
-from tui_agent.protocol.commands import Redo, Revert, Undo
+from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import (
     PATHS_NAMED,
+    CheckpointPlanned,
     CheckpointRestored,
     CheckpointRestoring,
     CheckpointTaken,
+    PlannedAct,
 )
 from tui_agent.protocol.events.session import SessionHeadMoved, SessionTitled, SettingsChanged
 from tui_agent.protocol.events.turn import TurnFinished
@@ -60,6 +62,25 @@ class Rewind:
             self._restored(target, restored)
         self._note_files()
         await self._recorder.commit()
+
+    async def plan(self, command: PlanRevert) -> None:
+        """Record what putting the files back would do."""
+        store, source = self._checkpointing.store, self._checkpoint_at(command.to_seq)
+        if store is None or not source:
+            why = self._checkpointing.unavailable or "No checkpoint of the files was taken yet."
+            self._recorder.append(CheckpointPlanned(to_seq=command.to_seq, unavailable=why))
+            return
+        await self._checkpointing.begin()
+        acts = (await store.plan(source)).acts
+        planned = tuple(
+            PlannedAct(
+                path=act.path, act=act.kind, added=act.added, removed=act.removed, conflict=act.conflict
+            )
+            for act in acts[:PATHS_NAMED]
+        )
+        self._recorder.append(
+            CheckpointPlanned(to_seq=command.to_seq, acts=planned, more=max(0, len(acts) - PATHS_NAMED))
+        )
 
     def _target(self, command: Revert | Undo | Redo) -> Target:
         known = self._recorder.branches

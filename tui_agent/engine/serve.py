@@ -29,6 +29,7 @@ from tui_agent.protocol.commands import (
     DecidePermission,
     Interrupt,
     Pause,
+    PlanRevert,
     Queue,
     Redo,
     Rename,
@@ -53,6 +54,12 @@ from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import AgentState
 
 TITLE_LENGTH = 48
+_GOING = {
+    "revert": "going back",
+    "undo": "going back",
+    "redo": "going forward",
+    "plan_revert": "looking at the files",
+}
 
 
 class Engine:
@@ -145,7 +152,7 @@ class Engine:
                 begin_user_shell(self._parts, command)
                 self._turns.reserve()
                 group.start_soon(self._user_shell, command, group)
-            case Revert() | Undo() | Redo():
+            case Revert() | Undo() | Redo() | PlanRevert():
                 self._turns.reserve()
                 group.start_soon(self._go_back, command)
             case Rename(title=title):
@@ -233,12 +240,15 @@ class Engine:
         except StoreError as error:
             self._on_trouble(error)
 
-    async def _go_back(self, command: Revert | Undo | Redo) -> None:
+    async def _go_back(self, command: Revert | Undo | Redo | PlanRevert) -> None:
         self._parts.recorder.cause = command.id
         try:
-            self._states.set(AgentState.RUNNING, "going back" if command.kind != "redo" else "going forward")
+            self._states.set(AgentState.RUNNING, _GOING[command.kind])
             with self._turns.scope:
-                await self._rewind.run(command)
+                if isinstance(command, PlanRevert):
+                    await self._rewind.plan(command)
+                else:
+                    await self._rewind.run(command)
         except (UsageError, CheckpointError) as error:
             self._guard(partial(self._reject, command, error.message, error.hint))
         except StoreError as error:

@@ -177,6 +177,13 @@ class Revert(CommandBase):
     overwrite: tuple[str, ...] = ()
 
 
+class PlanRevert(CommandBase):
+    """Say what putting the files back to event `to_seq` would do (`checkpoint.planned`); nothing is changed."""
+
+    kind: Literal["plan_revert"] = "plan_revert"
+    to_seq: int
+
+
 class Undo(CommandBase):
     """Take back the newest turn, with its files; again: the one before."""
 
@@ -218,6 +225,7 @@ Command: TypeAlias = Annotated[
     | RunUserShell
     | Rename
     | Revert
+    | PlanRevert
     | Undo
     | Redo
     | Close,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from tui_agent.folds.session_view import SessionStateView
 from tui_agent.protocol.base import text_preview
 from tui_agent.tui import units
-from tui_agent.tui.handlers.rewinding import ask_of_kept
 from tui_agent.tui.panes.mood import status_of
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.box import PLACEHOLDER
@@ -26,7 +25,6 @@ class Frames:
         self._live = live
         self._beats = 0
         self._told: object = None
-        self._asked_at = -1
 
     def show(self, changed: frozenset[ViewName]) -> None:
         """Hand the changed views to their panes."""
@@ -52,18 +50,8 @@ class Frames:
             if changed & {"state", "meter"}:
                 self._show_prompt(state)
         self._live.asking.look(views.approvals.view())
-        self._ask_of_kept()
+        self._live.rewinding.look()
         self._live.keeping.take_prompts()
-
-    def _ask_of_kept(self) -> None:
-        """Files that going back left alone are asked about once."""
-        views = self._live.views
-        if views.kept_at <= max(self._asked_at, self._live.seen_seq):
-            return
-        self._asked_at = views.kept_at
-        moves = views.branches.view().moves
-        if views.kept and moves:
-            ask_of_kept(self._live, views.kept, moves[-1].to_seq)
 
     def show_all(self) -> None:
         """Every pane, from the views as they are."""

@@ -36,6 +36,7 @@ from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.box import Prompt
 from tui_agent.tui.pump import Pump
 from tui_agent.tui.reading import Reading
+from tui_agent.tui.rewinding import Rewinding
 from tui_agent.tui.sending import Sending
 from tui_agent.tui.views import Views
 
@@ -123,6 +124,7 @@ class Live:
         self.frames = Frames(self)
         self.keeping = Keeping(self)
         self.reading = Reading(self)
+        self.rewinding: Rewinding = Rewinding(self)
         self.sending = Sending(self)
         self.beginning = Beginning(self)
         self.defaults = Defaults(self)

@@ -19,7 +19,7 @@ from tui_agent.folds.trace import Trace
 from tui_agent.folds.transcript import Transcript
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
-from tui_agent.protocol.events.files import CheckpointRestored
+from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored
 from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
 from tui_agent.protocol.events.session import SessionHeadMoved
@@ -56,6 +56,8 @@ class Views:
         self.kept: tuple[str, ...] = ()
         """Files that the newest way back left alone, since someone else had changed them; the event is `kept_at`."""
         self.kept_at = -1
+        self.planned: CheckpointPlanned | None = None
+        """The newest answer to what going back would do to the files."""
         self.plugins: dict[str, PluginLoaded | PluginFailed] = {}
         self.prompts: list[str] = []
         """What the user said, not yet taken by the prompt's history."""
@@ -99,6 +101,8 @@ class Views:
             case PluginLoaded() | PluginFailed():
                 self.plugins[payload.plugin] = payload
                 self._changed.add("plugins")
+            case CheckpointPlanned():
+                self.planned = payload
             case CheckpointRestored():
                 self.kept, self.kept_at = payload.kept, record.seq
             case UserMessageReceived():

@@ -2,8 +2,8 @@
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
-from tui_agent.protocol.commands import Redo, Revert, Undo
-from tui_agent.protocol.events.files import CheckpointRestored
+from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
+from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, PlannedAct
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
@@ -82,6 +82,15 @@ async def test_escape_twice_chooses_a_message_and_what_goes_back() -> None:
         assert "Back to before which message?" in driven.text()
         await driven.press("enter")
         assert "conversation and files" in driven.text()
+        assert isinstance(driven.session.submitted[-1], PlanRevert)
+        planned = (
+            PlannedAct(path="a.py", act="write", added=3, removed=1),
+            PlannedAct(path="b.py", act="remove", added=0, removed=9, conflict="you changed it too"),
+        )
+        driven.session.feed(CheckpointPlanned(to_seq=second - 1, acts=planned))
+        await driven.settle()
+        assert "+3 −1" in driven.text()
+        assert "left alone: you changed it too" in driven.text()
         await driven.press("down", "down", "enter")
         (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
         assert (revert.to_seq, revert.conversation, revert.files) == (second - 1, False, True)

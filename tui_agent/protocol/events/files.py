@@ -2,6 +2,7 @@
 
 from typing import Literal, TypeAlias
 
+from tui_agent.protocol.base import Frozen
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.ids import CallId
 
@@ -59,6 +60,32 @@ class CheckpointTaken(Payload):
     more: int = 0
     skipped: tuple[str, ...] = ()
     call_id: CallId | None = None
+
+
+class PlannedAct(Frozen):
+    """What putting files back would do to one path; `added` and `removed` count lines.
+
+    `conflict` says who else changed the path, so that it is asked about first; empty where it is free.
+    """
+
+    path: str
+    act: Literal["write", "create", "remove", "mode"]
+    added: int
+    removed: int
+    conflict: str = ""
+
+
+class CheckpointPlanned(Payload):
+    """What putting the files back to the checkpoint at event `to_seq` would do: a preview, nothing was changed.
+
+    `unavailable` says why files cannot be put back, where they cannot.
+    """
+
+    kind: Literal["checkpoint.planned"] = "checkpoint.planned"
+    to_seq: int
+    acts: tuple[PlannedAct, ...] = ()
+    more: int = 0
+    unavailable: str = ""
 
 
 class CheckpointRestoring(Payload):

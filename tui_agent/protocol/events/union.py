@@ -20,6 +20,7 @@ from tui_agent.protocol.events.context import (
 from tui_agent.protocol.events.env import EnvStarted, EnvStopped
 from tui_agent.protocol.events.eval import EvalCaseStarted, EvalScored, TestFinished, VerifierFinished
 from tui_agent.protocol.events.files import (
+    CheckpointPlanned,
     CheckpointRestored,
     CheckpointRestoring,
     CheckpointTaken,
@@ -109,6 +110,7 @@ CorePayload: TypeAlias = Annotated[
     | FileRead
     | FileChanged
     | CheckpointTaken
+    | CheckpointPlanned
     | CheckpointRestored
     | CheckpointRestoring
     | ContextPacked
