@@ -114,8 +114,11 @@ async def test_what_a_person_changed_in_between_is_theirs_and_is_left_alone(tmp_
         assert files(tmp_path) == {"a.txt": "mine too", "mine.txt": "mine"}
         await go(bench, Undo())
         assert files(tmp_path) == {"a.txt": "mine too", "mine.txt": "mine"}, "a.txt asks first"
-    restored = [one for one in bench.of(CheckpointRestored) if isinstance(one, CheckpointRestored)]
-    assert restored[-1].kept == ("a.txt",)
+        restored = [one for one in bench.of(CheckpointRestored) if isinstance(one, CheckpointRestored)]
+        assert restored[-1].kept == ("a.txt",)
+        to_seq = bench.recorder.branches.moves[-1].to_seq
+        await go(bench, Revert(to_seq=to_seq, conversation=False, overwrite=("a.txt",)))
+        assert files(tmp_path) == {"mine.txt": "mine"}, "once it was named, it is put back too"
     authors = {one.author for one in bench.of(CheckpointTaken) if isinstance(one, CheckpointTaken)}
     assert "human" in authors
 

@@ -10,7 +10,16 @@ from pathlib import Path
 import anyio
 from anyio.to_thread import run_sync
 
-from tui_agent.checkpoints import baseline, committing, opening, planning, reading, restoring, settling
+from tui_agent.checkpoints import (
+    baseline,
+    committing,
+    opening,
+    planning,
+    reading,
+    restoring,
+    settling,
+    unbundling,
+)
 from tui_agent.checkpoints.git import Git, Run, run_program
 from tui_agent.checkpoints.limits import Limits, git_program, why_unavailable
 from tui_agent.checkpoints.looking import look
@@ -99,10 +108,10 @@ class GitShadow:
                 return shadow.head
             return await committing.commit(shadow, changes.paths, message=message, author=author, part=part)
 
-    async def plan(self, source: str) -> RestorePlan:
-        """What putting the files back to the checkpoint `source` would do."""
+    async def plan(self, source: str, named: Sequence[str] = ()) -> RestorePlan:
+        """What putting the files back to the checkpoint `source` would do, with the `named` paths in any case."""
         async with self._alone() as shadow:
-            return planning.shown(shadow, await planning.prepare(shadow, source))
+            return planning.shown(shadow, await planning.prepare(shadow, source, named))
 
     async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> Restored:
         """Carry out a plan: the free acts, and of those in conflict the ones that `overwrite` names."""
@@ -145,6 +154,11 @@ class GitShadow:
         """All checkpoints as one file that `git clone` takes."""
         async with self._alone(begun=False) as shadow:
             await settling.export_bundle(shadow, dest)
+
+    async def import_bundle(self, bundle: Path) -> None:
+        """Make the store, which must not be there yet, of such a file. Nothing in it is trusted before it is checked."""
+        async with self._alone(begun=False) as shadow:
+            await unbundling.import_bundle(shadow, bundle)
 
     async def verify(self) -> list[str]:
         """What is wrong with the store; empty where nothing is."""

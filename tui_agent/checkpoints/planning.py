@@ -1,12 +1,12 @@
 """L3: what putting the files back to a checkpoint would do.
 
 Owned are the paths that a commit of the agent or of a command touched on the way from the common ancestor to the
-source or to the newest checkpoint; nothing else is ever touched.
+source or to the newest checkpoint; nothing else is ever touched, but for what the user names.
 """
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -52,8 +52,8 @@ class Prepared:
     """The small contents of the source that the acts need, by name."""
 
 
-async def prepare(shadow: Shadow, source: str) -> Prepared:
-    """What putting the files back to `source` would do now. Changes nothing."""
+async def prepare(shadow: Shadow, source: str, named: Iterable[str] = ()) -> Prepared:
+    """What putting the files back to `source` would do now, `named` paths among them. Changes nothing."""
     await shadow.tree(source)
     ended = await shadow.git.end("merge-base", source, shadow.head)
     if ended.code:
@@ -66,7 +66,7 @@ async def prepare(shadow: Shadow, source: str) -> Prepared:
     ours, humans = await touched(shadow, base, shadow.head)
     modes = await shadow.modes_at(source)
     differing = await shadow.between(shadow.head, source)
-    owned = sorted(theirs | ours)
+    owned = sorted(theirs | ours | set(named))
     acts = await run_sync(_acts, shadow, owned, humans, differing, modes)
     wanted = [act.entry.oid for act in acts if act.entry is not None and act.kind != "mode"]
     sizes = await shadow.git.sizes(wanted)

@@ -30,7 +30,7 @@ async def restore(shadow: Shadow, plan: RestorePlan, overwrite: Sequence[str], a
             "The files were checkpointed again after this restore was planned.",
             hint="Plan it once more; nothing was changed.",
         )
-    prepared = await prepare(shadow, plan.source)
+    prepared = await prepare(shadow, plan.source, overwrite)
     planned = {act.path for act in plan.acts}
     wanted = {act.path for act in plan.acts if not act.conflict} | set(overwrite)
     free = {act.path for act in prepared.acts if not act.conflict}

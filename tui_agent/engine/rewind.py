@@ -116,7 +116,7 @@ class Rewind:
         return newest or first
 
     async def _restore(self, store: Checkpoints, target: Target) -> Restored | None:
-        plan = await store.plan(target.checkpoint)
+        plan = await store.plan(target.checkpoint, target.overwrite)
         if not plan.acts:
             return None
         paths = tuple(act.path for act in plan.acts)

@@ -115,8 +115,10 @@ class Checkpoints(Protocol):
         """Keep these changes as the newest checkpoint; returns its commit."""
         ...
 
-    async def plan(self, source: str) -> RestorePlan:
+    async def plan(self, source: str, named: Sequence[str] = ()) -> RestorePlan:
         """What putting the files back to the checkpoint `source` would do. Changes nothing.
+
+        Paths that the user `named` are in it whoever changed them.
 
         What differs from the newest checkpoint by now counts as changed by someone else.
         """
