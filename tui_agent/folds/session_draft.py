@@ -1,0 +1,105 @@
+"""L1: the fields of a session's state while they change, and the sums that several events add to."""
+
+from dataclasses import dataclass, field
+
+from tui_agent.folds.session_view import OpenCall, ReadFile, Totals
+from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.events.policy import PermissionRequested
+from tui_agent.protocol.events.todo import TodoItem
+from tui_agent.protocol.events.turn import (
+    QuestionAsked,
+    TurnEnd,
+    UserMessageReceived,
+    UserQueued,
+    UserShellStarted,
+)
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId, RunId
+from tui_agent.protocol.parts import Usage
+from tui_agent.protocol.settings import AgentState, SessionSettings
+
+
+@dataclass(slots=True)
+class Draft:
+    """The view's fields while they change: lists and tables are dicts here."""
+
+    seq: int = -1
+    workspace: str = ""
+    title: str = ""
+    run_id: RunId | None = None
+    settings: SessionSettings | None = None
+    agent: AgentId = MAIN_AGENT
+    agent_state: AgentState = AgentState.LOADING
+    state_reason: str = ""
+    phase: str = "idle"
+    root_task: str = ""
+    subtask: str = ""
+    turn: int = 0
+    turn_running: bool = False
+    turn_started_at: float | None = None
+    turn_start_part: int = 0
+    turn_iterations: int = 0
+    turn_cost_usd: float | None = None
+    last_turn_end: TurnEnd | None = None
+    shell: UserShellStarted | None = None
+    shell_started_at: float | None = None
+    iteration: int = 0
+    local_iteration: int = 0
+    delegate_level: int = 0
+    parts: int = 0
+    repeated_call: str = ""
+    repeats: int = 0
+    almost_stuck: bool = False
+    last_error: str = ""
+    session_context: str = ""
+    start_seq: int = 0
+    last_event: str = ""
+    todo: tuple[TodoItem, ...] = ()
+    queue: dict[RequestId, UserQueued] = field(default_factory=dict)
+    pending_prompt: UserMessageReceived | None = None
+    steers: int = 0
+    open_calls: dict[CallId, OpenCall] = field(default_factory=dict)
+    open_requests: dict[RequestId, None] = field(default_factory=dict)
+    permissions: dict[CallId, PermissionRequested] = field(default_factory=dict)
+    questions: dict[RequestId, QuestionAsked] = field(default_factory=dict)
+    granted: dict[str, None] = field(default_factory=dict)
+    read_files: dict[str, ReadFile] = field(default_factory=dict)
+    explored: dict[str, None] = field(default_factory=dict)
+    totals: Totals = field(default_factory=Totals)
+    turn_totals: Totals = field(default_factory=Totals)
+    clean: bool = True
+    commit: str = ""
+    extra: JsonMap = field(default_factory=dict)
+
+
+class SessionFold:
+    """What the functions behind `SessionState` work on."""
+
+    def __init__(self) -> None:
+        self.draft = Draft()
+        self.arguments: dict[CallId, JsonMap] = {}
+        self.starts: dict[AgentId, int] = {}
+
+    def spend(self, usage: Usage, cost: float | None) -> bool:
+        """Add a model call to the sums of session and turn."""
+        now = self.draft
+        now.totals = _more(now.totals, usage, cost)
+        now.turn_totals = _more(now.turn_totals, usage, cost)
+        now.turn_cost_usd = now.turn_totals.cost_usd
+        return True
+
+    def retask(self) -> bool:
+        """The sub-task is the todo in progress, unless a delegate says its own."""
+        current = (item.content for item in self.draft.todo if item.status == "in_progress")
+        self.draft.subtask = next(current, "")
+        return True
+
+
+def _more(totals: Totals, usage: Usage, cost: float | None) -> Totals:
+    return Totals(
+        input_tokens=totals.input_tokens + usage.input_tokens,
+        output_tokens=totals.output_tokens + usage.output_tokens,
+        cached_tokens=totals.cached_tokens + usage.cached_tokens,
+        cost_usd=totals.cost_usd if cost is None else (totals.cost_usd or 0.0) + cost,
+        model_calls=totals.model_calls + 1,
+        tool_calls=totals.tool_calls,
+    )

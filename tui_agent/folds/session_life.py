@@ -1,0 +1,147 @@
+"""L1: what changes a session's state beside its turns: runs, settings, branches, checkpoints, files, plugins' values."""
+
+from pydantic import ValidationError
+
+from tui_agent.folds.dispatch import Handlers
+from tui_agent.folds.session_draft import SessionFold
+from tui_agent.folds.session_view import ReadFile
+from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged, FileRead
+from tui_agent.protocol.events.plugin import PluginEvent
+from tui_agent.protocol.events.session import (
+    ErrorRaised,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    SessionContextLoaded,
+    SessionForked,
+    SessionHeadMoved,
+    SessionStarted,
+    SessionTitled,
+    SettingsChanged,
+)
+from tui_agent.protocol.settings import SessionSettings
+
+ON_LIFE: Handlers[SessionFold] = Handlers()
+
+
+@ON_LIFE.on(SessionStarted)
+def _started(fold: SessionFold, ev: Envelope, payload: SessionStarted) -> bool:
+    now = fold.draft
+    now.workspace, now.settings, now.title = payload.workspace, payload.settings, payload.title
+    return True
+
+
+@ON_LIFE.on(SessionForked)
+def _forked(fold: SessionFold, ev: Envelope, payload: SessionForked) -> bool:
+    """A fork may work in a folder of its own."""
+    workspace = payload.changed.get("workspace")
+    if isinstance(workspace, str):
+        fold.draft.workspace = workspace
+    return True
+
+
+@ON_LIFE.on(SessionTitled)
+def _titled(fold: SessionFold, ev: Envelope, payload: SessionTitled) -> bool:
+    fold.draft.title = payload.title
+    return True
+
+
+@ON_LIFE.on(SettingsChanged)
+def _settings(fold: SessionFold, ev: Envelope, payload: SettingsChanged) -> bool:
+    now = fold.draft
+    if now.settings is None:
+        return False
+    plain = now.settings.model_dump(mode="json") | {payload.key: payload.value}
+    try:
+        now.settings = SessionSettings.model_validate(plain)
+    except ValidationError:  # a value of another version: the one before stays
+        return False
+    return True
+
+
+@ON_LIFE.on(RunStarted)
+def _run_started(fold: SessionFold, ev: Envelope, payload: RunStarted) -> bool:
+    fold.draft.run_id, fold.draft.clean = payload.run_id, False
+    return True
+
+
+@ON_LIFE.on(RunResumed)
+def _run_resumed(fold: SessionFold, ev: Envelope, payload: RunResumed) -> bool:
+    fold.draft.run_id, fold.draft.clean = payload.run_id, False
+    return True
+
+
+@ON_LIFE.on(RunFinished)
+def _run_finished(fold: SessionFold, ev: Envelope, payload: RunFinished) -> bool:
+    fold.draft.clean, fold.draft.phase = True, "idle"
+    return True
+
+
+@ON_LIFE.on(SessionHeadMoved)
+def _moved(fold: SessionFold, ev: Envelope, payload: SessionHeadMoved) -> bool:
+    """Back at an earlier state; what was counted goes on, and what waited then waits until someone says so."""
+    now = fold.draft
+    now.parts, now.turn = max(now.parts, payload.parts), max(now.turn, payload.turn)
+    now.iteration = max(now.iteration, payload.iteration)
+    now.run_id, now.clean, now.pending_prompt = payload.run_id or now.run_id, False, None
+    if not now.turn_running:
+        now.last_turn_end, now.phase = "interrupted", "idle"
+    return True
+
+
+@ON_LIFE.on(CheckpointTaken)
+def _checkpoint(fold: SessionFold, ev: Envelope, payload: CheckpointTaken) -> bool:
+    fold.draft.commit = payload.commit
+    return True
+
+
+@ON_LIFE.on(CheckpointRestored)
+def _restored(fold: SessionFold, ev: Envelope, payload: CheckpointRestored) -> bool:
+    fold.draft.commit = payload.commit
+    return True
+
+
+@ON_LIFE.on(SessionContextLoaded)
+def _context_loaded(fold: SessionFold, ev: Envelope, payload: SessionContextLoaded) -> bool:
+    fold.draft.session_context = text_preview(payload.summary)
+    return True
+
+
+@ON_LIFE.on(ErrorRaised)
+def _error(fold: SessionFold, ev: Envelope, payload: ErrorRaised) -> bool:
+    fold.draft.last_error = payload.message
+    return True
+
+
+@ON_LIFE.on(FileRead)
+def _read(fold: SessionFold, ev: Envelope, payload: FileRead) -> bool:
+    now = fold.draft
+    now.explored[payload.path] = None
+    known = now.read_files.get(payload.path)
+    seen_whole = known is not None and known.whole and known.digest == payload.digest
+    now.read_files[payload.path] = ReadFile(payload.digest, payload.whole or seen_whole)
+    return True
+
+
+@ON_LIFE.on(FileChanged)
+def _changed(fold: SessionFold, ev: Envelope, payload: FileChanged) -> bool:
+    """Only what the agent wrote is known to it: after another author's change its reading is out of date."""
+    now = fold.draft
+    if payload.after is None:
+        return now.read_files.pop(payload.path, None) is not None
+    if payload.author != "agent":
+        return False
+    known = now.read_files.get(payload.path)
+    whole = payload.before is None or (known is not None and known.whole)
+    now.read_files[payload.path] = ReadFile(payload.after, whole)
+    return True
+
+
+@ON_LIFE.on(PluginEvent)
+def _plugin(fold: SessionFold, ev: Envelope, payload: PluginEvent) -> bool:
+    if payload.name != "state":
+        return False
+    fold.draft.extra[payload.plugin] = payload.data
+    return True
