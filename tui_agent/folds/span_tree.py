@@ -3,7 +3,9 @@
 Invariant: a node's parent stands before it; sums are kept on the way up, so a view never adds anything together.
 """
 
+import copy
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tui_agent.folds.spans import Span, SpanKind, SpanState, TraceView
@@ -157,6 +159,32 @@ class SpanTree:
             if child.kind == "model" and child.state in ("failed", "interrupted"):
                 return child.state
         return "done"
+
+    def copy(self, held: Iterable[Node]) -> "tuple[SpanTree, dict[int, Node]]":
+        """The same spans, to go on alone; and the nodes that can still change, by index, as they are in the copy.
+
+        Those are the open ones, the ones that are `held` by whoever opened them, and what stands above them.
+        """
+        self.view()
+        growing: dict[int, Node] = {}
+        for node in (*held, *[node for node in self._nodes if node.end is None]):
+            above: Node | None = node
+            while above is not None and above.index not in growing:
+                growing[above.index] = copy.copy(above)
+                above = above.parent
+        for node in growing.values():
+            if node.parent is not None:
+                node.parent = growing[node.parent.index]
+            if node.children:
+                node.children = [growing.get(child.index, child) for child in node.children]
+        tree = SpanTree()
+        tree._nodes = self._nodes.copy()
+        for index, node in growing.items():
+            tree._nodes[index] = node
+        tree._spans, tree._roots = self._spans.copy(), self._roots.copy()
+        tree._revision, tree._view = self._revision, self._view
+        tree._failed, tree._denied, tree.until = self._failed, self._denied, self.until
+        return tree, growing
 
     def view(self) -> TraceView:
         """The spans as plain data; only changed ones are made anew."""

@@ -70,6 +70,19 @@ class Trace:
         """All spans; built from the ones that changed since the last call."""
         return self.tree.view()
 
+    def copy(self) -> "Trace":
+        """The same spans, to be folded on alone; what is over is shared."""
+        held = [self.turn, *self.iterations.values(), *self.requests.values(), *self.tools.values()]
+        copy = Trace()
+        copy.tree, nodes = self.tree.copy([*filter(None, held), *self.subtasks.values()])
+        copy.turn = None if self.turn is None else nodes[self.turn.index]
+        copy.iterations = {key: nodes[node.index] for key, node in self.iterations.items()}
+        copy.requests = {key: nodes[node.index] for key, node in self.requests.items()}
+        copy.tools = {key: nodes[node.index] for key, node in self.tools.items()}
+        copy.subtasks = {key: nodes[node.index] for key, node in self.subtasks.items()}
+        copy.last_at = self.last_at
+        return copy
+
     def place(self, agent: AgentId) -> Node | None:
         """Under which span this agent's next one stands."""
         if agent in self.subtasks:

@@ -25,7 +25,7 @@ from tui_agent.tui.transcript.widget import TranscriptWidget
 if TYPE_CHECKING:
     from tui_agent.tui.app import AgentApp
     from tui_agent.tui.live import Live
-    from tui_agent.tui.views import Views
+    from tui_agent.folds.views import Views
 
 MOST_BLOBS = 200
 

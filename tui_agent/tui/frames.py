@@ -12,7 +12,7 @@ from tui_agent.tui.panes.mood import status_of
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.box import PLACEHOLDER
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.views import ALL, ViewName
+from tui_agent.folds.views import ALL, ViewName
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live

@@ -38,7 +38,7 @@ from tui_agent.tui.pump import Pump
 from tui_agent.tui.reading import Reading
 from tui_agent.tui.rewinding import Rewinding
 from tui_agent.tui.sending import Sending
-from tui_agent.tui.views import Views
+from tui_agent.folds.views import Views
 
 if TYPE_CHECKING:
     from tui_agent.tui.app import AgentApp

@@ -13,7 +13,7 @@ from tui_agent.protocol.envelope import UnknownEvent
 from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.protocol.ids import AgentId, RequestId
 from tui_agent.tui.pump import Pump
-from tui_agent.tui.views import ViewName, Views
+from tui_agent.folds.views import ViewName, Views
 
 
 async def run(

@@ -1,4 +1,4 @@
-"""L7: every projection of the session that the screen shows, folded together.
+"""L1: every projection of the session that a screen shows, folded together.
 
 Invariant: an event goes into all of them exactly once, in order; `changed` names those whose view differs since it was
 last taken. An unknown event folds to nothing.
@@ -11,6 +11,7 @@ from tui_agent.folds.approvals import Approvals
 from tui_agent.folds.base import Projection
 from tui_agent.folds.branches import Branches
 from tui_agent.folds.context_meter import ContextMeter
+from tui_agent.folds.copying import copied
 from tui_agent.folds.files_changed import FilesChanged
 from tui_agent.folds.metrics import Metrics
 from tui_agent.folds.session_state import SessionState
@@ -65,6 +66,9 @@ class Views:
         self.last_kind = ""
         self.last_at = 0.0
         self._changed: set[ViewName] = set()
+        self._gather()
+
+    def _gather(self) -> None:
         self._all: tuple[tuple[ViewName, Projection[object]], ...] = (
             ("state", self.state),
             ("transcript", self.transcript),
@@ -76,6 +80,19 @@ class Views:
             ("metrics", self.metrics),
             ("approvals", self.approvals),
         )
+
+    def copy(self) -> "Views":
+        """The same state, to be folded on alone. Nothing of it counts as changed."""
+        copy = copied(self, {id(self.trace): self.trace.copy()})
+        copy._gather()
+        copy.forget_changes()
+        return copy
+
+    def forget_changes(self) -> None:
+        """What has changed so far was seen: the next changes are counted from here."""
+        self._changed.clear()
+        self.transcript.drain()
+        self.prompts = []
 
     def apply(self, record: Record) -> None:
         """Take one new record in."""
