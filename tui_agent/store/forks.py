@@ -6,6 +6,7 @@ Invariant: a fork's log appears whole or not at all; making it whole changes not
 import os
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from pydantic_core import to_json
@@ -58,12 +59,17 @@ def write_fork(folder: Path, forked: SessionForked, at: float, shrinker: Shrinke
 
 def forks_of(folder: Path, others: Iterable[Path]) -> list[Path]:
     """The sessions that refer to this one's log."""
-    found = []
-    for other in others:
-        origin = origin_of(other)
-        if origin is not None and origin.parent == folder.name:
-            found.append(other)
-    return sorted(found)
+    return by_parent(others).get(folder.name, [])
+
+
+def by_parent(folders: Iterable[Path]) -> dict[str, list[Path]]:
+    """The forks among these sessions, under the id of the one whose log they refer to."""
+    found: dict[str, list[Path]] = {}
+    for folder in sorted(folders):
+        origin = origin_of(folder)
+        if origin is not None:
+            found.setdefault(origin.parent, []).append(folder)
+    return found
 
 
 def make_whole(folder: Path, ops: FileOps) -> None:
@@ -75,7 +81,7 @@ def make_whole(folder: Path, ops: FileOps) -> None:
     line = lineage(folder)
     if line.fault is not None:
         raise line.fault
-    for digest in named_in(_inherited(folder), folder):
+    for digest in named_in(chain(_inherited(folder), pieces(folder)), folder):
         _bring(digest, [strand.folder / "blobs" for strand in line.elders], folder / "blobs", ops)
     if (folder / "blobs").is_dir():
         sync_path(ops, folder / "blobs")

@@ -58,13 +58,19 @@ def iterate_records(folder: Path, after: int = -1, *, branch: bool = False) -> I
 
 def stored_lines(folder: Path, after: int = -1) -> Iterator[tuple[int, str]]:
     """The log's whole lines as they stand there, without the newline, each with its `seq`. Raises `SessionNotFound`."""
+    for line, record in history_lines(folder, after):
+        yield record.seq, line.decode("utf-8", "replace")
+
+
+def history_lines(folder: Path, after: int = -1) -> Iterator[tuple[bytes, Record]]:
+    """Every record of a session's history with its line, in order. Raises `SessionNotFound`."""
     size, line, blobs = _size(folder), lineage(folder), blobs_of(folder)
     last = after
     for strand in line.strands:
         for piece in _pieces(strand, line, last, size):
             for raw, record in sifted_lines(piece, blobs, Sieve(kept=strand.kept), last):
                 last = record.seq
-                yield last, raw.decode("utf-8", "replace")
+                yield raw, record
 
 
 def _size(folder: Path, size: int | None = None) -> int:

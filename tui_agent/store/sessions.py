@@ -8,8 +8,8 @@ import mmap
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -32,6 +32,8 @@ from tui_agent.store.summary import SessionSummary, summarise
 
 REMOVED = ".removed-"
 """How the name of a folder begins that is being deleted; what an interrupted deletion left is pruned."""
+Detach = Callable[[Path, Path], None]
+"""Gives the fork in the second folder what it borrows, beside its log, from the session in the first. Raises OSError."""
 _RUN = re.compile(r"run_[0-9a-f]{12}")
 
 
@@ -151,24 +153,31 @@ class SessionStore:
 
     def forks(self, session_id: str) -> list[SessionId]:
         """The sessions whose history begins in this one's log."""
-        return [SessionId(fork.name) for fork in forks_of(self.folder(session_id), self._folders())]
+        return [SessionId(fork.name) for fork in forks_of(self.folder(session_id), self.folders())]
 
-    def remove(self, session_id: str, detach: Callable[[Path], None] | None = None) -> None:
-        """Delete a session for good. Its forks get a copy of what they take from it first.
-
-        `detach` is told the folder of each of them, to make whole what lies there beside the log. Raises
-        `SessionNotFound`, `SessionLocked` where a process holds it or a fork of it, `StoreError`: nothing is gone then.
-        """
+    @contextmanager
+    def held(self, session_id: str) -> Iterator[Path]:
+        """A session's folder, in which nobody else writes meanwhile. Raises `SessionNotFound`, `SessionLocked`."""
         folder = self.folder(session_id)
         self._require(folder)
+        lock = WriterLock(folder / "lock", wait_s=0.0)
+        try:
+            yield folder
+        finally:
+            lock.release()
+
+    def remove(self, session_id: str, detach: Detach | None = None) -> None:
+        """Delete a session for good. Its forks get a copy of what they take from it first.
+
+        `detach` makes whole what lies beside the log of each of them. Raises
+        `SessionNotFound`, `SessionLocked` where a process holds it or a fork of it, `StoreError`: nothing is gone then.
+        """
         with ExitStack() as held:
-            for place in (folder, *(forks := forks_of(folder, self._folders()))):
-                held.callback(WriterLock(place / "lock", wait_s=0.0).release)
+            folder = held.enter_context(self.held(session_id))
+            forks = self.forks(session_id)
+            for place in [held.enter_context(self.held(fork)) for fork in forks]:
+                self._part(folder, place, detach)
             try:
-                for fork in forks:
-                    if detach is not None:
-                        detach(fork)
-                    make_whole(fork, self._ops)
                 gone = folder.with_name(f"{REMOVED}{folder.name}")
                 self._ops.rename(folder, gone)
                 sync_path(self._ops, self.root)
@@ -176,8 +185,19 @@ class SessionStore:
             except OSError as fault:
                 raise StoreError(
                     f"The session {session_id} could not be removed: {fault.strerror or fault}.",
-                    hint="Check the disk and the folder's permissions; its forks are whole.",
+                    hint="Check the disk and the folder's permissions.",
                 ) from fault
+
+    def _part(self, parent: Path, fork: Path, detach: Detach | None) -> None:
+        try:
+            if detach is not None:
+                detach(parent, fork)
+            make_whole(fork, self._ops)
+        except OSError as fault:
+            raise StoreError(
+                f"{fork.name}, a fork of {parent.name}, could not be made whole: {fault.strerror or fault}.",
+                hint="Free some space; nothing was removed.",
+            ) from fault
 
     def read(self, session_id: str) -> list[Record]:
         """Every record of a session, held by someone or not."""
@@ -188,7 +208,7 @@ class SessionStore:
     def list(self, workspace: str | None = None) -> list[SessionSummary]:
         """All sessions (of one workspace), the last used first. Reads the ends of each log only."""
         found = []
-        for folder in self._folders():
+        for folder in self.folders():
             summary = summarise(folder)
             if summary is not None and workspace in (None, summary.workspace):
                 found.append(summary)
@@ -207,7 +227,7 @@ class SessionStore:
             if latest is None:
                 raise SessionNotFound("There are no sessions yet.", hint="tui-agent starts one.")
             return latest
-        ids = sorted(folder.name for folder in self._folders() if folder.name.startswith(name))
+        ids = sorted(folder.name for folder in self.folders() if folder.name.startswith(name))
         if name in ids:
             return SessionId(name)
         match ids:
@@ -231,12 +251,13 @@ class SessionStore:
             return folder.resolve()
         if _RUN.fullmatch(name):
             mark = b'"run_id":"%b"' % name.encode()
-            found = [folder for folder in self._folders() if _contains(folder / EVENTS, mark)]
+            found = [folder for folder in self.folders() if _contains(folder / EVENTS, mark)]
             if found:
                 return found[0]
         return self.folder(self.resolve(name))
 
-    def _folders(self) -> Sequence[Path]:
+    def folders(self) -> Sequence[Path]:
+        """The folder of every session."""
         if not self.root.is_dir():
             return []
         return [

@@ -1,0 +1,198 @@
+"""Forking, checking and removing sessions from the command line."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from tui_agent.checkpoints.git_shadow import GitShadow
+from tui_agent.cli.main import main
+from tui_agent.protocol.events.files import CheckpointTaken
+from tui_agent.protocol.events.session import SessionStarted
+from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.settings import ModelInfo, SessionSettings
+from tui_agent.session.clock import SystemClock
+from tui_agent.session.forking import state_of
+from tui_agent.store.redact import Redactor
+from tui_agent.store.sessions import SessionStore
+
+Call = Callable[..., tuple[int, str, str]]
+SETTINGS = SessionSettings(model=ModelInfo(profile="demo", provider="scripted", model="demo"))
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def call(
+    tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Call:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(work)
+
+    def run(*words: str) -> tuple[int, str, str]:
+        status = main([*words, "--data-dir", str(tmp_path)])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run
+
+
+def sessions(root: Path) -> SessionStore:
+    return SessionStore(root / "sessions", SystemClock(), Redactor())
+
+
+def talked(root: Path, work: Path, name: str = "ses_a") -> SessionStore:
+    store = sessions(root)
+    log = store.create(name)
+    log.append(SessionStarted(workspace=str(work), product="p", settings=SETTINGS))
+    for text in ("one", "two " + "x" * 9_000, "three"):
+        log.append(UserMessageReceived(text=text))
+    log.close()
+    return store
+
+
+def lines(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def git(folder: Path, *words: str) -> None:
+    who = ("-c", "user.name=n", "-c", "user.email=e@localhost")
+    subprocess.run(("git", *who, *words), cwd=folder, check=True, capture_output=True)
+
+
+def test_a_fork_is_made_and_how_to_open_it_is_said(call: Call, tmp_path: Path, work: Path) -> None:
+    store = talked(tmp_path, work)
+    status, out, _ = call("sessions", "fork", "latest", "--at", "2", "--json")
+    (made,) = lines(out)
+    assert (status, made["parent"], made["at"], made["workspace"]) == (0, "ses_a", 2, str(work))
+    assert [record.seq for record in store.read(made["id"])] == [0, 1, 2, 3]
+    _, out, _ = call("sessions", "fork", "ses_a", "--at", "1")
+    assert "tui-agent --session ses_" in out
+    status, _, err = call("sessions", "fork", "ses_a", "--at", "77")
+    assert status != 0
+    assert "no event 77" in err
+
+
+def test_removing_asks_and_where_nobody_can_be_asked_says_so(
+    call: Call, tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = talked(tmp_path, work)
+    _, out, _ = call("sessions", "fork", "ses_a", "--at", "2", "--json")
+    fork = lines(out)[0]["id"]
+    status, _, err = call("sessions", "rm", "ses_a")
+    assert status == 2
+    assert "--yes" in err
+    assert len(store.list()) == 2
+    status, out, _ = call("sessions", "rm", "ses_a", "--yes")
+    assert (status, [summary.id for summary in store.list()]) == (0, [fork])
+    assert "is gone" in out
+    assert [record.seq for record in store.read(fork)] == [0, 1, 2, 3]
+    assert call("sessions", "verify", fork)[0] == 0
+
+
+def test_verify_says_what_is_wrong(call: Call, tmp_path: Path, work: Path) -> None:
+    store = talked(tmp_path, work)
+    talked(tmp_path, work, "ses_b")
+    store.fork("ses_a", 2, "ses_c")
+    status, out, _ = call("sessions", "verify", "--all")
+    assert (status, out) == (0, "3 sessions are whole.\n")
+    path = store.folder("ses_a") / "events.jsonl"
+    content = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(content[0] + content[1].replace(b"one", b"eno") + b"".join(content[2:]) + b'{"v":1')
+    (blob,) = (store.folder("ses_b") / "blobs").iterdir()
+    blob.unlink()
+    status, out, _ = call("sessions", "verify", "--all", "--json")
+    problems = {line["id"]: line["problems"] for line in lines(out)}
+    assert status == 1
+    assert problems["ses_a"] == [
+        "Line 2 of the log is damaged.",
+        "The log ends within a line, with 6 bytes of it.",
+        "Event 1 is missing.",
+    ]
+    assert problems["ses_b"] == [f"The text {blob.name[:12]} that event 2 names is missing or damaged."]
+    assert problems["ses_c"] == ["Event 1 is missing."]
+    path.write_bytes(content[0])
+    _, out, _ = call("sessions", "verify", "ses_c")
+    assert "forked from ses_a, whose event 2 is missing" in out
+
+
+def test_prune_shows_first_and_removes_only_when_told(call: Call, tmp_path: Path, work: Path) -> None:
+    store = talked(tmp_path, work)
+    empty = store.create("ses_empty")
+    empty.append(SessionStarted(workspace=str(work), product="p", settings=SETTINGS))
+    empty.close()
+    store.fork("ses_a", 2, "ses_fork")
+    held = store.create("ses_held")
+    orphan = store.folder("ses_a") / "blobs" / ("0" * 64)
+    orphan.write_bytes(b"nobody names it")
+    (store.root / ".removed-ses_x").mkdir()
+    status, out, _ = call("sessions", "prune", "--json")
+    found = {(line["session"], line["kind"]) for line in lines(out)}
+    assert status == 0
+    assert found == {("ses_empty", "empty"), ("ses_a", "texts"), ("ses_x", "rest")}
+    assert orphan.exists()
+    _, out, _ = call("sessions", "prune")
+    assert "--yes removes it" in out
+    status, out, _ = call("sessions", "prune", "--yes")
+    assert status == 0
+    assert not orphan.exists()
+    assert sorted(path.name for path in store.root.iterdir()) == ["ses_a", "ses_fork", "ses_held"]
+    held.close()
+    assert call("sessions", "verify", "ses_fork")[0] == 0
+    _, out, _ = call("sessions", "prune", "--older-than", "0.0000001", "--json")
+    assert {line["session"] for line in lines(out) if line["kind"] == "old"} == {"ses_a", "ses_fork"}
+
+
+def test_a_fork_has_its_parents_checkpoints_also_when_that_is_gone(
+    call: Call, tmp_path: Path, work: Path
+) -> None:
+    git(work, "init", "-q")
+    for name, text in (("kept.txt", "old"), ("gone.txt", "to be removed")):
+        (work / name).write_text(text)
+    git(work, "add", ".")
+    git(work, "commit", "-q", "-m", "first")
+    store = talked(tmp_path, work)
+    folder = store.folder("ses_a")
+
+    async def change() -> str:
+        shadow = GitShadow(work, folder / "checkpoints.git")
+        await shadow.begin("")
+        (work / "kept.txt").write_text("new")
+        (work / "gone.txt").unlink()
+        (work / "more.txt").write_text("more")
+        return await shadow.commit(await shadow.look(), part=1, author="agent", message="m")
+
+    commit = anyio.run(change)
+    log = store.open("ses_a")
+    at = log.append(CheckpointTaken(part=1, commit=commit)).seq
+    log.close()
+    (work / "kept.txt").write_text("newer")
+    _, out, _ = call("sessions", "fork", "ses_a", "--at", str(at), "--worktree", "../tree", "--json")
+    (made,) = lines(out)
+    tree = tmp_path / "tree"
+    assert made["workspace"] == str(tree)
+    files = {path.name: path.read_text() for path in tree.iterdir() if path.name != ".git"}
+    assert files == {"kept.txt": "new", "more.txt": "more"}
+    assert state_of(store.folder(made["id"])).workspace == str(tree)
+    assert (work / "kept.txt").read_text() == "newer"
+    second = store.fork(made["id"], at + 1, "ses_second")
+    assert second == "ses_second"
+    assert call("sessions", "verify", "--all")[0] == 0
+    assert call("sessions", "rm", "ses_a", "--yes")[0] == 0
+    child = GitShadow(tree, Path(made["path"]) / "checkpoints.git")
+
+    async def read() -> bytes:
+        await child.begin(commit)
+        assert await child.verify() == []
+        return await child.read_at(commit, "kept.txt")
+
+    assert anyio.run(read) == b"new"

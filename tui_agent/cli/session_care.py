@@ -1,0 +1,239 @@
+"""L7: the verbs of `sessions` that make, check and remove sessions. Invariant: nothing goes without being asked for."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import anyio
+
+from tui_agent.checkpoints.limits import Limits
+from tui_agent.cli.exit_codes import Exit
+from tui_agent.cli.options import Parser, add_verb, amount, session_options
+from tui_agent.cli.output import say, say_json, size, table
+from tui_agent.errors import CheckpointError, TuiAgentError, UsageError
+from tui_agent.ground import Ground, ground
+from tui_agent.protocol.base import JsonMap
+from tui_agent.session.forking import (
+    STORE,
+    add_worktree,
+    detach_checkpoints,
+    fork_checkpoints,
+    state_of,
+    verify_checkpoints,
+)
+from tui_agent.store.forks import fork_point
+from tui_agent.store.prune import Waste, clear, sizes, waste
+from tui_agent.store.reader import read_records
+from tui_agent.store.sessions import SessionStore
+from tui_agent.store.verify import verify
+
+Ask = Callable[[str], str]
+DAY = 86_400.0
+EXAMPLES = """\
+examples:
+  tui-agent sessions fork latest --at 40
+  tui-agent sessions fork ses_01 --at 40 --worktree ../try-it-again
+  tui-agent sessions verify --all
+  tui-agent sessions rm ses_01
+  tui-agent sessions prune --older-than 90
+"""
+WHICH = "a session's id, the beginning of one, or latest"
+WASTE = {
+    "empty": "nothing was said in it",
+    "old": "not used for that long",
+    "texts": "texts that no event names",
+    "draft": "half-written files",
+    "rest": "left by an interrupted removal",
+}
+
+
+def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
+    """The verbs `fork`, `rm`, `verify` and `prune`."""
+    fork = add_verb(
+        verbs,
+        "fork",
+        fork_session,
+        help="a new session that goes on from an event of another",
+        examples=EXAMPLES,
+    )
+    fork.add_argument("id", metavar="ID", help=WHICH)
+    fork.add_argument(
+        "--at", metavar="SEQ", type=int, required=True, help="the last event that it takes over"
+    )
+    fork.add_argument(
+        "--worktree",
+        metavar="DIR",
+        type=Path,
+        help="work in a new git work tree at DIR, with the files as they were at that event",
+    )
+    remove = add_verb(verbs, "rm", remove_sessions, help="delete a session for good", examples=EXAMPLES)
+    remove.add_argument("id", metavar="ID", nargs="+", help=WHICH)
+    remove.add_argument("--yes", action="store_true", help="without asking")
+    check = add_verb(
+        verbs,
+        "verify",
+        verify_sessions,
+        help="whether all that was stored is there and whole",
+        examples=EXAMPLES,
+    )
+    which = check.add_mutually_exclusive_group(required=True)
+    which.add_argument("id", metavar="ID", nargs="?", help=f"{WHICH}, or the path of a log")
+    which.add_argument("--all", action="store_true", help="every session")
+    prune = add_verb(
+        verbs,
+        "prune",
+        prune_sessions,
+        help="what the store could do without; --yes removes it",
+        examples=EXAMPLES,
+    )
+    prune.add_argument("--older-than", metavar="DAYS", type=amount, help="also sessions not used for so long")
+    prune.add_argument("--yes", action="store_true", help="remove it")
+
+
+def _base(arguments: argparse.Namespace) -> Ground:
+    return ground(session_options(arguments, client="headless", interactive=False))
+
+
+def fork_session(arguments: argparse.Namespace) -> int:
+    """Make a fork and say how to open it."""
+    base = _base(arguments)
+    store = base.store
+    parent = store.resolve(arguments.id)
+    changed: JsonMap = {}
+    if arguments.worktree is not None:
+        dest = arguments.worktree.expanduser().resolve()
+        changed = {"workspace": str(anyio.run(_worktree, store, store.folder(parent), arguments.at, dest))}
+    child = store.fork(parent, arguments.at, base.ids.session(), changed)
+    owner = fork_point(store.folder(parent), arguments.at).parent_session
+    fork_checkpoints(store.folder(owner), store.folder(child))
+    workspace = state_of(store.folder(child)).workspace
+    if arguments.json:
+        say_json(
+            {
+                "id": child,
+                "path": str(store.folder(child)),
+                "parent": parent,
+                "at": arguments.at,
+                "workspace": workspace,
+            }
+        )
+        return Exit.DONE
+    say(f"{child}  a fork of {parent} after event {arguments.at}, in {workspace or '(unknown)'}")
+    say(f"Open it: tui-agent --session {child}")
+    return Exit.DONE
+
+
+async def _worktree(store: SessionStore, folder: Path, at_seq: int, dest: Path) -> Path:
+    """The new work tree's folder for the workspace. Raises `StoreError` where there is no such event."""
+    owner = store.folder(fork_point(folder, at_seq).parent_session)
+    state = state_of(folder, at_seq)
+    return await add_worktree(Path(state.workspace), dest, owner / STORE, state.commit)
+
+
+def remove_sessions(arguments: argparse.Namespace, ask: Ask = input) -> int:
+    """Delete sessions, each after a question."""
+    store = _base(arguments).store
+    for name in dict.fromkeys(store.resolve(name) for name in arguments.id):
+        folder = store.folder(name)
+        total = sum(sizes(folder).values())
+        if not arguments.yes:
+            _require_terminal()
+            forks = store.forks(name)
+            also = f" Its {len(forks)} forks get a copy of what they take from it." if forks else ""
+            answer = ask(f"Delete {name} ({size(total)}) for good?{also} [y/N] ")
+            if answer.strip().lower() not in ("y", "yes"):
+                say(f"{name} stays.")
+                continue
+        store.remove(name, detach_checkpoints)
+        if arguments.json:
+            say_json({"id": name, "removed": True, "bytes": total})
+        else:
+            say(f"{name} is gone ({size(total)}).")
+    return Exit.DONE
+
+
+def _require_terminal() -> None:
+    if not sys.stdin.isatty():
+        raise UsageError("Nobody can be asked here.", hint="--yes deletes without asking.")
+
+
+def verify_sessions(arguments: argparse.Namespace) -> int:
+    """Say what is wrong; 1 if anything is."""
+    store = _base(arguments).store
+    folders = sorted(store.folders()) if arguments.all else [store.find(arguments.id)]
+    worst = Exit.DONE
+    for folder in folders:
+        problems = verify(folder, _look_at_checkpoints)
+        worst = Exit.FAILED if problems else worst
+        if arguments.json:
+            say_json({"id": folder.name, "path": str(folder), "problems": problems})
+            continue
+        for problem in problems:
+            say(f"{folder.name}  {problem}")
+        if not problems and not arguments.all:
+            say(f"{folder.name} is whole: {len(read_records(folder))} events.")
+    if arguments.all and not arguments.json and worst is Exit.DONE:
+        say(f"{len(folders)} sessions are whole.")
+    return worst
+
+
+def _look_at_checkpoints(folder: Path) -> list[str]:
+    try:
+        return anyio.run(verify_checkpoints, folder)
+    except CheckpointError as error:
+        return [error.message]
+
+
+def prune_sessions(arguments: argparse.Namespace) -> int:
+    """Show what could go, or remove it."""
+    base = _base(arguments)
+    days = arguments.older_than
+    since = None if days is None else base.clock.now() - days * DAY
+    found = list(waste(base.store, unused_since=since))
+    for each in found:
+        if arguments.json:
+            say_json(_as_json(each, removed=arguments.yes))
+    status = _clear(base.store, found) if arguments.yes else Exit.DONE
+    if not arguments.json:
+        _report(base.store, found, removed=arguments.yes)
+    return status
+
+
+def _as_json(each: Waste, *, removed: bool) -> dict[str, object]:
+    return {
+        "session": each.session,
+        "kind": each.kind,
+        "files": len(each.paths),
+        "bytes": each.size_bytes,
+        "remove": removed,
+    }
+
+
+def _clear(store: SessionStore, found: Sequence[Waste]) -> Exit:
+    status = Exit.DONE
+    for each in found:
+        try:
+            clear(store, each, detach_checkpoints)
+        except (TuiAgentError, OSError) as error:
+            status = Exit.FAILED
+            sys.stderr.write(f"tui-agent: {each.session}: {error}\n")
+    return status
+
+
+def _report(store: SessionStore, found: Sequence[Waste], *, removed: bool) -> None:
+    rows = [[each.session, size(each.size_bytes), str(len(each.paths)), WASTE[each.kind]] for each in found]
+    if rows:
+        table(rows, ["session", "size", "files", "why"])
+        say("")
+    total = size(sum(each.size_bytes for each in found))
+    if removed:
+        say(f"{total} were removed.")
+    else:
+        say(f"{total} could go." + (" --yes removes it." if found else ""))
+    left = [sizes(folder) for folder in store.folders()]
+    words = ", ".join(
+        f"{what} {size(sum(each[what] for each in left))}" for what in ("log", "texts", "checkpoints")
+    )
+    quota = size(Limits().total_bytes)
+    say(f"{len(left)} sessions: {words}. The checkpoints of each may grow by {quota} after the first.")

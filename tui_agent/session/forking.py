@@ -1,0 +1,187 @@
+"""L5: the checkpoints of a fork, and a folder of its own for it to work in.
+
+Invariant: a fork borrows its parent's checkpoints as git does, by the path of their objects; before the parent goes
+they are linked or copied. The user's repository is touched only by `add_worktree`.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+from anyio import to_thread
+
+from tui_agent.checkpoints.git_shadow import GitShadow
+from tui_agent.checkpoints.limits import Limits, git_program
+from tui_agent.checkpoints.state import MAIN
+from tui_agent.errors import UsageError
+from tui_agent.folds.base import branch, fold
+from tui_agent.folds.session_state import SessionState
+from tui_agent.folds.session_view import SessionStateView
+from tui_agent.store.reader import read_records
+
+STORE = "checkpoints.git"
+DEEPEST = 3
+"""Forks of forks that borrow from one another; git follows five, one is kept for the user's repository."""
+LARGEST = Limits().file_bytes
+QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+
+
+def state_of(folder: Path, at_seq: int | None = None) -> SessionStateView:
+    """The state at the end of a session's branch, or at one event, on the branch that ends there."""
+    if at_seq is None:
+        return fold(SessionState(), read_records(folder, skip_deltas=True, branch=True))
+    until = [record for record in read_records(folder) if record.seq <= at_seq]
+    return fold(SessionState(), branch(until))
+
+
+def fork_checkpoints(parent_folder: Path, child_folder: Path) -> None:
+    """Let a fork reach the checkpoints of the session it was forked from, and begin with the one of its last event.
+
+    Nothing where there are none. Raises OSError.
+    """
+    objects, store = parent_folder / STORE / "objects", child_folder / STORE
+    commit = state_of(child_folder).commit
+    if not commit or not objects.is_dir():
+        return
+    for place in ("objects/info", "objects/pack", "refs/heads"):
+        (store / place).mkdir(parents=True, exist_ok=True)
+    store.chmod(0o700)
+    if _depth(parent_folder) < DEEPEST:
+        _alternates(child_folder).write_bytes(os.fsencode(objects.absolute()) + b"\n")
+    else:
+        _take(parent_folder, child_folder)
+    (store / MAIN).write_text(f"{commit}\n")
+    (store / "HEAD").write_text(f"ref: {MAIN}\n")
+
+
+def detach_checkpoints(parent_folder: Path, child_folder: Path) -> None:
+    """Give a fork its own copy of the checkpoints that it borrows from this parent. Raises OSError."""
+    if _line(parent_folder) in _borrowed(child_folder):
+        _take(parent_folder, child_folder)
+
+
+def _take(parent_folder: Path, child_folder: Path) -> None:
+    """Link or copy the parent's objects; what the parent borrows itself the child borrows from there."""
+    source, target = parent_folder / STORE / "objects", child_folder / STORE / "objects"
+    for path in sorted(source.rglob("*")):
+        inner = path.relative_to(source)
+        if path.is_dir():
+            (target / inner).mkdir(parents=True, exist_ok=True)
+        elif inner.parts[0] != "info" and not (target / inner).exists():
+            _link(path, target / inner)
+    lines = [*_borrowed(child_folder), *_borrowed(parent_folder)]
+    kept = [line for line in dict.fromkeys(lines) if line != _line(parent_folder)]
+    draft = _alternates(child_folder).with_name("alternates.new")
+    draft.write_bytes(b"".join(line + b"\n" for line in kept))
+    draft.replace(_alternates(child_folder))
+    if not kept:
+        _alternates(child_folder).unlink()
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        target.hardlink_to(source)
+    except OSError:  # another file system, or one without links
+        draft = target.with_name(f".tmp-{target.name}")
+        shutil.copyfile(source, draft)
+        draft.replace(target)
+
+
+def _alternates(folder: Path) -> Path:
+    return folder / STORE / "objects" / "info" / "alternates"
+
+
+def _line(folder: Path) -> bytes:
+    return os.fsencode((folder / STORE / "objects").absolute())
+
+
+def _borrowed(folder: Path) -> list[bytes]:
+    try:
+        return [line for line in _alternates(folder).read_bytes().splitlines() if line]
+    except FileNotFoundError:
+        return []
+
+
+def _depth(folder: Path) -> int:
+    """How many sessions stand behind one another from which this one borrows."""
+    depth, here = 0, folder
+    while depth <= DEEPEST:
+        names = [Path(os.fsdecode(line)) for line in _borrowed(here)]
+        behind = [path.parent.parent for path in names if path.parent.name == STORE]
+        if not behind:
+            break
+        depth, here = depth + 1, behind[0]
+    return depth
+
+
+async def verify_checkpoints(folder: Path) -> list[str]:
+    """What is wrong with a session's checkpoints, in words."""
+    if not (folder / STORE).is_dir():
+        return []
+    state = state_of(folder)
+    shadow = GitShadow(Path(state.workspace or "/"), folder / STORE)
+    if shadow.unavailable:
+        return []
+    found = await shadow.verify()
+    if state.commit and not found:
+        await shadow.files_at(state.commit)
+    return [f"Checkpoints: {line}." for line in found]
+
+
+async def add_worktree(workspace: Path, dest: Path, store: Path, commit: str) -> Path:
+    """Make a work tree of the user's repository at `dest`, with the files of the checkpoint `commit` in it.
+
+    Returns the folder in it that stands for `workspace`. Files of the repository's newest commit that the checkpoint
+    does not know and that are small enough to be in it are removed. Raises `UsageError` where git refuses,
+    `CheckpointError`.
+    """
+    top = (await _git(workspace, "rev-parse", "--show-toplevel")).strip()
+    await _git(workspace, "worktree", "add", "--detach", "--", str(dest), "HEAD")
+    below = _same_place(workspace, Path(top), dest)
+    if not commit:
+        return below
+    with tempfile.TemporaryDirectory(dir=dest, prefix=".checkpoint-") as place:
+        shadow = GitShadow(workspace, store)
+        await shadow.checkout(commit, Path(place))
+        tracked = (await _git(below, "ls-files", "-z")).split("\0") if below.is_dir() else []
+        await to_thread.run_sync(_overlay, Path(place), below, [name for name in tracked if name])
+    return below
+
+
+def _same_place(workspace: Path, top: Path, dest: Path) -> Path:
+    return dest / workspace.resolve().relative_to(top.resolve())
+
+
+def _program(folder: Path) -> str | None:
+    return git_program(folder.resolve())
+
+
+def _overlay(files: Path, below: Path, tracked: Sequence[str]) -> None:
+    for name in tracked:
+        path = below / name
+        if not os.path.lexists(files / name) and path.lstat().st_size <= LARGEST:
+            path.unlink()
+    for folder, _, names in os.walk(files):
+        target = below / Path(folder).relative_to(files)
+        target.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            (Path(folder) / name).replace(target / name)
+
+
+async def _git(folder: Path, *words: str) -> str:
+    """Run the user's git in the user's repository, without its hooks and monitor. Raises `UsageError`."""
+    program = _program(folder)
+    if program is None:
+        raise UsageError("The git program was not found.", hint="Leave --worktree out, or install git.")
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    done = await anyio.run_process((program, *QUIET, *words), cwd=folder, env=env, check=False)
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise UsageError(
+            f"git {words[0]} failed in {folder}: {said[-1] if said else done.returncode}.",
+            hint="--worktree needs a workspace in a git repository and a new folder.",
+        )
+    return done.stdout.decode("utf-8", "surrogateescape")
