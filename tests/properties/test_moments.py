@@ -6,8 +6,7 @@ import pytest
 
 from tests.golden.make import LOGS
 from tests.stubs.golden import golden
-from tui_agent.folds.base import branch
-from tui_agent.folds.moments import Moments
+from tui_agent.folds.moments import Moments, moment
 from tui_agent.folds.views import ALL, Views
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record
 from tui_agent.protocol.events.session import SessionHeadMoved
@@ -30,17 +29,6 @@ def shown(views: Views) -> dict[str, object]:
         "plugins": views.plugins,
         "place": (views.seq, views.last_kind, views.last_at, views.kept, views.kept_at),
     }
-
-
-def fresh(records: list[Record], seq: int) -> Views:
-    """What a reader of the log up to `seq` sees."""
-    views, whole = Views(), [record for record in records if record.seq <= seq]
-    for record in whole:
-        if isinstance(record, Envelope):
-            views.branches.apply(record)
-    for record in branch(whole):
-        views.take(record)
-    return views
 
 
 def moved(records: list[Record], to_seq: int) -> list[Record]:
@@ -69,7 +57,7 @@ def moved(records: list[Record], to_seq: int) -> list[Record]:
 def test_every_moment_is_what_a_fresh_fold_gives(name: str, span: int) -> None:
     records = golden(name)
     moments = Moments(records, span=span)
-    wanted = {record.seq: shown(fresh(records, record.seq)) for record in records}
+    wanted = {record.seq: shown(moment(records, record.seq)) for record in records}
     for seq in wanted:
         assert shown(moments.at(seq)) == wanted[seq], seq
     for seq in reversed(wanted):
@@ -84,7 +72,7 @@ def test_a_branch_that_was_left_is_shown_as_it_was_and_the_new_one_without_it() 
     records = moved(moved(golden("night_shift"), 60), 90)
     moments = Moments(records, span=20)
     for record in reversed(records):
-        assert shown(moments.at(record.seq)) == shown(fresh(records, record.seq)), record.seq
+        assert shown(moments.at(record.seq)) == shown(moment(records, record.seq)), record.seq
 
 
 def test_a_move_folds_no_more_than_a_stretch_however_long_the_log_is() -> None:

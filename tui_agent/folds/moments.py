@@ -7,12 +7,24 @@ from a keyframe, however long the log is. Keyframes are a cache: they can be thr
 from bisect import bisect_right
 from collections.abc import Sequence
 
+from tui_agent.folds.base import branch
 from tui_agent.folds.views import Views
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import SessionHeadMoved
 
 SPAN = 500
 """Events from one keyframe to the next."""
+
+
+def moment(records: Sequence[Record], seq: int) -> Views:
+    """Everything as it was after the event `seq`, folded anew from all records of a log."""
+    views, until = Views(), [record for record in records if record.seq <= seq]
+    for record in until:
+        if isinstance(record, Envelope):
+            views.branches.apply(record)
+    for record in branch(until):
+        views.take(record)
+    return views
 
 
 class Moments:

@@ -1,0 +1,66 @@
+"""L7: A recorded session as it was at any of its events, in the app with a timeline: no model, no tool runs.
+
+Reads the session's log and writes nothing, so it works on a session that another process holds. With --headless it
+prints what every pane showed at an event, as one JSON object.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from tui_agent.cli.options import GROUPS, session_options
+from tui_agent.cli.output import say_json
+from tui_agent.cli.trace import WHICH
+from tui_agent.errors import UsageError
+from tui_agent.folds.moments import moment
+from tui_agent.folds.views_json import views_to_json
+from tui_agent.ground import ground
+from tui_agent.protocol.envelope import Record
+from tui_agent.store.reader import read_records
+
+EXAMPLES = """\
+examples:
+  tui-agent replay latest --headless
+  tui-agent replay ses_01 --to 214 --headless | jq .state.todo
+
+the object that --headless prints:
+  session, path, events     which log, and how many events it holds
+  seq, at, kind             the event that everything below stands for
+  state                     as `sessions show --state` prints it
+  transcript                the chat's entries in order: type (user, answer, reasoning, tool, notice, question,
+                            turn), id, seq, at, turn, and what the type has
+  todo, trace, context, files, agents, metrics, approvals, branches, plugins    the panes' views
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Which session, and where in it."""
+    parser.add_argument("id", metavar="ID", help=WHICH)
+    parser.add_argument("--to", metavar="SEQ", type=int, help="stand at this event (default: the last one)")
+    parser.add_argument("--headless", action="store_true", help="print the views there as one JSON object")
+    GROUPS["place"](parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Show the session."""
+    options = session_options(arguments, client="headless", interactive=False)
+    folder = ground(options).store.find(arguments.id)
+    records = read_records(folder)
+    return headless(folder, records, place(records, arguments.to))
+
+
+def headless(folder: Path, records: Sequence[Record], seq: int) -> int:
+    """Print the views at an event."""
+    views = views_to_json(moment(records, seq))
+    say_json({"session": folder.name, "path": str(folder), "events": len(records), **views})
+    return 0
+
+
+def place(records: Sequence[Record], wanted: int | None) -> int:
+    """The event to stand at. Raises `UsageError` where the log has none of that number."""
+    last = records[-1].seq if records else -1
+    if wanted is None:
+        return last
+    if not 0 <= wanted <= last:
+        raise UsageError(f"There is no event {wanted}.", hint=f"The session has events 0 to {last}.")
+    return wanted

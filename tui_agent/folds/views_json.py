@@ -1,0 +1,31 @@
+"""L1: everything that a screen shows, as plain JSON. Invariant: of the same records it is the same text, live or later."""
+
+from pydantic_core import to_jsonable_python
+
+from tui_agent.folds.state_json import state_to_json
+from tui_agent.folds.views import Views
+from tui_agent.protocol.base import JsonMap
+
+
+def views_to_json(views: Views) -> JsonMap:
+    """Each view by its name; `seq`, `at` and `kind` of the newest event; the transcript as its entries with their type."""
+    transcript = [
+        {"type": type(entry).__name__.removesuffix("Entry").lower(), **to_jsonable_python(entry)}
+        for entry in views.transcript.view().entries
+    ]
+    return {
+        "seq": views.seq,
+        "at": views.last_at,
+        "kind": views.last_kind,
+        "state": state_to_json(views.state.view()),
+        "transcript": transcript,
+        "todo": to_jsonable_python(views.todo.view()),
+        "trace": to_jsonable_python(views.trace.view()),
+        "context": to_jsonable_python(views.meter.view()),
+        "files": to_jsonable_python(views.files.view()),
+        "agents": to_jsonable_python(views.agents.view()),
+        "metrics": to_jsonable_python(views.metrics.view()),
+        "approvals": to_jsonable_python(views.approvals.view()),
+        "branches": to_jsonable_python(views.branches.view()),
+        "plugins": to_jsonable_python(views.plugins),
+    }
