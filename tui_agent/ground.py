@@ -28,6 +28,7 @@ class Ground:
     clock: Clock
     ids: Ids
     store: SessionStore
+    redactor: Redactor
 
 
 def ground(
@@ -46,4 +47,4 @@ def ground(
     named = {profile.api_key_env for profile in config.models.values()} | dict(options.keys).keys()
     redactor = Redactor(secrets=keys.secrets(named))
     store = SessionStore(config.data_dir / "sessions", clock, redactor)
-    return Ground(options, config, keys, clock, ids or RandomIds(), store)
+    return Ground(options, config, keys, clock, ids or RandomIds(), store, redactor)

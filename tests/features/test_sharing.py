@@ -1,0 +1,129 @@
+"""What leaves a session from the command line: exports, a bundle of its files, and the files after any part."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.checkpoints import git, snapshot
+from tui_agent.cli.main import main
+
+Call = Callable[..., tuple[int, str, str]]
+SCRIPT = """\
+answers:
+  - calls: [{list_directory: {}}]
+  - calls: [{write_file: {path: b.txt, content: "one\\n"}}]
+  - calls: [{bash: {command: "echo two >> b.txt"}}]
+  - text: Done.
+"""
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Run the program in a folder with one file, after a session in which three calls were made."""
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "TUI_AGENT_HOME", "TUI_AGENT_MODEL", "OPENAI_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("hello\n")
+    (tmp_path / "s.yaml").write_text(SCRIPT)
+    monkeypatch.chdir(work)
+
+    def run(*words: str) -> tuple[int, str, str]:
+        status = main([*words, "--data-dir", str(tmp_path / "data")])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    status, _, err = run("run", "go", "--model", f"scripted:{tmp_path / 's.yaml'}", "--policy", "bypass")
+    assert status == 0, err
+    return run
+
+
+def test_the_workspace_after_any_part(call: Call, tmp_path: Path) -> None:
+    found = []
+    for part in range(-1, 7):
+        dest = tmp_path / f"after{part}"
+        status, _, err = call("checkout-part", "latest", str(part), str(dest))
+        assert status == 0, err
+        b = dest / "b.txt"
+        found.append(b.read_text() if b.exists() else None)
+        assert (dest / "a.txt").read_text() == "hello\n"
+    # call, result, call, result of the write, call, result of the command, words
+    assert found == [None, None, None, None, "one\n", "one\n", "one\ntwo\n", "one\ntwo\n"]
+    status, _, err = call("checkout-part", "latest", "7", str(tmp_path / "none"))
+    assert (status, "no part 7" in err, (tmp_path / "none").exists()) == (2, True, False)
+
+
+def test_a_checkout_needs_an_empty_folder_and_works_without_the_workspace(call: Call, tmp_path: Path) -> None:
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "mine").write_text("mine")
+    status, _, err = call("checkout-part", "latest", "3", str(full))
+    assert (status, "not empty" in err) == (1, True)
+    assert [path.name for path in full.iterdir()] == ["mine"]
+    (tmp_path / "work").rename(tmp_path / "gone")
+    status, _, err = call("checkout-part", "latest", "3", str(tmp_path / "out"), "-C", str(tmp_path))
+    assert (status, (tmp_path / "out" / "b.txt").read_text()) == (0, "one\n")
+
+
+def test_a_bundle_is_cloned_with_a_commit_for_each_part_that_changed_files(
+    call: Call, tmp_path: Path
+) -> None:
+    status, _, err = call(
+        "sessions", "export", "latest", "--format", "bundle", "-o", str(tmp_path / "r.bundle")
+    )
+    assert status == 0, err
+    git(tmp_path, "clone", "-q", "r.bundle", "clone")
+    said = git(tmp_path / "clone", "log", "--reverse", "--format=%s").splitlines()
+    assert said[1:] == ["agent: part 3", "command: part 5"]
+    assert snapshot(tmp_path / "clone") == snapshot(tmp_path / "work")
+
+
+@pytest.mark.parametrize("form", ["markdown", "jsonl", "bundle", "archive"])
+def test_an_export_goes_to_a_new_file_in_the_current_folder(call: Call, tmp_path: Path, form: str) -> None:
+    paths = []
+    for _ in range(2):
+        status, out, err = call("sessions", "export", "latest", "--format", form, "--json")
+        assert status == 0, err
+        paths.append(Path(json.loads(out)["path"]))
+    assert paths[0] != paths[1]
+    assert all(path.parent == tmp_path / "work" and path.stat().st_size for path in paths)
+    status, _, err = call("sessions", "export", "latest", "--format", form, "-o", str(paths[0]))
+    assert (status, "already" in err) == (2, True)
+
+
+def test_text_formats_go_to_standard_output_too(call: Call) -> None:
+    status, out, _ = call("sessions", "export", "latest", "-o", "-")
+    assert status == 0
+    assert "**write** `b.txt`" in out
+    assert "+two" in out  # what the command did to the file
+    status, _, err = call("sessions", "export", "latest", "--format", "archive", "-o", "-")
+    assert (status, "no" in err) == (2, True)
+
+
+def test_an_archive_brings_conversation_and_files_to_another_machine(call: Call, tmp_path: Path) -> None:
+    archive = str(tmp_path / "s.tar.gz")
+    assert call("sessions", "export", "latest", "--format", "archive", "-o", archive)[0] == 0
+    (tmp_path / "data" / "sessions").rename(tmp_path / "away")
+    status, out, err = call("sessions", "import", archive, "--json")
+    assert status == 0, err
+    session = json.loads(out)["session"]
+    assert call("checkout-part", session, "3", str(tmp_path / "after"))[0] == 0
+    assert (tmp_path / "after" / "b.txt").read_text() == "one\n"
+    again = json.loads(call("sessions", "import", archive, "--json")[1])
+    assert again["session"] != session == again["exported_as"]
+    status, out, _ = call("trace", again["session"])
+    assert "Done." in out
+    status, out, err = call("run", "more", "--session", again["session"], "--policy", "plan")
+    assert "session: " + again["session"] in out, err
+
+
+def test_an_archive_without_files_holds_none(call: Call, tmp_path: Path) -> None:
+    archive = str(tmp_path / "s.tar.gz")
+    assert call("sessions", "export", "latest", "--format", "archive", "--no-files", "-o", archive)[0] == 0
+    listed = subprocess.run(["tar", "tzf", archive], capture_output=True, text=True, check=True).stdout
+    assert "events.jsonl" in listed
+    assert "repo.bundle" not in listed

@@ -1,0 +1,214 @@
+"""A session goes out whole and redacted and comes back the same; a foreign archive can do nothing but be a session."""
+
+import io
+import json
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.store import said, store
+from tui_agent.errors import UsageError
+from tui_agent.export.archive import export_archive
+from tui_agent.export.importing import import_archive
+from tui_agent.protocol.base import BlobText
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.session import SessionStarted
+from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.settings import ModelInfo, SessionSettings
+from tui_agent.store.lineage import blobs_of
+from tui_agent.store.reader import read_records, stored_lines
+from tui_agent.store.redact import Redactor
+
+SETTINGS = SessionSettings(model=ModelInfo(profile="p", provider="x", model="m"))
+SECRET = "correct-horse-battery-staple"
+KNOWING = Redactor(secrets={"HORSE": SECRET})
+
+
+def recorded(root: Path, *texts: str, session: str = "ses_a") -> Path:
+    log = store(root).create(session)
+    log.append(SessionStarted(workspace="/work", product="p", settings=SETTINGS, title="A talk"))
+    for text in texts:
+        log.append(said(text))
+    log.close()
+    return log.folder
+
+
+async def packed(folder: Path, dest: Path, redactor: Redactor | None = None) -> Path:
+    await export_archive(folder, redactor or Redactor(), dest)
+    return dest
+
+
+def messages(folder: Path) -> list[str]:
+    blobs = blobs_of(folder)
+    found = (record.payload for record in read_records(folder) if isinstance(record, Envelope))
+    return [blobs.text(payload.text) for payload in found if isinstance(payload, UserMessageReceived)]
+
+
+async def test_a_session_comes_back_byte_for_byte_under_its_own_id(tmp_path: Path) -> None:
+    folder = recorded(tmp_path, "short", "long " * 4_000)
+    archive = await packed(folder, tmp_path / "a.tar.gz")
+    made = await import_archive(archive, tmp_path / "other" / "sessions", "ses_new")
+    there = tmp_path / "other" / "sessions" / "ses_a"
+    assert (made.session, made.manifest.title, made.manifest.events) == ("ses_a", "A talk", 3)
+    assert (there / "events.jsonl").read_bytes() == (folder / "events.jsonl").read_bytes()
+    assert messages(there) == ["short", "long " * 4_000]
+    assert (there.stat().st_mode & 0o777, (there / "events.jsonl").stat().st_mode & 0o777) == (0o700, 0o600)
+    assert [path.name for path in there.parent.iterdir()] == ["ses_a"]
+
+
+async def test_where_the_id_is_taken_it_gets_another_and_goes_on(tmp_path: Path) -> None:
+    folder = recorded(tmp_path, "short")
+    archive = await packed(folder, tmp_path / "a.tar.gz")
+    made = await import_archive(archive, folder.parent, "ses_new")
+    assert made.session == "ses_new"
+    log = store(tmp_path).open("ses_new")
+    log.append(said("more"))
+    log.close()
+    assert messages(folder.parent / "ses_new") == ["short", "more"]
+    assert messages(folder) == ["short"]
+
+
+async def test_the_same_session_gives_the_same_archive(tmp_path: Path) -> None:
+    folder = recorded(tmp_path, "short", "long " * 4_000)
+    first = await packed(folder, tmp_path / "a.tar.gz")
+    assert first.read_bytes() == (await packed(folder, tmp_path / "b.tar.gz")).read_bytes()
+
+
+async def test_a_fork_goes_out_with_what_it_takes_from_its_parent(tmp_path: Path) -> None:
+    folder = recorded(tmp_path, "of the parent " * 1_000, "left behind")
+    store(tmp_path).fork("ses_a", 1, "ses_b")
+    archive = await packed(folder.with_name("ses_b"), tmp_path / "b.tar.gz")
+    await import_archive(archive, tmp_path / "other" / "sessions", "ses_new")
+    assert messages(tmp_path / "other" / "sessions" / "ses_b") == ["of the parent " * 1_000]
+
+
+async def test_a_secret_that_is_known_only_now_is_in_no_file_of_the_archive(tmp_path: Path) -> None:
+    inside = json.dumps({"note": f"{SECRET} " * 800})
+    folder = recorded(tmp_path, f"it is {SECRET}", f"long {SECRET} " * 800, inside)
+    assert SECRET in (folder / "events.jsonl").read_text()
+    archive = await packed(folder, tmp_path / "a.tar.gz", KNOWING)
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            content = tar.extractfile(member)
+            assert content is not None
+            assert SECRET.encode() not in content.read()
+    await import_archive(archive, tmp_path / "other" / "sessions", "ses_new")
+    there = tmp_path / "other" / "sessions" / "ses_a"
+    assert messages(there)[:2] == ["it is [redacted: HORSE]", "long [redacted: HORSE] " * 800]
+    assert json.loads(messages(there)[2]) == {"note": "[redacted: HORSE] " * 800}
+    assert len(list(stored_lines(there))) == 4
+    sizes = [
+        record.payload.text
+        for record in read_records(there)
+        if isinstance(record, Envelope) and isinstance(record.payload, UserMessageReceived)
+    ]
+    assert isinstance(sizes[1], BlobText)
+    assert sizes[1].size == len("long [redacted: HORSE] " * 800)
+
+
+async def test_an_export_overwrites_nothing_and_leaves_nothing_half(tmp_path: Path) -> None:
+    folder = recorded(tmp_path, "short")
+    (tmp_path / "a.tar.gz").write_text("mine")
+    with pytest.raises(UsageError, match="already"):
+        await packed(folder, tmp_path / "a.tar.gz")
+    assert (tmp_path / "a.tar.gz").read_text() == "mine"
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(UsageError, match="already"):
+        await packed(folder, tmp_path / "link")
+    assert sorted(path.name for path in Path.iterdir(tmp_path)) == ["a.tar.gz", "link", "sessions"]
+
+
+def changed(
+    archive: Path, dest: Path, extra: Sequence[tuple[tarfile.TarInfo, bytes]], **other: bytes
+) -> Path:
+    """The archive with members more, and others' contents replaced."""
+    with tarfile.open(archive) as old, tarfile.open(dest, "w:gz") as new:
+        for member in old:
+            content = old.extractfile(member)
+            assert content is not None
+            data = other.get(member.name.split(".")[0], content.read())
+            member.size = len(data)
+            new.addfile(member, io.BytesIO(data))
+        for info, data in extra:
+            new.addfile(info, io.BytesIO(data))
+    return dest
+
+
+def member(name: str, size: int = 0, **fields: object) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.size = size
+    for field, value in fields.items():
+        setattr(info, field, value)
+    return info
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        member("../escaped", 4),
+        member("/tmp/escaped", 4),
+        member("blobs/../../escaped", 4),
+        member("lock", 4),
+        member("events.jsonl", 4),
+        member("events.jsonl", type=tarfile.SYMTYPE, linkname="/etc/passwd"),
+        member("blobs/" + "0" * 64, type=tarfile.LNKTYPE, linkname="/etc/passwd"),
+        member("blobs", type=tarfile.SYMTYPE, linkname="/tmp"),
+        member("pipe", type=tarfile.FIFOTYPE),
+    ],
+    ids=lambda info: f"{info.name[:20]}-{info.type.decode()}",
+)
+async def test_what_the_manifest_does_not_name_is_refused(tmp_path: Path, info: tarfile.TarInfo) -> None:
+    archive = await packed(recorded(tmp_path, "short"), tmp_path / "a.tar.gz")
+    bad = changed(archive, tmp_path / "bad.tar.gz", [(info, b"evil"[: info.size])])
+    with pytest.raises(UsageError, match="no whole archive"):
+        await import_archive(bad, tmp_path / "other" / "sessions", "ses_new")
+    assert list((tmp_path / "other" / "sessions").iterdir()) == []
+    assert not (tmp_path / "other" / "escaped").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "session"), [("../../evil", "ses_a"), ("lock", "ses_a"), ("events.jsonl", "../evil")]
+)
+async def test_a_manifest_that_names_other_places_is_refused(tmp_path: Path, path: str, session: str) -> None:
+    archive = await packed(recorded(tmp_path, "short"), tmp_path / "a.tar.gz")
+    with tarfile.open(archive) as tar:
+        content = tar.extractfile("manifest.json")
+        assert content is not None
+        manifest = json.load(content)
+    manifest["session"] = session
+    manifest["files"].append({"path": path, "size": 0, "sha256": "0" * 64})
+    bad = changed(archive, tmp_path / "bad.tar.gz", [], manifest=json.dumps(manifest).encode())
+    with pytest.raises(UsageError, match="no whole archive"):
+        await import_archive(bad, tmp_path / "other" / "sessions", "ses_new")
+
+
+async def test_an_archive_that_was_cut_or_changed_anywhere_is_refused(tmp_path: Path) -> None:
+    folder = recorded(tmp_path, "short")
+    archive = await packed(folder, tmp_path / "a.tar.gz")
+    data = archive.read_bytes()
+    bad = tmp_path / "bad.tar.gz"
+    for cut in (0, 1, 40, len(data) // 2, len(data) - 200):
+        bad.write_bytes(data[:cut])
+        with pytest.raises(UsageError):
+            await import_archive(bad, tmp_path / "other" / "sessions", "ses_new")
+    for place in range(12, len(data) - 8, 37):
+        bad.write_bytes(data[:place] + bytes([data[place] ^ 0x41]) + data[place + 1 :])
+        try:
+            await import_archive(bad, tmp_path / "flipped" / str(place), "ses_new")
+        except UsageError:
+            continue
+        there = tmp_path / "flipped" / str(place) / "ses_a"  # a byte that means nothing, between two files
+        assert (there / "events.jsonl").read_bytes() == (folder / "events.jsonl").read_bytes()
+    changed(archive, bad, [], events=b"{}\n")
+    with pytest.raises(UsageError):
+        await import_archive(bad, tmp_path / "other" / "sessions", "ses_new")
+    assert list((tmp_path / "other" / "sessions").iterdir()) == []
+
+
+async def test_more_than_the_manifest_promises_is_not_unpacked(tmp_path: Path) -> None:
+    archive = await packed(recorded(tmp_path, "short"), tmp_path / "a.tar.gz")
+    bad = changed(archive, tmp_path / "bad.tar.gz", [], events=b"\0" * 50_000_000)
+    with pytest.raises(UsageError, match="says something else"):
+        await import_archive(bad, tmp_path / "other" / "sessions", "ses_new")

@@ -1,0 +1,102 @@
+"""The Markdown transcript: everything that was said and done, and nothing of it can act."""
+
+import shutil
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+
+from tests.stubs.golden import GOLDEN
+from tests.stubs.store import said, store
+from tui_agent.export.jsonl import to_jsonl
+from tui_agent.export.markdown import clipped, to_markdown
+from tui_agent.export.story import clean, load
+from tui_agent.folds.base import branch
+from tui_agent.protocol.display import TerminalBlock
+from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
+from tui_agent.protocol.ids import CallId
+from tui_agent.store.reader import read_records, stored_lines
+from tui_agent.store.redact import Redactor
+
+HOSTILE = "```\n````\n</pre><script>alert(1)</script>\n~~~\n<img src=x onerror=alert(1)>\n# no heading"
+
+
+def golden_session(root: Path, name: str) -> Path:
+    folder = root / "sessions" / name
+    folder.mkdir(parents=True)
+    shutil.copy(GOLDEN / f"{name}.jsonl", folder / "events.jsonl")
+    if (GOLDEN / f"{name}.blobs").is_dir():
+        shutil.copytree(GOLDEN / f"{name}.blobs", folder / "blobs")
+    return folder
+
+
+def test_a_transcript_tells_messages_calls_diffs_and_cost(tmp_path: Path) -> None:
+    text = to_markdown(load(golden_session(tmp_path, "night_shift"), Redactor()))
+    for words in ("**You**", "**Agent**", "```diff", "\n+", "- cost: $", "## Turn 1", "model call"):
+        assert words in text, words
+
+
+def test_every_kind_of_entry_has_its_words(tmp_path: Path) -> None:
+    text = to_markdown(load(golden_session(tmp_path, "every_kind"), Redactor()))
+    assert len(text) > 1_000
+    assert "\x1b" not in text
+
+
+def test_foreign_words_make_no_markup_and_close_no_fence(tmp_path: Path) -> None:
+    log = store(tmp_path).create("ses_a")
+    log.append(said(HOSTILE))
+    call = CallId("call_1")
+    log.append(
+        ToolCalled(
+            call_id=call, name="bash", arguments={}, iteration=1, verb="run", target=f"`<b>x</b>` {HOSTILE}"
+        )
+    )
+    log.append(
+        ToolFinished(
+            call_id=call,
+            name="bash",
+            status="ok",
+            part=1,
+            content=(),
+            display=(TerminalBlock(text=f"\x1b[31m{HOSTILE}\x1b[0m"),),
+            summary="*_[x](javascript:alert(1))_*",
+        )
+    )
+    log.close()
+    tokens = MarkdownIt("commonmark").parse(to_markdown(load(log.folder, Redactor())))
+    kinds = {child.type for token in tokens for child in (token, *(token.children or []))}
+    assert not kinds & {"html_block", "html_inline", "link_open", "image"}
+    fences = [token for token in tokens if token.type == "fence" and token.level == 0]
+    assert [token.content.strip() for token in fences] == [HOSTILE]
+    assert [token.tag for token in tokens if token.type == "heading_open" and token.level == 0] == [
+        "h1",
+        "h2",
+    ]
+
+
+def test_a_long_output_keeps_its_ends() -> None:
+    text = clipped("\n".join(str(number) for number in range(100)), lines=4, width=5)
+    assert text == "0\n1\n… 96 more lines …\n98\n99"
+    assert clipped("abcdefgh", width=5) == "abcde… (8 characters)"
+
+
+def test_what_a_terminal_would_do_is_undone() -> None:
+    assert clean("\x1b]0;title\x07a\x1b[1;31mb\x1b[0m\r\n10%\r50%\r100%\nc\u202ed\x00") == "ab\n100%\ncd"
+
+
+def test_a_secret_known_only_now_is_in_neither_form(tmp_path: Path) -> None:
+    log = store(tmp_path).create("ses_a")
+    log.append(said("the key is hunter2-hunter2"))
+    log.append(said("again hunter2-hunter2 " * 1_000))
+    log.close()
+    redactor = Redactor(secrets={"KEY": "hunter2-hunter2"})
+    assert "hunter2" not in to_markdown(load(log.folder, redactor))
+    assert b"hunter2" not in to_jsonl(log.folder, redactor, everything=True)
+    assert b"hunter2" in to_jsonl(log.folder, Redactor(), everything=True)
+
+
+def test_lines_are_the_logs_own_of_the_branch_or_all(tmp_path: Path) -> None:
+    folder = golden_session(tmp_path, "every_kind")
+    assert to_jsonl(folder, Redactor(), everything=True) == (folder / "events.jsonl").read_bytes()
+    on = {record.seq for record in branch(read_records(folder))}
+    wanted = [line for seq, line in stored_lines(folder) if seq in on]
+    assert to_jsonl(folder, Redactor()).decode().splitlines() == wanted

@@ -1,0 +1,44 @@
+"""L7: The workspace as it was after a part of a session, in a folder of its own."""
+
+import argparse
+from pathlib import Path
+
+import anyio
+
+from tui_agent.cli.options import GROUPS, session_options
+from tui_agent.cli.output import say, say_json
+from tui_agent.cli.trace import WHICH
+from tui_agent.export.bundle import checkout_part
+from tui_agent.ground import ground
+
+EXAMPLES = """\
+examples:
+  tui-agent checkout-part latest 42 /tmp/after-42
+  tui-agent checkout-part latest -1 /tmp/before
+
+Parts count from 0; -1 is before the first. The numbers: tui-agent trace ID --parts
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Which session, which part, and where to."""
+    parser.add_argument("id", metavar="ID", help=WHICH)
+    parser.add_argument("part", metavar="PART", type=int, help="the number of a part")
+    parser.add_argument(
+        "dest", metavar="DEST", type=Path, help="an empty folder, or one that is not there yet"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    GROUPS["place"](parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the files; the session and its workspace stay as they are."""
+    store = ground(session_options(arguments, client="headless", interactive=False)).store
+    folder = store.find(arguments.id)
+    dest = arguments.dest.expanduser().absolute()
+    commit = anyio.run(checkout_part, folder, arguments.part, dest)
+    if arguments.json:
+        say_json({"session": folder.name, "part": arguments.part, "commit": commit, "path": str(dest)})
+    else:
+        say(f"{dest}  as after part {arguments.part}, checkpoint {commit[:12]}")
+    return 0

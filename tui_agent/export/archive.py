@@ -1,0 +1,120 @@
+"""L6: a whole session as one file, to be taken along.
+
+Invariant: the manifest comes first and names every other file with its size and SHA-256.
+"""
+
+import gzip
+import hashlib
+import io
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+from pydantic import Field
+
+from tui_agent import __version__
+from tui_agent.export.bundle import shadow_of, stores
+from tui_agent.export.redacted import Outgoing
+from tui_agent.export.writing import new_file
+from tui_agent.protocol.base import Frozen
+from tui_agent.store.redact import Redactor
+from tui_agent.store.repair import EVENTS
+from tui_agent.store.summary import summarise
+
+MANIFEST = "manifest.json"
+BUNDLE = "repo.bundle"
+BLOBS = "blobs/"
+MEMBER_MODE = 0o600
+
+
+class Member(Frozen):
+    """One file of an archive."""
+
+    path: str
+    size: int = Field(ge=0)
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+
+
+class Manifest(Frozen):
+    """What an archive says of itself. `files` are in the order in which they follow."""
+
+    format: Literal["tui-agent session"] = "tui-agent session"
+    version: Literal[1] = 1
+    product: str
+    session: str
+    title: str
+    workspace: str
+    events: int
+    files: tuple[Member, ...]
+
+
+async def export_archive(folder: Path, redactor: Redactor, dest: Path, *, files: bool = True) -> Manifest:
+    """Write a session's log, its blobs and (`files`) its checkpoints to a `.tar.gz`; returns what is in it."""
+    with TemporaryDirectory(prefix="tui-agent-export-") as place, new_file(dest) as draft:
+        staged = Path(place)
+        found = stores(folder)
+        if files and found:
+            await shadow_of(found[0]).export_bundle(staged / BUNDLE)
+        manifest = _stage(folder, redactor, staged)
+        _pack(staged, manifest, draft)
+    return manifest
+
+
+def _stage(folder: Path, redactor: Redactor, staged: Path) -> Manifest:
+    outgoing = Outgoing(folder, redactor)
+    (staged / BLOBS).mkdir()
+    members = []
+    for name, data in outgoing.blobs():
+        (staged / BLOBS / name).write_bytes(data)
+        members.append(Member(path=f"{BLOBS}{name}", size=len(data), sha256=name))
+    with (staged / EVENTS).open("wb") as log:
+        log.writelines(outgoing.lines())
+    bundle = [BUNDLE] if (staged / BUNDLE).exists() else []
+    first = [_member(staged, name) for name in (EVENTS, *bundle)]
+    summary = summarise(folder)
+    return Manifest(
+        product=__version__,
+        session=folder.name,
+        title=redactor.text(summary.title) if summary else "",
+        workspace=summary.workspace if summary else "",
+        events=summary.events if summary else 0,
+        files=(*first, *members),
+    )
+
+
+def _member(staged: Path, name: str) -> Member:
+    path = staged / name
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return Member(path=name, size=path.stat().st_size, sha256=digest)
+
+
+def _pack(staged: Path, manifest: Manifest, draft: Path) -> None:
+    with (
+        draft.open("wb") as out,
+        gzip.GzipFile("", "wb", 6, out, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        head = manifest.model_dump_json(indent=1).encode()
+        archive.addfile(_info(MANIFEST, len(head)), io.BytesIO(head))
+        for member in manifest.files:
+            with (staged / member.path).open("rb") as file:
+                archive.addfile(_info(member.path, member.size), file)
+
+
+def _info(name: str, size: int) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.size, info.mode = size, MEMBER_MODE
+    return info
+
+
+def listed(manifest: Manifest) -> Iterator[str]:
+    """The files of an archive in words."""
+    yield f"{manifest.events} events"
+    blobs = sum(member.path.startswith(BLOBS) for member in manifest.files)
+    if blobs:
+        yield f"{blobs} long texts"
+    if any(member.path == BUNDLE for member in manifest.files):
+        yield "the checkpoints"

@@ -1,0 +1,60 @@
+"""L6: the formats of an export, by name, and where each one goes."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from anyio.to_thread import run_sync
+
+from tui_agent.export.archive import export_archive
+from tui_agent.export.bundle import export_bundle
+from tui_agent.export.jsonl import to_jsonl
+from tui_agent.export.markdown import to_markdown
+from tui_agent.export.story import load
+from tui_agent.export.writing import free_name, write_new
+from tui_agent.store.redact import Redactor
+
+TextOf = Callable[[Path, Redactor, bool], str]
+
+
+class Format(NamedTuple):
+    """How a format's files end, and what makes its text; the others are files only."""
+
+    ending: str
+    text: TextOf | None = None
+
+
+def _markdown(folder: Path, redactor: Redactor, everything: bool) -> str:
+    return to_markdown(load(folder, redactor))
+
+
+def _jsonl(folder: Path, redactor: Redactor, everything: bool) -> str:
+    return to_jsonl(folder, redactor, everything=everything).decode("utf-8", "replace")
+
+
+FORMATS: dict[str, Format] = {
+    "markdown": Format("md", _markdown),
+    "jsonl": Format("jsonl", _jsonl),
+    "bundle": Format("bundle"),
+    "archive": Format("tar.gz"),
+}
+
+
+def default_name(place: Path, folder: Path, form: str) -> Path:
+    """A name in `place` that nothing has yet."""
+    stem = re.sub(r"[^A-Za-z0-9_.-]", "_", folder.name)
+    return free_name(place, stem, FORMATS[form].ending)
+
+
+async def export(
+    folder: Path, redactor: Redactor, form: str, dest: Path, everything: bool = False, files: bool = True
+) -> None:
+    """Write one session to `dest`. Raises `UsageError` where that is taken, `StoreFull`, `CheckpointError`."""
+    text = FORMATS[form].text
+    if text is not None:
+        await run_sync(lambda: write_new(dest, text(folder, redactor, everything).encode()))
+    elif form == "bundle":
+        await export_bundle(folder, dest)
+    else:
+        await export_archive(folder, redactor, dest, files=files)

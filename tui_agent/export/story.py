@@ -1,0 +1,183 @@
+"""L6: what a session's readable exports are made of.
+
+Invariant: every string in it has passed the redactor, and none holds a control character but line feeds and tabs.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tui_agent.folds.entries import Entry
+from tui_agent.folds.line_diff import line_diff
+from tui_agent.folds.metrics import Metrics, MetricsView
+from tui_agent.folds.transcript import Transcript
+from tui_agent.protocol.base import BlobText, LongText
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged
+from tui_agent.protocol.events.session import RunStarted, SessionForked, SessionStarted, SessionTitled
+from tui_agent.protocol.ids import CallId
+from tui_agent.store.blobs import BlobStore
+from tui_agent.store.lineage import blobs_of
+from tui_agent.store.reader import iterate_records
+from tui_agent.store.redact import Redactor
+
+DIFF_BYTES = 1_000_000
+"""A side of a change above this is told by its size only."""
+_SEQUENCES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[ -/]*[0-~])"
+)
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
+)
+_OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n|$)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file that changed. `diff` holds hunks; where there is none, `note` says why (binary, too large)."""
+
+    seq: int
+    at: float
+    path: str
+    author: str
+    call_id: CallId | None
+    added: int
+    removed: int
+    diff: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """One branch of a session, from its beginning to its newest event."""
+
+    session: str
+    title: str
+    workspace: str
+    model: str
+    entries: tuple[Entry, ...]
+    changes: tuple[Change, ...]
+    checkpoints: tuple[CheckpointTaken | CheckpointRestored, ...]
+    metrics: MetricsView
+    """Of all branches: what was left was paid for too."""
+    texts: "Texts"
+
+    def changes_of(self, call_id: CallId) -> list[Change]:
+        """What a call changed in files."""
+        return [change for change in self.changes if change.call_id == call_id]
+
+
+class Texts:
+    """Gives the texts of one session whole, redacted and without control characters."""
+
+    def __init__(self, blobs: BlobStore, redactor: Redactor) -> None:
+        self._blobs = blobs
+        self._redactor = redactor
+
+    def whole(self, text: LongText) -> str:
+        """A text, wherever it is kept; of one that is gone its beginning, and that it is."""
+        if not isinstance(text, BlobText):
+            return self.plain(text)
+        data = self._blobs.find(text.blob_sha256)
+        if data is None:
+            return f"{self.plain(text.preview)}\n… (the rest of these {text.size} bytes is missing)"
+        return self.plain(data.decode("utf-8", "replace"))
+
+    def plain(self, text: str) -> str:
+        """A short text."""
+        return clean(self._redactor.text(text))
+
+    def image(self, digest: str) -> bytes | None:
+        """The bytes of a picture."""
+        return self._blobs.find(digest)
+
+    def redacted(self, event: Envelope) -> Envelope:
+        """The event with every string redacted; the same object where there is nothing to hide."""
+        if not self._redactor.suspects(event.model_dump_json().encode()):
+            return event
+        return Envelope.model_validate(self._redactor.json(event.model_dump(mode="json")))
+
+    def change(self, event: Envelope, change: FileChanged) -> Change:
+        """A changed file with its diff."""
+        made = Change(
+            event.seq,
+            event.at,
+            self.plain(change.path),
+            change.author,
+            change.call_id,
+            change.added,
+            change.removed,
+            "",
+        )
+        if max(change.before_size, change.after_size) > DIFF_BYTES:
+            return replace(made, note=f"too large to show: {change.before_size} to {change.after_size} bytes")
+        sides = [self._side(change.before), self._side(change.after)]
+        if any(b"\0" in side for side in sides):
+            return replace(made, note=f"binary: {change.before_size} to {change.after_size} bytes")
+        old, new = (self.plain(side.decode("utf-8", "replace")) for side in sides)
+        diff = line_diff(old, new).text
+        return replace(made, diff=diff, note="" if diff else _without_lines(change))
+
+    def _side(self, digest: str | None) -> bytes:
+        return b"" if digest is None else self._blobs.find(digest) or b""
+
+
+def _without_lines(change: FileChanged) -> str:
+    if change.before is None:
+        return "created, empty"
+    return "removed" if change.after is None else "only its permissions changed"
+
+
+def clean(text: str) -> str:
+    """The text as it would stand on paper: no terminal sequences, no control or bidi characters.
+
+    Of a line that a program has written over only the last state is left.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    text = _SEQUENCES.sub("", text).replace("\r\n", "\n")
+    return _CONTROLS.sub("", _OVERWRITTEN.sub("", text))
+
+
+def load(folder: Path, redactor: Redactor) -> Story:
+    """Read the current branch of a session. Raises `SessionNotFound`."""
+    texts = Texts(blobs_of(folder), redactor)
+    transcript, metrics = Transcript(), Metrics()
+    title = workspace = model = ""
+    changes: list[Change] = []
+    checkpoints: list[CheckpointTaken | CheckpointRestored] = []
+    for event in _known(iterate_records(folder, branch=True), texts):
+        transcript.apply(event)
+        match event.payload:
+            case SessionStarted(workspace=place, title=name):
+                workspace, title = place, name or title
+            case SessionForked(changed=changed) if isinstance(changed.get("workspace"), str):
+                workspace = str(changed["workspace"])
+            case SessionTitled(title=name):
+                title = name
+            case RunStarted(model=used):
+                model = used.model
+            case FileChanged() as change:
+                changes.append(texts.change(event, change))
+            case CheckpointTaken() | CheckpointRestored() as checkpoint:
+                checkpoints.append(checkpoint)
+            case _:
+                pass
+    for event in _known(iterate_records(folder), texts):
+        metrics.apply(event)
+    return Story(
+        session=folder.name,
+        title=texts.plain(title),
+        workspace=texts.plain(workspace),
+        model=texts.plain(model),
+        entries=tuple(transcript.view().entries),
+        changes=tuple(changes),
+        checkpoints=tuple(checkpoints),
+        metrics=metrics.view(),
+        texts=texts,
+    )
+
+
+def _known(records: Iterator[Record], texts: Texts) -> Iterator[Envelope]:
+    return (texts.redacted(record) for record in records if isinstance(record, Envelope))

@@ -1,0 +1,150 @@
+"""L6: the words in which readable exports tell times, sums and display blocks, the same in each of them."""
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from tui_agent.export.story import Change, Story, Texts
+from tui_agent.folds.entries import QuestionEntry, ToolEntry, TurnEntry, UserEntry
+from tui_agent.folds.words import TURN_ENDS
+from tui_agent.protocol.display import (
+    CustomBlock,
+    DiffBlock,
+    DisplayBlock,
+    ImageBlock,
+    JsonBlock,
+    MarkdownBlock,
+    TableBlock,
+    TerminalBlock,
+    TextBlock,
+    TreeBlock,
+    TreeNode,
+)
+
+STATES = {
+    "queued": "queued",
+    "running": "did not end",
+    "waiting": "waiting for an answer",
+    "done": "",
+    "failed": "failed",
+    "denied": "denied",
+    "interrupted": "stopped",
+    "lost": "lost",
+}
+SAID = {"sent": "", "queued": "queued", "steered": "into the running turn", "removed": "taken back"}
+AUTHORS = {"agent": "by the agent", "command": "by a command", "human": "by someone else"}
+
+
+def moment(at: float) -> str:
+    """A time as the exporting machine's clock shows it."""
+    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S") if at else ""
+
+
+def duration(ms: float | None) -> str:
+    """A duration; nothing where there is none."""
+    if not ms:
+        return ""
+    seconds = ms / 1_000
+    if seconds < 1:
+        return f"{ms:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def cost(usd: float | None) -> str:
+    """A sum of money; nothing where no price is known."""
+    return "" if usd is None else f"${usd:.4f}" if usd < 0.1 else f"${usd:.2f}"
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """`1 file`, `2 files`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def facts(story: Story) -> list[tuple[str, str]]:
+    """What stands at the head of an export; lines that would say nothing are left out."""
+    figures = story.metrics
+    tokens = f"{figures.input_tokens:,} in ({figures.cached_tokens:,} cached), {figures.output_tokens:,} out"
+    added, removed = (sum(getattr(change, side) for change in story.changes) for side in ("added", "removed"))
+    files = len({change.path for change in story.changes})
+    rows = [
+        ("session", story.session),
+        ("workspace", story.workspace),
+        ("model", story.model),
+        ("begun", moment(figures.first_at)),
+        ("lasted", duration((figures.last_at - figures.first_at) * 1_000)),
+        ("turns", count(figures.turns, "turn") + f", {count(figures.parts, 'part')}"),
+        ("files", f"{count(files, 'file')} changed, +{added} −{removed}" if files else ""),
+        ("tokens", tokens if figures.model_calls else ""),
+        ("cost", cost(figures.cost_usd)),
+    ]
+    return [(name, value) for name, value in rows if value]
+
+
+def turn_end(entry: TurnEntry) -> str:
+    """A turn's end row."""
+    files = f"{count(entry.files, 'file')} +{entry.added} −{entry.removed}" if entry.files else ""
+    words = [
+        TURN_ENDS.get(entry.reason, entry.reason),
+        duration(entry.duration_ms),
+        count(entry.iterations, "model call") if entry.iterations else "",
+        files,
+        cost(entry.cost_usd),
+    ]
+    return " · ".join(word for word in words if word)
+
+
+def tool_words(entry: ToolEntry, texts: Texts) -> tuple[str, str, str]:
+    """A tool row: what it did, to what, and how it came out."""
+    state = STATES[entry.state]
+    said = texts.plain(entry.denied or entry.outcome)
+    outcome = " · ".join(word for word in (state, said, duration(entry.duration_ms)) if word)
+    return texts.plain(entry.verb or entry.name), texts.plain(entry.target), outcome
+
+
+def answered(entry: QuestionEntry, texts: Texts) -> str:
+    """What was answered to a question."""
+    if entry.answer is not None:
+        return texts.whole(entry.answer)
+    return "(no answer was waited for)" if entry.void else "(no answer yet)"
+
+
+def pictures(entry: UserEntry, texts: Texts) -> list[str]:
+    """The names of what was attached."""
+    return [texts.plain(image.name) or f"a picture of {image.size} bytes" for image in entry.attachments]
+
+
+def other_changes(entry: ToolEntry, changes: Sequence[Change]) -> list[Change]:
+    """What a call changed beyond the diffs that its result shows."""
+    shown = {block.path for block in entry.blocks if isinstance(block, DiffBlock)}
+    return [change for change in changes if change.path not in shown]
+
+
+def block_text(block: DisplayBlock, texts: Texts) -> str:
+    """A display block in plain text."""
+    match block:
+        case TextBlock(text=text) | MarkdownBlock(text=text):
+            return texts.whole(text)
+        case TerminalBlock(text=text, omitted=omitted):
+            return (f"… {count(omitted, 'earlier line')}\n" if omitted else "") + texts.whole(text)
+        case DiffBlock(diff=diff):
+            return texts.whole(diff)
+        case TableBlock(columns=columns, rows=rows):
+            return texts.plain("\n".join("\t".join(row) for row in (columns, *rows)))
+        case TreeBlock(roots=roots):
+            return texts.plain("\n".join(_tree(roots, 0)))
+        case JsonBlock(data=data):
+            return texts.plain(json.dumps(data, ensure_ascii=False, indent=2))
+        case ImageBlock(name=name, size=size):
+            return texts.plain(f"{name or 'picture'}, {size} bytes")
+        case CustomBlock(text=text):
+            return texts.plain(text)
+
+
+def _tree(nodes: Sequence[TreeNode], depth: int) -> Iterator[str]:
+    for node in nodes:
+        yield "  " * depth + node.label
+        yield from _tree(node.children, depth + 1)
