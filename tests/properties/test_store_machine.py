@@ -1,7 +1,8 @@
 """The store against a plain list: append, crash at any byte, reopen, a second opener, a blocked disk,
-forks and the removal of what they were forked from."""
+forks and the removal of what they were forked from, an index that is lost, damaged or locked."""
 
 import shutil
+import sqlite3
 import tempfile
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.store.files import SystemFiles
 from tui_agent.store.reader import LogTail, read_records, read_tail
 from tui_agent.store.sessions import SessionStore
+from tui_agent.store.summary import summarise
 
 
 class Switchable(SystemFiles):
@@ -142,6 +144,27 @@ class StoreMachine(RuleBasedStateMachine):
             log.append(SessionHeadMoved(to_seq=to_seq, from_seq=log.last_seq, reason="undo"))
             log.append(said("of a parent"))
             log.close()
+
+    @rule(harm=st.sampled_from(["", "gone", "damaged", "locked"]))
+    def look_for_something(self, harm: str) -> None:
+        """The index is as good as the logs, whatever becomes of it."""
+        self.stored.append(self.log.append(said(f"marked{self.log.last_seq}")))
+        index, blocker = self.sessions.index, None
+        if harm == "gone":
+            index.delete()
+        elif harm == "damaged" and index.path.exists():
+            index.path.write_bytes(index.path.read_bytes()[:1_000] + b"\xff" * 5_000)
+        elif harm == "locked" and index.path.exists():
+            blocker = sqlite3.connect(index.path, isolation_level=None)
+            blocker.execute("BEGIN IMMEDIATE")
+        try:
+            plain = [summarise(folder) for folder in self.sessions.folders()]
+            assert self.sessions.list() == sorted(filter(None, plain), key=lambda one: (-one.updated, one.id))
+        finally:
+            if blocker is not None:
+                blocker.close()
+        found = [(hit.session, hit.seq) for hit in self.sessions.search(f"marked{self.log.last_seq - 1}")]
+        assert (self.name, self.log.last_seq) in found
 
     @rule()
     def second_opener(self) -> None:

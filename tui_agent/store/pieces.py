@@ -29,6 +29,13 @@ def pieces(folder: Path, *, after: int = -1, size: int | None = None) -> Iterato
         yield from _whole_lines(log, end - start)
 
 
+def pieces_from(folder: Path, start: int, end: int) -> Iterator[bytes]:
+    """The bytes of a log between two places in its file, where a line begins and where the last whole one ends."""
+    with (folder / EVENTS).open("rb") as log:
+        log.seek(start)
+        yield from _whole_lines(log, end - start)
+
+
 def _whole_lines(log: BinaryIO, left: int) -> Iterator[bytes]:
     rest: list[bytes] = []
     while left > 0 and (new := log.read(min(PIECE, left))):

@@ -20,6 +20,7 @@ from tui_agent.protocol.ids import SessionId
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.files import FOLDER_MODE, FileOps, SystemFiles, sync_path
 from tui_agent.store.forks import fork_point, forks_of, make_whole, write_fork
+from tui_agent.store.index import Found, SessionIndex, Stand
 from tui_agent.store.lineage import lineage
 from tui_agent.store.lock import WriterLock
 from tui_agent.store.log import Hold, SessionLog, WallClock
@@ -28,7 +29,7 @@ from tui_agent.store.reader import read_records
 from tui_agent.store.redact import Redactor
 from tui_agent.store.repair import EVENTS, Opened, create_log, open_log
 from tui_agent.store.shrink import Shrinker
-from tui_agent.store.summary import SessionSummary, summarise
+from tui_agent.store.summary import SessionSummary
 
 REMOVED = ".removed-"
 """How the name of a folder begins that is being deleted; what an interrupted deletion left is pruned."""
@@ -206,13 +207,30 @@ class SessionStore:
         return read_records(folder)
 
     def list(self, workspace: str | None = None) -> list[SessionSummary]:
-        """All sessions (of one workspace), the last used first. Reads the ends of each log only."""
-        found = []
-        for folder in self.folders():
-            summary = summarise(folder)
-            if summary is not None and workspace in (None, summary.workspace):
-                found.append(summary)
+        """All sessions (of one workspace), the last used first: from the index, else from the ends of each log."""
+        found = [
+            summary
+            for summary in self.index.summaries(self.stands())
+            if workspace in (None, summary.workspace)
+        ]
         return sorted(found, key=lambda summary: (-summary.updated, summary.id))
+
+    @property
+    def index(self) -> SessionIndex:
+        """The index of all sessions, which may be there or not."""
+        return SessionIndex(self.root)
+
+    def stands(self) -> Sequence[Stand]:
+        """How each session's log stands now."""
+        if not self.root.is_dir():
+            return []
+        with os.scandir(self.root) as entries:
+            found = [Stand.of(entry.path) for entry in entries if is_session_id(entry.name)]
+        return [stand for stand in found if stand is not None]
+
+    def search(self, text: str, workspace: str | None = None, limit: int = 50) -> Sequence[Found]:
+        """The events (of one workspace) in which all words of a text stand, the newest session first."""
+        return self.index.search(self.stands(), text, workspace, limit)
 
     def latest(self, workspace: str | None) -> SessionId | None:
         """The session of this workspace that was used last; one in which nothing was said only where all are so."""

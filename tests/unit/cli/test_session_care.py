@@ -99,6 +99,21 @@ def test_removing_asks_and_where_nobody_can_be_asked_says_so(
     assert call("sessions", "verify", fork)[0] == 0
 
 
+def test_what_was_said_is_found_in_this_workspace_or_in_all(call: Call, tmp_path: Path, work: Path) -> None:
+    talked(tmp_path, work)
+    talked(tmp_path, tmp_path, "ses_b")
+    status, out, _ = call("sessions", "search", "thre", "--json")
+    (found,) = lines(out)
+    assert (status, found["session"], found["seq"], found["kind"]) == (0, "ses_a", 3, "user.message")
+    assert found["snippet"] == "three"
+    _, out, _ = call("sessions", "search", "three", "--all")
+    assert [line.split()[0] for line in out.splitlines()] == ["ses_b", "ses_a"]
+    status, out, _ = call("sessions", "search", "nowhere")
+    assert (status, "--all" in out) == (1, True)
+    status, out, _ = call("sessions", "reindex", "--json")
+    assert (status, lines(out)[0]["sessions"]) == (0, 2)
+
+
 def test_verify_says_what_is_wrong(call: Call, tmp_path: Path, work: Path) -> None:
     store = talked(tmp_path, work)
     talked(tmp_path, work, "ses_b")

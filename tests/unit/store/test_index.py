@@ -1,0 +1,183 @@
+"""The index answers as the logs do, keeps up with them, and is never needed."""
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.store import said, store
+from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.events.session import SessionStarted, SessionTitled
+from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
+from tui_agent.protocol.ids import CallId, RequestId
+from tui_agent.protocol.parts import TextContent, TextPart, Usage
+from tui_agent.protocol.settings import ModelInfo, SessionSettings
+from tui_agent.store.index import FILE, SessionIndex
+from tui_agent.store.sessions import SessionStore
+from tui_agent.store.summary import SessionSummary, summarise
+
+SETTINGS = SessionSettings(model=ModelInfo(profile="p", provider="x", model="m"))
+
+
+def started(workspace: str) -> SessionStarted:
+    return SessionStarted(workspace=workspace, product="p", settings=SETTINGS)
+
+
+def talked(root: Path, count: int = 4) -> SessionStore:
+    sessions = store(root)
+    for number in range(count):
+        log = sessions.create(f"ses_{number:03}")
+        log.append(started(f"/work/{number % 2}"))
+        log.append(SessionTitled(title=f"title {number}", by="auto"))
+        log.append(said(f"Warum fällt test_login_{number} durch? " + "x " * 6_000 + f"needle{number}"))
+        log.append(
+            ToolCalled(
+                call_id=CallId("c"), name="edit", arguments={}, iteration=1, verb="edit", target="src/app.py"
+            )
+        )
+        content = (TextContent(text=f"Traceback: KeyError {number}"),)
+        log.append(ToolFinished(call_id=CallId("c"), name="edit", status="ok", part=0, content=content))
+        log.append(
+            ModelResponded(
+                request_id=RequestId("r"),
+                first_part=1,
+                parts=(TextPart(text="The login is mended."),),
+                finish="stop",
+                usage=Usage(),
+                cost_usd=None,
+                duration_ms=1.0,
+            )
+        )
+        log.close()
+    return sessions
+
+
+def hits(sessions: SessionStore, text: str, workspace: str | None = None) -> list[tuple[str, int]]:
+    return [(found.session, found.seq) for found in sessions.search(text, workspace)]
+
+
+def plain(sessions: SessionStore) -> list[SessionSummary]:
+    found = [summarise(folder) for folder in sessions.folders()]
+    return sorted((one for one in found if one), key=lambda one: (-one.updated, one.id))
+
+
+def test_messages_answers_calls_and_results_are_found_newest_session_first(tmp_path: Path) -> None:
+    sessions = talked(tmp_path)
+    assert hits(sessions, "mended") == [(f"ses_{number:03}", 5) for number in (3, 2, 1, 0)]
+    assert hits(sessions, "mended", "/work/1") == [("ses_003", 5), ("ses_001", 5)]
+    assert hits(sessions, "mended", "/nowhere") == []
+    assert hits(sessions, "app.py") == [(f"ses_{number:03}", 3) for number in (3, 2, 1, 0)]
+    assert hits(sessions, "keyerror 2") == [("ses_002", 4)]
+    assert hits(sessions, "FALLT login_1") == [("ses_001", 2)]
+    assert hits(sessions, "needle2") == [("ses_002", 2)]
+    assert hits(sessions, "title 3") == [("ses_003", 1)]
+    (found,) = sessions.search("keyerror 2")
+    assert (found.title, found.workspace, found.kind) == ("title 2", "/work/0", "tool.finished")
+    assert "KeyError 2" in found.snippet
+
+
+@pytest.mark.parametrize(
+    "text", ["", '"', "'", "*", "a*", "NEAR(", "text:x", "-", "\x00", "AND OR", "(", "% _"]
+)
+def test_any_text_can_be_searched_for(tmp_path: Path, text: str) -> None:
+    assert hits(talked(tmp_path, 1), text) in ([], hits(talked(tmp_path / "b", 1), text))
+
+
+def test_only_what_is_new_is_read(tmp_path: Path) -> None:
+    sessions = talked(tmp_path)
+    assert hits(sessions, "later") == []
+    log = sessions.open("ses_001")
+    seq = log.append(said("said later")).seq
+    assert hits(sessions, "later") == [("ses_001", seq)]
+    log.close()
+    with sqlite3.connect(sessions.index.path) as db:
+        before = db.execute("SELECT count(*) FROM texts").fetchone()
+    db.close()
+    assert hits(sessions, "later") == [("ses_001", seq)]
+    sessions.remove("ses_002")
+    assert hits(sessions, "needle2") == []
+    with sqlite3.connect(sessions.index.path) as db:
+        assert db.execute("SELECT count(*) FROM texts").fetchone() == (before[0] - 5,)
+    db.close()
+
+
+def test_a_log_that_was_cut_or_replaced_is_read_again(tmp_path: Path) -> None:
+    sessions = talked(tmp_path)
+    assert len(hits(sessions, "mended")) == 4
+    path = sessions.folder("ses_001") / "events.jsonl"
+    data = path.read_bytes()
+    path.write_bytes(data[: data.rfind(b"\n", 0, -1) + 1])
+    assert hits(sessions, "mended") == [("ses_003", 5), ("ses_002", 5), ("ses_000", 5)]
+    path.unlink()
+    path.write_bytes(data)
+    assert ("ses_001", 5) in hits(sessions, "mended")
+
+
+def garbage(index: SessionIndex) -> None:
+    index.path.write_bytes(b"not a database at all" * 500)
+
+
+def torn(index: SessionIndex) -> None:
+    data = index.path.read_bytes()
+    index.delete()
+    index.path.write_bytes(data[:4_096] + b"\xff" * 8_192)
+
+
+def other_version(index: SessionIndex) -> None:
+    db = sqlite3.connect(index.path)
+    db.execute("PRAGMA user_version = 99")
+    db.close()
+
+
+def absent(index: SessionIndex) -> None:
+    index.delete()
+
+
+@pytest.mark.parametrize("harm", [absent, garbage, torn, other_version])
+def test_an_index_that_is_no_use_is_made_again(tmp_path: Path, harm: Callable[[SessionIndex], None]) -> None:
+    sessions = talked(tmp_path, 60)
+    assert sessions.list() == plain(sessions)
+    assert sessions.index.path.exists()
+    assert len(hits(sessions, "mended")) == 50
+    for _ in range(2):
+        harm(sessions.index)
+        assert sessions.list() == plain(sessions)
+        harm(sessions.index)
+        assert hits(sessions, "needle33") == [("ses_033", 2)]
+        sessions.open("ses_001").close()
+    assert sessions.list() == plain(sessions)
+
+
+def test_a_locked_index_keeps_nothing_from_being_listed_and_found(tmp_path: Path) -> None:
+    sessions = talked(tmp_path, 60)
+    assert sessions.list() == plain(sessions)
+    blocker = sqlite3.connect(sessions.index.path, isolation_level=None)
+    blocker.execute("PRAGMA locking_mode = EXCLUSIVE")
+    blocker.execute("BEGIN EXCLUSIVE")
+    try:
+        assert sessions.list() == plain(sessions)
+        log = sessions.create("ses_new")
+        log.append(said("quite new"))
+        log.close()
+        assert sessions.list() == plain(sessions)
+    finally:
+        blocker.close()
+    assert hits(sessions, "quite new") == [("ses_new", 0)]
+
+
+def test_a_folder_without_place_for_an_index_is_read_through(tmp_path: Path) -> None:
+    sessions = talked(tmp_path)
+    (sessions.root / FILE).mkdir()
+    assert sessions.list() == plain(sessions)
+    assert hits(sessions, "keyerror 2") == [("ses_002", 4)]
+    assert hits(sessions, "mended", "/work/1") == [("ses_003", 5), ("ses_001", 5)]
+
+
+def test_few_sessions_are_listed_without_leaving_an_index(tmp_path: Path) -> None:
+    sessions = talked(tmp_path)
+    assert sessions.list() == plain(sessions)
+    assert not sessions.index.path.exists()
+    shutil.rmtree(sessions.root)
+    assert hits(sessions, "x") == []
