@@ -39,17 +39,17 @@ from tui_agent.policy.rules import RulePolicy
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.session import RunStarted, SettingsChanged
 from tui_agent.protocol.settings import Budgets, ModelInfo, SessionSettings
 from tui_agent.session.local import LocalSession
-from tui_agent.session.resume import begin, take_up
+from tui_agent.session.resume import Recent, begin, take_up
 from tui_agent.store.lineage import blobs_of
 from tui_agent.store.log import SessionLog
-from tui_agent.store.reader import read_records
+from tui_agent.store.reader import iterate_records, read_marks
 from tui_agent.store.sessions import SessionStore
 from tui_agent.tools.registry import ToolRegistry
 
@@ -102,12 +102,11 @@ def _open(
     models = model_factory(base, loaded)
     settings = _settings(base, models)
     _require_agent(settings.agent, _agents(loaded))
-    log, old = _hold(base)
+    log = _hold(base)
     try:
         if on_hold is not None:
             on_hold(log)
-        history = read_records(log.folder, skip_deltas=True) if old else ()
-        return _assemble(base, models, loaded, settings, log, history, on_trouble)
+        return _assemble(base, models, loaded, settings, log, on_trouble)
     except BaseException:
         log.close()
         raise
@@ -136,17 +135,17 @@ def _recorded(store: SessionStore, session_id: str) -> Sequence[ModelResponded]:
     return recorded_answers(store.read(session_id), blobs_of(store.folder(session_id)))
 
 
-def _hold(base: Ground) -> tuple[SessionLog, bool]:
-    """The log that the options ask for, and whether it holds anything already."""
+def _hold(base: Ground) -> SessionLog:
+    """The log that the options ask for."""
     options, store = base.options, base.store
     wanted = options.session
     if wanted is None and options.continue_latest:
         wanted = store.latest(str(options.cwd.resolve()))
     if wanted is None:
-        return store.create(base.ids.session(), lazily=True), False
+        return store.create(base.ids.session(), lazily=True)
     if not (store.folder(wanted) / "events.jsonl").exists():
-        return store.create(wanted), False
-    return store.open(wanted), True
+        return store.create(wanted)
+    return store.open(wanted)
 
 
 def _assemble(
@@ -155,10 +154,11 @@ def _assemble(
     loaded: LoadedPlugins,
     settings: SessionSettings,
     log: SessionLog,
-    history: Sequence[Record],
     on_trouble: Callable[[TuiAgentError], None] | None,
 ) -> LocalSession:
-    recorder = Recorder(log, history, _hooks(loaded))
+    old = log.last_seq >= 0
+    recent = Recent(iterate_records(log.folder, branch=True) if old else ())
+    recorder = Recorder(log, recent, _hooks(loaded), read_marks(log.folder) if old else ())
     run = RunStarted(
         run_id=base.ids.run(),
         pid=os.getpid(),
@@ -168,8 +168,8 @@ def _assemble(
     )
     workspace = _workspace(base, recorder)
     lost = any(call.started and call.writes for call in recorder.state.open_calls)
-    if history:
-        take_up(recorder, run, history, log.repaired)
+    if old:
+        take_up(recorder, run, recent.kept, log.repaired)
         _apply_options(base, recorder, settings)
     else:
         begin(recorder, run, workspace=str(workspace), settings=settings)

@@ -4,7 +4,7 @@ Invariant: after `append` returns, the event is in the log and in every fold; no
 the branch; when the head moves they begin anew.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from tui_agent.folds.base import branch
 from tui_agent.folds.branches import Branches, BranchesView
@@ -24,17 +24,27 @@ Hook = Callable[[Envelope], None]
 class Recorder:
     """Appends and folds. `cause` is the command that the running turn came from."""
 
-    def __init__(self, log: Log, history: Sequence[Record] = (), hooks: Sequence[Hook] = ()) -> None:
+    def __init__(
+        self,
+        log: Log,
+        history: Iterable[Record] = (),
+        hooks: Sequence[Hook] = (),
+        marks: Iterable[Record] | None = None,
+    ) -> None:
+        """`history` is the whole log; or its branch, where `marks` are the moves and messages of all branches."""
         self._log = log
         self._hooks = tuple(hooks)
         self.cause: CommandId | None = None
         self._branches = Branches()
-        for record in history:
+        if marks is None:
+            marks = whole = list(history)
+            history = branch(whole)
+        for record in marks:
             if isinstance(record, Envelope):
                 self._branches.apply(record)
-        self._fold(branch(history))
+        self._fold(history)
 
-    def _fold(self, history: Sequence[Record]) -> None:
+    def _fold(self, history: Iterable[Record]) -> None:
         """Every fold anew, from the records of the branch."""
         self._state = SessionState()
         self._messages: dict[AgentId, ModelMessages] = {MAIN_AGENT: ModelMessages()}
@@ -67,7 +77,7 @@ class Recorder:
         envelope = self._log.append(payload, agent=agent, cause=cause or self.cause)
         self._branches.apply(envelope)
         if isinstance(payload, SessionHeadMoved):
-            self._fold(branch(self._log.read()))
+            self._fold(self._log.branch())
         else:
             self._state.apply(envelope)
             for messages in self._messages.values():

@@ -1,6 +1,6 @@
 """L2: the session log and its blobs, as the engine and every client see them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from tui_agent.protocol.base import JsonMap, LongText
@@ -42,6 +42,10 @@ class Log(Protocol):
 
     async def commit(self) -> None:
         """Return once everything appended so far is on stable storage (blobs first)."""
+        ...
+
+    def branch(self) -> Iterable[Record]:
+        """The records on the current branch, in order, but for the deltas of requests that have ended."""
         ...
 
     def read(self, after: int = -1) -> Sequence[Record]:

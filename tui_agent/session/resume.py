@@ -3,7 +3,7 @@
 Invariant: afterwards the history is legal, whatever byte the process before ended at.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tui_agent.engine.closing import close_calls, close_requests
 from tui_agent.engine.printed import Printed
@@ -12,10 +12,41 @@ from tui_agent.engine.usershell import close_shell
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded, ModelRetried
 from tui_agent.protocol.events.session import LogRepaired, RunResumed, RunStarted, SessionStarted
-from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.events.turn import (
+    TurnFinished,
+    TurnStarted,
+    UserShellFinished,
+    UserShellStarted,
+)
 from tui_agent.protocol.settings import SessionSettings
 
 MAX_PARTIAL = 200_000
+
+
+class Recent:
+    """Passes a history on and keeps the end of it: everything since the last turn or command of the user's began."""
+
+    def __init__(self, history: Iterable[Record]) -> None:
+        self._history = history
+        self._running: set[str] = set()
+        self.kept: list[Record] = []
+
+    def __iter__(self) -> Iterator[Record]:
+        for record in self._history:
+            self._note(record)
+            yield record
+
+    def _note(self, record: Record) -> None:
+        match record.payload if isinstance(record, Envelope) else None:
+            case TurnStarted() | UserShellStarted() as started:
+                if not self._running:
+                    self.kept.clear()
+                self._running.add(started.kind)
+            case TurnFinished():
+                self._running.discard("turn.started")
+            case UserShellFinished():
+                self._running.discard("user.shell_started")
+        self.kept.append(record)
 
 
 def begin(recorder: Recorder, run: RunStarted, *, workspace: str, settings: SessionSettings) -> None:
@@ -27,7 +58,7 @@ def begin(recorder: Recorder, run: RunStarted, *, workspace: str, settings: Sess
 def take_up(
     recorder: Recorder, run: RunStarted, history: Sequence[Record], repaired: LogRepaired | None
 ) -> None:
-    """The first events of a later run of a session."""
+    """The first events of a later run of a session. `history` may begin where the newest turn does (see `Recent`)."""
     state = recorder.state
     after = state.seq
     clean = state.clean and repaired is None

@@ -7,7 +7,7 @@ lazily is held in memory until something happens in it that is worth a session.
 
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from tui_agent.errors import StoreError, StoreFull
+from tui_agent.folds.base import branch
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.session import LogRepaired, SessionHeadMoved
@@ -27,7 +28,7 @@ from tui_agent.store.follow import LogFollower
 from tui_agent.store.line import LINE_LIMIT, body, decode, seal, validate
 from tui_agent.store.lineage import blobs_of
 from tui_agent.store.lock import WriterLock
-from tui_agent.store.reader import read_records
+from tui_agent.store.reader import iterate_records, read_records
 from tui_agent.store.redact import Redactor
 from tui_agent.store.repair import EVENTS, Opened, rescue
 from tui_agent.store.shrink import Shrinker
@@ -265,6 +266,10 @@ class SessionLog:
     def read(self, after: int = -1) -> Sequence[Record]:
         """All records with `seq` > `after`."""
         return self._held(after)[self._index(after) :]
+
+    def branch(self) -> Iterable[Record]:
+        """The records on the current branch, without the deltas of requests that have ended; read from the file."""
+        return branch(self._records) if self._lock is None else iterate_records(self.folder, branch=True)
 
     def next_after(self, seq: int, limit: int) -> Sequence[Record]:
         """The next records behind `seq`, at most `limit`."""

@@ -10,14 +10,17 @@ from pathlib import Path
 
 from tui_agent.errors import SessionNotFound
 from tui_agent.folds.branches import Stretch
-from tui_agent.protocol.envelope import Record
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.session import SessionHeadMoved
+from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.store.bulk import many_objects
 from tui_agent.store.lineage import Lineage, Strand, blobs_of, cut, lineage
-from tui_agent.store.pieces import offset_before, pieces
+from tui_agent.store.pieces import lines_with, offset_before, pieces
 from tui_agent.store.repair import EVENTS
 from tui_agent.store.scan import Sieve, ended_requests, records, sifted, sifted_lines
 
 TAIL_BYTES = 256 * 1024
+_MARKS = (b'"payload":{"kind":"session.head_moved"', b'"payload":{"kind":"user.message"')
 _BEHIND = 512 * 1024
 """Bytes in which the line lies of which only the neighbourhood is known."""
 
@@ -54,6 +57,25 @@ def iterate_records(folder: Path, after: int = -1, *, branch: bool = False) -> I
     Gives what stands in the log now, and reads it as it is pulled. Raises `SessionNotFound`.
     """
     return _walk(folder, _size(folder), after, skip_deltas=True, branch=branch)
+
+
+def read_marks(folder: Path) -> list[Record]:
+    """Where the head was moved and the user's messages, on the branch or not: what `folds.branches.Branches` needs.
+
+    Found by a search of the bytes; nothing else is parsed. Raises `SessionNotFound`.
+    """
+    size, line, blobs = _size(folder), lineage(folder), blobs_of(folder)
+    found: list[Record] = []
+    for strand in line.strands:
+        end = size if strand is line.own else None
+        raw = [each for mark in _MARKS for each in lines_with(strand.folder, mark, size=end)]
+        sieve = Sieve(kept=strand.kept)
+        found += (one for each in raw for one in sifted(each + b"\n", blobs, sieve) if _is_mark(one))
+    return sorted(found, key=lambda record: record.seq)
+
+
+def _is_mark(record: Record) -> bool:
+    return isinstance(record, Envelope) and isinstance(record.payload, SessionHeadMoved | UserMessageReceived)
 
 
 def stored_lines(folder: Path, after: int = -1) -> Iterator[tuple[int, str]]:

@@ -4,6 +4,7 @@ Invariant: what is cut off is first kept in a side file; whole lines are never m
 """
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import LogRepaired
 from tui_agent.store.files import FileOps, sync_path, write_all, write_file
 from tui_agent.store.line import decode
-from tui_agent.store.scan import lines, survey
+from tui_agent.store.scan import survey, survey_lines
 
 EVENTS = "events.jsonl"
 MAX_REPORTED = 1_000
@@ -35,15 +36,14 @@ def open_log(folder: Path, ops: FileOps) -> Opened:
     """Open a session's log for writing; the caller holds its lock. Raises `SessionNotFound`, `StoreError`."""
     path = folder / EVENTS
     try:
-        data = path.read_bytes()
+        found = survey_lines(_file_lines(path))
     except FileNotFoundError as fault:
         raise SessionNotFound(
             f"There is no session {folder.name} in {folder.parent}.", hint="`sessions list` shows them."
         ) from fault
-    found = survey(data)
-    torn = data[found.good_end :]
-    bad = _unreported(data, found.bad_lines) if found.bad_lines else ()
     try:
+        torn = _behind(path, found.good_end)
+        bad = _unreported(path, found.bad_lines) if found.bad_lines else ()
         side = _set_aside(folder, torn, ops) if torn else ""
         fd = ops.open(path, _APPEND)
         if torn:
@@ -104,10 +104,24 @@ def _set_aside(folder: Path, torn: bytes, ops: FileOps) -> str:
     return path.name
 
 
-def _unreported(data: bytes, bad: tuple[int, ...]) -> tuple[int, ...]:
+def _file_lines(path: Path) -> Iterator[bytes]:
+    """The whole lines of a file without their newlines, one at a time."""
+    with path.open("rb") as log:
+        for line in log:
+            if line.endswith(b"\n"):
+                yield line[:-1]
+
+
+def _behind(path: Path, end: int) -> bytes:
+    with path.open("rb") as log:
+        log.seek(end)
+        return log.read()
+
+
+def _unreported(path: Path, bad: tuple[int, ...]) -> tuple[int, ...]:
     """The bad lines that no earlier `log.repaired` of this log has named."""
     named: set[int] = set()
-    for _, line in lines(data):
+    for line in _file_lines(path):
         if b'"log.repaired"' in line:
             record = decode(line)
             if isinstance(record, Envelope) and isinstance(record.payload, LogRepaired):

@@ -4,7 +4,7 @@ Invariant: a bad line never ends the reading; `seq` only grows in what is given 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tui_agent.folds.branches import Stretch, on_branch
@@ -41,10 +41,16 @@ def lines(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 def survey(data: bytes) -> Survey:
     """Check every line's checksum."""
+    return survey_lines(line for _, line in lines(data))
+
+
+def survey_lines(found: Iterable[bytes]) -> Survey:
+    """Check the checksum of every line of a log, which come without their newlines."""
     good_end, last_seq = 0, -1
     bad: list[int] = []
-    settled = 0
-    for number, (end, line) in enumerate(lines(data), start=1):
+    settled = end = 0
+    for number, line in enumerate(found, start=1):
+        end += len(line) + 1
         seq = _any_seq(line) if intact(line) else None
         if seq is None:
             bad.append(number)
