@@ -82,7 +82,7 @@ def test_a_bundle_is_cloned_with_a_commit_for_each_part_that_changed_files(
     assert snapshot(tmp_path / "clone") == snapshot(tmp_path / "work")
 
 
-@pytest.mark.parametrize("form", ["markdown", "jsonl", "bundle", "archive"])
+@pytest.mark.parametrize("form", ["markdown", "html", "jsonl", "bundle", "archive"])
 def test_an_export_goes_to_a_new_file_in_the_current_folder(call: Call, tmp_path: Path, form: str) -> None:
     paths = []
     for _ in range(2):

@@ -9,6 +9,7 @@ from anyio.to_thread import run_sync
 
 from tui_agent.export.archive import export_archive
 from tui_agent.export.bundle import export_bundle
+from tui_agent.export.html.page import to_html
 from tui_agent.export.jsonl import to_jsonl
 from tui_agent.export.markdown import to_markdown
 from tui_agent.export.story import load
@@ -29,12 +30,17 @@ def _markdown(folder: Path, redactor: Redactor, everything: bool) -> str:
     return to_markdown(load(folder, redactor))
 
 
+def _html(folder: Path, redactor: Redactor, everything: bool) -> str:
+    return to_html(load(folder, redactor))
+
+
 def _jsonl(folder: Path, redactor: Redactor, everything: bool) -> str:
     return to_jsonl(folder, redactor, everything=everything).decode("utf-8", "replace")
 
 
 FORMATS: dict[str, Format] = {
     "markdown": Format("md", _markdown),
+    "html": Format("html", _html),
     "jsonl": Format("jsonl", _jsonl),
     "bundle": Format("bundle"),
     "archive": Format("tar.gz"),

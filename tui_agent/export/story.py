@@ -112,15 +112,17 @@ class Texts:
         )
         if max(change.before_size, change.after_size) > DIFF_BYTES:
             return replace(made, note=f"too large to show: {change.before_size} to {change.after_size} bytes")
-        sides = [self._side(change.before), self._side(change.after)]
-        if any(b"\0" in side for side in sides):
+        before, after = self._side(change.before), self._side(change.after)
+        if before is None or after is None:
+            return replace(made, note="what was in it is not kept")
+        if b"\0" in before or b"\0" in after:
             return replace(made, note=f"binary: {change.before_size} to {change.after_size} bytes")
-        old, new = (self.plain(side.decode("utf-8", "replace")) for side in sides)
+        old, new = (self.plain(side.decode("utf-8", "replace")) for side in (before, after))
         diff = line_diff(old, new).text
         return replace(made, diff=diff, note="" if diff else _without_lines(change))
 
-    def _side(self, digest: str | None) -> bytes:
-        return b"" if digest is None else self._blobs.find(digest) or b""
+    def _side(self, digest: str | None) -> bytes | None:
+        return b"" if digest is None else self._blobs.find(digest)
 
 
 def _without_lines(change: FileChanged) -> str:

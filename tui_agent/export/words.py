@@ -56,7 +56,9 @@ def duration(ms: float | None) -> str:
 
 def cost(usd: float | None) -> str:
     """A sum of money; nothing where no price is known."""
-    return "" if usd is None else f"${usd:.4f}" if usd < 0.1 else f"${usd:.2f}"
+    if usd is None:
+        return ""
+    return f"${usd:.{2 if usd >= 1 else 3 if usd >= 0.01 else 4}f}"
 
 
 def count(number: int, one: str, many: str = "") -> str:

@@ -12,6 +12,7 @@ from tui_agent.export.markdown import clipped, to_markdown
 from tui_agent.export.story import clean, load
 from tui_agent.folds.base import branch
 from tui_agent.protocol.display import TerminalBlock
+from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.ids import CallId
 from tui_agent.store.reader import read_records, stored_lines
@@ -100,3 +101,22 @@ def test_lines_are_the_logs_own_of_the_branch_or_all(tmp_path: Path) -> None:
     on = {record.seq for record in branch(read_records(folder))}
     wanted = [line for seq, line in stored_lines(folder) if seq in on]
     assert to_jsonl(folder, Redactor()).decode().splitlines() == wanted
+
+
+def test_a_file_whose_content_is_gone_is_not_told_as_empty(tmp_path: Path) -> None:
+    log = store(tmp_path).create("ses_a")
+    log.append(
+        FileChanged(
+            path="a",
+            before=None,
+            after="0" * 64,
+            before_size=0,
+            after_size=9,
+            mode=None,
+            author="human",
+            added=1,
+            removed=0,
+        )
+    )
+    log.close()
+    assert "not kept" in to_markdown(load(log.folder, Redactor()))

@@ -1,0 +1,136 @@
+"""L6: outputs, diffs and tables as HTML, long ones folded."""
+
+import base64
+import re
+from collections.abc import Iterator, Sequence
+
+from tui_agent.export.html.markup import Child, Safe, el, join
+from tui_agent.export.html.prose import prose
+from tui_agent.export.story import Change, Texts
+from tui_agent.export.words import AUTHORS, block_text, count
+from tui_agent.protocol.display import DiffBlock, DisplayBlock, ImageBlock, MarkdownBlock, TableBlock
+
+OUTPUT_ROWS = 8
+"""Lines of an output that are shown unfolded, the last ones."""
+DIFF_ROWS = 40
+"""Lines of a diff that are shown unfolded, the first ones."""
+KEPT_CHARS = 400_000
+"""Characters of one output that go into the file at all; of a longer one the ends."""
+PICTURE_BYTES = 4_000_000
+PICTURES = {
+    "image/png": b"\x89PNG\r\n\x1a\n",
+    "image/jpeg": b"\xff\xd8\xff",
+    "image/gif": b"GIF8",
+    "image/webp": b"RIFF",
+}
+"""The kinds that are shown, and how the bytes of each begin."""
+_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+
+
+def block(shown: DisplayBlock, texts: Texts) -> Safe:
+    """One display block."""
+    match shown:
+        case DiffBlock(path=path, diff=text, added=added, removed=removed):
+            return diff(texts.plain(path), texts.whole(text), counts(added, removed))
+        case MarkdownBlock(text=text):
+            return el("div", prose(texts.whole(text)), class_="prose")
+        case TableBlock(columns=columns, rows=rows):
+            return _table(columns, rows, texts)
+        case ImageBlock(media_type=kind, blob_sha256=digest, name=name):
+            return picture(kind, digest, texts.plain(name), texts)
+        case _:
+            return output(block_text(shown, texts))
+
+
+def output(text: str) -> Safe:
+    """What a program said: its last lines, the earlier ones folded in front of them."""
+    text = text.rstrip()
+    if not text:
+        return Safe("")
+    if len(text) > KEPT_CHARS:
+        half = KEPT_CHARS // 2
+        text = f"{text[:half]}\n… {len(text) - KEPT_CHARS:,} characters left out …\n{text[-half:]}"
+    lines = text.split("\n")
+    if len(lines) <= OUTPUT_ROWS + 2:
+        return el("pre", text, class_="out")
+    earlier, last = lines[:-OUTPUT_ROWS], lines[-OUTPUT_ROWS:]
+    folded = el(
+        "details",
+        el("summary", count(len(earlier), "earlier line")),
+        el("pre", "\n".join(earlier), class_="out"),
+        class_="fold",
+    )
+    return join(folded, el("pre", "\n".join(last), class_="out"))
+
+
+def change(changed: Change) -> Safe:
+    """One file that changed."""
+    who = AUTHORS.get(changed.author, changed.author)
+    if not changed.diff:
+        head = el(
+            "div", el("span", changed.path, class_="path"), el("span", f"{changed.note}, {who}"), class_="dh"
+        )
+        return el("figure", head, class_="diff")
+    told = join(counts(changed.added, changed.removed), el("span", who))
+    return diff(changed.path, changed.diff, told)
+
+
+def counts(added: int, removed: int) -> Safe:
+    """Lines that came and went."""
+    return join(el("i", f"+{added}", class_="plus"), Safe(" "), el("i", f"−{removed}", class_="minus"))
+
+
+def diff(path: str, text: str, told: Child = None) -> Safe:
+    """Hunks of one file, with line numbers; of many lines the first, the rest folded behind them.
+
+    The head with `path` and what is `told` of it is left out where there is no path.
+    """
+    rows = list(_rows(text))
+    head = el("div", el("span", path, class_="path"), told, class_="dh") if path else None
+    body = el("pre", *rows[:DIFF_ROWS], class_="hunks")
+    rest = rows[DIFF_ROWS:]
+    folded = el(
+        "details",
+        el("summary", count(len(rest), "more line")),
+        el("pre", *rest, class_="hunks"),
+        class_="fold",
+    )
+    return el("figure", head, body if rows else None, folded if rest else None, class_="diff")
+
+
+def _rows(text: str) -> Iterator[Safe]:
+    old = new = 0
+    first = True
+    for line in text.rstrip("\n").split("\n") if text else []:
+        hunk = _HUNK.match(line)
+        if hunk:
+            old, new = int(hunk[1]), int(hunk[2])
+            if not first:
+                yield el("span", "⋯", class_="l gap")
+        elif line.startswith("+"):
+            yield el("span", line[1:] or " ", class_="l add", data_n=new)
+            new += 1
+        elif line.startswith("-"):
+            yield el("span", line[1:] or " ", class_="l del", data_n=old)
+            old += 1
+        elif line.startswith("\\"):
+            yield el("span", line[2:], class_="l gap")
+        else:
+            yield el("span", line[1:] or " ", class_="l", data_n=new)
+            old, new = old + 1, new + 1
+        first = False
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], texts: Texts) -> Safe:
+    head = el("tr", *(el("th", texts.plain(name)) for name in columns))
+    body = (el("tr", *(el("td", texts.plain(cell)) for cell in row)) for row in rows)
+    return el("div", el("table", el("thead", head), el("tbody", *body)), class_="prose")
+
+
+def picture(kind: str, digest: str, name: str, texts: Texts) -> Safe:
+    """A picture inside the file itself; its name only where it is of another kind, gone, or too large."""
+    data = texts.image(digest) if kind in PICTURES else None
+    if data is None or len(data) > PICTURE_BYTES or not data.startswith(PICTURES[kind]):
+        return el("p", name or "a picture", class_="aside")
+    encoded = base64.b64encode(data).decode()
+    return el("img", src=f"data:{kind};base64,{encoded}", alt=name or "picture", loading="lazy")

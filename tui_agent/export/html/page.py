@@ -1,0 +1,190 @@
+"""L6: the reader: one HTML file with its own style and script, and a policy that allows nothing else."""
+
+import base64
+import hashlib
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from tui_agent import __version__
+from tui_agent.export.html.blocks import counts
+from tui_agent.export.html.markup import Safe, el, join
+from tui_agent.export.html.rows import Row, rows
+from tui_agent.export.story import Story
+from tui_agent.export.words import cost, count, duration, facts
+from tui_agent.folds.entries import TurnEntry, UserEntry
+
+HERE = Path(__file__).parent
+FILTERS = {"you": "You", "agent": "Agent", "tools": "Tools", "errors": "Errors", "files": "Files"}
+TITLE_CHARS = 90
+TICK_ROOM = 24
+LONG = 300
+"""Rows from which on a browser draws only those in sight."""
+
+
+def to_html(story: Story) -> str:
+    """The whole file."""
+    style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("reader.css", "reader.js"))
+    made = list(rows(story))
+    head = el(
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", name="color-scheme", content="light dark"),
+        el("meta", name="referrer", content="no-referrer"),
+        el("meta", name="generator", content=f"tui-agent {__version__}"),
+        el("title", f"{_title(story)} · tui-agent"),
+        el("link", rel="icon", href="data:,"),
+        el("style", Safe(style)),
+    )
+    body = el(
+        "body",
+        _head(story),
+        _bar(made),
+        el("div", _log(made), _side(story, made), class_="columns"),
+        _scrubber(made),
+        el("script", Safe(script)),
+    )
+    return f"<!doctype html>\n{el('html', head, body, lang='en')}\n"
+
+
+def _policy(style: str, script: str) -> str:
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
+    return (
+        f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _title(story: Story) -> str:
+    words = " ".join(story.title.split()) or "A session"
+    return words if len(words) <= TITLE_CHARS else f"{words[: TITLE_CHARS - 1]}…"
+
+
+def _head(story: Story) -> Safe:
+    told = [el("div", el("dt", name), el("dd", value)) for name, value in facts(story)]
+    return el("header", el("h1", _title(story)), el("dl", *told), class_="head")
+
+
+def _bar(made: Sequence[Row]) -> Safe:
+    sums = {tag: sum(tag in row.tags for row in made) for tag in FILTERS}
+    chips = [
+        el(
+            "button",
+            label,
+            el("b", f"{sums[tag]:,}"),
+            disabled=not sums[tag],
+            type="button",
+            data_filter=tag,
+            aria_pressed="false",
+            title=f"only these ({number})",
+        )
+        for number, (tag, label) in enumerate(FILTERS.items(), 1)
+    ]
+    find = el("input", id="find", type="search", placeholder="Search", aria_label="Search", title="/")
+    return el(
+        "nav",
+        el("div", *chips, class_="chips", role="group", aria_label="Filters"),
+        el("div", find, el("output", id="found"), class_="find"),
+        el("button", "Open all", type="button", id="unfold", title="open or close every fold (o)"),
+        class_="bar",
+    )
+
+
+def _log(made: Sequence[Row]) -> Safe:
+    out = []
+    turn = 0
+    for number, row in enumerate(made):
+        out.append(
+            el(
+                "article",
+                row.body,
+                id=f"e{number}",
+                class_=f"e {row.kind}{_height(row)}",
+                data_tags=" ".join(row.tags),
+                data_at=f"{row.at:.3f}",
+                data_turn=row.turn,
+                data_first="" if row.turn > turn else None,
+            )
+        )
+        turn = max(turn, row.turn)
+    none = el("p", "Nothing here says that.", id="none", hidden=True)
+    return el("main", *out, none, id="log", class_="long" if len(made) > LONG else None)
+
+
+def _height(row: Row) -> str:
+    """About how high a row is, for a browser that has not drawn it yet."""
+    return " h3" if row.weight > 600 else " h2" if row.weight > 160 else ""
+
+
+def _side(story: Story, made: Sequence[Row]) -> Safe:
+    return el(
+        "aside",
+        el("h2", "Turns"),
+        el("ol", *_turns(story, made)),
+        *_files(story, made),
+        class_="side",
+    )
+
+
+def _turns(story: Story, made: Sequence[Row]) -> list[Safe]:
+    ends = {entry.turn: entry for entry in story.entries if isinstance(entry, TurnEntry)}
+    said: dict[int, str] = {}
+    for entry in story.entries:
+        if isinstance(entry, UserEntry) and entry.state == "sent":
+            said.setdefault(entry.turn, " ".join(story.texts.whole(entry.text)[:400].split()))
+    first: dict[int, int] = {}
+    for number, row in enumerate(made):
+        first.setdefault(row.turn, number)
+    found = []
+    for turn, words in said.items():
+        end = ends.get(turn)
+        told = (duration(end.duration_ms), cost(end.cost_usd)) if end else ()
+        measure = el("small", " · ".join(word for word in told if word))
+        found.append(el("li", el("a", el("span", words), measure, href=f"#e{first.get(turn, 0)}")))
+    return found
+
+
+def _files(story: Story, made: Sequence[Row]) -> list[Safe]:
+    sums: dict[str, tuple[int, int]] = {}
+    for change in story.changes:
+        added, removed = sums.get(change.path, (0, 0))
+        sums[change.path] = (added + change.added, removed + change.removed)
+    if not sums:
+        return []
+    where = {path: number for number, row in reversed(list(enumerate(made))) for path in row.paths}
+    found = []
+    for path, (added, removed) in sums.items():
+        measure = el("small", counts(added, removed))
+        found.append(el("li", el("a", el("span", path), measure, href=f"#e{where.get(path, 0)}")))
+    return [el("h2", count(len(sums), "file")), el("ul", *found)]
+
+
+def _scrubber(made: Sequence[Row]) -> Safe:
+    """Bars of what each row weighs, and a handle that goes from row to row."""
+    bars = []
+    for number, row in enumerate(made):
+        height = min(TICK_ROOM, 3 + round(2.2 * math.log2(1 + row.weight / 12)))
+        colour = "errors" if "errors" in row.tags else "files" if "files" in row.tags else row.kind.split()[0]
+        bars.append(el("path", d=f"M{number} {TICK_ROOM}V{TICK_ROOM - height}", class_=f"t-{colour}"))
+    last = max(1, len(made) - 1)
+    picture = el(
+        "svg",
+        *bars,
+        viewBox=f"0 0 {last} {TICK_ROOM}",
+        preserveAspectRatio="none",
+        stroke_width=f"{max(1.0, min(7.0, 800 / last)):.1f}",
+        aria_hidden="true",
+    )
+    handle = el(
+        "input",
+        id="at",
+        type="range",
+        min="0",
+        max=max(0, len(made) - 1),
+        value="0",
+        aria_label="Place in the session",
+    )
+    labels = el("div", el("span", id="then"), el("span", id="lasted"), class_="times")
+    return el("footer", join(picture, handle), labels, class_="scrub")
