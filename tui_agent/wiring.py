@@ -7,7 +7,7 @@ import os
 import platform
 import random
 import sys
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -39,14 +39,15 @@ from tui_agent.policy.rules import RulePolicy
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
-from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.plugin import PluginFailed
-from tui_agent.protocol.events.session import RunStarted, SettingsChanged
+from tui_agent.protocol.events.session import RunStarted, SessionStarted, SettingsChanged
 from tui_agent.protocol.settings import Budgets, ModelInfo, SessionSettings
 from tui_agent.session.local import LocalSession
-from tui_agent.session.resume import Recent, begin, take_up
+from tui_agent.session.resume import Unfinished, begin, take_up
+from tui_agent.store.bulk import many_objects
 from tui_agent.store.lineage import blobs_of
 from tui_agent.store.log import SessionLog
 from tui_agent.store.reader import iterate_records, read_marks
@@ -102,11 +103,12 @@ def _open(
     models = model_factory(base, loaded)
     settings = _settings(base, models)
     _require_agent(settings.agent, _agents(loaded))
-    log = _hold(base)
+    log, old = _hold(base)
     try:
         if on_hold is not None:
             on_hold(log)
-        return _assemble(base, models, loaded, settings, log, on_trouble)
+        history = iterate_records(log.folder, branch=True) if old else ()
+        return _assemble(base, models, loaded, settings, log, history, on_trouble)
     except BaseException:
         log.close()
         raise
@@ -135,17 +137,17 @@ def _recorded(store: SessionStore, session_id: str) -> Sequence[ModelResponded]:
     return recorded_answers(store.read(session_id), blobs_of(store.folder(session_id)))
 
 
-def _hold(base: Ground) -> SessionLog:
-    """The log that the options ask for."""
+def _hold(base: Ground) -> tuple[SessionLog, bool]:
+    """The log that the options ask for, and whether it holds anything already."""
     options, store = base.options, base.store
     wanted = options.session
     if wanted is None and options.continue_latest:
         wanted = store.latest(str(options.cwd.resolve()))
     if wanted is None:
-        return store.create(base.ids.session(), lazily=True)
+        return store.create(base.ids.session(), lazily=True), False
     if not (store.folder(wanted) / "events.jsonl").exists():
-        return store.create(wanted)
-    return store.open(wanted)
+        return store.create(wanted), False
+    return store.open(wanted), True
 
 
 def _assemble(
@@ -154,11 +156,13 @@ def _assemble(
     loaded: LoadedPlugins,
     settings: SessionSettings,
     log: SessionLog,
+    history: Iterable[Record],
     on_trouble: Callable[[TuiAgentError], None] | None,
 ) -> LocalSession:
-    old = log.last_seq >= 0
-    recent = Recent(iterate_records(log.folder, branch=True) if old else ())
-    recorder = Recorder(log, recent, _hooks(loaded), read_marks(log.folder) if old else ())
+    past = Unfinished()
+    with many_objects():
+        marks = read_marks(log.folder) if log.last_seq >= 0 else ()
+        recorder = Recorder(log, past.passing(history), _hooks(loaded), marks)
     run = RunStarted(
         run_id=base.ids.run(),
         pid=os.getpid(),
@@ -166,10 +170,15 @@ def _assemble(
         product=PRODUCT,
         model=settings.model,
     )
-    workspace = _workspace(base, recorder)
+    workspace = _workspace(base, recorder, past)
     lost = any(call.started and call.writes for call in recorder.state.open_calls)
-    if old:
-        take_up(recorder, run, recent.kept, log.repaired)
+    if not past.empty:
+        if recorder.state.settings is None:  # its first line is damaged: what it said is said again
+            started = SessionStarted(
+                workspace=str(workspace), product=PRODUCT, settings=settings, title=recorder.state.title
+            )
+            recorder.append(started)
+        take_up(recorder, run, past.records, log.repaired)
         _apply_options(base, recorder, settings)
     else:
         begin(recorder, run, workspace=str(workspace), settings=settings)
@@ -266,8 +275,8 @@ def _change(recorder: Recorder, key: str, settings: SessionSettings, known: Sess
         recorder.append(SettingsChanged.model_validate({"key": key, "value": new, "previous": old}))
 
 
-def _workspace(base: Ground, recorder: Recorder) -> Path:
-    known = recorder.state.workspace
+def _workspace(base: Ground, recorder: Recorder, past: Unfinished) -> Path:
+    known = recorder.state.workspace or past.root
     workspace = Path(known) if known else base.options.cwd.resolve()
     if not workspace.is_dir():
         raise ConfigError(f"The workspace {workspace} is not there.", hint="Give its folder with --cwd.")

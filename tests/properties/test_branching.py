@@ -17,7 +17,7 @@ from tui_agent.protocol.events.tool import ToolProgress
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import TextPart, Usage
-from tui_agent.session.resume import Recent
+from tui_agent.session.resume import Unfinished
 from tui_agent.store.log import SessionLog
 from tui_agent.store.reader import iterate_records, read_marks, read_records
 
@@ -52,7 +52,9 @@ def turn(number: int, *, whole: bool) -> Iterator[Payload]:
 
 def live(log: SessionLog) -> Recorder:
     """As the engine has it when it opens a session: the branch, streamed, and the marks."""
-    return Recorder(log, Recent(iterate_records(log.folder, branch=True)), (), read_marks(log.folder))
+    return Recorder(
+        log, Unfinished().passing(iterate_records(log.folder, branch=True)), (), read_marks(log.folder)
+    )
 
 
 @settings(max_examples=150, deadline=None)

@@ -10,43 +10,42 @@ from tui_agent.engine.printed import Printed
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.usershell import close_shell
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded, ModelRetried
 from tui_agent.protocol.events.session import LogRepaired, RunResumed, RunStarted, SessionStarted
-from tui_agent.protocol.events.turn import (
-    TurnFinished,
-    TurnStarted,
-    UserShellFinished,
-    UserShellStarted,
-)
+from tui_agent.protocol.events.turn import TurnFinished, UserShellFinished
 from tui_agent.protocol.settings import SessionSettings
 
 MAX_PARTIAL = 200_000
 
 
-class Recent:
-    """Passes a history on and keeps the end of it: everything since the last turn or command of the user's began."""
+class Unfinished:
+    """The end of a history: what came since a turn or a command of the user last ended.
 
-    def __init__(self, history: Iterable[Record]) -> None:
-        self._history = history
-        self._running: set[str] = set()
-        self.kept: list[Record] = []
+    All that a crash can have left open stands there, so that no more of a long history is held in memory.
+    """
 
-    def __iter__(self) -> Iterator[Record]:
-        for record in self._history:
-            self._note(record)
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.empty = True
+        """Whether there was no history at all."""
+        self.root = ""
+        """Where the session worked, as its first environment tells; empty where none does."""
+
+    def passing(self, history: Iterable[Record]) -> Iterator[Record]:
+        """The same records, one after the other."""
+        for record in history:
+            self.empty = False
+            payload = record.payload if isinstance(record, Envelope) else None
+            match payload:
+                case TurnFinished() | UserShellFinished():
+                    self.records.clear()
+                case EnvStarted(environment="local", root=root):
+                    self.root = self.root or root
+                case _:
+                    pass
+            self.records.append(record)
             yield record
-
-    def _note(self, record: Record) -> None:
-        match record.payload if isinstance(record, Envelope) else None:
-            case TurnStarted() | UserShellStarted() as started:
-                if not self._running:
-                    self.kept.clear()
-                self._running.add(started.kind)
-            case TurnFinished():
-                self._running.discard("turn.started")
-            case UserShellFinished():
-                self._running.discard("user.shell_started")
-        self.kept.append(record)
 
 
 def begin(recorder: Recorder, run: RunStarted, *, workspace: str, settings: SessionSettings) -> None:
@@ -58,7 +57,7 @@ def begin(recorder: Recorder, run: RunStarted, *, workspace: str, settings: Sess
 def take_up(
     recorder: Recorder, run: RunStarted, history: Sequence[Record], repaired: LogRepaired | None
 ) -> None:
-    """The first events of a later run of a session. `history` may begin where the newest turn does (see `Recent`)."""
+    """The first events of a later run of a session. `history` need not reach further back than its `Unfinished`."""
     state = recorder.state
     after = state.seq
     clean = state.clean and repaired is None
