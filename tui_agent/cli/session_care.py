@@ -107,7 +107,8 @@ def fork_session(arguments: argparse.Namespace) -> int:
     child = store.fork(parent, arguments.at, base.ids.session(), changed)
     owner = fork_point(store.folder(parent), arguments.at).parent_session
     fork_checkpoints(store.folder(owner), store.folder(child))
-    workspace = state_of(store.folder(child)).workspace
+    state = state_of(store.folder(child))
+    workspace = state.workspace
     if arguments.json:
         say_json(
             {
@@ -120,6 +121,10 @@ def fork_session(arguments: argparse.Namespace) -> int:
         )
         return Exit.DONE
     say(f"{child}  a fork of {parent} after event {arguments.at}, in {workspace or '(unknown)'}")
+    if arguments.worktree is not None and not state.commit:
+        say(
+            "No checkpoint was taken up to that event: the files are those of the repository's newest commit."
+        )
     say(f"Open it: tui-agent --session {child}")
     return Exit.DONE
 

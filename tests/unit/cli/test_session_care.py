@@ -203,6 +203,9 @@ def test_a_fork_has_its_parents_checkpoints_also_when_that_is_gone(
     assert second == "ses_second"
     assert call("sessions", "verify", "--all")[0] == 0
     assert call("sessions", "rm", "ses_a", "--yes")[0] == 0
+    _, out, _ = call("sessions", "fork", made["id"], "--at", "2", "--worktree", "../other")
+    assert "newest commit" in out
+    assert (tmp_path / "other" / "gone.txt").exists()
     child = GitShadow(tree, Path(made["path"]) / "checkpoints.git")
 
     async def read() -> bytes:
