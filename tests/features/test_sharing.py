@@ -96,7 +96,7 @@ def test_an_export_goes_to_a_new_file_in_the_current_folder(call: Call, tmp_path
 
 
 def test_text_formats_go_to_standard_output_too(call: Call) -> None:
-    status, out, _ = call("sessions", "export", "latest", "-o", "-")
+    status, out, _ = call("sessions", "export", "latest", "--format", "markdown", "-o", "-")
     assert status == 0
     assert "**write** `b.txt`" in out
     assert "+two" in out  # what the command did to the file

@@ -16,7 +16,7 @@ from tui_agent.ground import ground
 
 EXAMPLES = """\
 examples:
-  tui-agent sessions export latest --format html
+  tui-agent sessions export latest
   tui-agent sessions export ses_01 --format markdown -o -
   tui-agent sessions export ses_01 --format archive -o ~/ses_01.tar.gz
   tui-agent sessions export ses_01 --format bundle -o repo.bundle && git clone repo.bundle files
@@ -31,9 +31,7 @@ def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
     """`export` and `import`, below `sessions`."""
     out = add_verb(verbs, "export", export_session, help="a session as a file for others", examples=EXAMPLES)
     out.add_argument("id", metavar="ID", help=WHICH)
-    out.add_argument(
-        "--format", choices=tuple(FORMATS), default="markdown", help="what to write (default: markdown)"
-    )
+    out.add_argument("--format", choices=tuple(FORMATS), default="html", help="what to write (default: html)")
     out.add_argument(
         "-o",
         "--output",
@@ -48,7 +46,8 @@ def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
 
 def export_session(arguments: argparse.Namespace) -> int:
     """Write one session to a new file, or to standard output."""
-    base = ground(session_options(arguments, client="headless", interactive=False))
+    options = session_options(arguments, client="headless", interactive=False)
+    base = ground(options)
     folder = base.store.find(arguments.id)
     form = arguments.format
     kind = FORMATS[form]
@@ -57,7 +56,9 @@ def export_session(arguments: argparse.Namespace) -> int:
             raise UsageError(f"{form} is not text for standard output.", hint="Name a file with -o.")
         sys.stdout.write(kind.text(folder, base.redactor, arguments.all))
         return 0
-    dest = Path(arguments.output).expanduser() if arguments.output else default_name(Path.cwd(), folder, form)
+    dest = (
+        Path(arguments.output).expanduser() if arguments.output else default_name(options.cwd, folder, form)
+    )
     anyio.run(export, folder, base.redactor, form, dest, arguments.all, not arguments.no_files)
     if arguments.json:
         say_json({"session": folder.name, "format": form, "path": str(dest.absolute())})

@@ -164,6 +164,7 @@ _SLASH: Final[tuple[Action, ...]] = (
         args="[number]",
     ),
     _a("send_queued", "send a queued message now", "Session", slash="/send-queued", args="[number]"),
+    _a("export", "the session as a file: html, markdown, …", "Session", slash="/export", args="[format]"),
     _a("read", "show a file to the model", "Work", slash="/read", args="PATH", ground=True),
     _a("search", "search the files, and show the model", "Work", slash="/search", args="TEXT", ground=True),
     _a("run", "run a command, and show the model", "Work", slash="/run", args="COMMAND", ground=True),

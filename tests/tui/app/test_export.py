@@ -1,0 +1,56 @@
+"""/export writes the open session to a new file on that command only, and says where."""
+
+import json
+
+from tests.tui.app.driving import golden, open_app
+from tui_agent.export.files import FORMATS as ALL
+from tui_agent.tui.handlers.exporting import FORMATS
+
+
+class Program:
+    """The command line: what it was asked, and its answer."""
+
+    def __init__(self, status: int = 0, said: str = "") -> None:
+        self.status, self.said = status, said
+        self.asked: list[tuple[str, ...]] = []
+
+    async def __call__(self, *words: str) -> tuple[int, str]:
+        if words[:2] == ("sessions", "export"):
+            self.asked.append(words)
+        return self.status, self.said
+
+
+def test_the_app_knows_every_format() -> None:
+    assert sorted(FORMATS) == sorted(ALL)
+
+
+async def test_an_export_is_written_on_the_command_and_its_place_is_said() -> None:
+    program = Program(said=json.dumps({"path": "/work/ses_1.html"}))
+    async with open_app(golden("night_shift"), outside=program) as driven:
+        assert program.asked == []
+        await driven.type("/export")
+        await driven.press("escape", "enter")
+        session = driven.app.session_id
+        assert program.asked == [("sessions", "export", session, "--format", "html", "--json")]
+        assert "Exported to /work/ses_1.html" in driven.text()
+        assert driven.session.submitted == []
+
+
+async def test_another_format_is_named_and_a_wrong_one_is_refused() -> None:
+    program = Program(said=json.dumps({"path": "/work/ses_1.tar.gz"}))
+    async with open_app(golden("night_shift"), outside=program) as driven:
+        driven.app.prompt.editor.put("/export archive")
+        await driven.press("escape", "enter")
+        assert program.asked[0][4] == "archive"
+        driven.app.prompt.editor.put("/export docx")
+        await driven.press("escape", "enter")
+        assert len(program.asked) == 1
+        assert "/export takes one of html, markdown" in driven.text()
+
+
+async def test_why_there_is_no_export_is_said() -> None:
+    program = Program(status=1, said="tui-agent: /work could not be written: No space left on device.\n")
+    async with open_app(golden("night_shift"), outside=program) as driven:
+        driven.app.prompt.editor.put("/export")
+        await driven.press("escape", "enter")
+        assert "No space left on device" in driven.text()
