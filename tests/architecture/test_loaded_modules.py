@@ -94,8 +94,10 @@ def test_the_engine_knows_no_screen(module: str) -> None:
     assert not loaded(f"import {module}") & {"textual", "rich", "litellm", "tiktoken"}
 
 
-def test_the_apps_process_loads_no_engine() -> None:
-    code = "import tui_agent.tui.app"
+@pytest.mark.parametrize(
+    "code", ["import tui_agent.tui.app", "import tui_agent.tui.replay.app, tui_agent.session.recorded"]
+)
+def test_the_apps_process_loads_no_engine(code: str) -> None:
     assert not loaded(code) & {"litellm", "tiktoken", "httpx", "jinja2"}
     program = f"import sys\n{code}\nprint(*sorted(sys.modules), sep='\\n')"
     done = subprocess.run(
@@ -103,6 +105,7 @@ def test_the_apps_process_loads_no_engine() -> None:
     )
     packages = (
         "tui_agent.models",
+        "tui_agent.engine.",
         "tui_agent.environments",
         "tui_agent.middleware",
         "tui_agent.wiring",

@@ -5,10 +5,13 @@ prints what every pane showed at an event, as one JSON object.
 """
 
 import argparse
+import gc
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
-from tui_agent.cli.options import GROUPS, session_options
+from tui_agent.cli.app import need_terminal
+from tui_agent.cli.options import GROUPS, amount, session_options
 from tui_agent.cli.output import say_json
 from tui_agent.cli.trace import WHICH
 from tui_agent.errors import UsageError
@@ -20,7 +23,8 @@ from tui_agent.store.reader import read_records
 
 EXAMPLES = """\
 examples:
-  tui-agent replay latest --headless
+  tui-agent replay latest
+  tui-agent replay ses_01 --to 214 --speed 4
   tui-agent replay ses_01 --to 214 --headless | jq .state.todo
 
 the object that --headless prints:
@@ -37,16 +41,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Which session, and where in it."""
     parser.add_argument("id", metavar="ID", help=WHICH)
     parser.add_argument("--to", metavar="SEQ", type=int, help="stand at this event (default: the last one)")
+    parser.add_argument(
+        "--speed", metavar="X", type=amount, default=1.0, help="how fast Space plays (default: 1, as it was)"
+    )
     parser.add_argument("--headless", action="store_true", help="print the views there as one JSON object")
     GROUPS["place"](parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Show the session."""
+    if not arguments.headless:
+        need_terminal()
     options = session_options(arguments, client="headless", interactive=False)
     folder = ground(options).store.find(arguments.id)
     records = read_records(folder)
-    return headless(folder, records, place(records, arguments.to))
+    seq = place(records, arguments.to)
+    if arguments.headless:
+        return headless(folder, records, seq)
+    gc.freeze()  # what was read stays: collecting it again and again would only cost time
+    # By name: the screen's library is only for who has a screen.
+    recording = import_module("tui_agent.session.recorded").RecordedSession(folder)
+    status: int = import_module("tui_agent.tui.replay.app").run_replay(
+        options, recording, to_seq=seq, speed=arguments.speed
+    )
+    return status
 
 
 def headless(folder: Path, records: Sequence[Record], seq: int) -> int:

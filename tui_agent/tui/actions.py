@@ -21,6 +21,7 @@ Scope: TypeAlias = Literal[
     "list",
     "viewer",
     "start",
+    "replay",
 ]
 
 
@@ -63,6 +64,7 @@ _NAMES: Final = {
     "left+right": "Left/Right",
     "1-6": "1–6",
     "1-9": "1–9",
+    "0-9": "0–9",
 }
 
 
@@ -153,6 +155,13 @@ _SLASH: Final[tuple[Action, ...]] = (
         keys=("escape escape",),
         ground=True,
     ),
+    _a(
+        "replay",
+        "the session as it was at any event",
+        "Session",
+        slash="/replay",
+        args="[event]",
+    ),
     _a("resume", "go on with a paused turn or an earlier session", "Session", slash="/resume", args="[id]"),
     _a("pause", "hold the turn before its next call", "Session", slash="/pause"),
     _a("rename", "give the session a name", "Session", slash="/rename", args="TITLE"),
@@ -236,6 +245,24 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("show_in_chat", "show it in the chat", "Trace", keys=("enter",), scope="trace", footer="show in chat", rank=5),
     _a("copy_span", "copy", "Trace", keys=("c",), scope="trace", footer="copy", rank=6),
     _a("leave_trace", "back", "Trace", keys=("escape",), scope="trace", footer="back", rank=7),
+    _a("replay_play", "play and pause", "Replay", keys=("space",), scope="replay", footer="play", rank=1),
+    _a("replay_event", "event by event", "Replay", keys=("left+right",), scope="replay", footer="event", rank=2),
+    _a("replay_marker", "previous and next marker", "Replay", keys=("[ ]",), scope="replay", footer="marker", rank=3),
+    _a("replay_speed", "faster and slower", "Replay", keys=("+ -",), scope="replay", footer="speed", rank=4),
+    _a("replay_find", "find an event that holds a text", "Replay", keys=("slash",), scope="replay", footer="find", rank=5),
+    _a("replay_fork", "a new session that goes on from here", "Replay", keys=("f",), scope="replay", footer="fork", rank=6),
+    _a("replay_revert", "go back to here in the open session", "Replay", keys=("r", "v"), scope="replay", footer="revert", rank=7),
+    _a("replay_copy", "copy what is selected, else the event", "Replay", keys=("c",), scope="replay", footer="copy", rank=8),
+    _a("replay_export", "the session as a file", "Replay", keys=("e",), scope="replay", footer="export", rank=9),
+    _a("replay_leave", "leave", "Replay", keys=("escape",), scope="replay", footer="leave", rank=10),
+    _a("replay_files", "the files that were changed by then", "Replay", keys=("d",), scope="replay"),
+    _a("replay_panes", "todo, trace and context, where only the chat has room", "Replay", keys=("f2", "f3", "f4"), scope="replay"),
+    _a("replay_part", "part by part", "Replay", keys=("shift+left", "shift+right"), scope="replay"),
+    _a("replay_turn", "turn by turn", "Replay", keys=("ctrl+left", "ctrl+right"), scope="replay"),
+    _a("replay_ends", "first and last event", "Replay", keys=("home", "end"), scope="replay"),
+    _a("replay_tenth", "that many tenths along the line", "Replay", keys=("0-9",), scope="replay"),
+    _a("replay_again", "next and previous event that was looked for", "Replay", keys=("n", "shift+n"), scope="replay"),
+    _a("replay_scroll", "scroll the chat", "Replay", keys=("pageup", "pagedown", "up+down"), scope="replay"),
     _a("list_choose", "choose", "List", keys=("up+down",), scope="list", footer="choose", rank=1),
     _a("list_open", "use it", "List", keys=("enter",), scope="list", footer="use it", rank=2),
     _a("list_close", "close", "List", keys=("escape",), scope="list", footer="close", rank=3),

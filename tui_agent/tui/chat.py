@@ -23,9 +23,9 @@ from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClick
 from tui_agent.tui.transcript.widget import TranscriptWidget
 
 if TYPE_CHECKING:
+    from tui_agent.folds.views import Views
     from tui_agent.tui.app import AgentApp
     from tui_agent.tui.live import Live
-    from tui_agent.folds.views import Views
 
 MOST_BLOBS = 200
 

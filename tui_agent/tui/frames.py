@@ -6,13 +6,13 @@ Invariant: called at most as often as the pump makes frames; panes paint only wh
 from typing import TYPE_CHECKING
 
 from tui_agent.folds.session_view import SessionStateView
+from tui_agent.folds.views import ALL, ViewName
 from tui_agent.protocol.base import text_preview
 from tui_agent.tui import units
 from tui_agent.tui.panes.mood import status_of
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.box import PLACEHOLDER
 from tui_agent.tui.text import clean_line
-from tui_agent.folds.views import ALL, ViewName
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live

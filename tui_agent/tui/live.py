@@ -18,6 +18,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.config.settings import Config
 from tui_agent.errors import TuiAgentError
 from tui_agent.folds.session_view import SessionStateView
+from tui_agent.folds.views import Views
 from tui_agent.ports.session import Session
 from tui_agent.protocol.commands import Close, Command, Interrupt, SetPolicy
 from tui_agent.protocol.envelope import Record
@@ -38,7 +39,6 @@ from tui_agent.tui.pump import Pump
 from tui_agent.tui.reading import Reading
 from tui_agent.tui.rewinding import Rewinding
 from tui_agent.tui.sending import Sending
-from tui_agent.folds.views import Views
 
 if TYPE_CHECKING:
     from tui_agent.tui.app import AgentApp

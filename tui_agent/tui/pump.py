@@ -9,9 +9,9 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 
 from tui_agent.folds.branches import on_branch, stretches
+from tui_agent.folds.views import ViewName, Views
 from tui_agent.ports.log import Follower
 from tui_agent.protocol.envelope import Record
-from tui_agent.folds.views import ViewName, Views
 
 FRAME_S = 1 / 30
 SLICE_S = 0.008

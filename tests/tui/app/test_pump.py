@@ -9,11 +9,11 @@ from tests.tui.app.driving import golden, open_app
 from tui_agent.folds.base import fold
 from tui_agent.folds.session_state import SessionState
 from tui_agent.folds.trace import Trace
+from tui_agent.folds.views import ViewName, Views
 from tui_agent.protocol.envelope import UnknownEvent
 from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.protocol.ids import AgentId, RequestId
 from tui_agent.tui.pump import Pump
-from tui_agent.folds.views import ViewName, Views
 
 
 async def run(

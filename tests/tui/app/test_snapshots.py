@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.app.driving import golden, open_app
+from tests.tui.app.replaying import open_replay
 
 FOLDER = Path(__file__).resolve().parents[1] / "snapshots"
 SCREENS = [
@@ -43,6 +44,24 @@ async def test_the_screen_is_as_it_was(
         for key in keys:
             await driven.press(key)
         shown = driven.text() + "\n"
+    _same(name, shown)
+
+
+REPLAYS = [
+    ("replay-160x45", (160, 45)),
+    ("replay-120x40", (120, 40)),
+    ("replay-80x24", (80, 24)),
+    ("replay-60x20", (60, 20)),
+]
+
+
+@pytest.mark.parametrize(("name", "size"), REPLAYS, ids=[screen[0] for screen in REPLAYS])
+async def test_a_replay_is_as_it_was(name: str, size: tuple[int, int]) -> None:
+    async with open_replay(golden("night_shift"), size=size, to_seq=150) as shown:
+        _same(name, shown.text() + "\n")
+
+
+def _same(name: str, shown: str) -> None:
     path = FOLDER / f"{name}.txt"
     if os.environ.get("UPDATE_SNAPSHOTS"):
         path.write_text(shown, encoding="utf-8")

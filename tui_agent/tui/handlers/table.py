@@ -7,7 +7,7 @@ engine's. A test holds these names and the registry together.
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from tui_agent.tui.handlers import choose, exporting, look, model, rewinding, session, work
+from tui_agent.tui.handlers import choose, exporting, look, model, replaying, rewinding, session, work
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
@@ -18,6 +18,7 @@ HANDLERS: "Mapping[str, Callable[[Live, str], None]]" = {
     **model.HANDLERS,
     **session.HANDLERS,
     **rewinding.HANDLERS,
+    **replaying.HANDLERS,
     **exporting.HANDLERS,
     **work.HANDLERS,
 }

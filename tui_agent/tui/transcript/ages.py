@@ -40,6 +40,11 @@ class Ages:
         self.held.clear()
         self._turn = self._turn_start = 0
 
+    @property
+    def turn_start(self) -> int:
+        """The slot of the message that began the present turn."""
+        return self._turn_start
+
     def meet(self, index: int) -> None:
         """An entry came or changed: a message that was sent ends the turn before it."""
         entry = self._layout.entry(index)

@@ -117,6 +117,8 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         entries, changed = self._entries, self._changed
         self._changed = set()
         known, y = len(self.viewport.layout), self.viewport.y
+        if len(entries) < known:
+            self.selection = None  # it may lie on what is gone
         self.viewport.set_entries(entries, changed)
         fresh = range(known, len(entries)) if known <= len(entries) else range(len(entries))
         for index in {*changed, *fresh}:
@@ -127,6 +129,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
                 quick = isinstance(entry, ToolEntry) and is_quick(entry)
                 (self._quick.add if quick else self._quick.discard)(index)
         self._live = {index for index in self._live if index < len(entries)}
+        self._quick = {index for index in self._quick if index < len(entries)}
         self._tick_or_rest()
         self._show_soon()
         self.repaint()

@@ -36,6 +36,12 @@ class Heights:
         self._tree.append(node)
         self.total += height
 
+    def drop(self, count: int) -> None:
+        """Forget all but the first `count`."""
+        del self._heights[count:]
+        del self._tree[count + 1 :]
+        self.total = self.top(count)
+
     def set(self, index: int, height: int) -> int:
         """Change one; the difference to before."""
         change = height - self._heights[index]

@@ -62,10 +62,11 @@ class Layout:
         Slots in `held` are not folded when their turn is over; `ages.fold_held` does that later.
         """
         self.ages.held.update(held)
+        fresh = len(entries) < len(self.slots) and not self._drop(len(entries))
         known = len(self.slots)
-        fresh = known == 0 or len(entries) < known or entries[known - 1].id != self.slots[-1].id
+        fresh = fresh or known == 0 or entries[known - 1].id != self.slots[-1].id
         self._entries = entries
-        if fresh or entries[0].id != self.slots[0].id:
+        if fresh or not entries or entries[0].id != self.slots[0].id:
             self._rebuild()
             return
         for index in sorted({index for index in changed if index < known}):
@@ -166,6 +167,17 @@ class Layout:
         for entry_id, wanted in opened.items():
             if (found := self._ids.get(entry_id)) is not None:
                 self.set_opened(found, wanted)
+
+    def _drop(self, count: int) -> bool:
+        """The entries from `count` on are gone: the view went back. False where a turn began there that aged others."""
+        if not count or self.ages.turn_start >= count:
+            return False
+        for slot in self.slots[count:]:
+            del self._ids[slot.id]
+        del self.slots[count:]
+        self.heights.drop(count)
+        self._drawn = {index: None for index in self._drawn if index < count}
+        return True
 
     def _append(self, index: int) -> None:
         entry = self._entries[index]

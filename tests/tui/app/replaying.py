@@ -1,0 +1,83 @@
+"""A replay of records on the screen: keys in, rows of text out."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from textual.pilot import Pilot
+
+from tests.tui.app.driving import ENVIRON, NOWHERE
+from tui_agent.config.options import SessionOptions
+from tui_agent.protocol.base import LongText, text_preview
+from tui_agent.protocol.envelope import Record
+from tui_agent.tui.replay.app import ReplayApp
+
+
+class FakeRecording:
+    """Records as a recorded session."""
+
+    id = "ses_0000000000000001"
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._records = records
+
+    async def records(self) -> Sequence[Record]:
+        return self._records
+
+    async def read_text(self, text: LongText) -> str:
+        return text_preview(text)
+
+
+class FakeCommandLine:
+    """Says what it is told to say, and keeps what it was asked."""
+
+    def __init__(self, said: str = "", status: int = 0) -> None:
+        self.asked: list[tuple[str, ...]] = []
+        self._said, self._status = said, status
+
+    async def __call__(self, *words: str) -> tuple[int, str]:
+        self.asked.append(words)
+        return self._status, self._said
+
+
+class Replayed:
+    """An open replay."""
+
+    def __init__(self, app: ReplayApp, pilot: Pilot[int]) -> None:
+        self.app, self.pilot, self.screen = app, pilot, app.replay
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    def rows(self) -> list[str]:
+        """The screen as text."""
+        strips = self.app.screen._compositor.render_strips()
+        return ["".join(segment.text for segment in strip).rstrip() for strip in strips]
+
+    def text(self) -> str:
+        """The screen as one text."""
+        return "\n".join(self.rows())
+
+
+@asynccontextmanager
+async def open_replay(
+    records: Sequence[Record],
+    *,
+    size: tuple[int, int] = (120, 40),
+    to_seq: int | None = None,
+    speed: float = 1.0,
+    ask: FakeCommandLine | None = None,
+) -> AsyncIterator[Replayed]:
+    """The replay's own app, once it stands at its first moment."""
+    app = ReplayApp(
+        SessionOptions(cwd=NOWHERE, data_dir=NOWHERE),
+        FakeRecording(records),
+        to_seq=to_seq,
+        speed=speed,
+        environ={**ENVIRON, "TUI_AGENT_MOTION": "off"},
+        ask=ask or FakeCommandLine(),
+    )
+    async with app.run_test(size=size) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        yield Replayed(app, pilot)

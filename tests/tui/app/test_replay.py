@@ -1,0 +1,211 @@
+"""The replay on the screen: every moment, every key, the mouse, and what can be begun from there."""
+
+import json
+from functools import partial
+
+import pytest
+
+from tests.tui.app.driving import golden, open_app
+from tests.tui.app.replaying import FakeCommandLine, Replayed, open_replay
+from tui_agent.folds.moments import SPAN, moment
+from tui_agent.folds.timeline import timeline
+from tui_agent.protocol.commands import PlanRevert, Revert
+from tui_agent.protocol.envelope import Record
+from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
+from tui_agent.tui.replay.playhead import Playhead
+from tui_agent.tui.replay.screen import ReplayScreen
+
+NIGHT = golden("night_shift")
+
+
+async def fresh(records: list[Record], seq: int, size: tuple[int, int]) -> str:
+    """The screen of a replay that was opened right there."""
+    async with open_replay(records, size=size, to_seq=seq) as shown:
+        return shown.text()
+
+
+def told(shown: Replayed) -> str:
+    """The state row of the line."""
+    return next(row for row in shown.rows() if " of 196" in row)
+
+
+async def test_it_opens_at_the_last_event_and_at_the_event_that_is_asked_for() -> None:
+    async with open_replay(NIGHT, size=(160, 45)) as shown:
+        assert "event 196 of 196" in told(shown) and "1:16 of 1:16" in told(shown)
+        assert "REPLAY" in shown.rows()[0] and "read only: no model, no tool runs" in shown.rows()[0]
+    async with open_replay(NIGHT, size=(160, 45), to_seq=150) as shown:
+        text = shown.text()
+        assert "event 150 of 196" in text and "part 41" in text
+        assert "[>] Add tests and run them" in text and "Task 4/5" in text
+        assert "$0.086 of $0.097" in shown.rows()[0]
+        assert "✗ run pytest -q" in text and "FAILED tests/test_report.py" in text
+
+
+@pytest.mark.parametrize("size", [(160, 45), (120, 40), (80, 24)])
+@pytest.mark.parametrize("log", ["night_shift", "streaming", "approval"])
+async def test_the_screen_depends_on_the_event_alone_whichever_way_led_there(
+    log: str, size: tuple[int, int]
+) -> None:
+    records = golden(log)
+    async with open_replay(records, size=size) as shown:
+        for seq in (100, 60, 61, 62, 20, 110, 45, 46, 47, 46, 45, 3, 118):
+            shown.screen.move(partial(Playhead.to, place=seq))
+            shown.screen.chat.scroll_to_end()
+            await shown.pilot.pause()
+            assert shown.text() == await fresh(records, seq, size), seq
+
+
+async def test_keys_go_by_event_part_turn_marker_and_tenth() -> None:
+    line = timeline(NIGHT)
+    async with open_replay(NIGHT, to_seq=150) as shown:
+
+        def at() -> int:
+            return shown.screen.playhead.place
+
+        await shown.press("left", "left", "right")
+        assert at() == 149
+        await shown.press("shift+right")
+        assert at() == next(one for one in line.parts if one > 149)
+        await shown.press("shift+left", "shift+left")
+        assert at() in line.parts and at() < 149
+        await shown.press("ctrl+left")
+        assert at() == line.turns[1]
+        await shown.press("ctrl+left", "ctrl+left")
+        assert at() == 0
+        await shown.press("right_square_bracket")
+        assert at() == line.markers[0].place
+        await shown.press("end", "left_square_bracket")
+        assert at() == line.markers[-1].place
+        await shown.press("5")
+        assert at() == line.at(line.length / 2)
+        await shown.press("home")
+        assert at() == 0 and "event 0 of 196" in told(shown)
+
+
+async def test_it_plays_at_a_speed_and_stops_at_the_end() -> None:
+    async with open_replay(NIGHT, to_seq=150) as shown:
+        await shown.press("plus", "plus")
+        assert "4x paused" in told(shown)
+        await shown.press("space")
+        assert "▸ 4x" in told(shown)
+        head, before = shown.screen.playhead, shown.screen.playhead.place
+        assert head.pass_time(1.0)
+        assert head.place == head.line.at(head.line.clock[before] + 4.0)
+        head.pass_time(1_000.0)
+        assert head.place == head.last and not head.playing
+        shown.screen.show_moment()
+        await shown.pilot.pause()
+        assert "paused" in told(shown)
+
+
+async def test_a_press_and_a_drag_on_the_line_move_the_head() -> None:
+    async with open_replay(NIGHT, size=(120, 40)) as shown:
+        y = next(at for at, row in enumerate(shown.rows()) if "●" in row and "───" in row)
+        await shown.pilot.mouse_down(offset=(2, y))
+        await shown.pilot.pause()
+        first = shown.screen.playhead.place
+        await shown.pilot.hover(offset=(60, y))
+        await shown.pilot.pause()
+        middle = shown.screen.playhead.place
+        await shown.pilot.mouse_up(offset=(117, y))
+        await shown.pilot.click(offset=(117, y))
+        await shown.pilot.pause()
+        assert first < middle < shown.screen.playhead.place == 196
+
+
+async def test_a_text_is_found_in_events_forth_and_back() -> None:
+    async with open_replay(NIGHT, to_seq=0) as shown:
+        await shown.press("slash", *"negative", "enter")
+        await shown.app.workers.wait_for_complete()
+        await shown.pilot.pause()
+        first = shown.screen.playhead.place
+        assert first > 0
+        await shown.press("n")
+        await shown.app.workers.wait_for_complete()
+        assert shown.screen.playhead.place > first
+        await shown.press("slash", *"qqqq", "enter")
+        await shown.app.workers.wait_for_complete()
+        await shown.pilot.pause()
+        assert 'holds "negativeqqqq"' in shown.text()
+
+
+async def test_a_fork_is_made_from_the_event_that_is_shown() -> None:
+    ask = FakeCommandLine(json.dumps({"id": "ses_new"}))
+    async with open_replay(NIGHT, to_seq=150, ask=ask) as shown:
+        await shown.press("f")
+        await shown.app.workers.wait_for_complete()
+        await shown.pilot.pause()
+        assert ask.asked == [("sessions", "fork", "ses_0000000000000001", "--at", "150", "--json")]
+        assert "Forked after event 150: tui-agent --session ses_new opens it." in shown.text()
+
+
+async def test_what_cannot_be_done_is_not_offered() -> None:
+    async with open_replay(NIGHT, size=(160, 45), to_seq=150) as shown:
+        assert "F fork" in shown.rows()[-1] and "revert" not in shown.rows()[-1]
+        await shown.press("r", "f1")
+        assert "go back to here" not in shown.text() and "event by event" in shown.text()
+
+
+async def test_small_screens_show_the_other_panes_in_place_of_the_chat() -> None:
+    async with open_replay(NIGHT, size=(80, 24), to_seq=150) as shown:
+        assert "[>] Add tests" not in shown.text()
+        await shown.press("f3")
+        assert "[>] Add tests" in shown.text() and "Context" in shown.text()
+        await shown.press("f3", "d")
+        assert "Files at event 150" in shown.text() and "src/timesheet/entry.py" in shown.text()
+
+
+async def test_in_the_app_it_opens_over_the_session_and_esc_comes_back() -> None:
+    async with open_app(NIGHT) as driven:
+        await driven.type("/replay 150")
+        await driven.press("enter")
+        screen = driven.app.screen
+        assert isinstance(screen, ReplayScreen)
+        while not screen.ready:
+            await driven.pilot.pause(0.01)
+        await driven.pilot.pause()
+        assert "event 150 of 196" in driven.text() and "R revert" in driven.text()
+        driven.session.feed(TurnStarted(turn=3))
+        await driven.press("left")
+        assert "event 149 of 196" in driven.text()
+        await driven.press("escape")
+        assert len(driven.app.screen_stack) == 1 and driven.session.submitted == []
+
+
+async def test_in_the_app_the_session_goes_back_to_the_event_that_is_shown() -> None:
+    async with open_app(NIGHT) as driven:
+        driven.app.do("replay", "60")
+        await driven.pilot.pause()
+        screen = driven.app.screen
+        assert isinstance(screen, ReplayScreen)
+        while not screen.ready:
+            await driven.pilot.pause(0.01)
+        await driven.press("r")
+        await driven.pilot.pause()
+        assert "Go back to event 60" in driven.text()
+        await driven.press("enter")
+        asked = [one for one in driven.session.submitted if isinstance(one, Revert | PlanRevert)]
+        assert [one.to_seq for one in asked] == [60]
+
+
+async def test_an_event_that_is_not_there_is_said() -> None:
+    async with open_app(NIGHT) as driven:
+        await driven.type("/replay 9999")
+        await driven.press("enter")
+        assert "/replay takes the number of an event, up to 196." in driven.text()
+
+
+async def test_a_key_in_a_long_session_folds_a_bounded_number_of_events() -> None:
+    records: list[Record] = []
+    async with open_app(NIGHT) as driven:
+        for number in range(3, 3_000):
+            driven.session.feed(UserMessageReceived(text=f"Message {number}"))
+        records = list(driven.session.records)
+    async with open_replay(records) as shown:
+        for keys in (("left",), ("5",), ("left",), ("home",), ("end",)):
+            before = shown.screen.moments.folded
+            await shown.press(*keys)
+            assert shown.screen.moments.folded - before <= SPAN
+        assert shown.screen.views is not None
+        wanted = moment(records, records[-1].seq).state.view()
+        assert shown.screen.views.state.view() == wanted

@@ -1,0 +1,55 @@
+"""L7: the action that shows the open session as it was at any event."""
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+from tui_agent.protocol.base import LongText
+from tui_agent.protocol.envelope import Record
+from tui_agent.tui.keeping import stored
+from tui_agent.tui.replay.recording import Recording, Ways
+from tui_agent.tui.replay.screen import ReplayScreen
+
+if TYPE_CHECKING:
+    from tui_agent.tui.live import Live
+
+EVERYTHING = 10**9
+
+
+class OpenSession:
+    """The open session, read through its engine: one that has no file yet."""
+
+    def __init__(self, live: "Live") -> None:
+        self._live = live
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self._live.app.session_id
+
+    async def records(self) -> Sequence[Record]:
+        """Every event so far."""
+        return await self._live.reading.events_between(0, self._live.views.seq, EVERYTHING)
+
+    async def read_text(self, text: LongText) -> str:
+        """The whole of a text."""
+        return await self._live.reading.read_text(text)
+
+
+def replay(live: "Live", argument: str) -> None:
+    """Open the session's replay over the app, at an event where one is named."""
+    if argument and (not argument.isdecimal() or int(argument) > live.views.seq):
+        live.app.say(f"/replay takes the number of an event, up to {live.views.seq}.", "warning")
+        return
+    recording: Recording = OpenSession(live)
+    if live.folder is not None and stored(live.folder):
+        recorded = import_module("tui_agent.session.recorded").RecordedSession(live.folder)
+        recording = cast(Recording, recorded)
+    ways = Ways(
+        live.ask, live.app.terminal.copy, opens="/session", revert=lambda seq: live.act("revert", str(seq))
+    )
+    to_seq = int(argument) if argument else None
+    live.app.push_screen(ReplayScreen(recording, ways, lambda: live.app.looks, to_seq=to_seq))
+
+
+HANDLERS: "dict[str, Callable[[Live, str], None]]" = {"replay": replay}

@@ -1,0 +1,170 @@
+"""L7: what keys mean in a replay, and what can be begun from one of its moments: fork, revert, copy, export.
+
+Invariant: what cannot be done here is neither offered nor named.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from textual.strip import Strip
+
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.tui import units
+from tui_agent.tui.actions import ACTIONS, Action
+from tui_agent.tui.modals.viewer import Viewer
+from tui_agent.tui.outside import json_rows, text_of
+from tui_agent.tui.replay.recording import Ways
+from tui_agent.tui.rows import part
+from tui_agent.tui.text import clean_line
+
+if TYPE_CHECKING:
+    from tui_agent.tui.replay.playhead import By
+    from tui_agent.tui.replay.screen import ReplayScreen
+
+
+class Wishes:
+    """The keys of one replay."""
+
+    def __init__(self, screen: "ReplayScreen", ways: Ways) -> None:
+        self._screen = screen
+        self._ways = ways
+        self._keys: dict[str, Callable[[], None]] = {
+            "left": lambda: self._go("event", forward=False),
+            "right": lambda: self._go("event", forward=True),
+            "shift+left": lambda: self._go("part", forward=False),
+            "shift+right": lambda: self._go("part", forward=True),
+            "ctrl+left": lambda: self._go("turn", forward=False),
+            "ctrl+right": lambda: self._go("turn", forward=True),
+            "left_square_bracket": lambda: self._go("marker", forward=False),
+            "right_square_bracket": lambda: self._go("marker", forward=True),
+            "home": lambda: screen.move(lambda head: head.to(0)),
+            "end": lambda: screen.move(lambda head: head.to(head.last)),
+            "space": lambda: screen.move(lambda head: head.toggle()),
+            "plus": lambda: screen.move(lambda head: head.change_speed(1)),
+            "equals_sign": lambda: screen.move(lambda head: head.change_speed(1)),
+            "minus": lambda: screen.move(lambda head: head.change_speed(-1)),
+            "slash": screen.find,
+            "n": lambda: screen.find_next(forward=True),
+            "N": lambda: screen.find_next(forward=False),
+            "upper_n": lambda: screen.find_next(forward=False),
+            "pageup": lambda: screen.chat.action_page(-1),
+            "pagedown": lambda: screen.chat.action_page(1),
+            "up": lambda: self._scroll(-1),
+            "down": lambda: self._scroll(1),
+            **dict.fromkeys(("f2", "f3", "f4", "f6"), screen.toggle_panes),
+            "d": self._files,
+            "f": self._fork,
+            "r": self._revert,
+            "v": self._revert,
+            "c": self._copy,
+            "e": self._export,
+            "f1": self.help,
+            "escape": self._leave,
+            "q": self._leave,
+        }
+
+    def take_key(self, key: str) -> None:
+        """Do what the key means; nothing where it means nothing."""
+        if key.isdigit():
+            self._screen.move(lambda head: head.tenth(int(key)))
+        elif key in self._keys:
+            self._keys[key]()
+
+    def take_intent(self, name: str) -> None:
+        """What was pressed on a pane."""
+        meant = {"help": "f1", "todo": "f2", "trace": "f3", "context": "f4", "diff": "d", "cost": ""}
+        self.take_key(meant.get(name, ""))
+
+    def offered(self) -> list[Action]:
+        """The actions of a replay that can be done in this one."""
+        without = "replay_revert" if self._ways.revert is None else ""
+        return [one for one in ACTIONS if one.scope == "replay" and one.name != without]
+
+    def _go(self, by: "By", *, forward: bool) -> None:
+        self._screen.move(lambda head: head.go(by, forward=forward))
+
+    def _scroll(self, rows: int) -> None:
+        chat = self._screen.chat
+        chat.viewport.scroll_to(chat.viewport.y + rows)
+        chat.repaint()
+
+    def _leave(self) -> None:
+        if self._ways.leave is not None:
+            self._ways.leave()
+        else:
+            self._screen.dismiss(None)
+
+    def _fork(self) -> None:
+        """A new session that goes on from the event that is shown."""
+        screen = self._screen
+        if screen.ready:
+            screen.run_worker(self._fork_at(screen.seq), name="fork", exit_on_error=False)
+
+    async def _fork_at(self, seq: int) -> None:
+        self._screen.say(f"forking after event {seq} …", "t2")
+        status, said = await self._ways.ask(
+            "sessions", "fork", self._screen.recording.id, "--at", str(seq), "--json"
+        )
+        fork = next((text_of(row, "id") for row in json_rows(said)), "")
+        if status or not fork:
+            self._screen.say(clean_line(said.strip()) or "The fork could not be made.", "error")
+        else:
+            self._screen.say(f"Forked after event {seq}: {self._ways.opens} {fork} opens it.", "success")
+
+    def _revert(self) -> None:
+        """The open session goes back to the event that is shown; how, is asked there."""
+        if self._ways.revert is not None and self._screen.ready:
+            seq = self._screen.seq
+            self._screen.dismiss(None)
+            self._ways.revert(seq)
+
+    def _copy(self) -> None:
+        """What is selected in the chat, else the event as JSON."""
+        screen = self._screen
+        if not screen.ready:
+            return
+        record = screen.moments.records[screen.playhead.place]
+        event = record.model_dump_json(indent=2) if isinstance(record, Envelope) else ""
+        text = screen.chat.selected_text() or event
+        done = bool(text) and self._ways.copy(text)
+        screen.say("Copied." if done else "Nothing was copied.", "success" if done else "warning")
+
+    def _export(self) -> None:
+        """The session as a file for others."""
+        self._screen.run_worker(self._export_all(), name="export", exit_on_error=False)
+
+    async def _export_all(self) -> None:
+        status, said = await self._ways.ask("sessions", "export", self._screen.recording.id)
+        self._screen.say(clean_line(said.strip()), "error" if status else "success")
+
+    def _files(self) -> None:
+        """The files that were changed by then."""
+        screen = self._screen
+        if screen.views is None:
+            return
+        files = screen.views.files.view().files
+        minus = screen.pane.looks.symbols.minus
+
+        def draw(viewer: Viewer, width: int) -> list[Strip]:
+            rows: list[Strip] = []
+            for one in files:
+                counts = [
+                    part(f" {words}", viewer.style(role))
+                    for words, role in units.changed_lines(one.added, one.removed, minus)
+                ]
+                rows.append(viewer.line(width, [part(one.path, viewer.style())], counts))
+            return rows or viewer.say(width, "No file was changed yet.", "t3")
+
+        screen.app.push_screen(Viewer(lambda: screen.pane.looks, f"Files at event {screen.seq}", draw))
+
+    def help(self) -> None:
+        """Every key of a replay."""
+
+        def draw(viewer: Viewer, width: int) -> list[Strip]:
+            rows: list[Strip] = []
+            for action in self.offered():
+                rows += viewer.pair(width, action.shown, action.help, names=27)
+            return rows
+
+        screen = self._screen
+        screen.app.push_screen(Viewer(lambda: screen.pane.looks, "Replay", draw))
