@@ -5,6 +5,7 @@
     ├── ConfigError           a configuration file, profile or key is wrong or absent (exit 2)
     ├── StoreError            the session store could not do what was asked
     │   ├── StoreFull         a write was short or refused; nothing of it is in the log
+    │   ├── StoreUnusable     the data folder cannot be used as it stands                (exit 2)
     │   ├── SessionLocked     another process holds the session
     │   ├── SessionNotFound   there is no such session
     │   └── BlobMissing       a blob that an event names is not there, or not what it was
@@ -48,6 +49,10 @@ class StoreError(TuiAgentError):
 
 class StoreFull(StoreError):
     """A write to the store was short or refused; the log ends where it ended before."""
+
+
+class StoreUnusable(StoreError):
+    """The data folder cannot be read or written as it stands: permissions, a file in its place, a read-only disk."""
 
 
 class SessionLocked(StoreError):

@@ -8,9 +8,11 @@ import pytest
 
 from tests.engine.harness import EchoTool, ask, call, running, say
 from tui_agent.protocol.commands import Queue, SubmitPrompt
-from tui_agent.protocol.events.session import RunResumed
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.session import LogRepaired, RunResumed
 from tui_agent.protocol.events.tool import ToolFinished, ToolStarted
 from tui_agent.protocol.messages import check_pairs
+from tui_agent.store.reader import read_records
 
 
 async def _recorded(tmp_path: Path) -> list[bytes]:
@@ -90,6 +92,23 @@ async def test_a_torn_tail_is_repaired_reported_and_the_session_goes_on(tmp_path
         bench.submit(SubmitPrompt(text="still there?"))
         await bench.until("turn.finished")
     assert "log.repaired" in bench.kinds()
+
+
+async def test_a_log_that_is_removed_in_a_turn_is_written_anew_and_the_turn_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "sessions" / "ses_test"
+
+    async def remove(words: str) -> None:
+        shutil.rmtree(folder)
+
+    answers = [call(("echo", '{"words":"a"}')), say("Done.")]
+    async with running(tmp_path, answers, [EchoTool(before=remove)]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        (repaired,) = bench.of(LogRepaired)
+        assert repaired.rewritten
+        kinds = [event.payload.kind for event in read_records(folder) if isinstance(event, Envelope)]
+    assert kinds[0] == "session.started" and "turn.finished" in kinds
+    assert kinds.count("user.message") == 1
 
 
 async def test_a_question_that_was_open_at_the_crash_is_void_and_its_call_closed(tmp_path: Path) -> None:

@@ -2,7 +2,15 @@
 
 from enum import IntEnum
 
-from tui_agent.errors import ConfigError, ModelError, ScriptError, SessionLocked, SessionNotFound, UsageError
+from tui_agent.errors import (
+    ConfigError,
+    ModelError,
+    ScriptError,
+    SessionLocked,
+    SessionNotFound,
+    StoreUnusable,
+    UsageError,
+)
 
 
 class Exit(IntEnum):
@@ -41,7 +49,7 @@ def of_turn_end(reason: str) -> Exit:
 def of_error(error: BaseException) -> Exit:
     """The status for an error that ended a command."""
     match error:
-        case UsageError() | ConfigError() | SessionNotFound() | SessionLocked():
+        case UsageError() | ConfigError() | SessionNotFound() | SessionLocked() | StoreUnusable():
             return Exit.USAGE
         case ModelError() | ScriptError():
             return Exit.MODEL

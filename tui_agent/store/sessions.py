@@ -7,16 +7,18 @@ import errno
 import mmap
 import os
 import re
-from collections.abc import Callable, Sequence
+import stat
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tui_agent.errors import SessionNotFound, StoreError, StoreFull, UsageError
+from tui_agent.errors import SessionNotFound, StoreError, UsageError
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.session import SessionStarted, SessionTitled
 from tui_agent.protocol.ids import SessionId
-from tui_agent.store.files import FOLDER_MODE, FileOps, SystemFiles, sync_path
+from tui_agent.store.files import FOLDER_MODE, FileOps, SystemFiles, sync_path, unusable
 from tui_agent.store.line import decode
 from tui_agent.store.lock import WriterLock, is_locked
 from tui_agent.store.log import Hold, SessionLog, WallClock
@@ -29,11 +31,16 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 _RUN = re.compile(r"run_[0-9a-f]{12}")
 _HEAD_BYTES, _TAIL_BYTES, _LONG_TAIL_BYTES = 16 * 1024, 4 * 1024, 128 * 1024
 _TITLED = b'"payload":{"kind":"session.titled"'
+_PLACED = (b'"payload":{"kind":"session.started"', b'"payload":{"kind":"env.started"')
+_MOVE = ", or move the data folder with --data-dir"
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """A session as a list shows it. `updated` is the time of its last event, `events` how many it has."""
+    """A session as a list shows it. `updated` is the time of its last event, `events` how many it has.
+
+    `damaged`: its beginning cannot be read; then `workspace` is what another event says, empty where none does.
+    """
 
     id: SessionId
     path: Path
@@ -44,6 +51,7 @@ class SessionSummary:
     events: int
     locked: bool
     size_bytes: int
+    damaged: bool = False
 
 
 class SessionStore:
@@ -68,8 +76,8 @@ class SessionStore:
     def create(self, session_id: str, *, lazily: bool = False) -> SessionLog:
         """Make a new session and hold it; `lazily`, once something happens in it (see `SessionLog`).
 
-        Raises `StoreError` where there is one already, `StoreFull`: lazily, only for a folder that takes no session at
-        all, and the rest from the log's `append`.
+        Raises `StoreError` where there is one already, `StoreFull` and `StoreUnusable`: lazily, only for a folder that
+        takes no session at all, and the rest from the log's `append`.
         """
         folder = self.folder(session_id)
         if lazily:
@@ -77,16 +85,15 @@ class SessionStore:
         return self._log(folder, partial(self._make, folder), lazily=lazily)
 
     def _require_place(self) -> None:
-        """Raises `StoreFull` where no session can be made: better now than with the first message."""
+        """Raises where no session can be made: better now than with the first message."""
         try:
             self.root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
             if not os.access(self.root, os.W_OK | os.X_OK):
-                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+                read_only = os.statvfs(self.root).f_flag & os.ST_RDONLY
+                reason = errno.EROFS if read_only else errno.EACCES
+                raise OSError(reason, os.strerror(reason))
         except OSError as fault:
-            raise StoreFull(
-                f"No session can be made in {self.root}: {fault.strerror or fault}.",
-                hint="Check its permissions, or move the data folder with --data-dir.",
-            ) from fault
+            raise unusable(fault, f"No session can be made in {self.root}", _MOVE) from fault
 
     def _make(self, folder: Path) -> tuple[WriterLock, Opened]:
         session_id = folder.name
@@ -101,10 +108,8 @@ class SessionStore:
                 f"There is a session {session_id} already.", hint="Open it, or take another id."
             ) from fault
         except OSError as fault:
-            raise StoreFull(
-                f"The session {session_id} could not be made in {self.root}: {fault.strerror or fault}.",
-                hint="Free some space, or move the data folder with --data-dir.",
-            ) from fault
+            what = f"The session {session_id} could not be made in {self.root}"
+            raise unusable(fault, what, _MOVE) from fault
 
     def open(self, session_id: str, wait_s: float = 2.0) -> SessionLog:
         """Hold an existing session, waiting for a process that is just letting go of it.
@@ -113,7 +118,13 @@ class SessionStore:
         """
         folder = self.folder(session_id)
         self._require(folder)
-        return self._log(folder, partial(self._hold, folder, open_log, wait_s=wait_s))
+        return self._log(folder, partial(self._take, folder, wait_s=wait_s))
+
+    def _take(self, folder: Path, *, wait_s: float) -> tuple[WriterLock, Opened]:
+        try:
+            return self._hold(folder, open_log, wait_s=wait_s)
+        except OSError as fault:
+            raise unusable(fault, f"The session {folder.name} cannot be held in {folder}", _MOVE) from fault
 
     def _log(self, folder: Path, hold: Hold, *, lazily: bool = False) -> SessionLog:
         return SessionLog(
@@ -137,17 +148,20 @@ class SessionStore:
         return read_records(folder)
 
     def list(self, workspace: str | None = None) -> list[SessionSummary]:
-        """All sessions (of one workspace), the last used first. Reads the ends of each log only."""
+        """All sessions (of one workspace), the last used first. Reads the ends of each log only.
+
+        One whose damage leaves its workspace unknown is among those of each.
+        """
         found = []
         for folder in self._folders():
             summary = summarise(folder)
-            if summary is not None and workspace in (None, summary.workspace):
+            if summary is not None and (workspace in (None, summary.workspace) or not summary.workspace):
                 found.append(summary)
         return sorted(found, key=lambda summary: (-summary.updated, summary.id))
 
     def latest(self, workspace: str | None) -> SessionId | None:
         """The session of this workspace that was used last; one in which nothing was said only where all are so."""
-        sessions = self.list(workspace)
+        sessions = [each for each in self.list(workspace) if workspace in (None, each.workspace)]
         talked = [session for session in sessions if session.title]
         return next((session.id for session in talked or sessions), None)
 
@@ -188,16 +202,32 @@ class SessionStore:
         return self.folder(self.resolve(name))
 
     def _folders(self) -> Sequence[Path]:
-        if not self.root.is_dir():
-            return []
-        return [folder for folder in self.root.iterdir() if (folder / EVENTS).is_file()]
+        try:
+            return [folder for folder in self.root.iterdir() if _is_log(folder / EVENTS)]
+        except FileNotFoundError:
+            return []  # nothing was recorded yet
+        except OSError as fault:
+            raise unusable(fault, f"The sessions in {self.root} cannot be read", _MOVE) from fault
 
-    @staticmethod
-    def _require(folder: Path) -> None:
-        if not (folder / EVENTS).is_file():
+    def _require(self, folder: Path) -> None:
+        try:
+            there = stat.S_ISREG((folder / EVENTS).stat().st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            there = False
+        except OSError as fault:
+            raise unusable(fault, f"The session in {folder} cannot be read", _MOVE) from fault
+        if not there:
+            self._folders()
             raise SessionNotFound(
                 f"There is no session {folder.name} in {folder.parent}.", hint="`sessions list` shows them."
             )
+
+
+def _is_log(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False  # the session of somebody else
 
 
 def _contains(path: Path, mark: bytes) -> bool:
@@ -221,16 +251,20 @@ def summarise(folder: Path) -> SessionSummary | None:
     if start is None and last is None:
         return None
     started = start.payload if start is not None and isinstance(start.payload, SessionStarted) else None
+    damaged = started is None
+    if damaged:
+        start = last if isinstance(last, Envelope) else None
     return SessionSummary(
         id=SessionId(folder.name),
         path=folder,
-        workspace=started.workspace if started else "",
+        workspace=started.workspace if started else _place_of(path, size),
         started=start.at if start else 0.0,
         updated=last.at if last else (start.at if start else 0.0),
         title=_title(path, size) or (started.title if started else ""),
         events=last.seq + 1 if last else 0,
         locked=is_locked(folder / "lock"),
         size_bytes=size,
+        damaged=damaged,
     )
 
 
@@ -253,16 +287,37 @@ def _last(folder: Path, head: bytes, size: int) -> Record | None:
 
 
 def _title(path: Path, size: int) -> str:
-    """The newest title, by a search of the bytes from the end: a log is never parsed for it."""
+    """The newest title."""
+    for event in _newest_of(path, size, _TITLED):
+        if isinstance(event.payload, SessionTitled):
+            return event.payload.title
+    return ""
+
+
+def _place_of(path: Path, size: int) -> str:
+    """The workspace, from any event that tells it."""
+    for mark in _PLACED:
+        for event in _newest_of(path, size, mark):
+            match event.payload:
+                case SessionStarted(workspace=workspace):
+                    return workspace
+                case EnvStarted(environment="local", root=root):
+                    return root
+                case _:
+                    pass
+    return ""
+
+
+def _newest_of(path: Path, size: int, mark: bytes) -> Iterator[Envelope]:
+    """The events whose payload begins so, by a search of the bytes from the end: a log is never parsed for them."""
     if size == 0:
-        return ""
+        return
     with path.open("rb") as log, mmap.mmap(log.fileno(), 0, access=mmap.ACCESS_READ) as data:
         end = size
-        while (found := data.rfind(_TITLED, 0, end)) >= 0:
+        while (found := data.rfind(mark, 0, end)) >= 0:
             start = data.rfind(b"\n", 0, found) + 1
             stop = data.find(b"\n", found)
             record = decode(data[start : stop if stop >= 0 else size])
-            if isinstance(record, Envelope) and isinstance(record.payload, SessionTitled):
-                return record.payload.title
+            if isinstance(record, Envelope):
+                yield record
             end = found
-    return ""
