@@ -198,3 +198,21 @@ def test_models_check_asks_the_model(program: Program, mock: tuple[str, ...]) ->
     wrong = program.run("models", "check", "mock", "--base-url", "http://127.0.0.1:9/v1")
     assert wrong.returncode == 5
     assert "127.0.0.1:9" in wrong.stderr
+
+
+def test_what_plugins_print_stays_out_of_the_output_and_a_broken_one_is_told(
+    program: Program, mock: tuple[str, ...], tmp_path: Path
+) -> None:
+    folder = tmp_path / "plugs"
+    folder.mkdir()
+    (folder / "broken.py").write_text("def register(api:\n")
+    (folder / "chatty.py").write_text(
+        "print('at import')\ndef register(api):\n    api.hook('turn.started', lambda event: print('in a turn'))\n"
+    )
+    done = program.run("run", "hello", "--json", "--plugin-dir", str(folder), *mock)
+    assert done.returncode == 0
+    assert kinds(events(done.stdout))[-1] == "run.finished"
+    assert "at import" in done.stderr and "in a turn" in done.stderr
+    told = [line for line in done.stderr.splitlines() if line.startswith("tui-agent: ")]
+    assert len(told) == 1
+    assert told[0].startswith("tui-agent: The plugin broken is off. SyntaxError: ")

@@ -205,7 +205,18 @@ def session_options(arguments: argparse.Namespace, *, client: Client, interactiv
         max_cost_usd=said.get("max_cost"),
         investigator_profile=said.get("investigator_model_profile"),
         data_dir=data_dir.expanduser().resolve() if data_dir else None,
-        plugin_dirs=tuple(path.expanduser().resolve() for path in said.get("plugin_dir") or ()),
+        plugin_dirs=tuple(_plugin_dir(path) for path in said.get("plugin_dir") or ()),
         no_plugins=bool(said.get("no_plugins")),
         theme=said.get("theme"),
     )
+
+
+def _plugin_dir(path: Path) -> Path:
+    """The place that `--plugin-dir` names. Raises `UsageError` where nothing is there."""
+    place = path.expanduser().resolve()
+    if not place.exists():
+        raise UsageError(
+            f"--plugin-dir: there is no {place}.",
+            hint="Name a plugin's folder or file, or a folder of plugins.",
+        )
+    return place

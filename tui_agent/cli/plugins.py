@@ -89,7 +89,12 @@ def configure(parser: Parser) -> None:
     verbs = parser.add_subparsers(required=True, metavar="list | new | check")
     both = ("place", "extensions")
     add_verb(
-        verbs, "list", list_plugins, help="the plugins and what they offer", examples=EXAMPLES, groups=both
+        verbs,
+        "list",
+        list_plugins,
+        help="the plugins that there are; imports none",
+        examples=EXAMPLES,
+        groups=both,
     )
     new = add_verb(verbs, "new", new_plugin, help="begin a plugin in ./NAME", examples=EXAMPLES)
     new.add_argument("name", metavar="NAME", help="small letters, digits and _")
@@ -100,26 +105,25 @@ def configure(parser: Parser) -> None:
 
 
 def list_plugins(arguments: argparse.Namespace) -> int:
-    """Print a line for each plugin, also for those that are switched off or broken."""
+    """Print a line for each plugin, also for those that are switched off. Imports none of them."""
     base = ground(session_options(arguments, client="headless", interactive=False))
     host = PluginHost(wiring.plugin_places(base), base.config.plugins_disabled)
-    loaded = host.load()
-    states = {event.plugin: event for event in loaded.events}
     rows = []
+    seen: set[str] = set()
     for found in host.names():
-        event = states.get(found.name)
-        offers = ", ".join(getattr(event, "offers", ()))
-        fault = str(getattr(event, "message", ""))
+        fault = found.fault or (f"A plugin {found.name} is already there." if found.name in seen else "")
+        seen.add(found.name)
         state = "off" if not host.enabled(found.name) else "broken" if fault else "on"
         if arguments.json:
-            say_json(as_json(found, state, offers, fault))
-        rows.append([found.name, state, found.source, found.version, fault or offers])
+            say_json(as_json(found, state, fault))
+        rows.append([found.name, state, found.source, found.version, fault or found.description])
     if not arguments.json:
-        table(rows, ["name", "state", "from", "version", "offers"])
+        table(rows, ["name", "state", "from", "version", "description"])
+        say("What one offers, and whether it loads: tui-agent plugins check PATH")
     return 0
 
 
-def as_json(found: Found, state: str, offers: str, fault: str) -> dict[str, object]:
+def as_json(found: Found, state: str, fault: str) -> dict[str, object]:
     """A plugin as one JSON object."""
     return {
         "name": found.name,
@@ -128,7 +132,6 @@ def as_json(found: Found, state: str, offers: str, fault: str) -> dict[str, obje
         "version": found.version,
         "path": str(found.path or found.entry),
         "description": found.description,
-        "offers": [offer for offer in offers.split(", ") if offer],
         "fault": fault,
     }
 
