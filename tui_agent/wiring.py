@@ -42,7 +42,7 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.plugin import PluginFailed
-from tui_agent.protocol.events.session import RunStarted, SettingsChanged
+from tui_agent.protocol.events.session import RunStarted, SessionStarted, SettingsChanged
 from tui_agent.protocol.settings import Budgets, ModelInfo, SessionSettings
 from tui_agent.session.local import LocalSession
 from tui_agent.session.resume import begin, take_up
@@ -165,8 +165,13 @@ def _assemble(
         product=PRODUCT,
         model=settings.model,
     )
-    workspace = _workspace(base, recorder)
+    workspace = _workspace(base, recorder, history)
     if history:
+        if recorder.state.settings is None:  # its first line is damaged: what it said is said again
+            started = SessionStarted(
+                workspace=str(workspace), product=PRODUCT, settings=settings, title=recorder.state.title
+            )
+            recorder.append(started)
         take_up(recorder, run, history, log.repaired)
         _apply_options(base, recorder, settings)
     else:
@@ -262,14 +267,22 @@ def _change(recorder: Recorder, key: str, settings: SessionSettings, known: Sess
         recorder.append(SettingsChanged.model_validate({"key": key, "value": new, "previous": old}))
 
 
-def _workspace(base: Ground, recorder: Recorder) -> Path:
-    known = recorder.state.workspace
+def _workspace(base: Ground, recorder: Recorder, history: Sequence[Record]) -> Path:
+    known = recorder.state.workspace or _root_of(history)
     workspace = Path(known) if known else base.options.cwd.resolve()
     if not workspace.is_dir():
         raise ConfigError(f"The workspace {workspace} is not there.", hint="Give its folder with --cwd.")
     if not os.access(workspace, os.R_OK | os.X_OK):
         raise ConfigError(f"The workspace {workspace} cannot be read.", hint="Check its permissions.")
     return workspace
+
+
+def _root_of(history: Sequence[Record]) -> str:
+    """Where a session worked whose beginning is damaged; empty where nothing tells."""
+    for record in history:
+        if isinstance(record, Envelope) and isinstance(record.payload, EnvStarted):
+            return record.payload.root if record.payload.environment == "local" else ""
+    return ""
 
 
 def plugin_places(base: Ground) -> PluginPlaces:
