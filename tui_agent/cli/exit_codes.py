@@ -1,5 +1,6 @@
 """L7: exit statuses. Invariant: one table for every command; scripts rely on it."""
 
+import errno
 from enum import IntEnum
 
 from tui_agent.errors import (
@@ -25,6 +26,8 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
+_PLACE_FAULTS = frozenset((errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ELOOP))
+
 _TURN_ENDS = {
     "finished": Exit.DONE,
     "rejected": Exit.FAILED,
@@ -46,6 +49,11 @@ def of_turn_end(reason: str) -> Exit:
     return _TURN_ENDS.get(reason, Exit.FAILED)
 
 
+def is_place_fault(error: OSError) -> bool:
+    """Whether a named file or folder cannot be used as it is set up."""
+    return bool(error.filename) and error.errno in _PLACE_FAULTS
+
+
 def of_error(error: BaseException) -> Exit:
     """The status for an error that ended a command."""
     match error:
@@ -53,6 +61,8 @@ def of_error(error: BaseException) -> Exit:
             return Exit.USAGE
         case ModelError() | ScriptError():
             return Exit.MODEL
+        case OSError() if is_place_fault(error):
+            return Exit.USAGE
         case KeyboardInterrupt():
             return Exit.INTERRUPTED
         case _:

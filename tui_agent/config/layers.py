@@ -3,6 +3,7 @@
 Invariant: loading writes nothing, changes no environment variable and reads no file of an untrusted project.
 """
 
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -116,7 +117,7 @@ def environment(
     paths = find(options.cwd, environ, options.data_dir)
     merged: dict[str, str] = {}
     for folder in dict.fromkeys((here or options.cwd, paths.project, options.cwd)):
-        if (folder / ".env").exists() and _env_trusted(folder, paths):
+        if os.path.exists(folder / ".env") and _env_trusted(folder, paths):  # noqa: PTH110 - false where unreadable
             merged |= dotenv.read(folder / ".env")
     return {**merged, **environ}
 

@@ -1,10 +1,6 @@
 """What each command prints and leaves behind, called as the program calls it."""
 
 import json
-import os
-import shlex
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -265,13 +261,6 @@ def test_an_action_that_failed_is_shown_with_its_reason(call: Call, tmp_path: Pa
     _, out, _ = call("sessions", "show", "latest", "--actions", *place)
     (failed,) = [line for line in out.splitlines() if " error " in line]
     assert "nowhere.txt" in failed
-
-
-def test_a_closed_standard_output_is_no_fault(tmp_path: Path) -> None:
-    command = f"exec {shlex.quote(sys.executable)} -m tui_agent config show >&-"
-    environ = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[3])}
-    done = subprocess.run(["sh", "-c", command], env=environ, capture_output=True, check=False, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_app_refuses_where_there_is_no_terminal(call: Call) -> None:
