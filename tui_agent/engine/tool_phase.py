@@ -4,6 +4,7 @@ Invariant: calls keep their order; calls marked safe run side by side, and none 
 `tool.called` gets its `tool.finished`, here or when the turn is closed.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,6 +18,7 @@ from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.running import CallRunner
 from tui_agent.errors import EnvironmentFault, StoreError, ToolError
 from tui_agent.ports.tool import Settling, Tool
+from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStatus
 from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
@@ -68,12 +70,7 @@ class ToolPhase:
             call = call.model_copy(update={"name": name})
         tool = self._parts.tools.get(name)
         if call.malformed is not None:
-            return _Planned(
-                call,
-                tool,
-                None,
-                "The arguments were no complete JSON object, so nothing was run. Send them again.",
-            )
+            return _Planned(call, tool, None, _unsound(text_preview(call.malformed)))
         parsed = self._parts.tools.parse(name, call.arguments)
         if isinstance(parsed, BaseModel):
             return _Planned(call, tool, parsed)
@@ -153,6 +150,17 @@ class ToolPhase:
             ),
             agent=agent,
         )
+
+
+def _unsound(raw: str) -> str:
+    """What the model is told of a call whose arguments cannot be trusted."""
+    try:
+        whole = isinstance(json.loads(raw), dict)
+    except (ValueError, RecursionError):
+        whole = False
+    if whole:
+        return "Your answer reached its length limit at this call, so it may be cut and was not run. Send it again alone."
+    return "The arguments were no complete JSON object, so nothing was run. Send them again."
 
 
 def _groups(planned: Sequence[_Planned]) -> list[list[_Planned]]:
