@@ -112,7 +112,11 @@ def test_the_apps_process_loads_no_engine() -> None:
 
 
 FIRST_PAINT = "import tui_agent.cli.app, tui_agent.session.engine_handle, tui_agent.tui.app"
-LIBRARY = "from textual.app import App\nfrom textual.widgets import Input, TextArea"
+LIBRARY = """
+from textual.app import App
+from textual.drivers.linux_driver import LinuxDriver
+from textual.widgets import Input, TextArea
+"""
 
 
 def modules(code: str) -> set[str]:

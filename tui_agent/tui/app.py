@@ -32,7 +32,6 @@ from tui_agent.tui.hangup import CLOSE_S, STATUS, HangupWatch, end_for_sure
 from tui_agent.tui.keeping import way_back
 from tui_agent.tui.panes.base import Intent
 from tui_agent.tui.panes.status import StatusView
-from tui_agent.tui.prompt.alt_enter import know_alt_enter
 from tui_agent.tui.prompt.box import PLACEHOLDER, Prompt
 from tui_agent.tui.terminal import catch_signals, edit_text, farewell, last_words, release_signals
 
@@ -88,7 +87,6 @@ class AgentApp(Frame):
         self._last_stop = 0.0
 
     def on_mount(self) -> None:
-        know_alt_enter()
         if threading.current_thread() is threading.main_thread():
             catch_signals(self.leave_by_signal)
             if not self.is_headless and sys.__stdin__ is not None and sys.__stdin__.isatty():
@@ -176,12 +174,11 @@ class AgentApp(Frame):
         self.hush()
         if self.live is None or self.live.opening:
             self.waiting_intents.append(event)
-            self.prompt.editor.load_text("")
             self.status.set_view(
                 StatusView("opening", "opening", "your message goes out as soon as it is open"), self.clock()
             )
         else:
-            self.live.sending.sent(event.text, event.how)
+            self.live.sending.sent(event)
 
     @on(Prompt.Drafted)
     def _drafted(self, event: Prompt.Drafted) -> None:

@@ -34,13 +34,16 @@ def switch(live: "Live", session_id: str) -> None:
     if live.running:
         live.app.say("A turn is running. /session can open another after it; Esc stops it.", "warning")
         return
+    if live.opening:
+        live.app.do("session", session_id)
+        return
     options = replace(live.app.options, session=session_id, continue_latest=False, prompt=None)
-    live.worker(live.open(options), "switch")
+    live.go_to(live.open(options), "switch")
 
 
 def new(live: "Live", argument: str) -> None:
     """A new session with the same settings."""
-    live.worker(live.open(live.same_settings()), "new")
+    live.go_to(live.open(live.same_settings()), "new")
 
 
 def reset_session(live: "Live", argument: str) -> None:
