@@ -115,9 +115,14 @@ class Gate:
         return self._parts.policy.decide(case.call.name, case.effects, facts)
 
     async def _preview(self, case: _Case) -> Preview:
+        """What the call would do. A call in the workspace that would fail whatever the answer raises its `ToolError`:
+        nobody is asked about it. Of one outside the model is told nothing that it was not allowed to read."""
+        env = reaching(self._parts.env, case.effects)
         try:
-            return await case.tool.preview(case.args, reaching(self._parts.env, case.effects))
+            return await case.tool.preview(case.args, env)
         except (ToolError, EnvironmentFault) as fault:
+            if isinstance(fault, ToolError) and env is self._parts.env:
+                raise
             return Preview((TextBlock(text=f"No preview: {fault}"),), content=str(fault))
 
     def _digest(self, case: _Case, content: str) -> str:

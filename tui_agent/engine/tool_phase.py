@@ -16,6 +16,7 @@ from tui_agent.engine.gate import Gate
 from tui_agent.engine.limits import exhausted
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.running import CallRunner
+from tui_agent.environments.reaching import reaching
 from tui_agent.errors import EnvironmentFault, StoreError, ToolError
 from tui_agent.ports.tool import Settling, Tool
 from tui_agent.protocol.base import text_preview
@@ -99,7 +100,7 @@ class ToolPhase:
             return None
         if isinstance(tool, Settling):
             try:
-                args = await tool.settle(args, self._parts.env)
+                args = await tool.settle(args, reaching(self._parts.env, tool.effects(args)))
             except (ToolError, EnvironmentFault) as fault:
                 self._close(plan.call, agent, "failed", str(fault), fault.message.split("\n")[0][:60])
                 return None
@@ -107,6 +108,9 @@ class ToolPhase:
             verdict = await self._gate.decide(plan.call, tool, args, agent)
         except EnvironmentFault as fault:  # a path that cannot even be looked up is the call's fault
             self._close(plan.call, agent, "invalid", str(fault), "invalid path")
+            return None
+        except ToolError as fault:  # it would fail whatever the user said
+            self._close(plan.call, agent, "failed", str(fault), fault.message.split("\n")[0][:60])
             return None
         if not verdict.allowed:
             self._close(plan.call, agent, "denied", verdict.for_model, verdict.summary)
