@@ -6,8 +6,9 @@ Invariant: loading writes nothing, changes no environment variable and reads no 
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -18,8 +19,9 @@ from tui_agent.config import dotenv, trust
 from tui_agent.config.files import read_small
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import Paths, find
-from tui_agent.config.settings import Config
+from tui_agent.config.settings import Config, ModelProfile
 from tui_agent.errors import ConfigError
+from tui_agent.protocol.settings import Budgets
 
 Tree = dict[str, Any]
 
@@ -136,10 +138,12 @@ def read_toml(path: Path) -> Tree:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is no valid TOML: {error}.", hint="Correct that line.") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path} nests values too deeply.", hint="Make it flatter.") from error
     try:
         Config.model_validate(_complete(tree))
     except ValidationError as error:
-        raise ConfigError(*_words(error, path, text)) from error
+        raise ConfigError(*_words(error, path, text, tree)) from error
     return tree
 
 
@@ -155,9 +159,9 @@ def _complete(tree: Tree) -> Tree:
     return {**tree, "models": named}
 
 
-def _words(error: ValidationError, path: Path, text: str) -> tuple[str]:
+def _words(error: ValidationError, path: Path, text: str, tree: Tree) -> tuple[str]:
     found = error.errors()[0]
-    loc = [str(part) for part in found["loc"]]
+    loc = _key(found["type"], found["loc"], tree)
     line = _line_of(text, loc)
     where = f"{path}, line {line}" if line else str(path)
     return (f"{where}: {_fault(found['type'], '.'.join(loc), found['msg'], found.get('input'))}",)
@@ -166,19 +170,43 @@ def _words(error: ValidationError, path: Path, text: str) -> tuple[str]:
 def _fault(kind: str, key: str, message: str, given: object) -> str:
     if kind == "extra_forbidden":
         known = _known_keys(key)
-        return f"unknown key '{key}'. Remove it or correct it{f' (known: {known})' if known else ''}."
+        near = get_close_matches(key.rpartition(".")[2], known, n=1)
+        if near:
+            return f"unknown key '{key}'. Did you mean '{near[0]}'?"
+        listed = f" (known: {', '.join(known)})" if known else ""
+        return f"unknown key '{key}'. Remove it or correct it{listed}."
     if kind == "missing":
         return f"'{key}' is missing. Add it."
     return f"'{key}' is {given!r}: {message[:1].lower()}{message[1:]}. Correct the value."
 
 
-def _known_keys(key: str) -> str:
+def _known_keys(key: str) -> list[str]:
     parent = key.split(".")[:-1]
     if not parent:
-        return ", ".join(sorted(Config.model_fields))
+        return sorted(Config.model_fields)
     if parent[0] == "models" and len(parent) == 2:
-        return ", ".join(sorted(Config.model_fields["models"].annotation.__args__[1].model_fields))  # type: ignore[union-attr]
-    return ""
+        return sorted(ModelProfile.model_fields)
+    if parent == ["budgets"]:
+        return sorted(Budgets.model_fields)
+    return []
+
+
+def _key(kind: str, loc: tuple[int | str, ...], tree: Tree) -> list[str]:
+    """The key that a fault is about; one that is missing stands in no file."""
+    return [str(part) for part in loc] if kind == "missing" else _as_written(loc, tree)
+
+
+def _as_written(loc: Sequence[int | str], tree: object) -> list[str]:
+    """The key as the file spells it: without the names of the types that were tried for its value."""
+    found: list[str] = []
+    for part in loc:
+        if isinstance(tree, list):
+            tree = dict(enumerate(tree))
+        if not isinstance(tree, dict) or part not in tree:
+            break
+        tree = tree[part]
+        found.append(str(part))
+    return found
 
 
 def _line_of(text: str, loc: list[str]) -> int | None:
@@ -208,7 +236,7 @@ def _validated(tree: Tree, origins: Mapping[str, str]) -> Config:
         return Config.model_validate(tree)
     except ValidationError as error:
         found = error.errors()[0]
-        key = ".".join(str(part) for part in found["loc"])
+        key = ".".join(_key(found["type"], found["loc"], tree))
         origin = origins.get(key) or next(
             (o for k, o in origins.items() if k.startswith(f"{key.rsplit('.', 1)[0]}.")), ""
         )
