@@ -65,5 +65,5 @@ class Reading:
 
     async def models_here(self) -> list[JsonRow]:
         """The models that could be used now."""
-        _, said = await self._live.ask("models", "list", "--json")
+        _, said = await self._live.ask("models", "list", "--json", *self._live.place())
         return json_rows(said)

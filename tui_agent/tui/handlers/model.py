@@ -241,6 +241,7 @@ async def use_provider(live: "Live", given: Provider) -> None:
         # The newest key wins over one in the environment that did not work.
         typed = {**dict(app.options.keys), name: given.key}
         app.options = replace(app.options, keys=tuple(typed.items()))
+        live.ask = app.outside or live.program()
         await live.reopen()
     live.defaults.chosen(keep=given.keep_model)
     live.submit(SetModel(model=given.model, base_url=given.base_url))
