@@ -34,7 +34,9 @@ class Asking:
     def scope(self) -> Scope | None:
         """Whose keys apply while something is asked."""
         if isinstance(self._open, Approval):
-            return "reason" if self._open.typing else "approval"
+            if self._open.typing:
+                return "rule" if self._open.chosen == "a" else "reason"
+            return "approval"
         return "question" if self._open is not None else None
 
     @property
@@ -85,6 +87,7 @@ class Asking:
             workspace=state.workspace,
             waiting=len(self._view.permissions),
             blob=self._live.reading.blob_text,
+            granted=state.granted,
         )
         modal.keys_changed = self._app.show_keys
         self._open = modal

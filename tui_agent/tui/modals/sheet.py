@@ -73,6 +73,8 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
         self._head = Rows(looks, id="sheet-head")
         self._foot = Rows(looks, id="sheet-foot")
         self._body = Lines(id="sheet-body")
+        self._body.moved = lambda: self.looked_at(self._in_sight + self._body.scroll_offset.y)
+        self._in_sight = 0
 
     def compose(self) -> ComposeResult:
         with Vertical(id="sheet"):
@@ -90,6 +92,12 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
     ) -> Style:
         """A style on the sheet."""
         return self.looks.palette.rich(text, ground, bold=bold, underline=underline)
+
+    def prepare(self, width: int) -> None:
+        """Called before the rows are asked for, where they depend on each other."""
+
+    def looked_at(self, rows: int) -> None:
+        """Called when the body was drawn or moved: it is in sight down to this row."""
 
     def head(self, width: int) -> list[Strip]:
         """Rows above the body."""
@@ -159,6 +167,7 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
         self.set_class(self.tight, "-tight")
         outer = screen_width if full else min(self.most_width, screen_width - 8)
         width = max(1, outer - (3 if full else 6))
+        self.prepare(width)
         head, foot = self.head(width), self.foot(width)
         # Only a body that fits is as wide as the rest; beside a scrollbar it has one cell less.
         body = self.body(width)
@@ -174,6 +183,8 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
         self._body.set_rows(body, self.style(ground=self.body_ground), keep=keep)
         self._head.show()
         self._foot.show()
+        self._in_sight = min(len(body), room)
+        self.looked_at(self._in_sight + (self._body.scroll_offset.y if keep else 0))
 
     def hear_now(self) -> None:
         """Keys count from now on."""
