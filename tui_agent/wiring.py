@@ -7,7 +7,7 @@ import os
 import platform
 import random
 import sys
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -45,10 +45,11 @@ from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.session import RunStarted, SessionStarted, SettingsChanged
 from tui_agent.protocol.settings import Budgets, ModelInfo, SessionSettings
 from tui_agent.session.local import LocalSession
-from tui_agent.session.resume import begin, take_up
+from tui_agent.session.resume import Unfinished, begin, take_up
 from tui_agent.store.blobs import BlobStore
+from tui_agent.store.bulk import many_objects
 from tui_agent.store.log import SessionLog
-from tui_agent.store.reader import read_records
+from tui_agent.store.reader import iterate_records
 from tui_agent.store.sessions import SessionStore
 from tui_agent.tools.registry import ToolRegistry
 
@@ -105,7 +106,7 @@ def _open(
     try:
         if on_hold is not None:
             on_hold(log)
-        history = read_records(log.folder, skip_deltas=True) if old else ()
+        history = iterate_records(log.folder) if old else ()
         return _assemble(base, models, loaded, settings, log, history, on_trouble)
     except BaseException:
         log.close()
@@ -154,10 +155,12 @@ def _assemble(
     loaded: LoadedPlugins,
     settings: SessionSettings,
     log: SessionLog,
-    history: Sequence[Record],
+    history: Iterable[Record],
     on_trouble: Callable[[TuiAgentError], None] | None,
 ) -> LocalSession:
-    recorder = Recorder(log, history, _hooks(loaded))
+    past = Unfinished()
+    with many_objects():
+        recorder = Recorder(log, past.passing(history), _hooks(loaded))
     run = RunStarted(
         run_id=base.ids.run(),
         pid=os.getpid(),
@@ -165,14 +168,14 @@ def _assemble(
         product=PRODUCT,
         model=settings.model,
     )
-    workspace = _workspace(base, recorder, history)
-    if history:
+    workspace = _workspace(base, recorder, past)
+    if not past.empty:
         if recorder.state.settings is None:  # its first line is damaged: what it said is said again
             started = SessionStarted(
                 workspace=str(workspace), product=PRODUCT, settings=settings, title=recorder.state.title
             )
             recorder.append(started)
-        take_up(recorder, run, history, log.repaired)
+        take_up(recorder, run, past.records, log.repaired)
         _apply_options(base, recorder, settings)
     else:
         begin(recorder, run, workspace=str(workspace), settings=settings)
@@ -267,22 +270,14 @@ def _change(recorder: Recorder, key: str, settings: SessionSettings, known: Sess
         recorder.append(SettingsChanged.model_validate({"key": key, "value": new, "previous": old}))
 
 
-def _workspace(base: Ground, recorder: Recorder, history: Sequence[Record]) -> Path:
-    known = recorder.state.workspace or _root_of(history)
+def _workspace(base: Ground, recorder: Recorder, past: Unfinished) -> Path:
+    known = recorder.state.workspace or past.root
     workspace = Path(known) if known else base.options.cwd.resolve()
     if not workspace.is_dir():
         raise ConfigError(f"The workspace {workspace} is not there.", hint="Give its folder with --cwd.")
     if not os.access(workspace, os.R_OK | os.X_OK):
         raise ConfigError(f"The workspace {workspace} cannot be read.", hint="Check its permissions.")
     return workspace
-
-
-def _root_of(history: Sequence[Record]) -> str:
-    """Where a session worked whose beginning is damaged; empty where nothing tells."""
-    for record in history:
-        if isinstance(record, Envelope) and isinstance(record.payload, EnvStarted):
-            return record.payload.root if record.payload.environment == "local" else ""
-    return ""
 
 
 def plugin_places(base: Ground) -> PluginPlaces:

@@ -80,7 +80,7 @@ async def turn(options: SessionOptions, prompt: str, show: Show) -> Outcome:
 
     async with wiring.session(options, base, give_up) as session:
         with running:
-            return await run_supervised(session, prompt, partial(telling, show))
+            return await run_supervised(session, prompt, partial(telling, show), session.log.before)
     raise troubles[0]
 
 

@@ -3,7 +3,7 @@
 Invariant: after `append` returns, the event is in the log and in every fold; nothing awaits in between.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from tui_agent.folds.context_meter import ContextMeter, ContextMeterView
 from tui_agent.folds.model_messages import ModelMessages
@@ -20,7 +20,7 @@ Hook = Callable[[Envelope], None]
 class Recorder:
     """Appends and folds. `cause` is the command that the running turn came from."""
 
-    def __init__(self, log: Log, history: Sequence[Record] = (), hooks: Sequence[Hook] = ()) -> None:
+    def __init__(self, log: Log, history: Iterable[Record] = (), hooks: Sequence[Hook] = ()) -> None:
         self._log = log
         self._state = SessionState()
         self._messages: dict[AgentId, ModelMessages] = {MAIN_AGENT: ModelMessages()}

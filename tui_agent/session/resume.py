@@ -3,19 +3,49 @@
 Invariant: afterwards the history is legal, whatever byte the process before ended at.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tui_agent.engine.closing import close_calls, close_requests
 from tui_agent.engine.printed import Printed
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.usershell import close_shell
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded, ModelRetried
 from tui_agent.protocol.events.session import LogRepaired, RunResumed, RunStarted, SessionStarted
-from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.events.turn import TurnFinished, UserShellFinished
 from tui_agent.protocol.settings import SessionSettings
 
 MAX_PARTIAL = 200_000
+
+
+class Unfinished:
+    """The end of a history: what came since a turn or a command of the user last ended.
+
+    All that a crash can have left open stands there, so that no more of a long history is held in memory.
+    """
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.empty = True
+        """Whether there was no history at all."""
+        self.root = ""
+        """Where the session worked, as its first environment tells; empty where none does."""
+
+    def passing(self, history: Iterable[Record]) -> Iterator[Record]:
+        """The same records, one after the other."""
+        for record in history:
+            self.empty = False
+            payload = record.payload if isinstance(record, Envelope) else None
+            match payload:
+                case TurnFinished() | UserShellFinished():
+                    self.records.clear()
+                case EnvStarted(environment="local", root=root):
+                    self.root = self.root or root
+                case _:
+                    pass
+            self.records.append(record)
+            yield record
 
 
 def begin(recorder: Recorder, run: RunStarted, *, workspace: str, settings: SessionSettings) -> None:
@@ -27,7 +57,7 @@ def begin(recorder: Recorder, run: RunStarted, *, workspace: str, settings: Sess
 def take_up(
     recorder: Recorder, run: RunStarted, history: Sequence[Record], repaired: LogRepaired | None
 ) -> None:
-    """The first events of a later run of a session."""
+    """The first events of a later run of a session. `history` need not reach further back than its `Unfinished`."""
     state = recorder.state
     after = state.seq
     clean = state.clean and repaired is None

@@ -90,7 +90,7 @@ class SessionLog:
         self._fd, self._end, self._last_seq = -1, 0, -1
         if not lazily:
             self._take_hold()
-        self._base_end = self._end
+        self._base_end, self._before = self._end, self._last_seq
         self._records: list[Record] = []
         self._base_loaded = self._end == 0
         self._tail_torn = False
@@ -112,6 +112,11 @@ class SessionLog:
     def last_seq(self) -> int:
         """-1 while empty."""
         return self._last_seq
+
+    @property
+    def before(self) -> int:
+        """The last event of earlier runs; -1 in a new session."""
+        return self._before
 
     @property
     def stored_seq(self) -> int:
