@@ -2,6 +2,7 @@
 
     TuiAgentError
     ├── UsageError            the command line or a slash command was used wrongly   (exit 2)
+    ├── BudgetReached         a limit that the user set leaves no room for what was asked (exit 3)
     ├── ConfigError           a configuration file, profile or key is wrong or absent (exit 2)
     ├── StoreError            the session store could not do what was asked
     │   ├── StoreFull         a write was short or refused; nothing of it is in the log
@@ -37,6 +38,10 @@ class TuiAgentError(Exception):
 
 class UsageError(TuiAgentError):
     """The command line or a slash command was used wrongly."""
+
+
+class BudgetReached(TuiAgentError):
+    """A limit that the user set leaves no room for what was asked."""
 
 
 class ConfigError(TuiAgentError):

@@ -4,6 +4,7 @@ import errno
 from enum import IntEnum
 
 from tui_agent.errors import (
+    BudgetReached,
     ConfigError,
     ModelError,
     ScriptError,
@@ -59,6 +60,8 @@ def of_error(error: BaseException) -> Exit:
     match error:
         case UsageError() | ConfigError() | SessionNotFound() | SessionLocked() | StoreUnusable():
             return Exit.USAGE
+        case BudgetReached():
+            return Exit.BUDGET
         case ModelError() | ScriptError():
             return Exit.MODEL
         case OSError() if is_place_fault(error):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import anyio
 
 from tui_agent.cli.exit_codes import Exit, of_turn_end
-from tui_agent.errors import TuiAgentError, UsageError
+from tui_agent.errors import BudgetReached, TuiAgentError, UsageError
 from tui_agent.ports.session import Session
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.commands import Interrupt, SubmitPrompt
@@ -52,7 +52,7 @@ async def run_turn(session: Session, prompt: str, show: Show, after: int = -1) -
     `after` is the last event of earlier runs, where that is known: the history need not be read for this one.
     `show` sees every record of this run in order, those of the closing too.
 
-    Raises `UsageError` where the session refuses the prompt, `TuiAgentError` where it ends before the turn does.
+    Raises `BudgetReached` where the session has had its turns, `UsageError` where it refuses the prompt otherwise, `TuiAgentError` where it ends before the turn does.
     """
     command = session.submit(SubmitPrompt(text=prompt))
     turn = _Turn(command, show)
@@ -128,8 +128,8 @@ class _Turn:
                 self.denial = reason
             case TurnFinished() as finished:
                 self.ended = finished
-            case CommandRejected(reason=reason, hint=hint) if record.cause == self._command:
-                raise UsageError(reason, hint=hint)
+            case CommandRejected(reason=reason, hint=hint, limit=limit) if record.cause == self._command:
+                raise BudgetReached(reason, hint=hint) if limit else UsageError(reason, hint=hint)
 
 
 async def whole(session: Session, texts: Sequence[LongText]) -> str:

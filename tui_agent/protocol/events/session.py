@@ -106,12 +106,14 @@ class SettingsChanged(Payload):
 
 
 class CommandRejected(Payload):
-    """A command could not be carried out now. `reason` and `hint` are sentences for the user."""
+    """A command could not be carried out now. `reason` and `hint` are sentences for the user; `limit` names the
+    session's limit where that is the reason."""
 
     kind: Literal["command.rejected"] = "command.rejected"
     command: str
     reason: str
     hint: str = ""
+    limit: Literal["", "turn_limit"] = ""
 
 
 class ErrorRaised(Payload):
