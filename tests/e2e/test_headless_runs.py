@@ -216,3 +216,23 @@ def test_what_plugins_print_stays_out_of_the_output_and_a_broken_one_is_told(
     told = [line for line in done.stderr.splitlines() if line.startswith("tui-agent: ")]
     assert len(told) == 1
     assert told[0].startswith("tui-agent: The plugin broken is off. SyntaxError: ")
+
+
+def test_a_session_that_had_its_turns_ends_with_the_status_of_a_budget(
+    program: Program, mock: tuple[str, ...]
+) -> None:
+    assert program.run("run", "one", "--max-turns", "1", *mock).returncode == 0
+    done = program.run("run", "two", "--continue", "--max-turns", "1", *mock)
+    assert done.returncode == 3
+    assert "The session has had its one turn, the limit." in done.stderr
+
+
+def test_a_cost_limit_over_a_model_without_a_known_price_is_told(
+    program: Program, mock: tuple[str, ...]
+) -> None:
+    done = program.run("run", "hello", "--max-cost", "1", *mock)
+    assert done.returncode == 0
+    assert done.stderr == (
+        "tui-agent: The price of mock is not known, so the cost limit of $1 cannot hold. "
+        "input_price and output_price in its profile set it.\n"
+    )

@@ -17,9 +17,11 @@ from tui_agent.cli.options import EVERYTHING, GROUPS, session_options
 from tui_agent.cli.output import record_json, say
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError, UsageError
+from tui_agent.folds.words import unpriced
 from tui_agent.ground import ground
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.plugin import PluginFailed
+from tui_agent.protocol.settings import SessionSettings
 
 EXAMPLES = """\
 examples:
@@ -79,6 +81,7 @@ async def turn(options: SessionOptions, prompt: str, show: Show) -> Outcome:
         running.cancel()
 
     async with wiring.session(options, base, give_up) as session:
+        warn_of_cost(session.settings)
         with running:
             return await run_supervised(session, prompt, partial(telling, show), session.log.before)
     raise troubles[0]
@@ -87,6 +90,15 @@ async def turn(options: SessionOptions, prompt: str, show: Show) -> Outcome:
 def print_record(file: TextIO, record: Record) -> None:
     """One JSON line, at once: whoever follows the run reads it while it happens."""
     print(record_json(record), file=file, flush=True)
+
+
+def warn_of_cost(settings: SessionSettings | None) -> None:
+    """One line on standard error where `--max-cost` limits nothing."""
+    if settings is None:
+        return
+    words = unpriced(settings.model.model, settings.model.input_price, settings.budgets.max_cost_usd)
+    if words:
+        say(f"tui-agent: {words} input_price and output_price in its profile set it.", file=sys.stderr)
 
 
 def telling(show: Show, record: Record) -> None:
