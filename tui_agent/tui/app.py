@@ -268,6 +268,10 @@ class AgentApp(Frame):
                 "error",
             )
 
+    def _fatal_error(self) -> None:
+        """What broke the app is told by whoever started it: Textual's page of local variables is for nobody."""
+        self._close_messages_no_wait()
+
     # -- leaving ---------------------------------------------------------------------------------------------------
 
     def leave(self, reason: str = "quit") -> None:
@@ -328,12 +332,22 @@ def run_app(
     """
     app = AgentApp(options, spawn=spawn, watch_themes=True)
     app.handle = handle
+    return draw(app)
+
+
+def draw(app: AgentApp) -> int:
+    """Let the app have the terminal until it is left; its exit status. Raises what broke it, after naming the session."""
     status = app.run(mouse=app.first.mouse)
-    words = farewell(app.way_back, app.answer, data_dir=options.data_dir)
+    data_dir = app.options.data_dir
     if app.last_resort is not None:
         app.last_resort.cancel()
+    if app._exception is not None:
+        folder = app.live.folder if app.live is not None else None
+        last_words(farewell(way_back(app.options, folder), "", data_dir=data_dir))
+        raise app._exception
+    words = farewell(app.way_back, app.answer, data_dir=data_dir)
     if not app.then and not last_words(words):
         return STATUS
     if app.then:
         return subprocess.call([sys.executable, "-P", "-m", "tui_agent", *app.then])
-    return status if status is not None else 0
+    return status if status is not None else 1
