@@ -54,11 +54,22 @@ def run(arguments: argparse.Namespace) -> int:
     if not as_lines:
         need_terminal()
     options = session_options(arguments, client="app", interactive=True)
+    refuse_demo(options)
     if arguments.resume is not None:
         options = replace(
             options, session=import_module("tui_agent.cli.resume").chosen(options, arguments.resume)
         )
     return open_lines(options) if as_lines else open_app(options)
+
+
+def refuse_demo(options: SessionOptions) -> None:
+    """A demo's model writes what its script says: that is not for a folder of the user's. Raises `UsageError`."""
+    kind, _, name = (options.model or "").partition(":")
+    if kind == "demo":
+        raise UsageError(
+            "A demo runs in a workspace of its own, not in this folder.",
+            hint=f"To see it: {f'tui-agent demo {name}'.strip()}. Nothing has changed.",
+        )
 
 
 def open_app(options: SessionOptions) -> int:
