@@ -99,7 +99,12 @@ def plain_terminal() -> bool:
 
 def need_terminal() -> None:
     """Raises `UsageError` where the app could not be seen or typed into."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") == "dumb":
+    if plain_terminal():
+        raise UsageError(
+            "This terminal can only print (TERM=dumb), and the app draws.",
+            hint="--screen-reader opens a conversation in lines; tui-agent demo --headless shows the demo.",
+        )
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
             "The app needs a terminal, and this is none.",
             hint='Without one: tui-agent run "…" for one turn, tui-agent demo --headless to see it work, '

@@ -180,6 +180,9 @@ def session_options(arguments: argparse.Namespace, *, client: Client, interactiv
     cwd = (said.get("cwd") or Path.cwd()).expanduser()
     if not cwd.is_dir():
         raise UsageError(f"There is no folder {cwd}.", hint="Give an existing one with --cwd.")
+    named = "--session" if said.get("session") else "--resume" if said.get("resume") is not None else ""
+    if named and said.get("continue_latest"):
+        raise UsageError(f"{named} and --continue name two sessions.", hint="Give one of them.")
     data_dir: Path | None = said.get("data_dir")
     if said.get("theme"):
         import_module("tui_agent.cli.theme_names").require(said["theme"], cwd, data_dir)

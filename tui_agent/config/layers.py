@@ -78,15 +78,19 @@ def load(options: SessionOptions, environ: Mapping[str, str], *, here: Path | No
 
     `here` is the folder the program was started in, where it is not `options.cwd`: its `.env` counts too.
     """
-    variables = environment(options, environ, here=here)
+    files = env_files(options, environ, here=here)
+    variables = {**_merged(files), **environ}
+    named = {
+        name: f"{file} ({name})" for file, values in files.items() for name in values if name not in environ
+    }
     paths = find(options.cwd, variables, options.data_dir)
     trusted = trust.is_trusted(paths.project, paths)
     layers = _Layers()
-    _put_variables(layers, FALLBACKS, variables)
+    _put_variables(layers, FALLBACKS, variables, named)
     layers.put(read_toml(paths.user_config), str(paths.user_config))
     if trusted:
         layers.put(read_toml(paths.project_config), str(paths.project_config))
-    _put_variables(layers, VARIABLES, variables)
+    _put_variables(layers, VARIABLES, variables, named)
     layers.put(_from_options(options), "options")
     _part_addresses(layers)
     _place(layers, options, variables, paths)
@@ -99,14 +103,17 @@ def load(options: SessionOptions, environ: Mapping[str, str], *, here: Path | No
 
 
 def _put_variables(
-    layers: _Layers, table: Mapping[str, tuple[str, ...]], variables: Mapping[str, str]
+    layers: _Layers,
+    table: Mapping[str, tuple[str, ...]],
+    variables: Mapping[str, str],
+    files: Mapping[str, str],
 ) -> None:
     for name, key in table.items():
         value = variables.get(name, "")
         if value and name.endswith("OPENAI_MODEL") and "/" not in value:
             value = f"openai/{value}"
         if value:
-            layers.set(key, value, f"environment {name}")
+            layers.set(key, value, files.get(name, f"environment {name}"))
 
 
 def environment(
@@ -116,12 +123,23 @@ def environment(
 
     What the real environment says wins; of two files the one of `--cwd`.
     """
+    return {**_merged(env_files(options, environ, here=here)), **environ}
+
+
+def env_files(
+    options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None
+) -> dict[Path, dict[str, str]]:
+    """What each trusted `.env` file says; the later one wins."""
     paths = find(options.cwd, environ, options.data_dir)
-    merged: dict[str, str] = {}
+    found: dict[Path, dict[str, str]] = {}
     for folder in dict.fromkeys((here or options.cwd, paths.project, options.cwd)):
         if os.path.exists(folder / ".env") and _env_trusted(folder, paths):  # noqa: PTH110 - false where unreadable
-            merged |= dotenv.read(folder / ".env")
-    return {**merged, **environ}
+            found[folder / ".env"] = dotenv.read(folder / ".env")
+    return found
+
+
+def _merged(files: Mapping[Path, Mapping[str, str]]) -> dict[str, str]:
+    return {name: value for values in files.values() for name, value in values.items()}
 
 
 def _env_trusted(folder: Path, paths: Paths) -> bool:
