@@ -96,3 +96,56 @@ def test_a_session_with_a_damaged_first_line_is_continued_with_the_model_that_is
     assert main(["run", "more", "--continue", *model, *place]) == 0
     out = capsys.readouterr().out
     assert "two" in out and "session: s1" in out
+
+
+def test_two_sessions_at_once_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("run", "hi", "-m", "demo", "-C", str(tmp_path), "--session", "s1", "--continue")
+    assert main(words) == 2
+    assert "--session and --continue" in capsys.readouterr().err
+
+
+def test_an_investigator_that_is_no_model_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "s.yaml").write_text("- text: one\n")
+    place = ("-C", str(tmp_path), "--data-dir", str(tmp_path / "data"))
+    words = ("run", "hi", "-m", f"scripted:{tmp_path}/s.yaml", "--investigator-model-profile", "nope")
+    assert main((*words, *place)) == 2
+    assert "nope" in capsys.readouterr().err
+
+
+def test_a_value_from_a_trusted_env_file_is_told_by_that_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("XDG_CONFIG_HOME", "TUI_AGENT_POLICY", "TUI_AGENT_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / ".env").write_text("TUI_AGENT_POLICY=plan\n")
+    assert main(["config", "trust", "-C", str(work)]) == 0
+    capsys.readouterr()
+    assert main(["config", "show", "-C", str(work), "--json"]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    (policy,) = [each for each in found if each["key"] == "policy"]
+    assert policy["value"] == "plan" and policy["origin"] == f"{work}/.env (TUI_AGENT_POLICY)"
+
+
+def test_profiles_that_lack_their_key_are_listed_with_the_variable_that_they_want(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("XDG_CONFIG_HOME", "TUI_AGENT_HOME", "TUI_AGENT_MODEL", "OWN_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    folder = tmp_path / ".config" / "tui-agent"
+    folder.mkdir(parents=True)
+    profile = (
+        'provider = "openai-chat"\nmodel = "m"\nbase_url = "http://h.example/v1"\napi_key_env = "OWN_KEY"\n'
+    )
+    (folder / "config.toml").write_text(f'model = "own"\n[models.own]\n{profile}')
+    assert main(["models", "list", "-C", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "own *" in out and "OWN_KEY" in out
+    assert main(["models", "list", "-C", str(tmp_path), "--json"]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [each["profile"] for each in found if each["default"]] == ["own"]
