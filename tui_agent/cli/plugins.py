@@ -7,16 +7,20 @@ from pathlib import Path
 from tui_agent import wiring
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json, table
+from tui_agent.config.keep import keep_disabled
+from tui_agent.config.layers import read_toml
 from tui_agent.errors import UsageError
 from tui_agent.ground import ground
 from tui_agent.plugin_host.check import check_plugin
-from tui_agent.plugin_host.discover import Found
+from tui_agent.plugin_host.discover import Found, discover
 from tui_agent.plugin_host.loader import PluginHost
 from tui_agent.plugin_host.manifest import usable_name
 
 EXAMPLES = """\
 examples:
   tui-agent plugins list
+  tui-agent plugins disable word_count        in your configuration
+  tui-agent plugins enable word_count
   tui-agent plugins new word_count            makes ./word_count
   tui-agent plugins check ./word_count
   tui-agent --plugin-dir ./word_count
@@ -86,7 +90,7 @@ def register(api: PluginApi) -> None:
 
 def configure(parser: Parser) -> None:
     """The verbs below `plugins`."""
-    verbs = parser.add_subparsers(required=True, metavar="list | new | check")
+    verbs = parser.add_subparsers(required=True, metavar="list | new | check | enable | disable")
     both = ("place", "extensions")
     add_verb(
         verbs,
@@ -98,10 +102,33 @@ def configure(parser: Parser) -> None:
     )
     new = add_verb(verbs, "new", new_plugin, help="begin a plugin in ./NAME", examples=EXAMPLES)
     new.add_argument("name", metavar="NAME", help="small letters, digits and _")
+    for on, verb, about in ((True, "enable", "load a plugin again"), (False, "disable", "load it no longer")):
+        switching = add_verb(verbs, verb, switch, help=about, examples=EXAMPLES, groups=both)
+        switching.add_argument("name", metavar="NAME", help="as plugins list shows it")
+        switching.set_defaults(on=on)
     checking = add_verb(
         verbs, "check", check, help="load a plugin by itself; runs its code", examples=EXAMPLES
     )
     checking.add_argument("path", metavar="PATH", type=Path, help="a plugin's folder or file")
+
+
+def switch(arguments: argparse.Namespace) -> int:
+    """Write into the user's configuration whether a plugin is loaded."""
+    base = ground(session_options(arguments, client="headless", interactive=False))
+    name: str = arguments.name
+    known = sorted({found.name for found in discover(wiring.plugin_places(base))})
+    path = base.config.paths.user_config
+    off = tuple(read_toml(path).get("plugins_disabled", ()))
+    if name not in known and name not in off:
+        raise UsageError(f"There is no plugin {name!r}.", hint=f"There are: {', '.join(known)}.")
+    kept = tuple(each for each in off if each != name)
+    keep_disabled(path, kept if arguments.on else (*kept, name))
+    state = "on" if arguments.on else "off"
+    if arguments.json:
+        say_json({"name": name, "state": state, "path": str(path)})
+    else:
+        say(f"{name} is {state} from the next start on ({path}).")
+    return 0
 
 
 def list_plugins(arguments: argparse.Namespace) -> int:

@@ -149,3 +149,27 @@ def test_profiles_that_lack_their_key_are_listed_with_the_variable_that_they_wan
     assert main(["models", "list", "-C", str(tmp_path), "--json"]) == 0
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [each["profile"] for each in found if each["default"]] == ["own"]
+
+
+def test_a_plugin_is_switched_off_and_on_in_the_users_configuration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    folder = tmp_path / ".config" / "tui-agent"
+    folder.mkdir(parents=True)
+    (folder / "config.toml").write_text('# mine\ntheme = "day"\n')
+    place = ("-C", str(tmp_path))
+
+    def state() -> str:
+        capsys.readouterr()
+        assert main(["plugins", "list", "--json", *place]) == 0
+        found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        return str(next(each["state"] for each in found if each["name"] == "todo"))
+
+    assert main(["plugins", "disable", "todo", *place]) == 0
+    assert state() == "off"
+    assert main(["plugins", "disable", "tood", *place]) == 2
+    assert main(["plugins", "enable", "todo", *place]) == 0
+    assert state() == "on"
+    assert (folder / "config.toml").read_text() == '# mine\ntheme = "day"\n'
