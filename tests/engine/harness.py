@@ -136,7 +136,7 @@ def allow(tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
 
 
 def ask(tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
-    if f"allow {tool}" in facts.granted:
+    if f"allow tool {tool}" in facts.granted:
         return Decision("allow", "granted", "allowed for this session")
     return Decision("ask", "test.ask", "the test asks")
 

@@ -364,7 +364,7 @@ async def test_a_question_of_the_policy_waits_for_the_user_and_a_session_grant_i
         assert isinstance(request, PermissionRequested) and echo.ran == []
         bench.submit(
             DecidePermission(
-                request_id=request.request_id, decision="allow", reach="session", rule="allow echo"
+                request_id=request.request_id, decision="allow", reach="session", rule="allow tool echo"
             )
         )
         await bench.until("turn.finished")
