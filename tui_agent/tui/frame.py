@@ -134,6 +134,12 @@ class Frame(App[int]):
         yield self.prompt.menu
         yield self.note
 
+    @property
+    def typed_at(self) -> float:
+        """When the main screen got its last key, on the monotonic clock."""
+        main = self.screen_stack[0]
+        return main.typed_at if isinstance(main, MainScreen) else 0.0
+
     async def on_event(self, event: events.Event) -> None:
         """Every event goes through here before it reaches the focused widget."""
         if isinstance(event, events.Key | events.Paste) and isinstance(self.screen, MainScreen):

@@ -56,6 +56,8 @@ class Approval(Sheet[DecidePermission | None]):
         self.typing = False
         self.keys_changed: Callable[[], None] = lambda: None
         """Called when other keys apply: while a word is typed, and after it."""
+        self.spare: Callable[[events.Paste], object] = lambda event: None
+        """Takes what is pasted while no field is open."""
         self.expanded = False
         self.policy_shown = False
         self.granted = granted
@@ -232,6 +234,8 @@ class Approval(Sheet[DecidePermission | None]):
         if field is not None:
             field.insert(event.text)
             self.redraw()
+        else:
+            self.spare(events.Paste(event.text))
 
     def _move(self, by: int) -> None:
         self.chosen = ANSWERS[(ANSWERS.index(self.chosen) + by) % len(ANSWERS)]

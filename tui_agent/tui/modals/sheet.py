@@ -1,7 +1,7 @@
 """L7: the sheet that every modal is drawn on: bar, head, scrolling body, foot.
 
 Invariant: it takes no more room than its rows need, it fills a screen that is too small for margins, and keys are
-ignored for `DEAF_S` where an answer typed a moment too early would do harm.
+ignored for `DEAF_S` where an answer typed a moment too early would do harm; what was being written is kept by `ahead`.
 """
 
 import time
@@ -15,6 +15,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.strip import Strip
 
+from tui_agent.tui.modals.ahead import STILL_S, TypedAhead
 from tui_agent.tui.modals.lines import Lines
 from tui_agent.tui.panes.base import Intent, LinePane, Looks
 from tui_agent.tui.rows import Part, cells, intent_of, row
@@ -70,6 +71,9 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
         super().__init__()
         self.looks_of = looks
         self._opened_at = time.monotonic()
+        self._wait = DEAF_S
+        self.ahead: TypedAhead | None = None
+        """Takes the ignored keys of someone who was writing something else."""
         self._head = Rows(looks, id="sheet-head")
         self._foot = Rows(looks, id="sheet-foot")
         self._body = Lines(id="sheet-body")
@@ -193,7 +197,7 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
     @property
     def deaf_now(self) -> bool:
         """Whether keys are still ignored."""
-        return self.deaf and time.monotonic() - self._opened_at < DEAF_S
+        return self.deaf and time.monotonic() - self._opened_at < self._wait
 
     def on_key(self, event: events.Key) -> None:
         if event.key == "ctrl+c":
@@ -203,7 +207,10 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
         if self.deaf_now:
             # Who is still typing a word goes on typing it: the wait begins anew.
             self._opened_at = time.monotonic()
+            if self.ahead is not None and self.ahead.take(event):
+                self._wait = STILL_S
             return
+        self.ahead = None
         if self.take_key(event.key, event.character):
             return
         match event.key:

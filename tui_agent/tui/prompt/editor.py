@@ -88,6 +88,13 @@ class Editor(TextArea, inherit_css=False):
             return
         await super()._on_key(event)
 
+    def typed_ahead(self, event: events.Key) -> None:
+        """A key that was pressed while something else had the keys: as if it had come here, in its order."""
+        if event.key == "backspace":
+            self.call_later(self.action_delete_left)
+        else:
+            self.post_message(event)
+
     def _own(self, event: events.Key, key: str) -> bool:
         names = self.keymap.get(key, ())
         if _MENU.intersection(names):
