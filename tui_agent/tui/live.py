@@ -29,7 +29,7 @@ from tui_agent.tui.defaults import Defaults
 from tui_agent.tui.frames import Frames
 from tui_agent.tui.handlers.table import HANDLERS
 from tui_agent.tui.keeping import Keeping, stored
-from tui_agent.tui.outside import Ask, CommandLine, words_of
+from tui_agent.tui.outside import Ask, command_line
 from tui_agent.tui.panes.base import Intent
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.box import Prompt
@@ -105,7 +105,7 @@ class Live:
 
     def __init__(self, app: "AgentApp") -> None:
         self.app = app
-        self.ask: Ask = app.outside or self.program()
+        self.ask: Ask = app.outside or command_line(app.options, app.environ)
         self.config: Config | None = None
         self.views = Views()
         self.session: AppSession | None = None
@@ -125,18 +125,6 @@ class Live:
         """The newest event when the engine could not store the next one: its turn has stopped there."""
         self.seen_seq = -1
         """What stood in the log when it was opened: nothing of it is news."""
-
-    def program(self) -> CommandLine:
-        """The command line in the place and with the keys of this app."""
-        options = self.app.options
-        moved = {"TUI_AGENT_HOME": str(options.data_dir)} if options.data_dir is not None else {}
-        return CommandLine({**self.app.environ, **moved, **dict(options.keys)}, str(options.cwd))
-
-    def place(self) -> list[str]:
-        """Where the command line is to look, so that it finds what this app's sessions have."""
-        options = self.app.options
-        folders = [("--plugin-dir", folder) for folder in options.plugin_dirs]
-        return [*words_of([("--cwd", options.cwd), *folders]), *(["--no-plugins"] * options.no_plugins)]
 
     # -- opening and closing ---------------------------------------------------------------------------------------
 

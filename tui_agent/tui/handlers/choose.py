@@ -9,7 +9,7 @@ from tui_agent.tui import units
 from tui_agent.tui.first_look import theme_folders
 from tui_agent.tui.handlers.look import offers
 from tui_agent.tui.modals.picker import Item, Picker
-from tui_agent.tui.outside import json_rows, text_of
+from tui_agent.tui.outside import json_rows, place, text_of
 from tui_agent.tui.panes.policy import policy_words
 from tui_agent.tui.theme import discover
 
@@ -51,7 +51,7 @@ def agent(live: "Live", argument: str) -> None:
     live.app.push_screen(picker, chosen)
 
     async def ask() -> None:
-        _, said = await live.ask("agents", "list", "--json", *live.place())
+        _, said = await live.ask("agents", "list", "--json", *place(live.app.options))
         rows = json_rows(said)
         if rows and picker.is_attached:
             picker.set_items(

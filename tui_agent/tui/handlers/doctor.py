@@ -9,7 +9,7 @@ from textual.strip import Strip
 
 from tui_agent.tui.handlers.sheets import show
 from tui_agent.tui.modals.viewer import Viewer
-from tui_agent.tui.outside import json_rows, text_of, words_of
+from tui_agent.tui.outside import json_rows, place, text_of, words_of
 
 if TYPE_CHECKING:
     from tui_agent.tui.app import AgentApp
@@ -29,7 +29,7 @@ def doctor(live: "Live", argument: str) -> None:
     viewer = show(live, "Doctor", draw)
 
     async def ask() -> None:
-        _, answer = await live.ask("doctor", "--json", *live.place(), *_model(live))
+        _, answer = await live.ask("doctor", "--json", *place(live.app.options), *_model(live))
         rows = [(text_of(row, "what"), row) for row in json_rows(answer)]
         lines = [
             _line(what, text_of(row, "state"), f"{text_of(row, 'found')} {text_of(row, 'do')}")

@@ -14,6 +14,7 @@ from tui_agent.tui.handlers.figures import cost, status
 from tui_agent.tui.handlers.sheets import show
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.modals.viewer import Viewer
+from tui_agent.tui.outside import place
 from tui_agent.tui.panes.todo import item_row
 from tui_agent.tui.rows import Part, part, wrap
 from tui_agent.tui.shape import LOW, SIDE, shape
@@ -130,7 +131,7 @@ def plugins(live: "Live", argument: str) -> None:
 
 def models(live: "Live", argument: str) -> None:
     """The models of `tui-agent models list`."""
-    program(live, "Models", "models", "list", *live.place())
+    program(live, "Models", "models", "list", *place(live.app.options))
 
 
 def program(live: "Live", title: str, *words: str) -> None:
