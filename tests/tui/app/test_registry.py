@@ -27,7 +27,18 @@ def test_every_action_of_the_app_has_a_handler() -> None:
 
 
 def test_every_handler_with_a_command_is_in_the_registry() -> None:
-    without_command = {"limit_cost", "start", "demo", "write", "local", "play", "to_end", "open_block", "page_up", "page_down"}
+    without_command = {
+        "limit_cost",
+        "start",
+        "demo",
+        "write",
+        "local",
+        "play",
+        "to_end",
+        "open_block",
+        "page_up",
+        "page_down",
+    }
     assert set(HANDLERS) - {action.name for action in ACTIONS} <= without_command
 
 
