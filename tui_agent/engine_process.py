@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 import sys
+import threading
 from dataclasses import dataclass
 from functools import partial
 
@@ -35,6 +36,9 @@ from tui_agent.wiring import session
 
 LAST_WORDS = 2.0
 """Seconds that an app which no longer reads is given for the last events."""
+LOOK_EVERY_S = 1.0
+ORPHAN_GRACE_S = 5.0
+"""Seconds in which a session whose app is gone may close in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,18 @@ class Pipes:
 
 def main() -> int:
     """Serve one session. Returns the exit status: 0, or 2 when the session could not be opened."""
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), name="parent", daemon=True).start()
     return anyio.run(_serve, _claim_pipes())
+
+
+def _end_with_parent(parent: int) -> None:
+    """Once the app is gone the end of input closes the session; an engine whose loop is held up (a plugin that
+    never returns, say) would not notice, so this thread ends it then."""
+    pause = threading.Event()
+    while os.getppid() == parent:
+        pause.wait(LOOK_EVERY_S)
+    pause.wait(ORPHAN_GRACE_S)
+    os._exit(1)
 
 
 def _claim_pipes() -> Pipes:

@@ -2,9 +2,11 @@
 
     TuiAgentError
     ├── UsageError            the command line or a slash command was used wrongly   (exit 2)
+    ├── BudgetReached         a limit that the user set leaves no room for what was asked (exit 3)
     ├── ConfigError           a configuration file, profile or key is wrong or absent (exit 2)
     ├── StoreError            the session store could not do what was asked
     │   ├── StoreFull         a write was short or refused; nothing of it is in the log
+    │   ├── StoreUnusable     the data folder cannot be used as it stands                (exit 2)
     │   ├── SessionLocked     another process holds the session
     │   ├── SessionNotFound   there is no such session
     │   └── BlobMissing       a blob that an event names is not there, or not what it was
@@ -39,6 +41,10 @@ class UsageError(TuiAgentError):
     """The command line or a slash command was used wrongly."""
 
 
+class BudgetReached(TuiAgentError):
+    """A limit that the user set leaves no room for what was asked."""
+
+
 class ConfigError(TuiAgentError):
     """A configuration value, file, profile or key is wrong or absent."""
 
@@ -49,6 +55,10 @@ class StoreError(TuiAgentError):
 
 class StoreFull(StoreError):
     """A write to the store was short or refused; the log ends where it ended before."""
+
+
+class StoreUnusable(StoreError):
+    """The data folder cannot be read or written as it stands: permissions, a file in its place, a read-only disk."""
 
 
 class SessionLocked(StoreError):

@@ -40,8 +40,9 @@ def ground(
 ) -> Ground:
     """Read the configuration. Raises `ConfigError`."""
     here = Path.cwd() if environ is None else options.cwd
-    variables = environment(options, os.environ if environ is None else environ, here=here)
-    config = load(options, variables)
+    given = os.environ if environ is None else environ
+    variables = environment(options, given, here=here)
+    config = load(options, given, here=here)
     keys = Keys({**variables, **dict(options.keys)}, config.paths.secrets)
     clock = clock or SystemClock()
     named = {profile.api_key_env for profile in config.models.values()} | dict(options.keys).keys()

@@ -102,6 +102,8 @@ def _open(
     loaded = _plugins(base)
     models = model_factory(base, loaded)
     settings = _settings(base, models)
+    if base.config.investigator_profile:
+        models.resolve(base.config.investigator_profile)
     _require_agent(settings.agent, _agents(loaded))
     log, old = _hold(base)
     try:

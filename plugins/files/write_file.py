@@ -7,6 +7,7 @@ from pydantic import Field
 from tui_agent.plugin_api import (
     Effect,
     Environment,
+    EnvironmentFault,
     Frozen,
     Preview,
     StaleFile,
@@ -31,6 +32,12 @@ class WriteFileArgs(Frozen):
     overwrite: bool = Field(default=False, description="replace an existing file (read it first)")
 
 
+class SettledWrite(WriteFileArgs):
+    """The arguments with what was looked up before the call is judged: whether a file is there."""
+
+    exists: bool
+
+
 class WriteFile:
     """Creates a file; replaces one only when asked, and only one that was read."""
 
@@ -40,9 +47,18 @@ class WriteFile:
         """The path."""
         return args.path
 
+    async def settle(self, args: WriteFileArgs, env: Environment) -> SettledWrite:
+        """Whether it is a new file; a path that cannot be looked at is judged and refused as it stands."""
+        try:
+            exists = await env.stat(args.path) is not None
+        except EnvironmentFault:
+            exists = False
+        return SettledWrite(**args.model_dump(), exists=exists)
+
     def effects(self, args: WriteFileArgs) -> tuple[Effect, ...]:
         """Writes the file."""
-        return (Writes(path=args.path, creates=not args.overwrite),)
+        creates = not (args.exists if isinstance(args, SettledWrite) else args.overwrite)
+        return (Writes(path=args.path, creates=creates),)
 
     async def preview(self, args: WriteFileArgs, env: Environment) -> Preview:
         """The diff against what is there."""

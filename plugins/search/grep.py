@@ -1,7 +1,7 @@
 """grep: lines of the workspace's files that fit a regular expression.
 
 Invariant: whatever finds the places (ripgrep, or the own search), every line that is shown was read through the
-environment, so nothing outside the workspace can be shown.
+environment, so nothing can be shown that is not in the workspace or was allowed for this call.
 """
 
 import re
@@ -100,9 +100,8 @@ def _check(pattern: str) -> None:
 async def _query(args: GrepArgs, env: Environment) -> Query:
     real = env.resolve(args.path)
     root = env.root.rstrip("/")
-    if real != env.root and not real.startswith(root + "/"):
-        raise ToolError(f"{args.path} lies outside the workspace.")
-    path = real[len(root) + 1 :]
+    inside = real == env.root or real.startswith(root + "/")
+    path = real[len(root) + 1 :] if inside else real
     there = await env.stat(path)
     if there is None:
         raise ToolError(f"There is no file or folder {args.path}.")

@@ -46,7 +46,7 @@ _BOMS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """`path` is relative to the workspace, empty for all of it; `single` where it is a file."""
+    """`path` is relative to the workspace, empty for all of it, absolute outside of it; `single`: it is a file."""
 
     pattern: str
     path: str

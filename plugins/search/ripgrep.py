@@ -43,7 +43,8 @@ def words(query: Query) -> tuple[str, ...]:
     if query.glob:
         options.append(f"--glob={query.glob}")
     options += [f"--glob=!**/{name}/**" for name in LEFT_OUT]
-    return ("rg", *options, "-e", query.pattern, "--", f"./{query.path}")
+    where = query.path if query.path.startswith("/") else f"./{query.path}"
+    return ("rg", *options, "-e", query.pattern, "--", where)
 
 
 async def search(query: Query, env: Environment) -> Found | None:

@@ -76,7 +76,7 @@ class RunTests:
         """The command that will run."""
         command = await _settled(args, env)
         text = shlex.join(command.argv)
-        return Preview((TextBlock(text=text),), content=f"{command.cwd}\n{text}")
+        return Preview((TextBlock(text=text),), content=f"{command.cwd}\n{text}", time_limit_s=args.timeout)
 
     async def run(self, args: RunTestsArgs, ctx: ToolContext) -> ToolResult:
         """Run the tests; failing ones are a failure that the model is told of."""

@@ -15,7 +15,9 @@ pytestmark = pytest.mark.e2e
 
 
 def events(text: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in text.splitlines()]
+    """Events by line; the checksum of a stored line is left out, for a run prints before a line is stored."""
+    read = [json.loads(line) for line in text.splitlines()]
+    return [{key: value for key, value in event.items() if key != "crc"} for event in read]
 
 
 def kinds(found: list[dict[str, Any]]) -> list[str]:
@@ -198,3 +200,41 @@ def test_models_check_asks_the_model(program: Program, mock: tuple[str, ...]) ->
     wrong = program.run("models", "check", "mock", "--base-url", "http://127.0.0.1:9/v1")
     assert wrong.returncode == 5
     assert "127.0.0.1:9" in wrong.stderr
+
+
+def test_what_plugins_print_stays_out_of_the_output_and_a_broken_one_is_told(
+    program: Program, mock: tuple[str, ...], tmp_path: Path
+) -> None:
+    folder = tmp_path / "plugs"
+    folder.mkdir()
+    (folder / "broken.py").write_text("def register(api:\n")
+    (folder / "chatty.py").write_text(
+        "print('at import')\ndef register(api):\n    api.hook('turn.started', lambda event: print('in a turn'))\n"
+    )
+    done = program.run("run", "hello", "--json", "--plugin-dir", str(folder), *mock)
+    assert done.returncode == 0
+    assert kinds(events(done.stdout))[-1] == "run.finished"
+    assert "at import" in done.stderr and "in a turn" in done.stderr
+    told = [line for line in done.stderr.splitlines() if line.startswith("tui-agent: ")]
+    assert len(told) == 1
+    assert told[0].startswith("tui-agent: The plugin broken is off. SyntaxError: ")
+
+
+def test_a_session_that_had_its_turns_ends_with_the_status_of_a_budget(
+    program: Program, mock: tuple[str, ...]
+) -> None:
+    assert program.run("run", "one", "--max-turns", "1", *mock).returncode == 0
+    done = program.run("run", "two", "--continue", "--max-turns", "1", *mock)
+    assert done.returncode == 3
+    assert "The session has had its one turn, the limit." in done.stderr
+
+
+def test_a_cost_limit_over_a_model_without_a_known_price_is_told(
+    program: Program, mock: tuple[str, ...]
+) -> None:
+    done = program.run("run", "hello", "--max-cost", "1", *mock)
+    assert done.returncode == 0
+    assert done.stderr == (
+        "tui-agent: The price of mock is not known, so the cost limit of $1 cannot hold. "
+        "input_price and output_price in its profile set it.\n"
+    )

@@ -46,7 +46,7 @@ def _ended(pid: int) -> bool:
 def test_an_orphan_whose_terminal_is_gone_ends_and_so_does_its_engine(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     environ = {**os.environ, "TERM": "xterm-256color", "HOME": str(tmp_path)}
-    command = [sys.executable, "-m", "tui_agent", "-m", "demo", "--data-dir", str(tmp_path / "data")]
+    command = [sys.executable, "-m", "tui_agent", "demo", "--data-dir", str(tmp_path / "data")]
     app = subprocess.Popen(
         command, stdin=theirs, stdout=theirs, stderr=theirs, env=environ, cwd=tmp_path, start_new_session=True
     )

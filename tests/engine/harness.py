@@ -33,7 +33,7 @@ from tui_agent.protocol.ids import RunId
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import Budgets, ModelInfo, PolicyName, SessionSettings
 from tui_agent.session.clock import SystemClock
-from tui_agent.session.resume import begin, take_up
+from tui_agent.session.resume import Unfinished, begin, take_up
 from tui_agent.store.files import FileOps
 from tui_agent.store.redact import Redactor
 from tui_agent.store.sessions import SessionStore
@@ -137,7 +137,7 @@ def allow(tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
 
 
 def ask(tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
-    if f"allow {tool}" in facts.granted:
+    if f"allow tool {tool}" in facts.granted:
         return Decision("allow", "granted", "allowed for this session")
     return Decision("ask", "test.ask", "the test asks")
 
@@ -229,7 +229,8 @@ async def running(
     log = store.open(session) if exists else store.create(session)
     history = log.read()
     bench: list[Bench] = []
-    recorder = Recorder(log, history, (lambda event: bench[0].seen(event),))
+    past = Unfinished()
+    recorder = Recorder(log, past.passing(history), (lambda event: bench[0].seen(event),))
     registry = ToolRegistry()
     for tool in tools:
         registry.add("test", tool)  # type: ignore[arg-type]
@@ -260,7 +261,7 @@ async def running(
     settings = SessionSettings(model=MODEL, policy=policy_name, budgets=budgets or Budgets())
     run = RunStarted(run_id=RunId("run_0"), pid=1, client="headless", product="test", model=MODEL)
     if history:
-        take_up(recorder, run, history, log.repaired)
+        take_up(recorder, run, past.records, log.repaired)
     else:
         begin(recorder, run, workspace=str(workspace), settings=settings)
     try:

@@ -7,7 +7,7 @@ from tui_agent.engine.request import RequestBuilder
 from tui_agent.protocol.base import BlobText, JsonMap, LongText
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
-from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
+from tui_agent.protocol.parts import ReasoningPart, TextContent, TextPart, ToolCallPart
 
 
 class CountingBlobs:
@@ -76,3 +76,17 @@ def test_the_manifest_counts_a_grown_and_a_compacted_history_right() -> None:
     for messages in (history, (*history, _result("1")), (SummaryMessage(text="short"),), history):
         manifest = assembly.pack(RequestId("r"), 1000, (), messages, ()).manifest
         assert manifest.total_chars == sum(message_chars(message) for message in messages)
+
+
+def test_a_huge_answer_goes_back_as_its_head_and_tail_and_is_counted_as_that() -> None:
+    huge = "begin " + "x" * 10_000_000 + " end"
+    message = AssistantMessage(parts=(TextPart(text=huge),), model="m")
+    (sent,) = RequestBuilder(CountingBlobs()).messages((message,))
+    assert isinstance(sent, AssistantMessage) and isinstance(sent.parts[0], TextPart)
+    text = sent.parts[0].text
+    assert isinstance(text, str) and len(text) < 130_000
+    assert text.startswith("begin ") and text.endswith(" end") and "bytes left out" in text
+    assert message_chars(message) < 130_000
+    signed = ReasoningPart(text="y" * 1_000_000, signature="s")
+    (kept,) = RequestBuilder(CountingBlobs()).messages((AssistantMessage(parts=(signed,), model="m"),))
+    assert isinstance(kept, AssistantMessage) and kept.parts == (signed,)

@@ -7,10 +7,16 @@ import anyio
 import pytest
 
 from tests.engine.harness import EchoTool, ask, call, running, say
+from tests.stubs.golden import golden
+from tests.stubs.store import said, store
 from tui_agent.protocol.commands import Queue, SubmitPrompt
-from tui_agent.protocol.events.session import RunResumed
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.session import LogRepaired, RunResumed
 from tui_agent.protocol.events.tool import ToolFinished, ToolStarted
+from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.messages import check_pairs
+from tui_agent.session.resume import Unfinished
+from tui_agent.store.reader import read_records
 
 
 async def _recorded(tmp_path: Path) -> list[bytes]:
@@ -92,6 +98,23 @@ async def test_a_torn_tail_is_repaired_reported_and_the_session_goes_on(tmp_path
     assert "log.repaired" in bench.kinds()
 
 
+async def test_a_log_that_is_removed_in_a_turn_is_written_anew_and_the_turn_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "sessions" / "ses_test"
+
+    async def remove(words: str) -> None:
+        shutil.rmtree(folder)
+
+    answers = [call(("echo", '{"words":"a"}')), say("Done.")]
+    async with running(tmp_path, answers, [EchoTool(before=remove)]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        (repaired,) = [each for each in bench.of(LogRepaired) if isinstance(each, LogRepaired)]
+        assert repaired.rewritten
+        kinds = [event.payload.kind for event in read_records(folder) if isinstance(event, Envelope)]
+    assert kinds[0] == "session.started" and "turn.finished" in kinds
+    assert kinds.count("user.message") == 1
+
+
 async def test_a_question_that_was_open_at_the_crash_is_void_and_its_call_closed(tmp_path: Path) -> None:
     echo = EchoTool()
     async with running(tmp_path, [call(("echo", "{}"))], [echo], policy=ask, session="ses_ask") as bench:
@@ -104,3 +127,22 @@ async def test_a_question_that_was_open_at_the_crash_is_void_and_its_call_closed
         assert bench.recorder.state.permissions == ()
         assert check_pairs(bench.recorder.messages()) == []
     assert echo.ran == []
+
+
+def test_no_more_of_a_history_is_held_than_its_unfinished_end() -> None:
+    records = golden("night_shift")
+    past = Unfinished()
+    assert list(past.passing(records)) == records and not past.empty
+    ends = [at for at, record in enumerate(records) if isinstance(record.payload, TurnFinished)]  # type: ignore[union-attr]
+    assert past.records == records[ends[-1] :]
+
+
+async def test_following_from_a_run_on_leaves_the_history_before_it_unread(tmp_path: Path) -> None:
+    await _recorded(tmp_path)
+    log = store(tmp_path).open("ses_whole")
+    assert log.before == log.last_seq >= 0
+    log.append(said("new"))
+    (log.folder / "events.jsonl").write_bytes(b"")  # nothing of it is read again
+    batch = await log.follow(log.before).next()
+    assert [record.seq for record in batch] == [log.before + 1]
+    log.close()

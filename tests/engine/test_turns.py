@@ -15,6 +15,7 @@ from tui_agent.protocol.commands import (
     Pause,
     Queue,
     Resume,
+    SetBudgets,
     SetModel,
     SetPolicy,
     Steer,
@@ -22,13 +23,14 @@ from tui_agent.protocol.commands import (
     Unqueue,
 )
 from tui_agent.protocol.effects import Effect, Reads
+from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.model import ModelFailed, ModelResponded, ModelRetried
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, UserMessageReceived, UserQueued
 from tui_agent.protocol.messages import ToolMessage, UserMessage, check_pairs
-from tui_agent.protocol.settings import Budgets
+from tui_agent.protocol.settings import PAUSING, AgentState, Budgets
 
 
 async def test_a_turn_records_message_model_decision_result_and_end_in_this_order(tmp_path: Path) -> None:
@@ -244,6 +246,51 @@ async def test_a_paused_turn_waits_before_its_next_model_call(tmp_path: Path) ->
     assert len(bench.model.requests) == 2
 
 
+async def test_a_pause_that_is_asked_for_is_said_at_once_and_can_be_taken_back(tmp_path: Path) -> None:
+    started, go = anyio.Event(), anyio.Event()
+
+    async def hold(words: str) -> None:
+        started.set()
+        await go.wait()
+
+    async with running(tmp_path, [call(("echo", "{}")), say("Done.")], [EchoTool(before=hold)]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await started.wait()
+        for command, reason in ((Pause(), PAUSING), (Resume(), ""), (Pause(), PAUSING), (Resume(), "")):
+            changes = bench.kinds().count("agent.state_changed")
+            bench.submit(command)
+            await bench.until("agent.state_changed", changes + 1)
+            state = bench.recorder.state
+            assert (state.agent_state, state.state_reason) == ("running", reason)
+        go.set()
+        await bench.until("turn.finished")
+    assert len(bench.model.requests) == 2
+
+
+async def test_a_pause_that_came_too_late_holds_no_other_turn(tmp_path: Path) -> None:
+    started, go = anyio.Event(), anyio.Event()
+
+    async def last(words: str) -> None:
+        started.set()
+        await go.wait()
+
+    answers = [call(("echo", "{}")), say("Done."), say("Again.")]
+    async with running(
+        tmp_path, answers, [EchoTool(before=last)], budgets=Budgets(max_iterations=1)
+    ) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await started.wait()
+        bench.submit(Pause())
+        await bench.until("agent.state_changed", bench.kinds().count("agent.state_changed") + 1)
+        go.set()
+        await bench.until("turn.finished")
+        bench.submit(SetBudgets(budgets=Budgets()))
+        bench.submit(SubmitPrompt(text="again"))
+        await bench.until("turn.finished", 2)
+    states = [one.state for one in bench.of(AgentStateChanged) if isinstance(one, AgentStateChanged)]
+    assert AgentState.PAUSED not in states
+
+
 async def test_a_limit_of_parts_ends_the_turn_before_the_next_model_call(tmp_path: Path) -> None:
     answers = [call(("echo", "{}"), text="One.")] * 3
     async with running(tmp_path, answers, [EchoTool()], budgets=Budgets(max_parts=3)) as bench:
@@ -317,7 +364,7 @@ async def test_a_question_of_the_policy_waits_for_the_user_and_a_session_grant_i
         assert isinstance(request, PermissionRequested) and echo.ran == []
         bench.submit(
             DecidePermission(
-                request_id=request.request_id, decision="allow", reach="session", rule="allow echo"
+                request_id=request.request_id, decision="allow", reach="session", rule="allow tool echo"
             )
         )
         await bench.until("turn.finished")

@@ -98,7 +98,7 @@ def test_a_dotenv_counts_once_its_folder_is_trusted_and_no_longer_once_it_change
     dotenv.write_text("TUI_AGENT_MODEL=demo\n")
     assert "Not read" in call("config", "show")
     assert str(dotenv) in call("config", "trust")
-    assert "environment TUI_AGENT_MODEL" in call("config", "show")
+    assert f"{dotenv} (TUI_AGENT_MODEL)" in call("config", "show")
     dotenv.write_text("TUI_AGENT_MODEL=demo:bugfix\n")
     assert "Not read" in call("config", "show")
     call("config", "trust")

@@ -54,11 +54,22 @@ def run(arguments: argparse.Namespace) -> int:
     if not as_lines:
         need_terminal()
     options = session_options(arguments, client="app", interactive=True)
+    refuse_demo(options)
     if arguments.resume is not None:
         options = replace(
             options, session=import_module("tui_agent.cli.resume").chosen(options, arguments.resume)
         )
     return open_lines(options) if as_lines else open_app(options)
+
+
+def refuse_demo(options: SessionOptions) -> None:
+    """A demo's model writes what its script says: that is not for a folder of the user's. Raises `UsageError`."""
+    kind, _, name = (options.model or "").partition(":")
+    if kind == "demo":
+        raise UsageError(
+            "A demo runs in a workspace of its own, not in this folder.",
+            hint=f"To see it: {f'tui-agent demo {name}'.strip()}. Nothing has changed.",
+        )
 
 
 def open_app(options: SessionOptions) -> int:
@@ -88,7 +99,12 @@ def plain_terminal() -> bool:
 
 def need_terminal() -> None:
     """Raises `UsageError` where the app could not be seen or typed into."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") == "dumb":
+    if plain_terminal():
+        raise UsageError(
+            "This terminal can only print (TERM=dumb), and the app draws.",
+            hint="--screen-reader opens a conversation in lines; tui-agent demo --headless shows the demo.",
+        )
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
             "The app needs a terminal, and this is none.",
             hint='Without one: tui-agent run "…" for one turn, tui-agent demo --headless to see it work, '

@@ -174,7 +174,7 @@ def plugins(base: Ground) -> Finding:
     loaded = PluginHost(wiring.plugin_places(base), base.config.plugins_disabled).load()
     if loaded.failed:
         broken = "; ".join(f"{event.plugin}: {event.message}" for event in loaded.failed)
-        return Finding("plugins", "bad", broken, "See: tui-agent plugins list")
+        return Finding("plugins", "bad", broken, "See: tui-agent plugins check PATH")
     return Finding("plugins", "ok", ", ".join(loaded.loaded))
 
 

@@ -1,8 +1,18 @@
 """L7: exit statuses. Invariant: one table for every command; scripts rely on it."""
 
+import errno
 from enum import IntEnum
 
-from tui_agent.errors import ConfigError, ModelError, ScriptError, SessionLocked, SessionNotFound, UsageError
+from tui_agent.errors import (
+    BudgetReached,
+    ConfigError,
+    ModelError,
+    ScriptError,
+    SessionLocked,
+    SessionNotFound,
+    StoreUnusable,
+    UsageError,
+)
 
 
 class Exit(IntEnum):
@@ -16,6 +26,8 @@ class Exit(IntEnum):
     MODEL = 5
     INTERRUPTED = 130
 
+
+_PLACE_FAULTS = frozenset((errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ELOOP))
 
 _TURN_ENDS = {
     "finished": Exit.DONE,
@@ -38,13 +50,22 @@ def of_turn_end(reason: str) -> Exit:
     return _TURN_ENDS.get(reason, Exit.FAILED)
 
 
+def is_place_fault(error: OSError) -> bool:
+    """Whether a named file or folder cannot be used as it is set up."""
+    return bool(error.filename) and error.errno in _PLACE_FAULTS
+
+
 def of_error(error: BaseException) -> Exit:
     """The status for an error that ended a command."""
     match error:
-        case UsageError() | ConfigError() | SessionNotFound() | SessionLocked():
+        case UsageError() | ConfigError() | SessionNotFound() | SessionLocked() | StoreUnusable():
             return Exit.USAGE
+        case BudgetReached():
+            return Exit.BUDGET
         case ModelError() | ScriptError():
             return Exit.MODEL
+        case OSError() if is_place_fault(error):
+            return Exit.USAGE
         case KeyboardInterrupt():
             return Exit.INTERRUPTED
         case _:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import anyio
 
 from tui_agent.cli.exit_codes import Exit, of_turn_end
-from tui_agent.errors import TuiAgentError, UsageError
+from tui_agent.errors import BudgetReached, TuiAgentError, UsageError
 from tui_agent.ports.session import Session
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.commands import Interrupt, SubmitPrompt
@@ -46,16 +46,17 @@ class Outcome:
         return of_turn_end(self.reason)
 
 
-async def run_turn(session: Session, prompt: str, show: Show) -> Outcome:
+async def run_turn(session: Session, prompt: str, show: Show, after: int = -1) -> Outcome:
     """Submit `prompt`, follow the session to the end of that turn, and close it.
 
+    `after` is the last event of earlier runs, where that is known: the history need not be read for this one.
     `show` sees every record of this run in order, those of the closing too.
 
-    Raises `UsageError` where the session refuses the prompt, `TuiAgentError` where it ends before the turn does.
+    Raises `BudgetReached` where the session has had its turns, `UsageError` where it refuses the prompt otherwise, `TuiAgentError` where it ends before the turn does.
     """
     command = session.submit(SubmitPrompt(text=prompt))
     turn = _Turn(command, show)
-    follower = session.follow()
+    follower = session.follow(after)
     try:
         while turn.ended is None:
             batch = await follower.next()
@@ -127,8 +128,8 @@ class _Turn:
                 self.denial = reason
             case TurnFinished() as finished:
                 self.ended = finished
-            case CommandRejected(reason=reason, hint=hint) if record.cause == self._command:
-                raise UsageError(reason, hint=hint)
+            case CommandRejected(reason=reason, hint=hint, limit=limit) if record.cause == self._command:
+                raise BudgetReached(reason, hint=hint) if limit else UsageError(reason, hint=hint)
 
 
 async def whole(session: Session, texts: Sequence[LongText]) -> str:
@@ -153,11 +154,11 @@ async def interrupt_on_signal(session: Session) -> None:
             session.submit(Interrupt())
 
 
-async def run_supervised(session: Session, prompt: str, show: Show) -> Outcome:
+async def run_supervised(session: Session, prompt: str, show: Show, after: int = -1) -> Outcome:
     """`run_turn`, with the user's Ctrl+C as an interruption of the turn."""
     async with anyio.create_task_group() as group:
         group.start_soon(interrupt_on_signal, session)
-        outcome = await run_turn(session, prompt, show)
+        outcome = await run_turn(session, prompt, show, after)
         group.cancel_scope.cancel()
     return outcome
 

@@ -5,6 +5,8 @@ Invariant: only the called command's module is imported; every way out goes thro
 
 import argparse
 import difflib
+import errno
+import io
 import os
 import sys
 import traceback
@@ -29,14 +31,39 @@ examples:
 """
 
 
+OUTPUT_FAULTS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF))
+
+
+class ClosedOutput(io.TextIOBase):
+    """In place of a standard output that was closed at the start: printing is a fault, so that no answer is lost.
+
+    Holds the descriptor, lest a file of ours gets it and a child program writes into that.
+    """
+
+    def __init__(self) -> None:
+        self._held = Path(os.devnull).open("wb")  # noqa: SIM115 - as long as the program runs
+
+    def fileno(self) -> int:
+        """The descriptor that is held."""
+        return self._held.fileno()
+
+    def write(self, text: str) -> int:
+        """Raises OSError."""
+        raise OSError(errno.EBADF, "standard output is closed")
+
+
 def main(argv: Sequence[str]) -> int:
     """Run one command and return its exit status. Errors end as one line on standard error."""
     words = list(argv)
-    if sys.stdout is None:  # started with a closed standard output: what is printed goes nowhere
-        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - as long as the program runs
+    if sys.stdout is None:
+        sys.stdout = ClosedOutput()
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - as long as the program runs
     debug = "--debug" in words[: words.index("--") if "--" in words else None]
     try:
-        return dispatch(words)
+        status = dispatch(words)
+        sys.stdout.flush()  # what cannot be written is told while there is someone to tell it
+        return status
     except SystemExit as leaving:  # argparse's way out of --help
         return int(leaving.code or 0)
     except BaseException as raised:  # noqa: BLE001
@@ -56,20 +83,37 @@ def innermost(error: BaseException) -> BaseException:
 def report(error: BaseException, *, debug: bool) -> None:
     """Say on standard error what went wrong; nothing where nobody reads any more."""
     if isinstance(error, BrokenPipeError):
-        # Whoever read our output has gone. What is left in the buffer must not be flushed into nothing at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()  # whoever read it has gone
     elif isinstance(error, KeyboardInterrupt):
         sys.stderr.write("tui-agent: Interrupted.\n")
     elif debug:
         traceback.print_exception(error)
     else:
+        if is_output_fault(error):
+            drop_output()
         sys.stderr.write(f"{one_line(error)}\n")
+
+
+def is_output_fault(error: BaseException) -> bool:
+    """Whether it is standard output that took no more: a fault of writing that names no file."""
+    return isinstance(error, OSError) and error.filename is None and error.errno in OUTPUT_FAULTS
+
+
+def drop_output() -> None:
+    """What is left in the buffer must not be flushed into nothing at exit."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
 
 
 def one_line(error: BaseException) -> str:
     """What happened, to what, and what to do, without a line break."""
     if isinstance(error, TuiAgentError):
         text = str(error)
+    elif is_output_fault(error):
+        text = f"The output could not be written: {getattr(error, 'strerror', '')}. It is not whole."
+    elif isinstance(error, OSError) and exit_codes.is_place_fault(error):
+        text = f"{error.filename} cannot be used: {error.strerror}. Check its permissions and the folders above it."
     else:
         text = f"Unexpected {type(error).__name__}: {error}. Run it again with --debug to see where."
     return "tui-agent: " + " ".join("".join(c if c.isprintable() else " " for c in text).split())

@@ -45,17 +45,26 @@ def configure(parser: Parser) -> None:
 
 
 def list_models(arguments: argparse.Namespace) -> int:
-    """Print the models whose keys are there, and say how to get more."""
+    """Print the models whose keys are there, and what keeps the other profiles from being used."""
     base = ground(session_options(arguments, client="headless", interactive=False))
-    found = wiring.model_factory(base).available()
+    factory = wiring.model_factory(base)
+    found, unready = factory.available(), factory.unready()
     if arguments.json:
         for info in found:
-            say_json(info.model_dump(mode="json"))
+            say_json({**info.model_dump(mode="json"), "default": info.profile == base.config.model})
+        for name, model, fault in unready:
+            say_json({"profile": name, "model": model, "fault": fault, "default": name == base.config.model})
         return 0
     table(
         [row(info, chosen=base.config.model) for info in found],
         ["name", "speaks", "model", "window", "$/M in", "$/M out"],
     )
+    if unready:
+        say("\nNot usable yet:")
+    for name, _, fault in unready:
+        say(f"  {name}{' *' if name == base.config.model else ''}  {fault}")
+    if base.config.model:
+        say("\n* the model to start with")
     if not base.config.model:
         say("\nNo model is set: --model NAME, `model = …` in config.toml, or /model in the app.")
     return 0

@@ -180,6 +180,9 @@ def session_options(arguments: argparse.Namespace, *, client: Client, interactiv
     cwd = (said.get("cwd") or Path.cwd()).expanduser()
     if not cwd.is_dir():
         raise UsageError(f"There is no folder {cwd}.", hint="Give an existing one with --cwd.")
+    named = "--session" if said.get("session") else "--resume" if said.get("resume") is not None else ""
+    if named and said.get("continue_latest"):
+        raise UsageError(f"{named} and --continue name two sessions.", hint="Give one of them.")
     data_dir: Path | None = said.get("data_dir")
     if said.get("theme"):
         import_module("tui_agent.cli.theme_names").require(said["theme"], cwd, data_dir)
@@ -205,7 +208,18 @@ def session_options(arguments: argparse.Namespace, *, client: Client, interactiv
         max_cost_usd=said.get("max_cost"),
         investigator_profile=said.get("investigator_model_profile"),
         data_dir=data_dir.expanduser().resolve() if data_dir else None,
-        plugin_dirs=tuple(path.expanduser().resolve() for path in said.get("plugin_dir") or ()),
+        plugin_dirs=tuple(_plugin_dir(path) for path in said.get("plugin_dir") or ()),
         no_plugins=bool(said.get("no_plugins")),
         theme=said.get("theme"),
     )
+
+
+def _plugin_dir(path: Path) -> Path:
+    """The place that `--plugin-dir` names. Raises `UsageError` where nothing is there."""
+    place = path.expanduser().resolve()
+    if not place.exists():
+        raise UsageError(
+            f"--plugin-dir: there is no {place}.",
+            hint="Name a plugin's folder or file, or a folder of plugins.",
+        )
+    return place

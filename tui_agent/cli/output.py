@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -28,14 +29,25 @@ def say(text: str, *, file: TextIO | None = None) -> None:
 
 def say_json(value: object) -> None:
     """One JSON line for a program."""
-    print(json.dumps(value, ensure_ascii=False, default=str), flush=True)
+    print(plain_json(json.dumps(value, ensure_ascii=False, default=str)), flush=True)
+
+
+def plain_json(line: str) -> str:
+    """The same JSON value, with everything escaped that a terminal would obey or hide, also one of 8 bits."""
+    return _UNSEEN.sub(lambda found: json.dumps(found[0])[1:-1], line)
+
+
+_UNSEEN = re.compile(
+    "[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+"""Delete and the C1 controls, bidi controls, line separators, what has no width, lone surrogates, and tags."""
 
 
 def record_json(record: Record) -> str:
     """A record as one JSON line: the envelope as it happens, which is the log's line but for the checksum."""
     if isinstance(record, Envelope):
-        return record.model_dump_json()
-    return json.dumps(record.raw, ensure_ascii=False)
+        return plain_json(record.model_dump_json())
+    return plain_json(json.dumps(record.raw, ensure_ascii=False))
 
 
 def table(rows: Iterable[Sequence[str]], head: Sequence[str]) -> None:

@@ -7,16 +7,20 @@ from pathlib import Path
 from tui_agent import wiring
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json, table
+from tui_agent.config.keep import keep_disabled
+from tui_agent.config.layers import read_toml
 from tui_agent.errors import UsageError
 from tui_agent.ground import ground
 from tui_agent.plugin_host.check import check_plugin
-from tui_agent.plugin_host.discover import Found
+from tui_agent.plugin_host.discover import Found, discover
 from tui_agent.plugin_host.loader import PluginHost
 from tui_agent.plugin_host.manifest import usable_name
 
 EXAMPLES = """\
 examples:
   tui-agent plugins list
+  tui-agent plugins disable word_count        in your configuration
+  tui-agent plugins enable word_count
   tui-agent plugins new word_count            makes ./word_count
   tui-agent plugins check ./word_count
   tui-agent --plugin-dir ./word_count
@@ -86,40 +90,67 @@ def register(api: PluginApi) -> None:
 
 def configure(parser: Parser) -> None:
     """The verbs below `plugins`."""
-    verbs = parser.add_subparsers(required=True, metavar="list | new | check")
+    verbs = parser.add_subparsers(required=True, metavar="list | new | check | enable | disable")
     both = ("place", "extensions")
     add_verb(
-        verbs, "list", list_plugins, help="the plugins and what they offer", examples=EXAMPLES, groups=both
+        verbs,
+        "list",
+        list_plugins,
+        help="the plugins that there are; imports none",
+        examples=EXAMPLES,
+        groups=both,
     )
     new = add_verb(verbs, "new", new_plugin, help="begin a plugin in ./NAME", examples=EXAMPLES)
     new.add_argument("name", metavar="NAME", help="small letters, digits and _")
+    for on, verb, about in ((True, "enable", "load a plugin again"), (False, "disable", "load it no longer")):
+        switching = add_verb(verbs, verb, switch, help=about, examples=EXAMPLES, groups=both)
+        switching.add_argument("name", metavar="NAME", help="as plugins list shows it")
+        switching.set_defaults(on=on)
     checking = add_verb(
         verbs, "check", check, help="load a plugin by itself; runs its code", examples=EXAMPLES
     )
     checking.add_argument("path", metavar="PATH", type=Path, help="a plugin's folder or file")
 
 
-def list_plugins(arguments: argparse.Namespace) -> int:
-    """Print a line for each plugin, also for those that are switched off or broken."""
+def switch(arguments: argparse.Namespace) -> int:
+    """Write into the user's configuration whether a plugin is loaded."""
     base = ground(session_options(arguments, client="headless", interactive=False))
-    host = PluginHost(wiring.plugin_places(base), base.config.plugins_disabled)
-    loaded = host.load()
-    states = {event.plugin: event for event in loaded.events}
-    rows = []
-    for found in host.names():
-        event = states.get(found.name)
-        offers = ", ".join(getattr(event, "offers", ()))
-        fault = str(getattr(event, "message", ""))
-        state = "off" if not host.enabled(found.name) else "broken" if fault else "on"
-        if arguments.json:
-            say_json(as_json(found, state, offers, fault))
-        rows.append([found.name, state, found.source, found.version, fault or offers])
-    if not arguments.json:
-        table(rows, ["name", "state", "from", "version", "offers"])
+    name: str = arguments.name
+    known = sorted({found.name for found in discover(wiring.plugin_places(base))})
+    path = base.config.paths.user_config
+    off = tuple(read_toml(path).get("plugins_disabled", ()))
+    if name not in known and name not in off:
+        raise UsageError(f"There is no plugin {name!r}.", hint=f"There are: {', '.join(known)}.")
+    kept = tuple(each for each in off if each != name)
+    keep_disabled(path, kept if arguments.on else (*kept, name))
+    state = "on" if arguments.on else "off"
+    if arguments.json:
+        say_json({"name": name, "state": state, "path": str(path)})
+    else:
+        say(f"{name} is {state} from the next start on ({path}).")
     return 0
 
 
-def as_json(found: Found, state: str, offers: str, fault: str) -> dict[str, object]:
+def list_plugins(arguments: argparse.Namespace) -> int:
+    """Print a line for each plugin, also for those that are switched off. Imports none of them."""
+    base = ground(session_options(arguments, client="headless", interactive=False))
+    host = PluginHost(wiring.plugin_places(base), base.config.plugins_disabled)
+    rows = []
+    seen: set[str] = set()
+    for found in host.names():
+        fault = found.fault or (f"A plugin {found.name} is already there." if found.name in seen else "")
+        seen.add(found.name)
+        state = "off" if not host.enabled(found.name) else "broken" if fault else "on"
+        if arguments.json:
+            say_json(as_json(found, state, fault))
+        rows.append([found.name, state, found.source, found.version, fault or found.description])
+    if not arguments.json:
+        table(rows, ["name", "state", "from", "version", "description"])
+        say("What one offers, and whether it loads: tui-agent plugins check PATH")
+    return 0
+
+
+def as_json(found: Found, state: str, fault: str) -> dict[str, object]:
     """A plugin as one JSON object."""
     return {
         "name": found.name,
@@ -128,7 +159,6 @@ def as_json(found: Found, state: str, offers: str, fault: str) -> dict[str, obje
         "version": found.version,
         "path": str(found.path or found.entry),
         "description": found.description,
-        "offers": [offer for offer in offers.split(", ") if offer],
         "fault": fault,
     }
 

@@ -5,17 +5,23 @@ What the policy would ask about is denied, because nobody is there to answer.
 
 import argparse
 import sys
+from contextlib import redirect_stdout
+from functools import partial
+from typing import TextIO
 
 import anyio
 
 from tui_agent import wiring
-from tui_agent.cli.headless import Outcome, result_lines, run_supervised, trouble
+from tui_agent.cli.headless import Outcome, Show, result_lines, run_supervised, trouble
 from tui_agent.cli.options import EVERYTHING, GROUPS, session_options
 from tui_agent.cli.output import record_json, say
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError, UsageError
+from tui_agent.folds.words import unpriced
 from tui_agent.ground import ground
-from tui_agent.protocol.envelope import Record
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.plugin import PluginFailed
+from tui_agent.protocol.settings import SessionSettings
 
 EXAMPLES = """\
 examples:
@@ -49,10 +55,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def one_turn(options: SessionOptions, prompt: str, *, as_json: bool) -> int:
     """Run a turn from opening to closing, print it, and return its exit status."""
-    return finish(anyio.run(turn, options, prompt, as_json), as_json=as_json)
+    show = partial(print_record, sys.stdout) if as_json else ignore
+    with redirect_stdout(sys.stderr):  # standard output is the result's: what plugins print goes elsewhere
+        outcome = anyio.run(turn, options, prompt, show)
+    return finish(outcome, as_json=as_json)
 
 
-async def turn(options: SessionOptions, prompt: str, as_json: bool) -> Outcome:
+async def turn(options: SessionOptions, prompt: str, show: Show) -> Outcome:
     """Open the session, run one turn of it, and let go of it.
 
     Raises `ConfigError` where no model is set, `StoreError` where the log cannot take what happens.
@@ -72,14 +81,32 @@ async def turn(options: SessionOptions, prompt: str, as_json: bool) -> Outcome:
         running.cancel()
 
     async with wiring.session(options, base, give_up) as session:
+        warn_of_cost(session.settings)
         with running:
-            return await run_supervised(session, prompt, print_record if as_json else ignore)
+            return await run_supervised(session, prompt, partial(telling, show), session.log.before)
     raise troubles[0]
 
 
-def print_record(record: Record) -> None:
+def print_record(file: TextIO, record: Record) -> None:
     """One JSON line, at once: whoever follows the run reads it while it happens."""
-    print(record_json(record), flush=True)
+    print(record_json(record), file=file, flush=True)
+
+
+def warn_of_cost(settings: SessionSettings | None) -> None:
+    """One line on standard error where `--max-cost` limits nothing."""
+    if settings is None:
+        return
+    words = unpriced(settings.model.model, settings.model.input_price, settings.budgets.max_cost_usd)
+    if words:
+        say(f"tui-agent: {words} input_price and output_price in its profile set it.", file=sys.stderr)
+
+
+def telling(show: Show, record: Record) -> None:
+    """Say in one line on standard error what the run goes on without, and show the record."""
+    show(record)
+    if isinstance(record, Envelope) and isinstance(record.payload, PluginFailed):
+        words = " ".join(f"{record.payload.message} ({record.payload.where})".split())
+        say(f"tui-agent: The plugin {record.payload.plugin} is off. {words}", file=sys.stderr)
 
 
 def ignore(record: Record) -> None:

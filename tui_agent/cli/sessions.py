@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tui_agent.cli import export, session_care, session_search
 from tui_agent.cli.options import Parser, add_verb, session_options
-from tui_agent.cli.output import faint, moment, printable, say, say_json, size, table, width
+from tui_agent.cli.output import faint, moment, plain_json, printable, say, say_json, size, table, width
 from tui_agent.cli.trace import WHICH
 from tui_agent.folds.actions import Entry, history
 from tui_agent.folds.base import branch, fold
@@ -85,6 +85,7 @@ def as_json(summary: SessionSummary) -> dict[str, object]:
         "events": summary.events,
         "size_bytes": summary.size_bytes,
         "open": summary.locked,
+        "damaged": summary.damaged,
     }
 
 
@@ -96,7 +97,8 @@ def heads(*, everywhere: bool) -> Sequence[str]:
 def row(summary: SessionSummary, *, everywhere: bool) -> list[str]:
     """The columns of one session."""
     place = [summary.workspace] if everywhere else []
-    title = (summary.title or "(untitled)") + (" (open)" if summary.locked else "")
+    notes = (" (open)" if summary.locked else "") + (" (damaged)" if summary.damaged else "")
+    title = (summary.title or "(untitled)") + notes
     return [summary.id, moment(summary.updated), str(summary.events), size(summary.size_bytes), *place, title]
 
 
@@ -121,7 +123,7 @@ def show_session(arguments: argparse.Namespace) -> int:
         wanted = {record.seq for record in records if record.seq >= first}
         for seq, stored in stored_lines(folder, first - 1):
             if seq in wanted:
-                print(stored)
+                print(plain_json(stored))
         return 0
     for record in records:
         if record.seq >= first:

@@ -117,12 +117,18 @@ def in_order(trace: TraceView) -> list[Span]:
     return found
 
 
+def tokens_of(span: Span) -> str:
+    """A request's tokens; of a span with several, what all gave out and the largest that went in."""
+    into, out = span.tokens_in or 0, span.tokens_out or 0
+    return (
+        f"{into}+{out} tokens" if span.kind == "model" else f"{out} tokens out, {into} in the largest request"
+    )
+
+
 def span_line(span: Span) -> str:
     """One span, indented by its depth."""
     took = "running" if span.duration_ms is None else f"{span.duration_ms:.0f} ms"
-    tokens = (
-        f"  {span.tokens_in or 0}+{span.tokens_out or 0} tokens" if span.tokens_in or span.tokens_out else ""
-    )
+    tokens = f"  {tokens_of(span)}" if span.tokens_in or span.tokens_out else ""
     state = "" if span.state == "done" else f"  {SPAN_STATES[span.state]}"
     line = f"{'  ' * span.depth}{span.name}  {took}{tokens}{state}  {' '.join(span.detail.split())}".rstrip()
     room = max(40, width())

@@ -1,6 +1,6 @@
-"""L2: the start model, written into the user's configuration file because the user said so.
+"""L2: the start model and the plugins that are off, written into the user's configuration file as the user said.
 
-Invariant: only the two lines `model` and `base_url` differ afterwards; comments, order and everything else stay. What
+Invariant: only the lines of those keys differ afterwards; comments, order and everything else stay. What
 cannot be changed so is left as it was, with words about what to write by hand.
 """
 
@@ -41,6 +41,23 @@ def keep_model(path: Path, model: str, base_url: str) -> None:
     _replace(target, after)
 
 
+def keep_disabled(path: Path, names: tuple[str, ...]) -> None:
+    """Make these the plugins that are not loaded. Raises `ConfigError`; the file is as it was then."""
+    target = path.resolve()
+    before = read_small(target) or ""
+    line = f"plugins_disabled = {json.dumps(names)}"
+    after = _put(before, "plugins_disabled", f"{line}\n" if names else "")
+    fault = ConfigError(f"{path} could not be changed safely.", hint=f"Write it yourself: {line}")
+    try:
+        said, tree = tomllib.loads(after), tomllib.loads(before)
+    except tomllib.TOMLDecodeError as error:
+        raise fault from error
+    tree.pop("plugins_disabled", None)
+    if said != ({**tree, "plugins_disabled": list(names)} if names else tree):
+        raise fault
+    _replace(target, after)
+
+
 def _wanted(model: str, base_url: str) -> tuple[tuple[str, str], ...]:
     return ("model", model), ("base_url", base_url)
 
@@ -52,10 +69,15 @@ def _by_hand(path: Path, model: str, base_url: str) -> ConfigError:
 
 def _set(text: str, key: str, value: str) -> str:
     """The text with one key of the top table set, or without it where the value is empty."""
+    return _put(text, key, f"{key} = {_text(value)}\n" if value else "")
+
+
+def _put(text: str, key: str, line: str) -> str:
+    """The text with this line for a key of the top table, or without the key where the line is empty."""
     lines = text.splitlines(keepends=True)
     end = next((at for at, line in enumerate(lines) if _TABLE.match(line)), len(lines))
     held = [at for at in range(end) if re.match(rf"{key}\s*=", lines[at])]
-    fresh = [f"{key} = {_text(value)}\n"] if value else []
+    fresh = [line] if line else []
     if held:
         lines[held[0] : held[0] + 1] = fresh
     elif fresh:

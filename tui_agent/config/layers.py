@@ -3,10 +3,12 @@
 Invariant: loading writes nothing, changes no environment variable and reads no file of an untrusted project.
 """
 
+import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -17,8 +19,9 @@ from tui_agent.config import dotenv, trust
 from tui_agent.config.files import read_small
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import Paths, find
-from tui_agent.config.settings import Config
+from tui_agent.config.settings import Config, ModelProfile
 from tui_agent.errors import ConfigError
+from tui_agent.protocol.settings import Budgets
 
 Tree = dict[str, Any]
 
@@ -75,15 +78,19 @@ def load(options: SessionOptions, environ: Mapping[str, str], *, here: Path | No
 
     `here` is the folder the program was started in, where it is not `options.cwd`: its `.env` counts too.
     """
-    variables = environment(options, environ, here=here)
+    files = env_files(options, environ, here=here)
+    variables = {**_merged(files), **environ}
+    named = {
+        name: f"{file} ({name})" for file, values in files.items() for name in values if name not in environ
+    }
     paths = find(options.cwd, variables, options.data_dir)
     trusted = trust.is_trusted(paths.project, paths)
     layers = _Layers()
-    _put_variables(layers, FALLBACKS, variables)
+    _put_variables(layers, FALLBACKS, variables, named)
     layers.put(read_toml(paths.user_config), str(paths.user_config))
     if trusted:
         layers.put(read_toml(paths.project_config), str(paths.project_config))
-    _put_variables(layers, VARIABLES, variables)
+    _put_variables(layers, VARIABLES, variables, named)
     layers.put(_from_options(options), "options")
     _part_addresses(layers)
     _place(layers, options, variables, paths)
@@ -96,14 +103,17 @@ def load(options: SessionOptions, environ: Mapping[str, str], *, here: Path | No
 
 
 def _put_variables(
-    layers: _Layers, table: Mapping[str, tuple[str, ...]], variables: Mapping[str, str]
+    layers: _Layers,
+    table: Mapping[str, tuple[str, ...]],
+    variables: Mapping[str, str],
+    files: Mapping[str, str],
 ) -> None:
     for name, key in table.items():
         value = variables.get(name, "")
         if value and name.endswith("OPENAI_MODEL") and "/" not in value:
             value = f"openai/{value}"
         if value:
-            layers.set(key, value, f"environment {name}")
+            layers.set(key, value, files.get(name, f"environment {name}"))
 
 
 def environment(
@@ -113,12 +123,23 @@ def environment(
 
     What the real environment says wins; of two files the one of `--cwd`.
     """
+    return {**_merged(env_files(options, environ, here=here)), **environ}
+
+
+def env_files(
+    options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None
+) -> dict[Path, dict[str, str]]:
+    """What each trusted `.env` file says; the later one wins."""
     paths = find(options.cwd, environ, options.data_dir)
-    merged: dict[str, str] = {}
+    found: dict[Path, dict[str, str]] = {}
     for folder in dict.fromkeys((here or options.cwd, paths.project, options.cwd)):
-        if (folder / ".env").exists() and _env_trusted(folder, paths):
-            merged |= dotenv.read(folder / ".env")
-    return {**merged, **environ}
+        if os.path.exists(folder / ".env") and _env_trusted(folder, paths):  # noqa: PTH110 - false where unreadable
+            found[folder / ".env"] = dotenv.read(folder / ".env")
+    return found
+
+
+def _merged(files: Mapping[Path, Mapping[str, str]]) -> dict[str, str]:
+    return {name: value for values in files.values() for name, value in values.items()}
 
 
 def _env_trusted(folder: Path, paths: Paths) -> bool:
@@ -135,10 +156,12 @@ def read_toml(path: Path) -> Tree:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is no valid TOML: {error}.", hint="Correct that line.") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path} nests values too deeply.", hint="Make it flatter.") from error
     try:
         Config.model_validate(_complete(tree))
     except ValidationError as error:
-        raise ConfigError(*_words(error, path, text)) from error
+        raise ConfigError(*_words(error, path, text, tree)) from error
     return tree
 
 
@@ -154,9 +177,9 @@ def _complete(tree: Tree) -> Tree:
     return {**tree, "models": named}
 
 
-def _words(error: ValidationError, path: Path, text: str) -> tuple[str]:
+def _words(error: ValidationError, path: Path, text: str, tree: Tree) -> tuple[str]:
     found = error.errors()[0]
-    loc = [str(part) for part in found["loc"]]
+    loc = _key(found["type"], found["loc"], tree)
     line = _line_of(text, loc)
     where = f"{path}, line {line}" if line else str(path)
     return (f"{where}: {_fault(found['type'], '.'.join(loc), found['msg'], found.get('input'))}",)
@@ -165,19 +188,43 @@ def _words(error: ValidationError, path: Path, text: str) -> tuple[str]:
 def _fault(kind: str, key: str, message: str, given: object) -> str:
     if kind == "extra_forbidden":
         known = _known_keys(key)
-        return f"unknown key '{key}'. Remove it or correct it{f' (known: {known})' if known else ''}."
+        near = get_close_matches(key.rpartition(".")[2], known, n=1)
+        if near:
+            return f"unknown key '{key}'. Did you mean '{near[0]}'?"
+        listed = f" (known: {', '.join(known)})" if known else ""
+        return f"unknown key '{key}'. Remove it or correct it{listed}."
     if kind == "missing":
         return f"'{key}' is missing. Add it."
     return f"'{key}' is {given!r}: {message[:1].lower()}{message[1:]}. Correct the value."
 
 
-def _known_keys(key: str) -> str:
+def _known_keys(key: str) -> list[str]:
     parent = key.split(".")[:-1]
     if not parent:
-        return ", ".join(sorted(Config.model_fields))
+        return sorted(Config.model_fields)
     if parent[0] == "models" and len(parent) == 2:
-        return ", ".join(sorted(Config.model_fields["models"].annotation.__args__[1].model_fields))  # type: ignore[union-attr]
-    return ""
+        return sorted(ModelProfile.model_fields)
+    if parent == ["budgets"]:
+        return sorted(Budgets.model_fields)
+    return []
+
+
+def _key(kind: str, loc: tuple[int | str, ...], tree: Tree) -> list[str]:
+    """The key that a fault is about; one that is missing stands in no file."""
+    return [str(part) for part in loc] if kind == "missing" else _as_written(loc, tree)
+
+
+def _as_written(loc: Sequence[int | str], tree: object) -> list[str]:
+    """The key as the file spells it: without the names of the types that were tried for its value."""
+    found: list[str] = []
+    for part in loc:
+        if isinstance(tree, list):
+            tree = dict(enumerate(tree))
+        if not isinstance(tree, dict) or part not in tree:
+            break
+        tree = tree[part]
+        found.append(str(part))
+    return found
 
 
 def _line_of(text: str, loc: list[str]) -> int | None:
@@ -207,7 +254,7 @@ def _validated(tree: Tree, origins: Mapping[str, str]) -> Config:
         return Config.model_validate(tree)
     except ValidationError as error:
         found = error.errors()[0]
-        key = ".".join(str(part) for part in found["loc"])
+        key = ".".join(_key(found["type"], found["loc"], tree))
         origin = origins.get(key) or next(
             (o for k, o in origins.items() if k.startswith(f"{key.rsplit('.', 1)[0]}.")), ""
         )

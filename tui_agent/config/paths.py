@@ -60,13 +60,24 @@ def find(cwd: Path, environ: Mapping[str, str], data_dir: Path | None = None) ->
 
 
 def project_root(cwd: Path, home: Path) -> Path:
-    """The nearest folder at or above `cwd` that has `.tui_agent/` or `.git`, but never the home folder's parents."""
+    """The nearest folder at or above `cwd` that has `.tui_agent/` or `.git`, but never the home folder's parents.
+
+    Raises `ConfigError` where `cwd` itself cannot be looked into.
+    """
     start = cwd.absolute()
     for folder in (start, *start.parents):
         if folder == home or folder.parent == folder:
             break
-        if (folder / PROJECT_FOLDER).is_dir() or (folder / ".git").exists():
-            return folder
+        try:
+            if (folder / PROJECT_FOLDER).is_dir() or (folder / ".git").exists():
+                return folder
+        except OSError as error:
+            if folder == start:
+                raise ConfigError(
+                    f"The folder {folder} cannot be read: {error.strerror}.",
+                    hint="Check its permissions, or give another one with --cwd.",
+                ) from error
+            break
     return start
 
 

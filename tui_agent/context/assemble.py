@@ -21,6 +21,8 @@ from tui_agent.protocol.parts import Content, ImageContent, ModelPart, ToolCallP
 SEPARATOR = "\n\n---\n\n"
 IMAGE_CHARS = 4800
 """An image is counted like this many characters (about 1,200 tokens)."""
+MAX_ANSWER_BYTES = 120_000
+"""An answer of the model goes back to it whole up to this size, else its head and tail; the log has all of it."""
 SECTION_ORDER: tuple[SectionName, ...] = (
     "system",
     "task_contract",
@@ -156,7 +158,7 @@ def _content_chars(piece: Content) -> int:
 def _part_chars(part: ModelPart) -> int:
     if isinstance(part, ToolCallPart):
         return len(part.name) + len(json.dumps(part.arguments, ensure_ascii=False))
-    return _text_chars(part.text)
+    return min(_text_chars(part.text), MAX_ANSWER_BYTES)
 
 
 def _text_chars(text: LongText) -> int:

@@ -1,7 +1,7 @@
 """L4: the gate in front of every tool call: policy, then the user where the policy asks.
 
 Invariant: a `permission.decided` for exactly these effects and this content is in the log before a call starts; a
-call that changed while the user thought is asked again.
+call that changed while the user thought is asked again, and so is one that was answered by a rule that cannot stand.
 """
 
 import json
@@ -15,6 +15,7 @@ from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.states import StateKeeper
 from tui_agent.environments.reaching import reaching
 from tui_agent.errors import EnvironmentFault, ToolError
+from tui_agent.policy.edited import wrong_with
 from tui_agent.policy.explain import what_it_does, written
 from tui_agent.policy.runs import mentioned_paths
 from tui_agent.ports.policy import Decision, PolicyFacts
@@ -65,6 +66,7 @@ class Gate:
         """The decision about a call, recorded. Waits for the user where the policy asks."""
         case = _Case(call, tool, args, tool.effects(args), agent)
         preview = Preview(())
+        wrong = wrong_rule = ""
         while True:
             decision = self._judge(case)
             if decision.verdict != "ask":
@@ -73,7 +75,13 @@ class Gate:
                 return self._by_rule(case, decision, "", NO_ONE)
             preview = await self._preview(case)
             request = self._request(case, decision, preview, await self._deeds(case))
+            if wrong:
+                request = request.model_copy(update={"wrong": wrong, "wrong_rule": wrong_rule})
+            self._parts.recorder.append(request, agent=agent)
             answer = await self._wait(request, agent)
+            wrong, wrong_rule = self._wrong(case, request, answer), answer.rule
+            if wrong:
+                continue  # nothing is kept of it, and the call waits
             now = await self._preview(case)
             if answer.decision == "deny" or now.content == preview.content:
                 again = self._judge(case)
@@ -82,23 +90,39 @@ class Gate:
                 return self._by_user(case, decision, request, answer)
             preview = now  # what was shown is no longer what would happen: ask again
 
-    def _judge(self, case: _Case) -> Decision:
+    def _wrong(self, case: _Case, request: PermissionRequested, answer: DecidePermission) -> str:
+        """What is wrong with a rule that came with the answer; empty where none came, or it can stand."""
+        if answer.decision == "deny" or answer.reach == "once" or not answer.rule:
+            return ""
+        choice = next((one for one in request.choices if one.reach == answer.reach), None)
+        if choice is not None and not choice.offered:
+            return f"A rule is {choice.why or 'not offered here'}."
+        if choice is not None and answer.rule == choice.rule:
+            return ""
+        return wrong_with(answer.rule, lambda rule: self._judge(case, rule).verdict)
+
+    def _judge(self, case: _Case, *more: str) -> Decision:
         state = self._parts.recorder.state
         env = self._parts.env
         facts = PolicyFacts(
             workspace=env.root,
             policy=state.settings.policy if state.settings else "ask",
             resolved={path: env.resolve(path) for path in sorted(mentioned_paths(case.effects))},
-            granted=state.granted,
+            granted=(*state.granted, *more),
             allowed_tools=self._parts.allowed_tools,
             interactive=self._parts.interactive,
         )
         return self._parts.policy.decide(case.call.name, case.effects, facts)
 
     async def _preview(self, case: _Case) -> Preview:
+        """What the call would do. A call in the workspace that would fail whatever the answer raises its `ToolError`:
+        nobody is asked about it. Of one outside the model is told nothing that it was not allowed to read."""
+        env = reaching(self._parts.env, case.effects)
         try:
-            return await case.tool.preview(case.args, reaching(self._parts.env, case.effects))
+            return await case.tool.preview(case.args, env)
         except (ToolError, EnvironmentFault) as fault:
+            if isinstance(fault, ToolError) and env is self._parts.env:
+                raise
             return Preview((TextBlock(text=f"No preview: {fault}"),), content=str(fault))
 
     def _digest(self, case: _Case, content: str) -> str:
@@ -119,7 +143,8 @@ class Gate:
     def _request(
         self, case: _Case, decision: Decision, preview: Preview, deeds: tuple[Deed, ...]
     ) -> PermissionRequested:
-        request = PermissionRequested(
+        bound = preview.time_limit_s or case.tool.spec.timeout
+        return PermissionRequested(
             request_id=self._parts.ids.request(),
             call_id=case.call.call_id,
             tool=case.call.name,
@@ -133,9 +158,8 @@ class Gate:
             risk=decision.risk,
             reason=decision.reason,
             default_no=decision.default_no,
+            time_limit_s=bound if any(isinstance(effect, Runs) for effect in case.effects) else None,
         )
-        self._parts.recorder.append(request, agent=case.agent)
-        return request
 
     async def _wait(self, request: PermissionRequested, agent: AgentId) -> DecidePermission:
         self._states.set(AgentState.WAITING, f"{request.verb} {request.target}".strip(), agent=agent)

@@ -74,6 +74,15 @@ class Recorder:
         self, payload: Payload, *, agent: AgentId = MAIN_AGENT, cause: CommandId | None = None
     ) -> Envelope:
         """Store one event. Raises `StoreFull`; then nothing has happened."""
+        self._mend()
+        return self._append(payload, agent, cause)
+
+    def _mend(self) -> None:
+        repaired = self._log.mend()
+        if repaired is not None:
+            self._append(repaired, MAIN_AGENT, None)
+
+    def _append(self, payload: Payload, agent: AgentId, cause: CommandId | None) -> Envelope:
         envelope = self._log.append(payload, agent=agent, cause=cause or self.cause)
         self._branches.apply(envelope)
         if isinstance(payload, SessionHeadMoved):
@@ -89,6 +98,7 @@ class Recorder:
 
     async def commit(self) -> None:
         """Return once everything so far is on stable storage."""
+        self._mend()
         await self._log.commit()
 
     def records(self) -> Sequence[Record]:

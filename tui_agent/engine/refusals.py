@@ -3,6 +3,9 @@
 Invariant: while a turn runs, whatever would change its ground is refused; reading, answering and stopping never are.
 """
 
+from dataclasses import dataclass
+from typing import Literal
+
 from tui_agent.engine.mailbox import Waiting
 from tui_agent.folds.session_state import SessionStateView
 from tui_agent.protocol.commands import (
@@ -27,8 +30,16 @@ from tui_agent.protocol.commands import (
     Unqueue,
 )
 
-Refusal = tuple[str, str]
-"""(reason, hint)"""
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Sentences for the user; `limit` as in `command.rejected`."""
+
+    reason: str
+    hint: str = ""
+    limit: Literal["", "turn_limit"] = ""
+
+
 _AFTER = "Esc stops it."
 
 
@@ -43,28 +54,28 @@ def refusal(
     what = "Your command" if state.shell is not None else "A turn"
     match command:
         case SubmitPrompt() if running and state.shell is None:
-            return "A turn is running.", "Enter steers it, Tab sends after it, Esc stops it."
+            return Refusal("A turn is running.", "Enter steers it, Tab sends after it, Esc stops it.")
         case SetModel() | SetEffort() | SetAgent() | SetContextMode() if running:
             name = command.kind.removeprefix("set_").replace("_", " ")
-            return f"{what} is running. The {name} can change after it.", _AFTER
+            return Refusal(f"{what} is running. The {name} can change after it.", _AFTER)
         case RunUserShell() if running:
-            return f"{what} is running. Your next command can run after it.", _AFTER
+            return Refusal(f"{what} is running. Your next command can run after it.", _AFTER)
         case Revert() | Undo() | Redo() | PlanRevert() if running:
-            return f"{what} is running. Going back is possible after it.", _AFTER
+            return Refusal(f"{what} is running. Going back is possible after it.", _AFTER)
         case Pause() if state.shell is not None:
-            return "Your command is running. It cannot be paused.", _AFTER
+            return Refusal("Your command is running. It cannot be paused.", _AFTER)
         case SubmitPrompt() | Steer() | Queue():
             return _message_refusal(command, state, running)
         case Interrupt() | Pause() if not running:
-            return "Nothing is running.", ""
+            return Refusal("Nothing is running.")
         case DecidePermission(request_id=request_id) if request_id not in decisions:
-            return "This question is no longer open.", ""
+            return Refusal("This question is no longer open.")
         case AnswerQuestion(question_id=question_id) if question_id not in answers:
-            return "This question is no longer open.", ""
+            return Refusal("This question is no longer open.")
         case Unqueue() | SendQueued() if all(each.queue_id != command.queue_id for each in state.queue):
-            return "This message is no longer queued.", ""
+            return Refusal("This message is no longer queued.")
         case SendQueued() if state.shell is not None:
-            return "Your command is running. The message goes after it.", _AFTER
+            return Refusal("Your command is running. The message goes after it.", _AFTER)
         case SendQueued():
             return _turns_refusal(state, running)
     return None
@@ -74,8 +85,8 @@ def _message_refusal(
     command: SubmitPrompt | Steer | Queue, state: SessionStateView, running: bool
 ) -> Refusal | None:
     if not command.text.strip() and not command.attachments:
-        return "The message is empty.", ""
-    return _turns_refusal(state, running)
+        return Refusal("The message is empty.")
+    return _turns_refusal(state, running and state.shell is None)
 
 
 def _turns_refusal(state: SessionStateView, running: bool) -> Refusal | None:
@@ -83,8 +94,8 @@ def _turns_refusal(state: SessionStateView, running: bool) -> Refusal | None:
     if budgets is None or budgets.max_turns is None or running:
         return None
     if state.turn >= budgets.max_turns:
-        return (
-            f"The session has had its {budgets.max_turns} turns, the limit.",
-            "/new begins another session.",
+        had = "one turn" if budgets.max_turns == 1 else f"{budgets.max_turns} turns"
+        return Refusal(
+            f"The session has had its {had}, the limit.", "/new begins another session.", "turn_limit"
         )
     return None

@@ -6,11 +6,15 @@ Invariant: a message is resolved once; a history that only grew costs what it gr
 from collections.abc import Sequence
 from operator import is_
 
+from tui_agent.context.assemble import MAX_ANSWER_BYTES
 from tui_agent.ports.log import BlobReader
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
-from tui_agent.protocol.parts import Content, ImageContent, ModelPart, ReasoningPart, ToolCallPart
+from tui_agent.protocol.parts import Content, ImageContent, ModelPart, ReasoningPart, TextPart, ToolCallPart
+from tui_agent.tools.truncate import head_and_tail
+
+MAX_ANSWER_LINES = 4000
 
 
 class RequestBuilder:
@@ -56,7 +60,7 @@ class RequestBuilder:
                 return message.model_copy(update={"text": self._text(message.text)})
             case AssistantMessage():
                 return message.model_copy(
-                    update={"parts": tuple(whole_part(part, self._blobs) for part in message.parts)}
+                    update={"parts": tuple(_bounded(whole_part(part, self._blobs)) for part in message.parts)}
                 )
 
     def _text(self, text: LongText) -> str:
@@ -76,6 +80,17 @@ def whole_part(part: ModelPart, blobs: BlobReader) -> ModelPart:
         signature = None if part.signature is None else blobs.text(part.signature)
         return part.model_copy(update={"text": blobs.text(part.text), "signature": signature})
     return part.model_copy(update={"text": blobs.text(part.text)})
+
+
+def _bounded(part: ModelPart) -> ModelPart:
+    """No single answer may fill the window in every later request: a huge one goes back as its head and tail."""
+    if not isinstance(part, TextPart | ReasoningPart) or not isinstance(part.text, str):
+        return part
+    signed = isinstance(part, ReasoningPart) and (part.signature or part.opaque)
+    if signed or len(part.text) <= MAX_ANSWER_BYTES // 4:
+        return part
+    shown = head_and_tail(part.text, max_bytes=MAX_ANSWER_BYTES, max_lines=MAX_ANSWER_LINES)
+    return part.model_copy(update={"text": shown.text}) if shown.cut else part
 
 
 def _ordered(history: Sequence[Message]) -> list[Message]:

@@ -15,7 +15,7 @@ from tui_agent.engine.checkpointing import Checkpointing
 from tui_agent.engine.mailbox import Mailbox, Waiting
 from tui_agent.engine.merge import Ticker
 from tui_agent.engine.parts import EngineParts
-from tui_agent.engine.refusals import refusal
+from tui_agent.engine.refusals import Refusal, refusal
 from tui_agent.engine.rewind import Rewind
 from tui_agent.engine.settings import apply_setting
 from tui_agent.engine.states import StateKeeper
@@ -114,17 +114,16 @@ class Engine:
         state = self._parts.recorder.state
         reason = refusal(command, state, self._turns.running, self._decisions, self._answers)
         if reason is not None:
-            self._reject(command, *reason)
+            self._reject(command, reason)
             return
         try:
             self._dispatch(command, group)
         except ConfigError as error:
-            self._reject(command, error.message, error.hint)
+            self._reject(command, Refusal(error.message, error.hint))
 
-    def _reject(self, command: Command, reason: str, hint: str) -> None:
-        self._parts.recorder.append(
-            CommandRejected(command=command.kind, reason=reason, hint=hint), cause=command.id
-        )
+    def _reject(self, command: Command, why: Refusal) -> None:
+        rejected = CommandRejected(command=command.kind, reason=why.reason, hint=why.hint, limit=why.limit)
+        self._parts.recorder.append(rejected, cause=command.id)
 
     def _dispatch(self, command: Command, group: TaskGroup) -> None:
         match command:
@@ -250,7 +249,7 @@ class Engine:
                 else:
                     await self._rewind.run(command)
         except (UsageError, CheckpointError) as error:
-            self._guard(partial(self._reject, command, error.message, error.hint))
+            self._guard(partial(self._reject, command, Refusal(error.message, error.hint)))
         except StoreError as error:
             self._on_trouble(error)
         finally:

@@ -5,7 +5,7 @@ import anyio
 from tui_agent.engine.recorder import Recorder
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId
-from tui_agent.protocol.settings import AgentState
+from tui_agent.protocol.settings import PAUSING, AgentState
 
 
 class StateKeeper:
@@ -18,7 +18,9 @@ class StateKeeper:
         self._go.set()
 
     def set(self, state: AgentState, reason: str = "", *, agent: AgentId = MAIN_AGENT) -> None:
-        """Record a state if it is a new one."""
+        """Record a state if it is a new one. A running one says when the user waits for a pause."""
+        if state is AgentState.RUNNING and self.paused and not reason:
+            reason = PAUSING
         if self._now.get(agent) == (state, reason):
             return
         self._recorder.append(AgentStateChanged(state=state, reason=reason), agent=agent)
@@ -33,10 +35,22 @@ class StateKeeper:
         """Hold from the next check on."""
         if not self.paused:
             self._go = anyio.Event()
+            self._say_again("")
 
     def resume(self) -> None:
-        """Let go."""
+        """Let go, or take back a pause that has not begun yet."""
         self._go.set()
+        self._say_again(PAUSING)
+
+    def forget_pause(self) -> None:
+        """The turn is over: a pause that was asked for in it holds no other."""
+        self._go.set()
+
+    def _say_again(self, reason: str) -> None:
+        """Whoever runs for this reason says anew what there is to say."""
+        for agent, now in list(self._now.items()):
+            if now == (AgentState.RUNNING, reason):
+                self.set(AgentState.RUNNING, agent=agent)
 
     async def checkpoint(self, agent: AgentId = MAIN_AGENT) -> None:
         """Wait here while the user has paused."""

@@ -4,6 +4,7 @@ Invariant: calls keep their order; calls marked safe run side by side, and none 
 `tool.called` gets its `tool.finished`, here or when the turn is closed.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,8 +16,10 @@ from tui_agent.engine.gate import Gate
 from tui_agent.engine.limits import exhausted
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.running import CallRunner
+from tui_agent.environments.reaching import reaching
 from tui_agent.errors import EnvironmentFault, StoreError, ToolError
 from tui_agent.ports.tool import Settling, Tool
+from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStatus
 from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
@@ -68,12 +71,7 @@ class ToolPhase:
             call = call.model_copy(update={"name": name})
         tool = self._parts.tools.get(name)
         if call.malformed is not None:
-            return _Planned(
-                call,
-                tool,
-                None,
-                "The arguments were no complete JSON object, so nothing was run. Send them again.",
-            )
+            return _Planned(call, tool, None, _unsound(text_preview(call.malformed)))
         parsed = self._parts.tools.parse(name, call.arguments)
         if isinstance(parsed, BaseModel):
             return _Planned(call, tool, parsed)
@@ -102,7 +100,7 @@ class ToolPhase:
             return None
         if isinstance(tool, Settling):
             try:
-                args = await tool.settle(args, self._parts.env)
+                args = await tool.settle(args, reaching(self._parts.env, tool.effects(args)))
             except (ToolError, EnvironmentFault) as fault:
                 self._close(plan.call, agent, "failed", str(fault), fault.message.split("\n")[0][:60])
                 return None
@@ -110,6 +108,9 @@ class ToolPhase:
             verdict = await self._gate.decide(plan.call, tool, args, agent)
         except EnvironmentFault as fault:  # a path that cannot even be looked up is the call's fault
             self._close(plan.call, agent, "invalid", str(fault), "invalid path")
+            return None
+        except ToolError as fault:  # it would fail whatever the user said
+            self._close(plan.call, agent, "failed", str(fault), fault.message.split("\n")[0][:60])
             return None
         if not verdict.allowed:
             self._close(plan.call, agent, "denied", verdict.for_model, verdict.summary)
@@ -153,6 +154,17 @@ class ToolPhase:
             ),
             agent=agent,
         )
+
+
+def _unsound(raw: str) -> str:
+    """What the model is told of a call whose arguments cannot be trusted."""
+    try:
+        whole = isinstance(json.loads(raw), dict)
+    except (ValueError, RecursionError):
+        whole = False
+    if whole:
+        return "Your answer reached its length limit at this call, so it may be cut and was not run. Send it again alone."
+    return "The arguments were no complete JSON object, so nothing was run. Send them again."
 
 
 def _groups(planned: Sequence[_Planned]) -> list[list[_Planned]]:

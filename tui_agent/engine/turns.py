@@ -118,6 +118,7 @@ class Turns:
                         turn=turn, reason=outcome.reason, detail=outcome.detail, duration_ms=duration
                     )
                 )
+                self._states.forget_pause()
                 self._states.set(_STATE_AFTER.get(outcome.reason, AgentState.IDLE), outcome.reason)
                 self.release()  # whoever reads the event above may begin the next turn at once
                 await recorder.commit()

@@ -8,9 +8,7 @@ import os
 import secrets
 import shutil
 import sys
-import time
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
-from itertools import islice
+from collections.abc import AsyncIterator, Collection, Mapping
 from pathlib import Path
 
 from anyio import to_thread
@@ -19,7 +17,7 @@ from tui_agent.environments import spawn
 from tui_agent.environments.contain import Containment
 from tui_agent.environments.descendants import LINUX, carriers
 from tui_agent.environments.local_files import LocalFiles
-from tui_agent.environments.walk import walk
+from tui_agent.environments.walk import batch_of, walk
 from tui_agent.environments.watchdog import Watchdog
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import ExecResult, ExecSpec, FileContent, FileInfo, OutputSink
@@ -35,8 +33,6 @@ CHILD_ENVIRONMENT = {
 }
 """Set for every program: no pager, no question, no colour by terminal. No locale is forced."""
 FORCED_COLOUR = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
-_BATCH = 512
-_BATCH_S = 0.05
 
 
 class LocalEnvironment:
@@ -117,7 +113,7 @@ class LocalEnvironment:
     async def walk(self, path: str = "", *, ignored: bool = False) -> AsyncIterator[FileInfo]:
         """Files and links below, pulled from a thread in batches."""
         found = walk(self._contain, path, ignored)
-        while batch := await to_thread.run_sync(_batch, found):
+        while batch := await to_thread.run_sync(batch_of, found):
             for item in batch:
                 yield item
 
@@ -163,17 +159,6 @@ def _is_python(name: str) -> bool:
 
 def _shell(env: Mapping[str, str]) -> str:
     return shutil.which("bash", path=env.get("PATH")) or "/bin/sh"
-
-
-def _batch(found: Iterator[FileInfo]) -> list[FileInfo]:
-    """The next files: as many as come in a short time, so that the first are there at once."""
-    until = time.monotonic() + _BATCH_S
-    batch: list[FileInfo] = []
-    for item in islice(found, _BATCH):
-        batch.append(item)
-        if time.monotonic() > until:
-            break
-    return batch
 
 
 def _kill_carriers(marker: bytes) -> int:

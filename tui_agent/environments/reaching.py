@@ -6,12 +6,14 @@ the inner environment.
 
 import os
 from collections.abc import AsyncIterator, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from anyio import to_thread
 
 from tui_agent.environments.contain import Containment
 from tui_agent.environments.local_files import LocalFiles
+from tui_agent.environments.walk import batch_of, walk
 from tui_agent.ports.environment import (
     Environment,
     ExecResult,
@@ -77,18 +79,28 @@ class ReachingEnvironment:
         real = self._reached(path)
         if real is None:
             return await self._inner.stat(path)
-        return await to_thread.run_sync(_files(real).stat, real)
+        found = await to_thread.run_sync(_files(real).stat, real)
+        return None if found is None else replace(found, path=real)
 
     async def listdir(self, path: str) -> tuple[FileInfo, ...]:
         """As the inner environment, or a folder outside."""
         real = self._reached(path)
         if real is None:
             return await self._inner.listdir(path)
-        return await to_thread.run_sync(LocalFiles(Containment(real)).listdir, real)
+        found = await to_thread.run_sync(LocalFiles(Containment(real)).listdir, real)
+        return tuple(_below(real, item) for item in found)
 
-    def walk(self, path: str = "", *, ignored: bool = False) -> AsyncIterator[FileInfo]:
-        """As the inner environment: a walk stays in the workspace."""
-        return self._inner.walk(path, ignored=ignored)
+    async def walk(self, path: str = "", *, ignored: bool = False) -> AsyncIterator[FileInfo]:
+        """As the inner environment, or below a folder outside."""
+        real = self._reached(path)
+        if real is None:
+            async for item in self._inner.walk(path, ignored=ignored):
+                yield item
+            return
+        found = walk(Containment(real), "", ignored)
+        while batch := await to_thread.run_sync(batch_of, found):
+            for item in batch:
+                yield _below(real, item)
 
     def resolve(self, path: str) -> str:
         """As the inner environment."""
@@ -114,6 +126,10 @@ def _files(real: str) -> LocalFiles:
     while not folder.is_dir() and folder != folder.parent:
         folder = folder.parent
     return LocalFiles(Containment(os.fspath(folder)))
+
+
+def _below(folder: str, item: FileInfo) -> FileInfo:
+    return replace(item, path=f"{folder.rstrip('/')}/{item.path}")
 
 
 def _named(content: FileContent, real: str) -> FileContent:

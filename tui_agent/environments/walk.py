@@ -6,8 +6,10 @@ what cannot be read is left out.
 
 import os
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
@@ -24,6 +26,8 @@ NEVER = frozenset(
 INSTALLED = frozenset({"node_modules", ".venv", ".tox", ".nox", ".eggs"})
 """Folders of installed code: left out like ignored ones, also where no ignore file names them."""
 _IGNORE_LIMIT = 1_000_000
+_BATCH = 512
+_BATCH_S = 0.05
 
 
 class Rules:
@@ -162,3 +166,14 @@ def _repository(root: str) -> str:
         if (folder / ".git").exists():
             return str(folder)
     return root
+
+
+def batch_of(found: Iterator[FileInfo]) -> list[FileInfo]:
+    """The next files of a walk: as many as come in a short time, so that the first are there at once."""
+    until = time.monotonic() + _BATCH_S
+    batch: list[FileInfo] = []
+    for item in islice(found, _BATCH):
+        batch.append(item)
+        if time.monotonic() > until:
+            break
+    return batch

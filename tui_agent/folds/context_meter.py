@@ -21,6 +21,10 @@ MeterLevel: TypeAlias = Literal["below", "near", "over", "compaction"]
 WARN, WARN_OFF, SOFT, CRITICAL, COMPACT = 0.32, 0.28, 0.40, 0.80, 0.85
 
 
+ASSUMED_WINDOW = 128_000
+"""What a model is taken to hold whose window nobody knows: without any, no limit would ever be seen."""
+
+
 @dataclass(frozen=True, slots=True)
 class MeterSection:
     """A share as the pane names it: system, tools, instructions, repo map, messages, tool results, …"""
@@ -31,7 +35,7 @@ class MeterSection:
 
 @dataclass(frozen=True, slots=True)
 class ContextMeterView:
-    """`used` tokens of `window` (0: unknown, then `fraction` is 0). `estimated` until a provider's own figure came.
+    """`used` tokens of `window` (0 before there is a model; `assumed` where the model's own is unknown). `estimated` until a provider's own figure came.
 
     `next_tokens` and `next_cost_usd` forecast the next turn's first request. `cache_breaks` counts the requests that
     began otherwise than the one before, so that a provider could use nothing of what it had cached; `cache_break` says
@@ -49,6 +53,7 @@ class ContextMeterView:
     warnings: tuple[str, ...] = ()
     cache_breaks: int = 0
     cache_break: str = ""
+    assumed: bool = False
 
 
 NAMES: dict[SectionName, str] = {
@@ -73,6 +78,7 @@ class ContextMeter:
 
     def __init__(self) -> None:
         self._window = 0
+        self._named = False
         self._used = 0
         self._level: MeterLevel = "below"
         self._estimated = True
@@ -96,6 +102,7 @@ class ContextMeter:
             case ModelRequested(model=model, request_id=request):
                 self._model, self._request = model, request
                 self._window = model.window or self._window
+                self._named = self._named or bool(model.model)
             case ModelResponded(request_id=request, usage=usage) if request == self._request:
                 self._answered(usage)
             case ContextCompacted(before_tokens=before, after_tokens=after):
@@ -104,12 +111,14 @@ class ContextMeter:
             case SettingsChanged(key="model", value=dict() as model):
                 window = model.get("window")
                 self._window = window if isinstance(window, int) else 0
+                self._named = bool(model.get("model"))
             case SessionStarted(settings=settings):
                 self._window, self._model = settings.model.window, settings.model
+                self._named = bool(settings.model.model)
             case _:
                 return False
         if not isinstance(ev.payload, ContextPacked | ModelRequested):  # an estimate alone crosses no limit
-            self._level = next_level(self._level, self._used / self._window if self._window else 0.0)
+            self._level = next_level(self._level, self._fraction())
         self._view = None
         return True
 
@@ -147,8 +156,9 @@ class ContextMeter:
             new = self._answer.output_tokens
             self._view = ContextMeterView(
                 used=self._used,
-                window=self._window,
-                fraction=self._used / self._window if self._window else 0.0,
+                window=self._limit(),
+                fraction=self._fraction(),
+                assumed=self._limit() != self._window,
                 level=self._level,
                 estimated=self._estimated,
                 sections=self._sections,
@@ -159,6 +169,13 @@ class ContextMeter:
                 cache_break=self._cache_break,
             )
         return self._view
+
+    def _limit(self) -> int:
+        return self._window or (ASSUMED_WINDOW if self._named else 0)
+
+    def _fraction(self) -> float:
+        limit = self._limit()
+        return self._used / limit if limit else 0.0
 
     def _forecast(self, new: int) -> float | None:
         """What the next turn's first request may cost: what was sent comes from the provider's cache where it keeps

@@ -69,6 +69,9 @@ class Draft:
         self.delegate_calls: dict[int, int] = {}
         self.shell: int | None = None
         """The notice of the user's own command that runs."""
+        self.price: tuple[str, float | None] = ("", None)
+        """The model's name, and what its input costs where that is known."""
+        self.cost_limit: float | None = None
         self.workspace = ""
         self.last_at = 0.0
         self.turn_started_at = 0.0

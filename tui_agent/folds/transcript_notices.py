@@ -8,6 +8,7 @@ from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.entries import NoticeEntry, NoticeLevel
 from tui_agent.folds.growing import TAIL
 from tui_agent.folds.transcript_draft import Draft
+from tui_agent.folds.words import unpriced
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.display import MarkdownBlock, TerminalBlock
 from tui_agent.protocol.envelope import Envelope
@@ -23,6 +24,7 @@ from tui_agent.protocol.events.session import (
     SessionContextLoaded,
     SessionForked,
     SessionHeadMoved,
+    SessionStarted,
     SettingsChanged,
 )
 from tui_agent.protocol.events.turn import ShellEnd, UserShellFinished, UserShellProgress, UserShellStarted
@@ -38,6 +40,7 @@ _SETTINGS = {
     "repo_map": "repository map",
     "budgets": "limits",
 }
+_SET_PRICE = "input_price and output_price in its profile set it."
 _WARNINGS = {
     "near": "The context is near the soft limit.",
     "over": "The context is over the soft limit.",
@@ -96,8 +99,44 @@ def _repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> bool:
     return True
 
 
+@ON_NOTICES.on(SessionStarted)
+def _began(draft: Draft, ev: Envelope, payload: SessionStarted) -> bool:
+    model = payload.settings.model
+    draft.price = (model.model, model.input_price)
+    draft.cost_limit = payload.settings.budgets.max_cost_usd
+    return _warn_of_cost(draft, ev)
+
+
+def _warn_of_cost(draft: Draft, ev: Envelope) -> bool:
+    """A limit of cost over a model without a known price limits nothing: say so where either is set."""
+    words = unpriced(*draft.price, draft.cost_limit)
+    if words:
+        draft.notice(ev, "settings", "warning", (words, _SET_PRICE))
+    return bool(words)
+
+
+def _take_cost(draft: Draft, payload: SettingsChanged) -> bool:
+    """Whether the model or the limits changed, taken in."""
+    match payload.key, payload.value:
+        case "model", dict() as model:
+            price = model.get("input_price")
+            known = float(price) if isinstance(price, int | float) else None
+            draft.price = (str(model.get("model", "")), known)
+        case "budgets", dict() as budgets:
+            limit = budgets.get("max_cost_usd")
+            draft.cost_limit = float(limit) if isinstance(limit, int | float) else None
+        case _:
+            return False
+    return True
+
+
 @ON_NOTICES.on(SettingsChanged)
 def _settings(draft: Draft, ev: Envelope, payload: SettingsChanged) -> bool:
+    said = _say_settings(draft, ev, payload)
+    return (_take_cost(draft, payload) and _warn_of_cost(draft, ev)) or said
+
+
+def _say_settings(draft: Draft, ev: Envelope, payload: SettingsChanged) -> bool:
     name = _SETTINGS[payload.key]
     words = f"{name} {_value(payload.value)}".strip()
     newest = draft.entries[-1] if len(draft.entries) else None

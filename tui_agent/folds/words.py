@@ -46,3 +46,10 @@ FAILURES: Final[dict[str, str]] = {
     "engine": "the engine itself",
 }
 """By the categories of `MetricsView.failures`: what it was that failed."""
+
+
+def unpriced(model: str, price: float | None, limit_usd: float | None) -> str:
+    """What to say where a limit of cost limits nothing, because nobody knows the model's price; else empty."""
+    if limit_usd is None or price is not None or not model:
+        return ""
+    return f"The price of {model} is not known, so the cost limit of ${limit_usd:g} cannot hold."

@@ -1,7 +1,8 @@
 """L3: streamed chunks to whole parts. Our own, because the usual ones lose or glue tool calls.
 
 Invariant: every call that the provider streamed comes out exactly once, in order, with an id that is unique in the
-session; arguments that are no complete JSON object are kept as `malformed` and never completed.
+session; arguments that are no complete JSON object, and those of a call at which the answer was cut at its length
+limit, are kept as `malformed` and never completed.
 """
 
 from collections.abc import Collection, Sequence
@@ -258,8 +259,8 @@ class Assembler:
         taken.add(call_id)
         raw = call.raw
         parsed = normalise.arguments(raw) if call.name else None
-        if not raw.strip() and self.finish == "length":
-            parsed = None
+        if self.finish == "length" and call is self._blocks[-1]:
+            parsed = None  # cut at this very call: its arguments may be complete JSON by chance
         return ToolCallPart(
             call_id=CallId(call_id),
             name=normalise.tool_name(call.name, self._offered) or UNNAMED,

@@ -140,6 +140,16 @@ class ModelFactory:
         out += [self.resolve(f"demo:{script}") for script in self.demos()]
         return out
 
+    def unready(self) -> list[tuple[str, str, str]]:
+        """The profiles that cannot be used as things are: name, the model's name, and why not."""
+        out: list[tuple[str, str, str]] = []
+        for name, profile in self._profiles.items():
+            try:
+                self.resolve(name)
+            except ConfigError as fault:
+                out.append((name, profile.model, str(fault)))
+        return out
+
     def warm(self, info: ModelInfo) -> None:
         """Import what this model's client needs. Slow for litellm: call it in a thread, after the first paint."""
         if info.provider in _MODULES:

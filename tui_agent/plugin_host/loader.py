@@ -7,6 +7,7 @@ rest goes on.
 import sys
 import traceback
 from collections.abc import Collection
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -16,9 +17,12 @@ from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.plugin_api import API_VERSION
 from tui_agent.plugin_host.api import OwnedApi
 from tui_agent.plugin_host.discover import Found, PluginPlaces, discover
+from tui_agent.plugin_host.limit import TookTooLong, time_limit
 from tui_agent.plugin_host.modules import forget, import_entry, import_from, import_target
 from tui_agent.plugin_host.offers import LazyRef, Offers
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
+
+LOAD_LIMIT_S = 10.0
 
 
 @dataclass(slots=True)
@@ -39,11 +43,15 @@ class LoadedPlugins(Offers):
 
 
 class PluginHost:
-    """The plugins of one process. `disabled` names plugins that are listed but never imported."""
+    """The plugins of one process. `disabled` names plugins that are listed but never imported; `limit` is how many
+    seconds each may take to load."""
 
-    def __init__(self, places: PluginPlaces, disabled: Collection[str] = ()) -> None:
+    def __init__(
+        self, places: PluginPlaces, disabled: Collection[str] = (), *, limit: float = LOAD_LIMIT_S
+    ) -> None:
         self._places = places
         self._disabled = frozenset(disabled)
+        self._limit = limit
         self._modules: dict[str, ModuleType] = {}
         self._taken: dict[str, str] = {}
 
@@ -91,7 +99,12 @@ class PluginHost:
             return None, _failed(found, found.fault)
         before = frozenset(sys.modules)
         try:
-            module, api = self._register(found)
+            with redirect_stdout(sys.stderr), time_limit(self._limit):
+                module, api = self._register(found)
+        except TookTooLong as error:
+            self._drop(found, before)
+            words = f"It was still loading after {self._limit:g} s. Importing a plugin and its register() must do nothing slow."
+            return None, _failed(found, words, _where(error, found.path))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - supervises foreign code
             self._drop(found, before)
             return None, _failed(found, _words(error), _where(error, found.path))

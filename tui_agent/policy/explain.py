@@ -1,7 +1,7 @@
 """L3: what a call does, in rows that an approval and `policy check` show.
 
-Invariant: shows exactly what the decision judged; every command of a line has its row, in the order of the text, and
-rows that are too many are counted.
+Invariant: shows exactly what the decision judged; every command of a line has its row, in the order of the text. Of
+rows that are too many, those of commands that destroy or act with other rights stay, and the others are counted.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -14,6 +14,7 @@ from tui_agent.protocol.events.policy import Deed, DeedEffect
 
 _SHOWN = 4
 _WHAT = 24
+_RUINOUS = frozenset({DESTRUCTIVE, PRIVILEGE})
 _MOST_TEXT = 12_000
 """Characters of all rows: the event that carries them is one line of the log."""
 
@@ -21,16 +22,25 @@ _MOST_TEXT = 12_000
 def what_it_does(effects: Sequence[Effect], new: Collection[str] = ()) -> tuple[Deed, ...]:
     """Everything that the effects say, a row each. `new` are the written files that are not there yet."""
     found = list(_deeds(effects, new))
-    kept: list[Deed] = []
+    ruinous = {at for at, deed in enumerate(found) if _RUINOUS.intersection(deed.classes)}
+    kept: set[int] = set()
     room = _MOST_TEXT
-    for deed in found:
-        room -= len(deed.model_dump_json())
+    for at in (*sorted(ruinous), *(one for one in range(len(found)) if one not in ruinous)):
+        room -= len(found[at].model_dump_json())
         if room < 0:
-            more = DeedEffect(word="may do", about="what the command above says", grave=True)
-            kept.append(Deed(what=f"{len(found) - len(kept)} more", effects=(more,)))
             break
-        kept.append(deed)
-    return tuple(kept)
+        kept.add(at)
+    shown = tuple(found[at] for at in sorted(kept))
+    left = [deed for at, deed in enumerate(found) if at not in kept]
+    return (*shown, _more(left)) if left else shown
+
+
+def _more(left: Sequence[Deed]) -> Deed:
+    """The row that stands for those that have none."""
+    classes = ranked(frozenset(name for deed in left for name in deed.classes))
+    word = "destroys" if _RUINOUS.intersection(classes) else "may do"
+    said = DeedEffect(word=word, about="what the command above says", grave=True)
+    return Deed(what=f"{len(left)} more", classes=classes, effects=(said,))
 
 
 def written(effects: Sequence[Effect]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from typing import Protocol
 from tui_agent.protocol.base import JsonMap, LongText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.session import LogRepaired
 from tui_agent.protocol.ids import AgentId, CommandId, SessionId
 
 
@@ -38,6 +39,10 @@ class Log(Protocol):
         Synchronous on purpose: no cancellation can come between a fact and its record.
         Raises `StoreFull` when it could not be stored; the log then ends where it ended before.
         """
+        ...
+
+    def mend(self) -> LogRepaired | None:
+        """Write the log anew where its file was taken away; then what is to be recorded. Raises `StoreError`."""
         ...
 
     async def commit(self) -> None:

@@ -86,10 +86,14 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What an approval shows of a call before it runs; `content` is what the decision's digest binds."""
+    """What an approval shows of a call before it runs; `content` is what the decision's digest binds.
+
+    `time_limit_s` is how long a tool that bounds itself lets this call run.
+    """
 
     blocks: tuple[DisplayBlock, ...]
     content: str = ""
+    time_limit_s: float | None = None
 
 
 ArgsT = TypeVar("ArgsT", bound=BaseModel, contravariant=True)

@@ -51,8 +51,8 @@ class TextPart(Frozen):
 class ToolCallPart(Frozen):
     """A call that the model asks for.
 
-    `malformed` holds the raw arguments where they are no JSON object: such a call is answered with an error and
-    never run.
+    `malformed` holds the raw arguments where they are no JSON object, or where the answer reached its length limit at
+    this call: such a call is answered with an error and never run.
     """
 
     kind: Literal["tool_call"] = "tool_call"

@@ -3,6 +3,8 @@
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
+from pydantic import Field
+
 from tui_agent.protocol.base import Frozen
 
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
@@ -29,6 +31,10 @@ class AgentState(StrEnum):
     ERROR = "error"
 
 
+PAUSING = "pauses after this call"
+"""The reason of a running state while the user has asked for a pause that has not begun yet."""
+
+
 class ModelInfo(Frozen):
     """Which model answers, without keys. `effort` is what the user set, `effective_effort` what is sent.
 
@@ -53,11 +59,11 @@ class ModelInfo(Frozen):
 class Budgets(Frozen):
     """Limits that end a turn; None means no limit. `seconds` and `usd` count over one turn and the session."""
 
-    max_parts: int | None = None
-    max_iterations: int | None = None
-    max_turns: int | None = None
-    timeout_seconds: float | None = None
-    max_cost_usd: float | None = None
+    max_parts: int | None = Field(None, gt=0)
+    max_iterations: int | None = Field(None, gt=0)
+    max_turns: int | None = Field(None, gt=0)
+    timeout_seconds: float | None = Field(None, gt=0)
+    max_cost_usd: float | None = Field(None, gt=0)
 
 
 class SessionSettings(Frozen):

@@ -18,6 +18,7 @@ from tui_agent.protocol.commands import Close, Command
 from tui_agent.protocol.events.env import EnvStopped
 from tui_agent.protocol.events.session import RunFinished
 from tui_agent.protocol.ids import CommandId, RunId, SessionId
+from tui_agent.protocol.settings import SessionSettings
 from tui_agent.store.log import SessionLog
 
 
@@ -55,6 +56,11 @@ class LocalSession:
     def log(self) -> SessionLog:
         """The log itself, for who runs in the same process."""
         return self._log
+
+    @property
+    def settings(self) -> SessionSettings | None:
+        """The settings as they are now, for who runs in the same process."""
+        return self._recorder.state.settings
 
     def submit(self, command: Command) -> CommandId:
         """Enqueue a command; one without an id gets a new one."""

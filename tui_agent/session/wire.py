@@ -11,13 +11,21 @@ from typing import TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
 
-from tui_agent.errors import ConfigError, SessionLocked, SessionNotFound, StoreError, TuiAgentError
+from tui_agent.errors import (
+    ConfigError,
+    SessionLocked,
+    SessionNotFound,
+    StoreError,
+    StoreUnusable,
+    TuiAgentError,
+)
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent
 
 _COMMAND: TypeAdapter[Command] = TypeAdapter(Command)
 _ERRORS: dict[str, type[TuiAgentError]] = {
-    error.__name__: error for error in (ConfigError, SessionLocked, SessionNotFound, StoreError)
+    error.__name__: error
+    for error in (ConfigError, SessionLocked, SessionNotFound, StoreError, StoreUnusable)
 }
 LINE_LIMIT = 1 << 24
 """Bytes of a line at most: a pasted prompt is one line."""

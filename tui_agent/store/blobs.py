@@ -14,7 +14,7 @@ from pydantic_core import from_json
 
 from tui_agent.errors import BlobMissing, StoreError, StoreFull
 from tui_agent.protocol.base import BlobText, JsonMap, LongText
-from tui_agent.store.files import FOLDER_MODE, FileOps, SystemFiles, sync_path, write_file
+from tui_agent.store.files import FileOps, SystemFiles, advice, make_folder, sync_path, write_file
 from tui_agent.store.redact import Redactor
 
 TEXT_LIMIT = 8 * 1024
@@ -66,12 +66,12 @@ class BlobStore:
     def _store(self, path: Path, data: bytes) -> None:
         try:
             if self._read(path) != data:
-                self._folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
+                make_folder(self._folder)
                 write_file(self._ops, path, data, sync=False)
         except OSError as fault:
             raise StoreFull(
                 f"A text of {len(data)} bytes could not be stored in {self._folder}: {fault.strerror or fault}.",
-                hint="Free some space; nothing that was stored is lost.",
+                hint=f"{advice(fault)}; what stands in the log is kept.",
             ) from fault
 
     def keep(self, text: str) -> LongText:
@@ -136,6 +136,12 @@ class BlobStore:
             return stored
         return {key: self._resolved(item) for key, item in value.items()}
 
+    def forget(self) -> None:
+        """Something may have been removed: look again, from now on, whether a text is there."""
+        with self._guard:
+            self._known.clear()
+            self._unsynced = {digest for digest in self._unsynced if (self._folder / digest).exists()}
+
     def sync(self) -> None:
         """Bring every blob put since the last call to stable storage. Raises `StoreError`.
 
@@ -150,6 +156,7 @@ class BlobStore:
                 self._sync_one(digest)
             sync_path(self._ops, self._folder)
         except OSError as fault:
+            self.forget()
             raise StoreError(
                 f"Stored texts in {self._folder} could not be made durable: {fault.strerror or fault}.",
                 hint="Check the disk.",

@@ -22,6 +22,7 @@ class WriterLock:
 
     def __init__(self, path: Path, *, wait_s: float, pause: Callable[[float], None] = time.sleep) -> None:
         """Wait up to `wait_s` seconds, then raise `SessionLocked`."""
+        self._path = path
         self._fd: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
         try:
             self._acquire(self._fd, path, wait_s, pause)
@@ -44,6 +45,17 @@ class WriterLock:
                     f"or tui-agent trace {session}.",
                 )
             pause(_PAUSE_S)
+
+    def again(self) -> "WriterLock":
+        """This lock, or a new one where its file was removed. Raises `SessionLocked` where another holds that one."""
+        try:
+            if self._fd is not None and os.path.samestat(os.fstat(self._fd), self._path.stat()):
+                return self
+        except FileNotFoundError:
+            pass
+        taken = WriterLock(self._path, wait_s=0.0)
+        self.release()
+        return taken
 
     def release(self) -> None:
         """Let go; harmless when repeated."""

@@ -23,14 +23,14 @@ from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.session import LogRepaired, SessionHeadMoved
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CommandId, SessionId
 from tui_agent.store.blobs import whole_characters
-from tui_agent.store.files import FileOps, SystemFiles
+from tui_agent.store.files import FileOps, SystemFiles, advice, make_folder
 from tui_agent.store.follow import LogFollower
 from tui_agent.store.line import LINE_LIMIT, body, decode, seal, validate
 from tui_agent.store.lineage import blobs_of
 from tui_agent.store.lock import WriterLock
 from tui_agent.store.reader import iterate_records, read_records
 from tui_agent.store.redact import Redactor
-from tui_agent.store.repair import EVENTS, Opened, rescue
+from tui_agent.store.repair import EVENTS, Opened, rescue, rewrite
 from tui_agent.store.shrink import Shrinker
 
 _ENVELOPE_ROOM = 1_024
@@ -91,7 +91,7 @@ class SessionLog:
         self._fd, self._end, self._last_seq = -1, 0, -1
         if not lazily:
             self._take_hold()
-        self._base_end = self._end
+        self._base_end, self._before = self._end, self._last_seq
         self._records: list[Record] = []
         self._base_loaded = self._end == 0
         self._tail_torn = False
@@ -113,6 +113,11 @@ class SessionLog:
     def last_seq(self) -> int:
         """-1 while empty."""
         return self._last_seq
+
+    @property
+    def before(self) -> int:
+        """The last event of earlier runs; -1 in a new session."""
+        return self._before
 
     @property
     def stored_seq(self) -> int:
@@ -211,8 +216,35 @@ class SessionLog:
                 reason += ", and the file's end could not be put back yet"
             raise StoreFull(
                 f"{kind} could not be stored in {self.folder / EVENTS}: {reason}.",
-                hint="Free some space and try again; everything before it is stored.",
+                hint=f"{'Free some space' if cause is None else advice(cause)} and try again; "
+                "everything before it is stored.",
             ) from cause
+
+    def mend(self) -> LogRepaired | None:
+        """Write the log anew where its file was removed or another put in its place; then what is to be recorded.
+
+        Costs two looks at the file. Nothing that was appended is lost. Raises `StoreError` where that fails: the next
+        call tries it again.
+        """
+        if self._lock is None or self._closed or self._ops.stands(self._fd, self.folder / EVENTS):
+            return None
+        with self._sync_guard, self._file_guard:
+            try:
+                make_folder(self.folder)
+                self._lock = self._lock.again()
+                fd, side = rewrite(self.folder, self._fd, self._end, self._ops)
+            except OSError as fault:
+                raise StoreFull(
+                    f"The log {self.folder / EVENTS} was removed while it was open, and could not be written anew: "
+                    f"{fault.strerror or fault}.",
+                    hint=f"{advice(fault)}. Until then it is kept in memory only.",
+                ) from fault
+            old, self._fd = self._fd, fd
+            self._synced = self._end
+            self._sync_lost = self._tail_torn = False
+            self.blobs.forget()
+        self._ops.close(old)
+        return LogRepaired(moved_bytes=0, side_file=side, rewritten=True)
 
     def _cut_back(self) -> None:
         self._ops.truncate(self._fd, self._end)

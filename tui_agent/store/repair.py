@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent.errors import SessionNotFound, StoreError
+from tui_agent.errors import SessionNotFound
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import LogRepaired
-from tui_agent.store.files import FileOps, sync_path, write_all, write_file
+from tui_agent.store.files import FileOps, sync_path, unusable, write_all, write_file
 from tui_agent.store.line import decode
 from tui_agent.store.scan import survey, survey_lines
 
@@ -19,7 +19,8 @@ EVENTS = "events.jsonl"
 MAX_REPORTED = 1_000
 """Bad lines that one `log.repaired` names; the rest are stepped over all the same."""
 
-_APPEND = os.O_WRONLY | os.O_APPEND
+_APPEND = os.O_RDWR | os.O_APPEND
+_PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ def open_log(folder: Path, ops: FileOps) -> Opened:
         raise SessionNotFound(
             f"There is no session {folder.name} in {folder.parent}.", hint="`sessions list` shows them."
         ) from fault
+    except OSError as fault:
+        raise unusable(fault, f"The log of session {folder.name} cannot be read", f": {path}") from fault
     try:
         torn = _behind(path, found.good_end)
         bad = _unreported(path, found.bad_lines) if found.bad_lines else ()
@@ -50,10 +53,8 @@ def open_log(folder: Path, ops: FileOps) -> Opened:
             ops.truncate(fd, found.good_end)
             ops.sync(fd)
     except OSError as fault:
-        raise StoreError(
-            f"The log of session {folder.name} could not be opened for writing: {fault.strerror or fault}.",
-            hint="Free some space or check the folder's permissions; reading it still works.",
-        ) from fault
+        what = f"The log of session {folder.name} could not be opened for writing"
+        raise unusable(fault, what, f": {path}. Reading it still works") from fault
     repaired = LogRepaired(moved_bytes=len(torn), side_file=side, bad_lines=bad) if torn or bad else None
     return Opened(fd, found.good_end, found.last_seq, repaired)
 
@@ -86,11 +87,32 @@ def rescue(folder: Path, end: int, ops: FileOps) -> int:
     return ops.open(path, _APPEND)
 
 
-def _set_aside(folder: Path, torn: bytes, ops: FileOps) -> str:
+def rewrite(folder: Path, fd: int, end: int, ops: FileOps) -> tuple[int, str]:
+    """Write the log anew under its name from the first `end` bytes of the open file, which has lost it.
+
+    What stands in its place is kept beside it. Returns the new descriptor, and that side file's name. Raises OSError.
+    """
+    path = folder / EVENTS
+    data = b"".join(os.pread(fd, min(_PIECE, end - at), at) for at in range(0, end, _PIECE))
+    if len(data) != end:
+        raise OSError("what was written cannot be read back whole")
+    side = ""
+    if os.path.lexists(path):
+        side = _free_name(folder, "events.replaced")
+        ops.rename(path, folder / side)
+    write_file(ops, path, data, sync=True)
+    return ops.open(path, _APPEND), side
+
+
+def _free_name(folder: Path, stem: str) -> str:
     number = 1
-    while (folder / f"events.torn-{number}").exists():
+    while os.path.lexists(folder / f"{stem}-{number}"):
         number += 1
-    path = folder / f"events.torn-{number}"
+    return f"{stem}-{number}"
+
+
+def _set_aside(folder: Path, torn: bytes, ops: FileOps) -> str:
+    path = folder / _free_name(folder, "events.torn")
     fd = ops.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         write_all(ops, fd, torn)

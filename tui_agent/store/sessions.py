@@ -8,17 +8,18 @@ import mmap
 import os
 import re
 import shutil
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-from tui_agent.errors import SessionNotFound, StoreError, StoreFull, UsageError
+from tui_agent.errors import SessionNotFound, StoreError, UsageError
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.ids import SessionId
 from tui_agent.store.blobs import BlobStore
-from tui_agent.store.files import FOLDER_MODE, FileOps, SystemFiles, sync_path
+from tui_agent.store.files import FOLDER_MODE, FileOps, SystemFiles, sync_path, unusable
 from tui_agent.store.forks import fork_point, forks_of, make_whole, write_fork
 from tui_agent.store.index import Found, SessionIndex, Stand
 from tui_agent.store.lineage import lineage
@@ -36,6 +37,7 @@ REMOVED = ".removed-"
 Detach = Callable[[Path, Path], None]
 """Gives the fork in the second folder what it borrows, beside its log, from the session in the first. Raises OSError."""
 _RUN = re.compile(r"run_[0-9a-f]{12}")
+_MOVE = ", or move the data folder with --data-dir"
 
 
 class SessionStore:
@@ -60,8 +62,8 @@ class SessionStore:
     def create(self, session_id: str, *, lazily: bool = False) -> SessionLog:
         """Make a new session and hold it; `lazily`, once something happens in it (see `SessionLog`).
 
-        Raises `StoreError` where there is one already, `StoreFull`: lazily, only for a folder that takes no session at
-        all, and the rest from the log's `append`.
+        Raises `StoreError` where there is one already, `StoreFull` and `StoreUnusable`: lazily, only for a folder that
+        takes no session at all, and the rest from the log's `append`.
         """
         folder = self.folder(session_id)
         if lazily:
@@ -69,16 +71,15 @@ class SessionStore:
         return self._log(folder, partial(self._make, folder), lazily=lazily)
 
     def _require_place(self) -> None:
-        """Raises `StoreFull` where no session can be made: better now than with the first message."""
+        """Raises where no session can be made: better now than with the first message."""
         try:
             self.root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
             if not os.access(self.root, os.W_OK | os.X_OK):
-                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+                read_only = os.statvfs(self.root).f_flag & os.ST_RDONLY
+                reason = errno.EROFS if read_only else errno.EACCES
+                raise OSError(reason, os.strerror(reason))
         except OSError as fault:
-            raise StoreFull(
-                f"No session can be made in {self.root}: {fault.strerror or fault}.",
-                hint="Check its permissions, or move the data folder with --data-dir.",
-            ) from fault
+            raise unusable(fault, f"No session can be made in {self.root}", _MOVE) from fault
 
     def _make(self, folder: Path) -> tuple[WriterLock, Opened]:
         session_id = folder.name
@@ -105,7 +106,13 @@ class SessionStore:
         fault = lineage(folder).fault
         if fault is not None:
             raise fault
-        return self._log(folder, partial(self._hold, folder, open_log, wait_s=wait_s))
+        return self._log(folder, partial(self._take, folder, wait_s=wait_s))
+
+    def _take(self, folder: Path, *, wait_s: float) -> tuple[WriterLock, Opened]:
+        try:
+            return self._hold(folder, open_log, wait_s=wait_s)
+        except OSError as fault:
+            raise unusable(fault, f"The session {folder.name} cannot be held in {folder}", _MOVE) from fault
 
     def _log(self, folder: Path, hold: Hold, *, lazily: bool = False) -> SessionLog:
         return SessionLog(
@@ -207,11 +214,14 @@ class SessionStore:
         return read_records(folder)
 
     def list(self, workspace: str | None = None) -> list[SessionSummary]:
-        """All sessions (of one workspace), the last used first: from the index, else from the ends of each log."""
+        """All sessions (of one workspace), the last used first: from the index, else from the ends of each log.
+
+        One whose damage leaves its workspace unknown is among those of each.
+        """
         found = [
             summary
             for summary in self.index.summaries(self.stands())
-            if workspace in (None, summary.workspace)
+            if workspace in (None, summary.workspace) or not summary.workspace
         ]
         return sorted(found, key=lambda summary: (-summary.updated, summary.id))
 
@@ -222,10 +232,13 @@ class SessionStore:
 
     def stands(self) -> Sequence[Stand]:
         """How each session's log stands now."""
-        if not self.root.is_dir():
-            return []
-        with os.scandir(self.root) as entries:
-            found = [Stand.of(entry.path) for entry in entries if is_session_id(entry.name)]
+        try:
+            with os.scandir(self.root) as entries:
+                found = [Stand.of(entry.path) for entry in entries if is_session_id(entry.name)]
+        except FileNotFoundError:
+            return []  # nothing was recorded yet
+        except OSError as fault:
+            raise unusable(fault, f"The sessions in {self.root} cannot be read", _MOVE) from fault
         return [stand for stand in found if stand is not None]
 
     def search(self, text: str, workspace: str | None = None, limit: int = 50) -> Sequence[Found]:
@@ -234,7 +247,7 @@ class SessionStore:
 
     def latest(self, workspace: str | None) -> SessionId | None:
         """The session of this workspace that was used last; one in which nothing was said only where all are so."""
-        sessions = self.list(workspace)
+        sessions = [each for each in self.list(workspace) if workspace in (None, each.workspace)]
         talked = [session for session in sessions if session.title]
         return next((session.id for session in talked or sessions), None)
 
@@ -276,27 +289,40 @@ class SessionStore:
 
     def folders(self) -> Sequence[Path]:
         """The folder of every session."""
-        if not self.root.is_dir():
-            return []
-        return [
-            folder
-            for folder in self.root.iterdir()
-            if is_session_id(folder.name) and (folder / EVENTS).is_file()
-        ]
+        try:
+            return [
+                folder
+                for folder in self.root.iterdir()
+                if is_session_id(folder.name) and _is_log(folder / EVENTS)
+            ]
+        except FileNotFoundError:
+            return []  # nothing was recorded yet
+        except OSError as fault:
+            raise unusable(fault, f"The sessions in {self.root} cannot be read", _MOVE) from fault
 
-    @staticmethod
-    def _require(folder: Path) -> None:
-        if not (folder / EVENTS).is_file():
+    def _require(self, folder: Path) -> None:
+        try:
+            there = stat.S_ISREG((folder / EVENTS).stat().st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            there = False
+        except OSError as fault:
+            raise unusable(fault, f"The session in {folder} cannot be read", _MOVE) from fault
+        if not there:
+            self.folders()
             raise SessionNotFound(
                 f"There is no session {folder.name} in {folder.parent}.", hint="`sessions list` shows them."
             )
 
 
-def _not_made(folder: Path, fault: OSError) -> StoreFull:
-    return StoreFull(
-        f"The session {folder.name} could not be made in {folder.parent}: {fault.strerror or fault}.",
-        hint="Free some space, or move the data folder with --data-dir.",
-    )
+def _not_made(folder: Path, fault: OSError) -> StoreError:
+    return unusable(fault, f"The session {folder.name} could not be made in {folder.parent}", _MOVE)
+
+
+def _is_log(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False  # the session of somebody else
 
 
 def _contains(path: Path, mark: bytes) -> bool:

@@ -12,6 +12,7 @@ from tui_agent.folds.branches import Stretch, on_branch
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.session import SessionForked, SessionStarted, SessionTitled
 from tui_agent.protocol.ids import SessionId
 from tui_agent.store.line import decode
@@ -24,12 +25,16 @@ from tui_agent.store.scan import lines, records, seq_of
 
 _HEAD_BYTES, _TAIL_BYTES, _LONG_TAIL_BYTES = 16 * 1024, 4 * 1024, 128 * 1024
 _TITLED = b'"payload":{"kind":"session.titled"'
+_PLACED = (b'"payload":{"kind":"session.started"', b'"payload":{"kind":"env.started"')
 _FORKED = b'"payload":{"kind":"session.forked"'
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """A session as a list shows it. `updated` is the time of its last event, `events` how many it has."""
+    """A session as a list shows it. `updated` is the time of its last event, `events` how many it has.
+
+    `damaged`: its beginning cannot be read; then `workspace` is what another event says, empty where none does.
+    """
 
     id: SessionId
     path: Path
@@ -40,6 +45,7 @@ class SessionSummary:
     events: int
     locked: bool
     size_bytes: int
+    damaged: bool = False
 
 
 def summarise(folder: Path) -> SessionSummary | None:
@@ -55,7 +61,11 @@ def summarise(folder: Path) -> SessionSummary | None:
     start = _first(folder)
     if start is None and last is None:
         return None
+    damaged = start is None
     workspace, title = _inherited(folder, start)
+    if damaged:
+        start = last if isinstance(last, Envelope) else None
+        workspace = _place_of(path, size)
     return SessionSummary(
         id=SessionId(folder.name),
         path=folder,
@@ -66,7 +76,22 @@ def summarise(folder: Path) -> SessionSummary | None:
         events=last.seq + 1 if last else 0,
         locked=is_locked(folder / "lock"),
         size_bytes=size,
+        damaged=damaged,
     )
+
+
+def _place_of(path: Path, size: int) -> str:
+    """The workspace, from any event that tells it."""
+    for mark in _PLACED:
+        for payload, _ in _from_the_end(path, size, mark):
+            match payload:
+                case SessionStarted(workspace=workspace):
+                    return workspace
+                case EnvStarted(environment="local", root=root):
+                    return root
+                case _:
+                    pass
+    return ""
 
 
 def _first(folder: Path) -> Envelope | None:

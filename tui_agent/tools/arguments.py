@@ -1,7 +1,7 @@
 """L3: a call's arguments against the tool's model: strict in meaning, lenient where the shape alone is off.
 
 Invariant: what is coerced has one reading only: a JSON text where an object or list is wanted, a number or truth
-value written as text. A text field is never changed.
+value written as text. A text field is never changed. Other programs' names of arguments are put right before.
 """
 
 import json
@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from tui_agent.protocol.base import JsonMap
+from tui_agent.tools.argument_names import ours
 from tui_agent.tools.schema import json_schema
 
 _SHOWN = 4
@@ -37,6 +38,7 @@ def parse_arguments(name: str, model: type[BaseModel], arguments: JsonMap) -> Ba
     schema = json_schema(model)
     properties = schema.get("properties")
     fields: JsonMap = properties if isinstance(properties, dict) else {}
+    arguments = ours(arguments, fields)
     unknown = [key for key in arguments if key not in fields]
     if unknown:
         return InvalidArguments(_unknown(name, unknown, list(fields)))

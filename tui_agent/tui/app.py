@@ -32,7 +32,6 @@ from tui_agent.tui.hangup import CLOSE_S, STATUS, HangupWatch, end_for_sure
 from tui_agent.tui.keeping import way_back
 from tui_agent.tui.panes.base import Intent
 from tui_agent.tui.panes.status import StatusView
-from tui_agent.tui.prompt.alt_enter import know_alt_enter
 from tui_agent.tui.prompt.box import PLACEHOLDER, Prompt
 from tui_agent.tui.terminal import catch_signals, edit_text, farewell, last_words, release_signals
 
@@ -89,7 +88,6 @@ class AgentApp(Frame):
         self._last_stop = 0.0
 
     def on_mount(self) -> None:
-        know_alt_enter()
         if threading.current_thread() is threading.main_thread():
             catch_signals(self.leave_by_signal)
             if not self.is_headless and sys.__stdin__ is not None and sys.__stdin__.isatty():
@@ -177,12 +175,11 @@ class AgentApp(Frame):
         self.hush()
         if self.live is None or self.live.opening:
             self.waiting_intents.append(event)
-            self.prompt.editor.load_text("")
             self.status.set_view(
                 StatusView("opening", "opening", "your message goes out as soon as it is open"), self.clock()
             )
         else:
-            self.live.sending.sent(event.text, event.how)
+            self.live.sending.sent(event)
 
     @on(Prompt.Drafted)
     def _drafted(self, event: Prompt.Drafted) -> None:
@@ -272,6 +269,10 @@ class AgentApp(Frame):
                 "error",
             )
 
+    def _fatal_error(self) -> None:
+        """What broke the app is told by whoever started it: Textual's page of local variables is for nobody."""
+        self._close_messages_no_wait()
+
     # -- leaving ---------------------------------------------------------------------------------------------------
 
     def leave(self, reason: str = "quit") -> None:
@@ -332,12 +333,22 @@ def run_app(
     """
     app = AgentApp(options, spawn=spawn, watch_themes=True)
     app.handle = handle
+    return draw(app)
+
+
+def draw(app: AgentApp) -> int:
+    """Let the app have the terminal until it is left; its exit status. Raises what broke it, after naming the session."""
     status = app.run(mouse=app.first.mouse)
-    words = farewell(app.way_back, app.answer, data_dir=options.data_dir)
+    data_dir = app.options.data_dir
     if app.last_resort is not None:
         app.last_resort.cancel()
+    if app._exception is not None:
+        folder = app.live.folder if app.live is not None else None
+        last_words(farewell(way_back(app.options, folder), "", data_dir=data_dir))
+        raise app._exception
+    words = farewell(app.way_back, app.answer, data_dir=data_dir)
     if not app.then and not last_words(words):
         return STATUS
     if app.then:
         return subprocess.call([sys.executable, "-P", "-m", "tui_agent", *app.then])
-    return status if status is not None else 0
+    return status if status is not None else 1

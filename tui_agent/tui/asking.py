@@ -4,6 +4,7 @@ Invariant: at most one question is open; one that was put aside stays in the sta
 counterpart, Enter on an empty prompt, or a click.
 """
 
+import time
 from typing import TYPE_CHECKING
 
 from tui_agent.folds.approvals import ApprovalsView
@@ -12,6 +13,7 @@ from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import QuestionAsked
 from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.actions import Scope
+from tui_agent.tui.modals.ahead import RECENT_S, TypedAhead
 from tui_agent.tui.modals.approval import Approval
 from tui_agent.tui.modals.question import Question
 
@@ -34,7 +36,9 @@ class Asking:
     def scope(self) -> Scope | None:
         """Whose keys apply while something is asked."""
         if isinstance(self._open, Approval):
-            return "reason" if self._open.typing else "approval"
+            if self._open.typing:
+                return "rule" if self._open.chosen == "a" else "reason"
+            return "approval"
         return "question" if self._open is not None else None
 
     @property
@@ -85,8 +89,11 @@ class Asking:
             workspace=state.workspace,
             waiting=len(self._view.permissions),
             blob=self._live.reading.blob_text,
+            granted=state.granted,
         )
         modal.keys_changed = self._app.show_keys
+        modal.spare = self._app.prompt.editor.post_message
+        modal.ahead = self._ahead()
         self._open = modal
 
         def decided(decision: DecidePermission | None) -> None:
@@ -99,6 +106,7 @@ class Asking:
 
     def _ask(self, question: QuestionAsked) -> None:
         modal = Question(lambda: self._app.looks, question, blob=self._live.reading.blob_text)
+        modal.ahead = self._ahead()
         self._open = modal
 
         def answered(answer: AnswerQuestion | None) -> None:
@@ -108,6 +116,13 @@ class Asking:
 
         self._app.push_screen(modal, answered)
         self._app.show_keys()
+
+    def _ahead(self) -> TypedAhead | None:
+        """Where the keys go of someone who is writing at this moment."""
+        if time.monotonic() - self._app.typed_at > RECENT_S:
+            return None
+        editor = self._app.prompt.editor
+        return TypedAhead(editor.typed_ahead, midway=bool(editor.text.strip()))
 
     def _close(self, modal: Approval | Question, request_id: RequestId, *, answered: bool) -> None:
         if self._open is modal:

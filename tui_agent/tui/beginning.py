@@ -16,6 +16,7 @@ from tui_agent.tui.first_look import theme_files, theme_folders
 from tui_agent.tui.found import Server, first_choices, ready_choices, servers
 from tui_agent.tui.handlers.folder import folder_facts
 from tui_agent.tui.panes.policy import policy_words
+from tui_agent.tui.panes.start import UNOPENED
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
@@ -108,6 +109,28 @@ class Beginning:
         if before is not None and before[0] and not now[0] and self._live.chat.start.has_focus:
             self._live.app.prompt.editor.focus()
 
+    def not_open(self, fault: str) -> None:
+        """No session is open: why, for as long as that is so."""
+        chat, header = self._live.chat, self._live.app.header
+        header.model_hint = "no session"
+        header.show()
+        if chat.widget is not None and chat.widget.display:
+            return  # what was said stays in sight; the status line tells
+        chat.start.display = True
+        self._shown_for = None
+        folder = str(self._live.app.options.cwd)
+        chat.start.set_page(
+            needs_model=True,
+            fault=fault,
+            choices=UNOPENED,
+            folder=folder,
+            facts=self._facts,
+            policy="ask",
+            unopened=True,
+        )
+        self._live.app.reshape()
+        self.focus()
+
     def focus(self) -> None:
         """Let digits choose, unless something is being typed or lies over the page."""
         app, start = self._live.app, self._live.chat.start
@@ -123,7 +146,8 @@ class Beginning:
         self._facts, self.local = await asyncio.gather(
             asyncio.to_thread(lambda: folder_facts(cwd)), servers()
         )
-        self.refresh(again=True)
+        if not self._live.chat.start.unopened:
+            self.refresh(again=True)
 
     def _show(self, *, needs: bool, fault: str, policy: str) -> None:
         live = self._live

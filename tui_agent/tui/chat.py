@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from textual import events
 
-from tui_agent.folds.entries import Entry
+from tui_agent.folds.entries import Entry, NoticeEntry
 from tui_agent.folds.transcript import Transcript
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope, Record
@@ -90,6 +90,7 @@ class Chat:
         self._glimpsed: ChatWidget | None = None
         self._wanted = ""
         """What is looked for."""
+        self._refused_at = -1
         self.start = app.start or first_page(lambda: app.looks, app.prompt.editor)
 
     async def mount(self) -> None:
@@ -104,7 +105,7 @@ class Chat:
         old = self.widget
         if old is not None:
             await old.remove()
-        self.views = views
+        self.views, self._refused_at = views, -1
         self.widget = await self._mounted("transcript")
         self.widget.display = self._glimpsed is None and not self.start.display
 
@@ -154,7 +155,10 @@ class Chat:
         """The start page while nothing was said and nothing runs."""
         if self.widget is None or self.views is None:
             return
-        empty = not self.views.transcript.view().entries
+        entries = self.views.transcript.view().entries
+        empty = all(isinstance(one, NoticeEntry) and one.kind == "rejected" for one in entries)
+        if empty and entries:
+            self._say_refused(entries[-1])
         if self.start.display == empty and self.widget.display != empty:
             return
         self.start.display = empty
@@ -162,6 +166,12 @@ class Chat:
         self.app.reshape()
         if not empty and self.start.has_focus:
             self.app.prompt.editor.focus()
+
+    def _say_refused(self, newest: Entry) -> None:
+        """What was refused before anything was said stands beside the start page, not in its place."""
+        if newest.seq > max(self._refused_at, self.live.seen_seq) and isinstance(newest, NoticeEntry):
+            self._refused_at = newest.seq
+            self.app.say(" ".join(newest.lines), "warning")
 
     def _resolve(self, blob: BlobText) -> str | None:
         return self.blobs.get(blob.blob_sha256)

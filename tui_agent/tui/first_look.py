@@ -35,7 +35,8 @@ _NAMING = ("TUI_AGENT_MODEL", "TUI_AGENT_OPENAI_MODEL", "TUI_AGENT_BASE_URL", "O
 def names_nothing(options: SessionOptions, environ: Mapping[str, str], said: Mapping[str, object]) -> bool:
     """Whether the app begins with the page that asks for a model."""
     asked = options.model or options.base_url or options.session or options.continue_latest
-    own = any((options.cwd / name).exists() for name in (".env", ".tui_agent/config.toml"))
+    files = [options.cwd / name for name in (".env", ".tui_agent/config.toml")]
+    own = any(os.path.exists(file) for file in files)  # noqa: PTH110 - false where it may not be read
     return not (asked or own or said.get("model") or said.get("base_url") or any(map(environ.get, _NAMING)))
 
 
@@ -112,7 +113,7 @@ def named_theme(name: str, environ: Mapping[str, str]) -> ThemeFile:
     """The theme of that name, the user's before the bundled one. Raises ConfigError."""
     for folder in reversed(theme_folders(environ)):
         path = folder / f"{name}.toml"
-        if "/" not in name and path.is_file():
+        if "/" not in name and os.path.isfile(path):  # noqa: PTH113 - false where it may not be read
             return load_theme(path)
     raise ConfigError(f"There is no theme {name!r}.", hint="/theme lists what there is.")
 
@@ -121,5 +122,5 @@ def _user_file(environ: Mapping[str, str]) -> dict[str, object]:
     try:
         with (config_folder(environ) / "config.toml").open("rb") as file:
             return tomllib.load(file)
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError):
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError):
         return {}

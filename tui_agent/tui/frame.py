@@ -18,6 +18,7 @@ from textual.screen import Screen
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError
 from tui_agent.tui.first_look import FirstLook, first_look, named_theme
+from tui_agent.tui.keyboard import KeyboardDriver
 from tui_agent.tui.palette import Palette
 from tui_agent.tui.panes.base import Looks
 from tui_agent.tui.panes.footer import Footer
@@ -91,7 +92,7 @@ class Frame(App[int]):
         self.environ = os.environ if environ is None else environ
         self.first: FirstLook = first_look(options, self.environ)
         self.looks = self.first.looks
-        super().__init__(ansi_color=self.first.mode != "full")
+        super().__init__(driver_class=KeyboardDriver, ansi_color=self.first.mode != "full")
         theme = textual_theme(self.first.theme, self.first.mode)
         self.register_theme(theme)
         self.set_reactive(App.theme, theme.name)
@@ -132,6 +133,12 @@ class Frame(App[int]):
         yield self.footer
         yield self.prompt.menu
         yield self.note
+
+    @property
+    def typed_at(self) -> float:
+        """When the main screen got its last key, on the monotonic clock."""
+        main = self.screen_stack[0]
+        return main.typed_at if isinstance(main, MainScreen) else 0.0
 
     async def on_event(self, event: events.Event) -> None:
         """Every event goes through here before it reaches the focused widget."""

@@ -6,7 +6,7 @@ and hands views on; what the screen looks like is the panes' matter.
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -31,7 +31,7 @@ from tui_agent.tui.defaults import Defaults
 from tui_agent.tui.frames import Frames
 from tui_agent.tui.handlers.table import HANDLERS
 from tui_agent.tui.keeping import Keeping, stored
-from tui_agent.tui.outside import Ask, CommandLine
+from tui_agent.tui.outside import Ask, command_line
 from tui_agent.tui.panes.base import Intent
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.box import Prompt
@@ -109,16 +109,14 @@ class Live:
 
     def __init__(self, app: "AgentApp") -> None:
         self.app = app
-        data_dir = app.options.data_dir
-        moved = {"TUI_AGENT_HOME": str(data_dir)} if data_dir is not None else {}
-        self.ask: Ask = app.outside or CommandLine({**app.environ, **moved}, str(app.options.cwd))
+        self.ask: Ask = app.outside or command_line(app.options, app.environ)
         self.config: Config | None = None
         self.views = Views()
         self.session: AppSession | None = None
         self.pump: Pump | None = None
         self.folder: Path | None = None
         self.opening = True
-        """The first session is not open yet: what is sent waits."""
+        """A session is being opened, the first or another: what is sent waits for it."""
         self.chat = Chat(app, self)
         self.asking = Asking(app, self)
         self.frames = Frames(self)
@@ -148,7 +146,33 @@ class Live:
         await self.open(self.app.options)
 
     async def open(self, options: SessionOptions) -> bool:
-        """Open a session in place of the present one; False where it could not be opened."""
+        """Open a session in place of the present one; False where it could not be opened.
+
+        What is sent meanwhile goes to the new one; where there is none, back into the prompt.
+        """
+        self.opening = True
+        try:
+            fault = await self._open(options)
+        except BaseException:
+            self._unsent()
+            raise
+        finally:
+            self.opening = False
+        if fault is not None:
+            self._not_open(fault)
+            return False
+        self.keeping.take_draft()
+        self.beginning.show()
+        self._send_waiting()
+        return True
+
+    def go_to(self, work: Coroutine[object, object, object], name: str) -> None:
+        """Open another session beside the screen; from now on what is sent is meant for that one."""
+        self.opening = True
+        self.app.status.set_view(StatusView("opening", "opening", "another session"), self.app.clock())
+        self.worker(work, name)
+
+    async def _open(self, options: SessionOptions) -> TuiAgentError | None:
         if self.config is None:
             configure(self)
         spawn = self.app.spawn or _spawn_remote(self)
@@ -159,10 +183,9 @@ class Live:
             opened = await session.opened()
         except TuiAgentError as fault:
             await session.aclose()
-            self._not_open(fault)
-            return False
+            return fault
         await self._let_go("switched")
-        self.session, self.views = session, Views()
+        self.session, self.views, self.sending.under_way = session, Views(), False
         self.folder = Path(opened.folder)
         self.app.session_id = session.id
         self.seen_seq = opened.last_seq
@@ -176,11 +199,7 @@ class Live:
         )
         self.app.run_worker(self._follow(self.pump), name="pump", group="session", exit_on_error=False)
         await self.pump.reached(opened.last_seq)
-        self.opening = False
-        self.keeping.take_draft()
-        self.beginning.show()
-        self._send_waiting()
-        return True
+        return None
 
     async def _begun_again(self) -> None:
         """The session went back or forth: everything is shown as it is there."""
@@ -207,6 +226,7 @@ class Live:
 
     async def reopen(self) -> None:
         """The same session in a new engine process."""
+        self.opening = True
         kept = await asyncio.to_thread(stored, self.folder)
         session_id = self.session.id if self.session is not None and kept else None
         options = self.same_settings()
@@ -230,16 +250,23 @@ class Live:
         )
 
     def _not_open(self, fault: TuiAgentError) -> None:
-        self.opening = False
         self.chat.end_glimpse()
-        unsent = [one.text for one in self.app.waiting_intents if isinstance(one, Prompt.Sent)]
-        self.app.waiting_intents = []
-        if unsent and not self.app.prompt.editor.text:
-            self.app.prompt.editor.put("\n".join(unsent))
-        if self.session is None:
+        self._unsent()
+        if self.session is not None:
+            self.frames.show_status()
+        else:
             way = "/sessions or /new opens another" if self.config else "correct the configuration, then /new"
-            self.app.status.set_view(StatusView("failed", "no session", way), self.app.clock())
+            self.app.status.set_view(
+                StatusView("failed", "no session", fault.message, note=way), self.app.clock()
+            )
+            self.beginning.not_open(str(fault))
         self.app.say(str(fault), "error")
+
+    def _unsent(self) -> None:
+        """What waited for a session goes back into the prompt."""
+        waiting, self.app.waiting_intents = self.app.waiting_intents, []
+        if messages := [one for one in waiting if isinstance(one, Prompt.Sent)]:
+            self.app.prompt.give_back(messages)
 
     async def _let_go(self, reason: str) -> None:
         session, pump = self.session, self.pump
@@ -269,8 +296,10 @@ class Live:
         if not self.has_model:
             waiting = self.sending.held_back(waiting)
         for one in waiting:
-            if isinstance(one, Prompt.Sent):
-                self.sending.sent(one.text, one.how)
+            if self.opening:  # one of them opens another session: the rest is meant for that one
+                app.waiting_intents.append(one)
+            elif isinstance(one, Prompt.Sent):
+                self.sending.sent(one)
             elif isinstance(one, Intent):
                 self.act(one.name, one.argument)
 

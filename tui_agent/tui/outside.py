@@ -11,6 +11,8 @@ from typing import Protocol, TypeAlias
 
 from pydantic import JsonValue
 
+from tui_agent.config.options import SessionOptions
+
 PATIENCE_S = 30.0
 JsonRow: TypeAlias = dict[str, JsonValue]
 
@@ -48,6 +50,18 @@ class CommandLine:
             await child.wait()
             return 1, f"tui-agent {' '.join(words)} did not end within {PATIENCE_S:.0f} s."
         return child.returncode or 0, said.decode("utf-8", "replace")
+
+
+def command_line(options: SessionOptions, environ: Mapping[str, str]) -> CommandLine:
+    """The command line in the place and with the keys of these options."""
+    moved = {"TUI_AGENT_HOME": str(options.data_dir)} if options.data_dir is not None else {}
+    return CommandLine({**environ, **moved, **dict(options.keys)}, str(options.cwd))
+
+
+def place(options: SessionOptions) -> list[str]:
+    """Words that tell the command line where to look, so that it finds what these options' sessions have."""
+    folders = [("--plugin-dir", folder) for folder in options.plugin_dirs]
+    return [*words_of([("--cwd", options.cwd), *folders]), *(["--no-plugins"] * options.no_plugins)]
 
 
 def json_rows(text: str) -> list[JsonRow]:

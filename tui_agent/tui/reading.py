@@ -7,7 +7,7 @@ from tui_agent.errors import BlobMissing
 from tui_agent.folds.entries import AnswerEntry
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.envelope import Record
-from tui_agent.tui.outside import JsonRow, json_rows
+from tui_agent.tui.outside import JsonRow, json_rows, place
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
@@ -65,5 +65,5 @@ class Reading:
 
     async def models_here(self) -> list[JsonRow]:
         """The models that could be used now."""
-        _, said = await self._live.ask("models", "list", "--json")
+        _, said = await self._live.ask("models", "list", "--json", *place(self._live.app.options))
         return json_rows(said)

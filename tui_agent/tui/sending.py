@@ -1,6 +1,6 @@
 """L7: what the prompt sends: a message, a slash command, or a shell line.
 
-Invariant: the text leaves the prompt only when it was taken; what is refused stays there to be changed.
+Invariant: what is refused goes back into the prompt to be changed, before what was typed since.
 """
 
 from typing import TYPE_CHECKING
@@ -23,19 +23,28 @@ class Sending:
         self.under_way = False
         """A message was handed over and the session's state has not moved since: the next one steers."""
 
-    def sent(self, text: str, how: str) -> None:
+    def sent(self, one: Prompt.Sent) -> None:
         """What the prompt sent: a message, a command, or a shell line."""
-        said = text.strip()
+        if not self._taken(one):
+            self._live.app.prompt.give_back([one])
+
+    def _taken(self, one: Prompt.Sent) -> bool:
+        said = one.text.strip()
         first_word = said.split(maxsplit=1)[0] if said else ""
         if first_word in BY_SLASH or (first_word.startswith("/") and "/" not in first_word[1:]):
-            self._slash(first_word, said)
-        elif said.startswith("!") and said.strip("! "):
-            self._shell(said)
-        elif said:
-            self._message(text.strip("\n"), how)
-        elif self._live.asking.again():
+            return self._slash(first_word, said)
+        if said.startswith("!") and said.strip("! "):
+            return self._shell(said)
+        if said:
+            return self._message(one)
+        self._nothing()
+        return True
+
+    def _nothing(self) -> None:
+        """Enter on an empty prompt means what waits for it."""
+        if self._live.asking.again():
             return
-        elif self._live.state.queue:
+        if self._live.state.queue:
             self._live.act("send_queued")
         elif not self._live.running and self._live.state.last_turn_end == "model_error":
             self._live.submit(SubmitPrompt(text="Try again."))
@@ -47,67 +56,68 @@ class Sending:
             for one in waiting
             if isinstance(one, Prompt.Sent) and not one.text.lstrip().startswith(("/", "!"))
         ]
-        editor = self._live.app.prompt.editor
         if messages:
-            editor.put("\n".join([*(one.text for one in messages), *([editor.text] if editor.text else [])]))
-            editor.focus()
+            self._live.app.prompt.give_back(messages)
+            self._live.app.prompt.editor.focus()
             self._live.app.say(
                 "Choose a model first: /model, or a number of the page. Your message stays here."
             )
         return [one for one in waiting if one not in messages]
 
-    def _slash(self, word: str, said: str) -> None:
+    def _slash(self, word: str, said: str) -> bool:
         action = BY_SLASH.get(word)
         if action is None:
             hint = did_you_mean(word, BY_SLASH)
             self._live.app.say(f"There is no {clean_line(word)[:40]}.{hint} /help lists all.", "warning")
-            return
+            return False
         if action.ground and self._live.running:
             self._live.act(action.name)
-            return
+            return False
         self._written(said)
         if action.name == "quit":
             self._live.app.leave()
         else:
             self._live.act(action.name, said[len(word) :])
+        return True
 
-    def _shell(self, said: str) -> None:
+    def _shell(self, said: str) -> bool:
         if self._live.running:
             self._live.act("run", "")
-            return
+            return False
         hidden = said.startswith("!!")
         self._written(said)
         self._live.submit(RunUserShell(command=said.lstrip("!").strip(), hidden=hidden))
+        return True
 
-    def _message(self, text: str, how: str) -> None:
+    def _message(self, one: Prompt.Sent) -> bool:
+        text = one.text.strip("\n")
         if self._live.session is None:
             self._live.submit(SubmitPrompt(text=text))
-            return
+            return False
         if self._live.session.closed:
-            self._live.app.waiting_intents.append(Prompt.Sent(text, how))
+            self._live.app.waiting_intents.append(one)
             self._written(text)
-            self._live.worker(self._live.reopen(), "reopen")
-            return
+            self._live.go_to(self._live.reopen(), "reopen")
+            return True
         if not self._live.has_model:
             self._live.app.say("Choose a model first; your message stays here.", "warning")
             self._live.act("model")
-            return
-        pictures = tuple(
-            Attachment(path=one.path, media_type=one.media_type)
-            for one in self._live.app.prompt.editor.chips.attached(self._live.app.prompt.editor.text)
-        )
+            return False
+        pictures = tuple(Attachment(path=each.path, media_type=each.media_type) for each in one.pictures)
         if not self._live.running and not self.under_way:
             self.under_way = True
             self._live.submit(SubmitPrompt(text=text, attachments=pictures))
-        elif how == "queue":
+        elif one.how == "queue":
             self._live.submit(Queue(text=text, attachments=pictures))
         else:
             self._live.submit(Steer(text=text, attachments=pictures))
         self._written(text)
         self._live.chat.to_end()
+        return True
 
     def _written(self, text: str) -> None:
         editor = self._live.app.prompt.editor
         editor.history_of_messages.add(text)
-        editor.empty()
+        if not editor.text:
+            editor.chips.clear()
         self._live.keeping.save_draft()

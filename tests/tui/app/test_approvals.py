@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 import pytest
+from textual import events
 
 from tests.tui.app.driving import Driven, golden, open_app
-from tui_agent.protocol.commands import AnswerQuestion, DecidePermission
+from tui_agent.protocol.commands import AnswerQuestion, DecidePermission, Steer
 from tui_agent.protocol.display import DiffBlock, TextBlock
 from tui_agent.protocol.effects import Connects, Effect, Runs, Writes
 from tui_agent.protocol.events.policy import (
@@ -161,13 +162,12 @@ async def test_every_command_of_a_line_has_its_row_in_sight(size: tuple[int, int
         assert "D whole change" not in driven.text()
 
 
-async def test_more_commands_than_fit_scroll_with_the_thing_itself() -> None:
+async def test_more_commands_than_fit_are_read_with_the_whole_command() -> None:
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
         asked = request(effects=(Runs(script="make"),), preview=(TextBlock(text="make"),))
         await ask(driven, asked.model_copy(update={"deeds": DEEDS * 20}))
         assert "Yes, this once" in driven.text() and "1   pip install" in driven.text()
-        for _ in range(12):
-            await driven.press("space")
+        await driven.press("d", *["space"] * 12)
         assert "60  > report.txt" in driven.text()
 
 
@@ -355,3 +355,35 @@ async def test_a_plan_is_approved_or_refused_with_a_reason() -> None:
         await driven.press("enter")
         [answer] = driven.session.submitted
         assert isinstance(answer, AnswerQuestion) and answer.choice == 0
+
+
+async def test_what_someone_is_writing_when_an_approval_appears_goes_on_in_the_prompt() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("and s")
+        modal = await ask(driven, request(), hearing=False)
+        await driven.type("ay why")
+        await driven.press("backspace", "n")
+        assert driven.app.prompt.editor.text == "and say whn" and driven.app.screen is modal
+        await driven.press("enter")
+        await driven.type("you")
+        assert [type(one) for one in driven.session.submitted] == [Steer]
+        assert driven.app.prompt.editor.text == "you" and driven.app.screen is modal
+        driven.app.post_message(events.Paste(" and this"))
+        await driven.pilot.pause()
+        assert driven.app.prompt.editor.text == "you and this"
+        modal.hear_now()
+        await driven.press("y")
+        decided = driven.session.submitted[-1]
+        assert isinstance(decided, DecidePermission) and decided.decision == "allow"
+        assert driven.app.prompt.editor.text == "you and this"
+
+
+async def test_a_key_to_an_empty_prompt_that_may_be_an_answer_too_early_is_neither() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("go")
+        await driven.press("enter")
+        modal = await ask(driven, request(), hearing=False)
+        await driven.press("y")
+        assert driven.app.prompt.editor.text == "" and driven.app.screen is modal
+        await driven.type("es")
+        assert driven.app.prompt.editor.text == "yes" and driven.app.screen is modal

@@ -23,6 +23,7 @@ async def test_a_long_session_ends_up_whole_with_no_glimpse_left() -> None:
     async with open_app(session=session) as driven:
         live = driven.app.live
         assert live is not None and live.chat.views is not None and live.chat.widget is not None
+        await driven.settle()
         assert f"question number {LONG // 3 + 19}" in driven.text()
         entries = live.chat.views.transcript.view().entries
         assert len(entries) > 900

@@ -5,11 +5,10 @@ import stat
 from pathlib import Path
 
 from textual import events
-from textual._xterm_parser import XTermParser
 from textual.message import Message
 
 from tests.stubs.fake_session import FakeSession
-from tests.tui.app.driving import golden, open_app
+from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.commands import (
     Interrupt,
@@ -23,6 +22,7 @@ from tui_agent.protocol.commands import (
 )
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserQueued
 from tui_agent.protocol.ids import RequestId
+from tui_agent.tui.keyboard import Keyboard
 
 PASTE = "\n".join(f"line {number}" for number in range(312))
 
@@ -34,6 +34,45 @@ async def test_enter_sends_and_empties_the_prompt() -> None:
         [command] = driven.session.submitted
         assert isinstance(command, SubmitPrompt) and command.text == "fix the test"
         assert driven.app.prompt.editor.text == ""
+
+
+async def burst(driven: Driven, *reads: str) -> None:
+    """Bytes of the terminal, all of them there before the first key is looked at."""
+    parser = Keyboard()
+    for message in [message for read in reads for message in parser.feed(read)]:
+        driven.app.post_message(message)
+    for _ in range(3):
+        await driven.pilot.pause()
+
+
+async def test_each_enter_sends_what_was_typed_before_it_also_where_all_came_at_once() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await burst(driven, "one\rtwo\r/rename night\rthree\tfour")
+        one, two, rename, three = driven.session.submitted
+        assert isinstance(one, SubmitPrompt) and one.text == "one"
+        assert isinstance(two, Steer) and two.text == "two"
+        assert isinstance(rename, Rename) and rename.title == "night"
+        assert isinstance(three, Steer | Queue) and three.text == "three"
+        assert driven.app.prompt.editor.text == "four"
+
+
+async def test_esc_that_was_typed_ahead_interrupts() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.session.feed(TurnStarted(turn=3))
+        await driven.settle()
+        await burst(driven, "five\r\x1bsix")
+        steer, stop = driven.session.submitted
+        assert isinstance(steer, Steer) and steer.text == "five"
+        assert isinstance(stop, Interrupt)
+        assert driven.app.prompt.editor.text == "six"
+
+
+async def test_a_name_is_completed_before_the_keys_that_follow_it() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await burst(driven, "/ren\tNights\rand more")
+        [rename] = driven.session.submitted
+        assert isinstance(rename, Rename) and rename.title == "Nights"
+        assert driven.app.prompt.editor.text == "and more"
 
 
 async def test_new_lines_grow_the_prompt_and_only_typing_does() -> None:
@@ -82,22 +121,42 @@ async def test_a_final_new_line_of_a_paste_is_no_line_of_its_own() -> None:
         assert driven.app.prompt.editor.message == PASTE + "\n"
 
 
-async def keys_of(*reads: str) -> list[str]:
-    """The keys that the terminal's bytes are, with the parser's patience at its end after each read."""
-    async with open_app(golden("night_shift")):
-        parser = XTermParser()
-        found: list[Message] = []
-        for read in reads:
-            found += parser.feed(read)
-            if parser._timeout_time is not None:
-                parser._timeout_time = 0.0
-            found += parser.tick()
-        return [one.key for one in found if isinstance(one, events.Key)]
+def keys_of(*reads: str, patient: bool = False) -> list[str]:
+    """The keys, and the texts of pastes, that the terminal's bytes are; unless `patient`, after each read the parser
+    waits no longer for the rest of a sequence."""
+    parser = Keyboard()
+    found: list[Message] = []
+    for read in reads:
+        found += parser.feed(read)
+        if parser._timeout_time is not None and not patient:
+            parser._timeout_time = 0.0
+        found += parser.tick()
+    kinds = (events.Key, events.Paste)
+    return [one.text if isinstance(one, events.Paste) else one.key for one in found if isinstance(one, kinds)]
 
 
-async def test_esc_and_enter_in_one_go_are_alt_enter_and_one_after_the_other_two_keys() -> None:
-    assert await keys_of("a\x1b\rb") == ["a", "alt+enter", "b"]
-    assert await keys_of("\x1b", "\r") == ["escape", "enter"]
+def test_esc_and_enter_in_one_go_are_alt_enter_and_one_after_the_other_two_keys() -> None:
+    assert keys_of("a\x1b\rb") == ["a", "alt+enter", "b"]
+    assert keys_of("\x1b", "\r") == ["escape", "enter"]
+
+
+def test_esc_before_other_keys_that_came_in_one_go_is_esc() -> None:
+    assert keys_of("o\r\x1bsix\r") == ["o", "enter", "escape", "s", "i", "x", "enter"]
+    assert keys_of("\x1b", "six", patient=True) == ["escape", "s", "i", "x"]
+    assert keys_of("\x1bs") == ["alt+s"]
+    assert keys_of("\x1b\x1b[A") == ["escape", "up"]
+    assert keys_of("a\x1b[", "Bb", patient=True) == ["a", "down", "b"]
+    assert keys_of("\x1b", "[A", patient=True) == ["up"]
+
+
+def test_all_of_a_paste_is_text_whatever_it_contains_and_however_it_is_read() -> None:
+    pasted = "p\x1b]52;c;aGk=\x07q\x1b[Ax\x1b[20\x1b[2000~\x1b\x1b"
+    stream = f"a\x1b[200~{pasted}\x1b[201~\x1b[200~\x1b[201~b\x1b[200~c\x1b[201~\x1b[B"
+    wanted = ["a", pasted, "", "b", "c", "down"]
+    assert keys_of(stream) == wanted
+    assert keys_of(*stream, patient=True) == wanted
+    for at in range(1, len(stream)):
+        assert keys_of(stream[:at], stream[at:], patient=True) == wanted
 
 
 LONG = "one two three " * 30

@@ -12,7 +12,8 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError
 from tui_agent.protocol.commands import SetModel, SetPolicy
 from tui_agent.protocol.envelope import Envelope, Record
-from tui_agent.protocol.events.session import SessionStarted, SettingsChanged
+from tui_agent.protocol.events.session import CommandRejected, SessionStarted, SettingsChanged
+from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.tui.app import AgentApp
 from tui_agent.tui.found import Server, first_choices, servers
@@ -218,3 +219,23 @@ async def test_a_configuration_that_cannot_be_read_is_corrected_without_leaving(
         await driven.press("escape", "enter")
         await shown(driven, "This folder")
         assert driven.app.live is not None and driven.app.live.config is not None
+
+
+async def test_a_model_that_is_refused_leaves_the_start_page_and_says_why() -> None:
+    session = FakeSession(empty_session("m"))
+    async with open_app(session=session) as driven:
+        await shown(driven, "This folder")
+        session.feed(
+            CommandRejected(
+                command="set_model", reason="There is no model 'nope'.", hint="/model lists them."
+            )
+        )
+        await driven.settle()
+        text = driven.text()
+        assert "There is no model 'nope'. /model lists them." in text and "This folder" in text
+        live = driven.app.live
+        assert live is not None and live.chat.start.display
+        driven.app.note.display = False
+        session.feed(UserMessageReceived(text="hello", source="prompt"), TurnStarted(turn=1))
+        await driven.settle()
+        assert not live.chat.start.display and not driven.app.note.display

@@ -169,7 +169,7 @@ class Tty:
 
 
 @contextmanager
-def program(tmp_path: Path, *words: str, size: tuple[int, int] = (100, 30)) -> Iterator[Tty]:
+def program(tmp_path: Path, *words: str, size: tuple[int, int] = (100, 30), code: str = "") -> Iterator[Tty]:
     environ = {
         "HOME": str(tmp_path),
         "PATH": os.environ["PATH"],
@@ -178,7 +178,11 @@ def program(tmp_path: Path, *words: str, size: tuple[int, int] = (100, 30)) -> I
         "PYTHONPATH": str(ROOT),
         "TUI_AGENT_HOME": str(tmp_path / "data"),
     }
-    tty = Tty([sys.executable, "-m", "tui_agent", *words], environ, size)
+    started = ["-m", "tui_agent"]
+    if code:
+        (tmp_path / "started.py").write_text(code)
+        started = [str(tmp_path / "started.py")]
+    tty = Tty([sys.executable, *started, *words], environ, size)
     try:
         yield tty
     finally:
@@ -271,6 +275,52 @@ def test_quit_leaves_the_way_back_on_the_normal_screen(tmp_path: Path) -> None:
         assert_clean(tty.said)
         last = tty.said[tty.said.rfind(b"\x1b[?1049l") :]
         assert b"To come back:  tui-agent --session ses_" in last
+
+
+BROKEN = """
+import sys
+from pathlib import Path
+from tui_agent.cli import exit_codes
+from tui_agent.cli.main import report
+from tui_agent.config.options import SessionOptions
+from tui_agent.tui.app import AgentApp, draw
+
+class Broken(AgentApp):
+    CSS_PATH = Path(sys.modules[AgentApp.__module__].__file__).parent / "styles" / "app.tcss"
+
+    def hush(self):
+        raise RuntimeError("a row that is none")
+
+home, model, debug = sys.argv[1:]
+options = SessionOptions(cwd=Path(home), data_dir=Path(home) / "data", model=model, prompt="hello")
+try:
+    draw(Broken(options))
+except RuntimeError as error:
+    report(error, debug=debug == "debug")
+    sys.exit(exit_codes.of_error(error))
+"""
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("debug", ["debug", ""])
+def test_an_app_that_breaks_says_so_in_a_line_and_names_the_session(tmp_path: Path, debug: str) -> None:
+    with program(tmp_path, str(tmp_path), talking(tmp_path)[1], debug, code=BROKEN) as tty:
+        tty.until(b"turn 1")
+        os.write(tty.master, b"x\r")
+        assert tty.end() == 1
+        assert_clean(tty.said)
+        last = tty.said[tty.said.rfind(b"\x1b[?1049l") :]
+        assert b"To come back:  tui-agent" in last and b"--session ses_" in last
+        assert (b"Unexpected RuntimeError: a row that is none." in last) is not bool(debug)
+        assert (b"Traceback" in last) is bool(debug)
+        assert b"locals" not in last
+
+
+@pytest.mark.e2e
+def test_a_demo_is_no_model_for_a_folder_of_the_users(tmp_path: Path) -> None:
+    with program(tmp_path, "-m", "demo:bugfix") as tty:
+        assert tty.end() == 2
+        assert b"tui-agent demo bugfix" in tty.said and b"\x1b[?1049h" not in tty.said
 
 
 @pytest.mark.e2e

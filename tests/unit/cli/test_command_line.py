@@ -48,7 +48,7 @@ def test_nothing_said_leaves_everything_to_the_configuration(tmp_path: Path) -> 
 
 def test_every_common_option_reaches_the_session(tmp_path: Path) -> None:
     words = f"""-C {tmp_path} -m fast --agent a --base-url http://127.0.0.1:1/v1 --reasoning-effort low --policy plan
-        --session s --continue --context-mode none --repo-map-mode off --max-parts 1 --max-turns 2 --max-iterations 3
+        --session s --context-mode none --repo-map-mode off --max-parts 1 --max-turns 2 --max-iterations 3
         --timeout-seconds 4.5 --max-cost 0.5 --investigator-model-profile cheap --plugin-dir {tmp_path} --no-plugins
         --theme day --data-dir {tmp_path}""".split()
     assert parsed(*words) == SessionOptions(
@@ -61,7 +61,6 @@ def test_every_common_option_reaches_the_session(tmp_path: Path) -> None:
         effort="low",
         policy="plan",
         session="s",
-        continue_latest=True,
         context_mode="none",
         repo_map="off",
         max_parts=1,

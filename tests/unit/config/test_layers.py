@@ -110,6 +110,12 @@ def test_links_in_a_project_cannot_be_trusted(place: Place, tmp_path: Path) -> N
         ('[models.fast]\nmodel = "m"\nreasoning_effort = "max"\n', 3, "reasoning_effort' is 'max'"),
         ('model = "a"\ntheme = \n', 2, "no valid TOML"),
         ("[budgets]\nmax_parts = 3\nmax_parties = 4\n", 3, "unknown key 'budgets.max_parties'"),
+        ('model = "a"\nmodle = "b"\n', 2, "Did you mean 'model'?"),
+        ("[budgets]\nmax_part = 4\n", 2, "Did you mean 'max_parts'?"),
+        ("[budgets]\nmax_parts = -1\n", 2, "'budgets.max_parts' is -1"),
+        ("[budgets]\nmax_cost_usd = 0\n", 2, "'budgets.max_cost_usd' is 0"),
+        ("[keys]\nfoo = 5\n", 2, "'keys.foo' is 5"),
+        ("plugin_dirs = [1]\n", 1, "'plugin_dirs.0' is 1"),
     ],
 )
 def test_a_fault_names_file_line_and_key(place: Place, text: str, line: int, words: str) -> None:
@@ -119,6 +125,13 @@ def test_a_fault_names_file_line_and_key(place: Place, text: str, line: int, wor
     assert str(path) in caught.value.message
     assert f"line {line}" in caught.value.message
     assert words in caught.value.message
+
+
+def test_values_nested_beyond_reason_are_a_fault_of_the_file(place: Place) -> None:
+    path = place.user("a = " + "[" * 100_000)
+    with pytest.raises(ConfigError, match="nests values too deeply") as caught:
+        place.load()
+    assert str(path) in caught.value.message
 
 
 def test_a_wrong_variable_is_named(place: Place) -> None:

@@ -59,3 +59,24 @@ async def test_a_call_that_stays_inside_gets_the_environment_itself(workspace: P
     local = LocalEnvironment(workspace)
     assert reaching(local, (Reads(path="a.txt"), Internal(what="x"))) is local
     await local.aclose()
+
+
+async def test_an_allowed_folder_outside_is_walked_and_its_files_are_named_whole(workspace: Path) -> None:
+    other = workspace.parent / "other"
+    (other / "deep").mkdir()
+    (other / "deep" / "b.txt").write_text("b")
+    (other / "link").symlink_to(workspace.parent / "third")
+    local = LocalEnvironment(workspace)
+    env = reaching(local, (Reads(path="../other", deep=True),))
+    found = {item.path: item.kind async for item in env.walk("../other")}
+    assert found == {
+        str(other / "a.txt"): "file",
+        str(other / "deep" / "b.txt"): "file",
+        str(other / "link"): "link",
+    }
+    there = await env.stat("../other")
+    assert there is not None and there.path == str(other)
+    assert [item.path async for item in env.walk("")] == ["a.txt"]
+    with pytest.raises(EnvironmentFault):
+        [item async for item in env.walk("../third")]
+    await local.aclose()

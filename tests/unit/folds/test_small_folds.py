@@ -321,3 +321,15 @@ def test_a_branch_leaves_out_what_was_reverted_and_steps_over_holes() -> None:
     damaged = [record for record in found if record.seq not in (1, 7)]
     assert [record.seq for record in branch(damaged)] == [0, 2, 6]
     assert branch([]) == []
+
+
+def test_a_model_whose_window_nobody_knows_is_measured_against_an_assumed_one() -> None:
+    asked = requested("r1")
+    unknown = asked.model_copy(update={"model": MODEL.model_copy(update={"window": 0})})
+    view = told(
+        ContextMeter(), packed("r1", 64_000, 0, 0, window=0), unknown, responded("r1", "x", tokens=64_000)
+    )
+    assert (view.window, view.assumed, view.fraction, view.level) == (128_000, True, 0.5, "over")
+    known = told(ContextMeter(), packed("r1", 1, 1, 1), asked)
+    assert not known.assumed
+    assert told(ContextMeter()).window == 0

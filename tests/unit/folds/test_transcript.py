@@ -20,7 +20,7 @@ from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.model import ModelFailed, ModelRetried
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
-from tui_agent.protocol.events.session import ErrorRaised
+from tui_agent.protocol.events.session import ErrorRaised, SessionStarted, SettingsChanged
 from tui_agent.protocol.events.tool import ToolProgress
 from tui_agent.protocol.events.turn import (
     IterationStarted,
@@ -34,6 +34,7 @@ from tui_agent.protocol.events.turn import (
 )
 from tui_agent.protocol.ids import AgentId, CallId, RequestId
 from tui_agent.protocol.parts import ReasoningPart, TextPart
+from tui_agent.protocol.settings import Budgets, SessionSettings
 
 
 class Chat:
@@ -378,3 +379,25 @@ def test_entries_can_be_read_from_either_end_and_by_slice() -> None:
     assert isinstance(entries[-2], ReasoningEntry)
     assert [getattr(entry, "text", "") for entry in entries[1:]] == ["b", "c"]
     assert len(list(entries)) == 3
+
+
+def test_a_cost_limit_that_cannot_hold_is_told_where_it_or_the_model_is_set() -> None:
+    unpriced = MODEL.model_copy(update={"input_price": None})
+    started = SessionStarted(
+        workspace="/w",
+        product="p",
+        settings=SessionSettings(model=unpriced, budgets=Budgets(max_cost_usd=1.0)),
+    )
+    story, fold = Story(), Transcript()
+
+    def warnings() -> int:
+        return sum("cost limit of $1 cannot hold" in str(entry) for entry in fold.view().entries)
+
+    fold.apply(story(started))
+    assert warnings() == 1
+    fold.apply(story(SettingsChanged(key="model", previous=None, value=MODEL.model_dump(mode="json"))))
+    assert warnings() == 1
+    fold.apply(story(SettingsChanged(key="model", previous=None, value=unpriced.model_dump(mode="json"))))
+    assert warnings() == 2
+    fold.apply(story(SettingsChanged(key="budgets", previous=None, value=Budgets().model_dump(mode="json"))))
+    assert warnings() == 2

@@ -1,5 +1,6 @@
 """Plugins are found without being imported, loaded whole or not at all, and the rest goes on."""
 
+import signal
 import sys
 from pathlib import Path
 
@@ -251,3 +252,39 @@ def test_the_bundled_folders_are_found_in_a_checkout() -> None:
 def test_the_bundled_plugins_load() -> None:
     loaded = PluginHost(PluginPlaces(bundled=bundled("plugins"), only_bundled=True)).load()
     assert loaded.failed == []
+
+
+SWALLOWS = (
+    "while True:\n    try:\n        while True:\n            pass\n    except Exception:\n        pass\n"
+)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "while True:\n    pass\n",
+        "import time\ntime.sleep(1000)\n",
+        SWALLOWS,
+        "def register(api):\n    while True:\n        pass\n",
+    ],
+)
+def test_a_plugin_that_never_ends_loading_is_stopped_and_named_and_the_others_load(
+    tmp_path: Path, code: str
+) -> None:
+    write(tmp_path, "afterwards", NOTHING)
+    place = write(tmp_path, "endless", code)
+    before, alarm = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
+    loaded = load(tmp_path, limit=0.2)
+    assert loaded.loaded == ["afterwards"]
+    assert failure(loaded, "endless").startswith("It was still loading after 0.2 s.")
+    assert loaded.failed[0].where.startswith(str(place / "__init__.py"))
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == pytest.approx(alarm[0], abs=5)
+
+
+def test_what_a_plugin_prints_while_it_loads_goes_to_standard_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, "chatty", "print('imported')\ndef register(api):\n    print('registered')\n")
+    assert load(tmp_path).loaded == ["chatty"]
+    assert capsys.readouterr() == ("", "imported\nregistered\n")

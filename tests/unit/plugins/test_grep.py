@@ -8,6 +8,7 @@ import pytest
 
 from tests.stubs.tool_context import Bench, module_of, text, tools_of
 from tui_agent.environments.local import LocalEnvironment
+from tui_agent.environments.reaching import reaching
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink
 from tui_agent.protocol.effects import Reads
@@ -232,3 +233,18 @@ async def test_what_is_no_regular_file_is_refused_at_once(bench, tmp_path):
     os.mkfifo(tmp_path / "fifo")
     with pytest.raises(ToolError, match="no regular file"):
         await bench.run("grep", pattern="x", path="fifo")
+
+
+async def test_a_folder_outside_that_the_call_was_allowed_is_searched(bench, tmp_path_factory):
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "a.py").write_text("hit\n")
+    (outside / "b.txt").write_text("hit\n")
+    (outside / ".env").write_text("hit\n")
+    allowed = Bench(
+        bench.folder, bench.tools, inner=reaching(bench.inner, (Reads(path=str(outside), deep=True),))
+    )
+    assert await grep(allowed, "hit", path=str(outside)) == f"{outside}/a.py\n1:hit\n\n{outside}/b.txt\n1:hit"
+    assert await grep(allowed, "hit", path=str(outside), glob="*.py") == f"{outside}/a.py\n1:hit"
+    assert await grep(allowed, "hit", path=str(outside / "b.txt")) == f"{outside}/b.txt\n1:hit"
+    with pytest.raises(EnvironmentFault, match="outside"):
+        await grep(allowed, "hit", path=str(outside.parent))

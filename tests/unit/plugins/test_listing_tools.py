@@ -4,6 +4,8 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.tool_context import Bench, module_of, text, tools_of
+from tui_agent.environments.local import LocalEnvironment
+from tui_agent.environments.reaching import reaching
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.protocol.effects import Reads
 
@@ -120,3 +122,14 @@ def test_a_hostile_pattern_costs_little():
 def test_listing_declares_what_it_reads(bench):
     assert bench.effects("list_directory") == (Reads(path="."),)
     assert bench.effects("glob", pattern="*", path="src") == (Reads(path="src", deep=True),)
+
+
+async def test_files_of_an_allowed_folder_outside_are_found_by_pattern(tmp_path, tmp_path_factory):
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "src").mkdir()
+    (outside / "src" / "a.py").write_text("")
+    (outside / "b.txt").write_text("")
+    inner = reaching(LocalEnvironment(tmp_path), (Reads(path=str(outside), deep=True),))
+    bench = Bench(tmp_path, tools_of("files"), inner=inner)
+    assert text(await bench.run("glob", pattern="**/*.py", path=str(outside))) == f"{outside}/src/a.py"
+    assert text(await bench.run("glob", pattern="src/*", path=str(outside))) == f"{outside}/src/a.py"

@@ -6,6 +6,7 @@ import pytest
 
 from tests.stubs.store import said, store, write_log
 from tui_agent.errors import SessionNotFound, UsageError
+from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.session import SessionStarted, SessionTitled
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.store.sessions import SessionStore
@@ -103,3 +104,38 @@ def test_the_latest_session_is_one_in_which_something_was_said(tmp_path: Path) -
             log.append(SessionTitled(title=title, by="auto"))
         log.close()
     assert sessions.latest("/work/0") == "ses_a"
+
+
+def test_a_session_with_a_damaged_beginning_is_still_of_its_workspace(tmp_path: Path) -> None:
+    sessions = store(tmp_path)
+    log = sessions.create("ses_1")
+    log.append(started("/work/x"))
+    log.append(EnvStarted(environment="local", root="/work/x"))
+    log.append(said("hello"))
+    log.close()
+    damage_first_line(log.folder / "events.jsonl")
+    (found,) = sessions.list("/work/x")
+    assert (found.workspace, found.damaged, found.events) == ("/work/x", True, 3)
+    assert found.started > 0
+    assert sessions.latest("/work/x") == "ses_1"
+    assert sessions.list("/work/y") == []
+
+
+def test_a_session_whose_workspace_nobody_knows_is_listed_everywhere_and_continued_nowhere(
+    tmp_path: Path,
+) -> None:
+    sessions = store(tmp_path)
+    log = sessions.create("ses_1")
+    log.append(started("/work/x"))
+    log.append(said("hello"))
+    log.close()
+    damage_first_line(log.folder / "events.jsonl")
+    assert [summary.id for summary in sessions.list("/work/y")] == ["ses_1"]
+    assert sessions.latest("/work/y") is None
+    assert sessions.latest(None) == "ses_1"
+
+
+def damage_first_line(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[30] ^= 0x01
+    path.write_bytes(bytes(data))

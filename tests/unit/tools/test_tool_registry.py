@@ -204,3 +204,65 @@ def test_foreign_names_become_ours(foreign: str, ours: str) -> None:
 
 def test_a_registered_name_is_never_rewritten() -> None:
     assert canonical("search", known=("search",)) == "search"
+
+
+class FileArguments(BaseModel):
+    path: str
+    old_text: str = ""
+    new_text: str = ""
+    content: str = ""
+    command: str = ""
+    pattern: str = ""
+    cwd: str = ""
+    glob: str = ""
+
+
+class FileTool(ReadTool):
+    spec: ClassVar[ToolSpec] = ToolSpec("edit_file", "Edits.", FileArguments, "edit")
+
+
+@pytest.mark.parametrize(
+    ("foreign", "own"),
+    [
+        ("file_path", "path"),
+        ("filePath", "path"),
+        ("absolute_path", "path"),
+        ("target_file", "path"),
+        ("old_str", "old_text"),
+        ("old_string", "old_text"),
+        ("newString", "new_text"),
+        ("cmd", "command"),
+        ("query", "pattern"),
+        ("regex", "pattern"),
+        ("file_text", "content"),
+        ("contents", "content"),
+        ("include", "glob"),
+        ("workdir", "cwd"),
+    ],
+)
+def test_other_programs_names_of_arguments_are_understood(foreign: str, own: str) -> None:
+    tools = ToolRegistry()
+    tools.add("files", FileTool())
+    given: JsonMap = {"path": "x", foreign: "x"}
+    assert tools.parse("edit_file", given) == tools.parse("edit_file", {"path": "x", own: "x"})
+
+
+def test_a_remark_beside_a_call_is_left_out() -> None:
+    assert parsed({"path": "a", "explanation": "to see it"}) == Arguments(path="a")
+
+
+def test_two_names_for_one_argument_that_say_different_things_are_refused() -> None:
+    assert "'file_path'" in refused({"path": "a", "file_path": "b"})
+
+
+def test_an_argument_that_the_tool_has_itself_is_never_taken_for_another() -> None:
+    class Both(BaseModel):
+        path: str = ""
+        file: str = ""
+
+    class BothTool(ReadTool):
+        spec: ClassVar[ToolSpec] = ToolSpec("both", "Has both.", Both, "read")
+
+    tools = ToolRegistry()
+    tools.add("test", BothTool())
+    assert tools.parse("both", {"file": "a"}) == Both(file="a")

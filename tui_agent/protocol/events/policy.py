@@ -42,7 +42,8 @@ class PermissionRequested(Payload):
     """A person must decide. `preview` shows exactly what will run or change; `risk` is one sentence or empty.
 
     `deeds` are the commands of what it runs, in the order of the text, as the rules judged them; empty where nothing
-    runs.
+    runs. `time_limit_s` is how long it may run at most. `wrong` says what was wrong with `wrong_rule`, the rule that
+    the user wrote when this call was asked about before.
     """
 
     kind: Literal["permission.requested"] = "permission.requested"
@@ -59,6 +60,9 @@ class PermissionRequested(Payload):
     risk: str = ""
     reason: str = ""
     default_no: bool = False
+    time_limit_s: float | None = None
+    wrong: str = ""
+    wrong_rule: str = ""
 
 
 class PermissionDecided(Payload):

@@ -11,7 +11,7 @@ from tui_agent.protocol.settings import ModelInfo, SessionSettings
 
 
 class SessionStarted(Payload):
-    """Always seq 0. `workspace` is an absolute path; `product` names and versions the writer."""
+    """Seq 0; said again where that line cannot be read any more. `workspace` is an absolute path; `product` names and versions the writer."""
 
     kind: Literal["session.started"] = "session.started"
     workspace: str
@@ -117,12 +117,14 @@ class SettingsChanged(Payload):
 
 
 class CommandRejected(Payload):
-    """A command could not be carried out now. `reason` and `hint` are sentences for the user."""
+    """A command could not be carried out now. `reason` and `hint` are sentences for the user; `limit` names the
+    session's limit where that is the reason."""
 
     kind: Literal["command.rejected"] = "command.rejected"
     command: str
     reason: str
     hint: str = ""
+    limit: Literal["", "turn_limit"] = ""
 
 
 class ErrorRaised(Payload):
@@ -136,9 +138,14 @@ class ErrorRaised(Payload):
 
 
 class LogRepaired(Payload):
-    """On opening, a torn tail was moved to `side_file`, or bad lines in the middle were stepped over."""
+    """On opening, a torn tail was moved to `side_file`, or bad lines in the middle were stepped over.
+
+    `rewritten`: while it was open, the log's file was removed or another was put in its place (now `side_file`); the
+    log was written anew.
+    """
 
     kind: Literal["log.repaired"] = "log.repaired"
     moved_bytes: int
     side_file: str
     bad_lines: tuple[int, ...] = ()
+    rewritten: bool = False

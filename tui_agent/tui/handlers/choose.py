@@ -7,8 +7,9 @@ from tui_agent.protocol.commands import SetAgent, SetBudgets, SetEffort
 from tui_agent.protocol.settings import EFFORTS, POLICIES, Budgets, Effort
 from tui_agent.tui import units
 from tui_agent.tui.first_look import theme_folders
+from tui_agent.tui.handlers.look import offers
 from tui_agent.tui.modals.picker import Item, Picker
-from tui_agent.tui.outside import json_rows, text_of
+from tui_agent.tui.outside import json_rows, place, text_of
 from tui_agent.tui.panes.policy import policy_words
 from tui_agent.tui.theme import discover
 
@@ -40,7 +41,8 @@ def agent(live: "Live", argument: str) -> None:
         live.submit(SetAgent(agent=argument))
         return
     now = live.state.settings.agent if live.state.settings else "default"
-    picker = Picker(lambda: live.app.looks, "Agent", [Item(now, now, now=True)])
+    names = dict.fromkeys((now, "default", *(name for name, _ in offers(live, "agent"))))
+    picker = Picker(lambda: live.app.looks, "Agent", [Item(name, name, now=name == now) for name in names])
 
     def chosen(value: str | None) -> None:
         if value is not None:
@@ -49,7 +51,7 @@ def agent(live: "Live", argument: str) -> None:
     live.app.push_screen(picker, chosen)
 
     async def ask() -> None:
-        _, said = await live.ask("agents", "list", "--json")
+        _, said = await live.ask("agents", "list", "--json", *place(live.app.options))
         rows = json_rows(said)
         if rows and picker.is_attached:
             picker.set_items(

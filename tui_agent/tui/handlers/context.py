@@ -30,7 +30,7 @@ def context(live: "Live", argument: str) -> None:
     view = live.views.meter.view()
     mark = "~" if view.estimated else ""
     of = (
-        f" of {units.tokens(view.window)} tokens   {units.percent(view.fraction)}  {words(view)}"
+        f" of {units.tokens(view.window)}{' (assumed)' if view.assumed else ''} tokens   {units.percent(view.fraction)}  {words(view)}"
         if view.window
         else " tokens"
     )
@@ -100,6 +100,9 @@ def _next(viewer: Viewer, view: "ContextMeterView", width: int) -> list[Strip]:
         near, soft, compact = (units.about(round(view.window * part)) for part in (0.32, 0.40, 0.85))
         text = f"At {near} the meter turns amber, at {soft} the soft limit is passed; at {compact} old turns are summarised."
         rows += viewer.say(width, text)
+    if view.assumed:
+        text = "The model's window is not known; this one is assumed. context_window in its profile sets it."
+        rows += viewer.say(width, text, "t3")
     for warning in view.warnings:
         rows += viewer.say(width, warning, "warning")
     if view.cache_breaks:

@@ -14,6 +14,7 @@ from tui_agent.tui.handlers.figures import cost, status
 from tui_agent.tui.handlers.sheets import show
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.modals.viewer import Viewer
+from tui_agent.tui.outside import place
 from tui_agent.tui.panes.todo import item_row
 from tui_agent.tui.rows import Part, part, wrap
 from tui_agent.tui.shape import LOW, SIDE, shape
@@ -89,7 +90,7 @@ def tools(live: "Live", argument: str) -> None:
     def draw(viewer: Viewer, width: int) -> list[Strip]:
         rows: list[Strip] = []
         counts = live.views.metrics.view().tools
-        for name, plugin in sorted(_offers(live, "tool")):
+        for name, plugin in sorted(offers(live, "tool")):
             used = counts.get(name, 0)
             rows += viewer.pair(
                 width, name, plugin + (f", used {units.plural(used, 'time')}" if used else ""), names=22
@@ -99,7 +100,7 @@ def tools(live: "Live", argument: str) -> None:
     show(live, "Tools", draw)
 
 
-def _offers(live: "Live", kind: str) -> list[tuple[str, str]]:
+def offers(live: "Live", kind: str) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for loaded in live.views.plugins.values():
         if not isinstance(loaded, PluginFailed):
@@ -128,14 +129,9 @@ def plugins(live: "Live", argument: str) -> None:
     show(live, "Plugins", draw)
 
 
-def doctor(live: "Live", argument: str) -> None:
-    """The checks of `tui-agent doctor`."""
-    program(live, "Doctor", "doctor")
-
-
 def models(live: "Live", argument: str) -> None:
     """The models of `tui-agent models list`."""
-    program(live, "Models", "models", "list")
+    program(live, "Models", "models", "list", *place(live.app.options))
 
 
 def program(live: "Live", title: str, *words: str) -> None:
@@ -229,7 +225,6 @@ HANDLERS: "dict[str, Callable[[Live, str], None]]" = {
     "diff": diff,
     "tools": tools,
     "plugins": plugins,
-    "doctor": doctor,
     "models": models,
     "sidebar": sidebar,
     "palette": palette,

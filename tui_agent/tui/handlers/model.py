@@ -18,7 +18,7 @@ from tui_agent.tui.beginning import keys_here, profiles
 from tui_agent.tui.found import pretty, suggested
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.modals.provider import OWN_SERVER, Provider, ProviderForm
-from tui_agent.tui.outside import JsonRow, number_of, text_of
+from tui_agent.tui.outside import JsonRow, command_line, number_of, text_of
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
@@ -241,6 +241,7 @@ async def use_provider(live: "Live", given: Provider) -> None:
         # The newest key wins over one in the environment that did not work.
         typed = {**dict(app.options.keys), name: given.key}
         app.options = replace(app.options, keys=tuple(typed.items()))
+        live.ask = app.outside or command_line(app.options, app.environ)
         await live.reopen()
     live.defaults.chosen(keep=given.keep_model)
     live.submit(SetModel(model=given.model, base_url=given.base_url))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import Pause, Rename, Resume, SendQueued, Unqueue
 from tui_agent.protocol.events.turn import UserQueued
+from tui_agent.protocol.settings import PAUSING
 from tui_agent.tui import units
 from tui_agent.tui.handlers.figures import status
 from tui_agent.tui.handlers.look import program
@@ -34,13 +35,16 @@ def switch(live: "Live", session_id: str) -> None:
     if live.running:
         live.app.say("A turn is running. /session can open another after it; Esc stops it.", "warning")
         return
+    if live.opening:
+        live.app.do("session", session_id)
+        return
     options = replace(live.app.options, session=session_id, continue_latest=False, prompt=None)
-    live.worker(live.open(options), "switch")
+    live.go_to(live.open(options), "switch")
 
 
 def new(live: "Live", argument: str) -> None:
     """A new session with the same settings."""
-    live.worker(live.open(live.same_settings()), "new")
+    live.go_to(live.open(live.same_settings()), "new")
 
 
 def reset_session(live: "Live", argument: str) -> None:
@@ -99,6 +103,9 @@ def resume(live: "Live", argument: str) -> None:
         switch(live, argument)
     elif live.state.agent_state == "paused":
         live.submit(Resume())
+    elif live.running and live.state.state_reason == PAUSING:
+        live.submit(Resume())
+        live.app.say("The turn goes on without a pause.")
     elif live.running:
         live.app.say("A turn is running. /pause holds it.", "warning")
     else:
@@ -108,11 +115,14 @@ def resume(live: "Live", argument: str) -> None:
 def pause(live: "Live", argument: str) -> None:
     """Hold the turn, or let it go on."""
     if not live.running:
-        live.app.say("Nothing runs. /pause holds a running turn before its next call.")
+        live.app.say("There is nothing to pause. /pause holds a running turn before its next call.")
     elif live.state.agent_state == "paused":
         live.submit(Resume())
+    elif live.state.state_reason == PAUSING:
+        live.app.say("The turn pauses after this call. /resume takes it back.")
     else:
         live.submit(Pause())
+        live.app.say("The turn pauses after this call. /resume takes it back.")
 
 
 def rename(live: "Live", argument: str) -> None:

@@ -7,13 +7,14 @@ engine's. A test holds these names and the registry together.
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from tui_agent.tui.handlers import choose, exporting, look, model, replaying, rewinding, session, work
+from tui_agent.tui.handlers import choose, doctor, exporting, look, model, replaying, rewinding, session, work
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
 
 HANDLERS: "Mapping[str, Callable[[Live, str], None]]" = {
     **look.HANDLERS,
+    **doctor.HANDLERS,
     **choose.HANDLERS,
     **model.HANDLERS,
     **session.HANDLERS,

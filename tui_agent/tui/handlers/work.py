@@ -9,6 +9,8 @@ from tui_agent.protocol.commands import RunUserShell
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
 
+PASSED_OVER = (".?*", "node_modules", "venv", "site-packages", "__pycache__")
+
 
 def run(live: "Live", argument: str) -> None:
     """Run a command; the model sees its output."""
@@ -31,10 +33,18 @@ def read(live: "Live", argument: str) -> None:
 def search(live: "Live", argument: str) -> None:
     """Search the files, and show the model."""
     if argument:
-        found = f"git grep -nI -e {shlex.quote(argument)} -- ."
-        live.submit(RunUserShell(command=f"{found} 2>/dev/null || grep -rnI -e {shlex.quote(argument)} ."))
+        live.submit(RunUserShell(command=search_command(argument)))
     else:
         live.app.say("/search takes a text, as /search duration(.", "warning")
+
+
+def search_command(text: str) -> str:
+    """What finds a text: in a git repository in all files that are not ignored, elsewhere not where libraries lie."""
+    wanted = f"-nI -e {shlex.quote(text)}"
+    passed_over = " ".join(f"--exclude-dir={shlex.quote(name)}" for name in PASSED_OVER)
+    return (
+        f"git grep --untracked {wanted} -- . 2>/dev/null || test $? -eq 1 || grep -r {wanted} {passed_over} ."
+    )
 
 
 def copy(live: "Live", argument: str) -> None:

@@ -1,6 +1,6 @@
 """L7: the four answers of an approval, in their fixed order.
 
-Invariant: an answer that is not offered stays in sight and says why.
+Invariant: an answer that is not offered stays in sight and says why; a rule of any length takes two rows at most.
 """
 
 from typing import TYPE_CHECKING, Literal
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from textual.strip import Strip
 
 from tui_agent.tui.rows import Part, doing, wrap
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.text import clean, fit
 from tui_agent.tui.theme import Role
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ _WORDS: dict[Answer, str] = {
     "n": "No, and say why",
 }
 _SHORT: dict[Answer, str] = {"y": "once", "s": "session", "a": "always", "n": "no"}
+_BESIDE = 27
+_SHOWS_IT = "E shows it"
+_MOST = 2
+_NARROW = 38
 
 
 def answer_rows(sheet: "Approval", width: int) -> list[Strip]:
@@ -41,33 +45,65 @@ def answer_rows(sheet: "Approval", width: int) -> list[Strip]:
             (mark, sheet.style("accent", ground)),
             (answer.upper(), key_style),
             ("  ", fill),
-            (_WORDS[answer].ljust(22), words),
+            (_WORDS[answer].ljust(_BESIDE - 5), words),
         ]
-        room = max(4, width - 27)
-        field = sheet.field_of(answer)
-        if field is not None:
-            cursor = sheet.style("on-accent", "accent")
-            hint = "a word to the agent; Enter sends it" if answer == "n" else "the rule"
-            left += field.parts(room, fill, cursor, hint, sheet.style("t3", ground))
-        else:
-            exact = choice.rule.startswith("allow exact ") and bool(choice.why)
-            said = choice.rule if choice.offered and not exact else choice.why or "not offered"
-            pieces = wrap(clean_line(said, reveal=True), room)
-            left.append((pieces[0], doing(sheet.style("t2" if choice.offered else "t3", ground), wish)))
-            rows.append(sheet.line(width, left, ground=ground))
-            rest = doing(sheet.style("t2", ground), wish)
-            rows += [
-                sheet.line(width, [(" " * 27, fill), (piece, rest)], ground=ground) for piece in pieces[1:]
-            ]
+        room = max(4, width - _BESIDE)
+        if sheet.field_of(answer) is not None:
+            rows.append(sheet.line(width, [*left, *_typed(sheet, answer, room, ground)], ground=ground))
             continue
-        rows.append(sheet.line(width, left, ground=ground))
+        said = doing(sheet.style("t2" if choice.offered else "t3", ground), wish)
+        first, *others = _reach(sheet, answer, room)
+        rows.append(sheet.line(width, [*left, (first, said)], ground=ground))
+        rows += [sheet.line(width, [(" " * _BESIDE, fill), (one, said)], ground=ground) for one in others]
     return rows
 
 
+def typed_row(sheet: "Approval", width: int) -> Strip:
+    """What is typed alone, for the smallest screens."""
+    key: Part = (f"{sheet.chosen.upper()} ", sheet.style("accent", "selection", bold=True))
+    return sheet.line(width, [key, *_typed(sheet, sheet.chosen, max(1, width - 2), "selection")])
+
+
+def _typed(sheet: "Approval", answer: Answer, room: int, ground: Role) -> list[Part]:
+    field = sheet.field_of(answer)
+    if field is None:
+        return []
+    hint = "a word to the agent; Enter sends it" if answer == "n" else "the rule"
+    fill = doing(sheet.style(ground=ground), f"answer {answer}")
+    return field.parts(room, fill, sheet.style("on-accent", "accent"), hint, sheet.style("t3", ground))
+
+
+def _reach(sheet: "Approval", answer: Answer, room: int) -> list[str]:
+    """What the answer reaches, in one row or two; a rule that needs more is cut and says how to see it."""
+    choice = sheet.choice(answer)
+    exact = choice.rule.startswith("allow exact ") and bool(choice.why)
+    said = choice.rule if choice.offered and not exact else choice.why or "not offered"
+    ascii_only = sheet.looks.symbols.name == "ascii"
+    line = clean(said, reveal=True).replace("\n", "\\n" if ascii_only else "⏎")
+    if room < _NARROW:
+        line = line.replace("not offered for ", "not for ", 1)
+    pieces = wrap(line, room)
+    if len(pieces) <= _MOST + (not choice.offered):
+        return pieces
+    ellipsis = sheet.looks.symbols.ellipsis
+    hint = f" {_SHOWS_IT}" if answer == "a" and "edit_rule" not in sheet.without else ""
+    cut = fit(" ".join(pieces[_MOST - 1 : _MOST + 1]), max(1, room - len(hint)), ellipsis)
+    return [*pieces[: _MOST - 1], cut + hint]
+
+
 def answers_in_one(sheet: "Approval", width: int) -> Strip:
-    """All answers in one row, for the smallest screens."""
+    """All answers in one row, for the smallest screens; before all was in sight, how to get there."""
     left: list[Part] = []
-    for answer in ANSWERS:
+    answers = ANSWERS
+    if sheet.gated:
+        word = " reads on" if width >= 16 else ""
+        left = [
+            ("Space", sheet.style("accent", bold=True)),
+            (word, sheet.style()),
+            ("  "[: width - 6], sheet.style()),
+        ]
+        answers = ("n",)
+    for answer in answers:
         chosen = answer == sheet.chosen
         offered = sheet.choice(answer).offered
         ground: Role = "selection" if chosen else "s3"
@@ -75,7 +111,7 @@ def answers_in_one(sheet: "Approval", width: int) -> Strip:
         left.append(
             (answer.upper(), doing(sheet.style("accent" if offered else "t3", ground, bold=True), wish))
         )
-        if width >= 34:
+        if width >= 34 or (sheet.gated and width >= 20):
             left.append((f" {_SHORT[answer]}", doing(sheet.style("t1" if offered else "t3", ground), wish)))
         left.append(("  ", sheet.style()))
     return sheet.line(width, left)

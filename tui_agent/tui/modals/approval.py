@@ -1,10 +1,11 @@
 """L7: the approval: what exactly would happen, its effects, and four answers in their fixed order.
 
-Invariant: the thing asked about is shown whole and can be scrolled; keys are ignored for the first 300 ms; text typed
+Invariant: the thing asked about can be read whole, and it cannot be allowed before what matters of it was in sight, be
+the screen as small as it may; the answers never leave the screen; keys are ignored for the first 300 ms; text typed
 into a field never answers; what is not offered stays in sight and says why.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import events
@@ -14,19 +15,17 @@ from tui_agent.protocol.commands import DecidePermission
 from tui_agent.protocol.display import DiffBlock
 from tui_agent.protocol.events.policy import Choice, PermissionRequested, Reach
 from tui_agent.protocol.ids import RequestId
-from tui_agent.tui.modals.answers import ANSWERS, Answer, answer_rows, answers_in_one
+from tui_agent.tui.modals.answers import ANSWERS, Answer
+from tui_agent.tui.modals.approval_plan import Plan
+from tui_agent.tui.modals.approval_rows import ApprovalRows
 from tui_agent.tui.modals.asked import Asked
-from tui_agent.tui.modals.effects import question_of
 from tui_agent.tui.modals.exact import ReadLong
 from tui_agent.tui.modals.field import Field
 from tui_agent.tui.modals.sheet import Sheet
 from tui_agent.tui.panes.base import Looks
-from tui_agent.tui.rows import Part, part, wrap
 from tui_agent.tui.text import clean_line
 
-_ACTIONS: dict[str, Answer] = {"yes_session": "s", "always": "a", "edit_rule": "a"}
-_LEAST_BODY = 3
-"""Rows of the thing itself that stay in sight beside its effects."""
+_ACTIONS: dict[str, Answer] = {"yes": "y", "yes_session": "s", "always": "a", "edit_rule": "a"}
 _REACH: dict[Answer, Reach] = {"y": "once", "s": "session", "a": "always"}
 
 
@@ -44,6 +43,7 @@ class Approval(Sheet[DecidePermission | None]):
         workspace: str,
         waiting: int,
         blob: ReadLong,
+        granted: Sequence[str] = (),
     ) -> None:
         super().__init__(looks)
         self.request = request
@@ -56,8 +56,18 @@ class Approval(Sheet[DecidePermission | None]):
         self.typing = False
         self.keys_changed: Callable[[], None] = lambda: None
         """Called when other keys apply: while a word is typed, and after it."""
+        self.spare: Callable[[events.Paste], object] = lambda event: None
+        """Takes what is pasted while no field is open."""
         self.expanded = False
-        self._asked = Asked(self, request, policy, workspace, blob)
+        self.policy_shown = False
+        self.granted = granted
+        self._seen = False
+        self.gated = False
+        """Whether it may not be allowed yet: what must be seen of it was not all in sight."""
+        self.plan = Plan((), (), None)
+        self.subject: list[Strip] = []
+        self._rows = ApprovalRows(self)
+        self.asked = Asked(self, request, policy, workspace, blob)
 
     @property
     def request_id(self) -> RequestId:
@@ -67,6 +77,10 @@ class Approval(Sheet[DecidePermission | None]):
     def on_mount(self) -> None:
         self.add_class("-warning")
         super().on_mount()
+        if self.request.wrong and "edit_rule" not in self.without:
+            self.chosen, self.rule = "a", Field(self.request.wrong_rule)
+            self._set_typing(on=True)
+        self.keys_changed()
 
     def set_waiting(self, count: int) -> None:
         """How many requests wait, this one included."""
@@ -77,88 +91,64 @@ class Approval(Sheet[DecidePermission | None]):
     # -- drawing ---------------------------------------------------------------------------------------------------
 
     @property
-    def _tiny(self) -> bool:
+    def tiny(self) -> bool:
+        """Without room for more than the thing itself and a row of answers."""
         return self.app.size.height < 16
-
-    def head(self, width: int) -> list[Strip]:
-        symbols = self.looks.symbols
-        right: list[Part] = []
-        if self.waiting > 1:
-            short = width < 34
-            right = [part(f"1/{self.waiting}" if short else f"1 of {self.waiting} waiting", self.style("t2"))]
-        title: list[Part] = [
-            (symbols.waiting, self.style("warning", bold=True)),
-            (" ", self.style()),
-            (question_of(self.request), self.style(bold=True)),
-        ]
-        rows = [self.line(width, title, right)]
-        if self._tiny:
-            return rows
-        return [*rows, *self._gap(width), *self._asked.subject(width)]
 
     @property
     def tight(self) -> bool:
         return self.app.size.height < 30
 
-    def _gap(self, width: int) -> list[Strip]:
-        """An empty row, where the screen has room for such."""
-        return [] if self.tight else [self.line(width, [])]
+    def prepare(self, width: int) -> None:
+        self.subject = self.asked.subject(width)
+        self.gated = False
+        room = self._planned_whole(width)
+        must = self.plan.must
+        if self._seen or (must is not None and must <= room and self.asked.whole):
+            return
+        self.gated = True
+        self._planned_whole(width)
+
+    def _planned_whole(self, width: int) -> int:
+        """Plan the rows; how many of the body can be in sight."""
+        self.plan = Plan((), (), None)  # what is asked for to know the room knows of no plan yet
+        room = max(1, self.most_rows - len(self.head(width)) - len(self._rows.rest(width)))
+        self.plan = self._rows.plan(width, room)
+        return room - len(self.plan.effects)
+
+    def looked_at(self, rows: int) -> None:
+        must = self.plan.must
+        if self._seen or must is None or rows < must or not self.asked.whole:
+            return
+        self._seen = True
+        if self.gated:
+            self.redraw()
+            self.keys_changed()
+
+    def head(self, width: int) -> list[Strip]:
+        return self._rows.head(width)
 
     def body(self, width: int) -> list[Strip]:
-        rows = [
-            *(self._asked.subject(width) if self._tiny else []),
-            *self._asked.preview(width, edges=not self.tight),
-        ]
-        if not self.expanded and not self._effects_stand(width):
-            rows += self._asked.effects(width, roomy=not self.tight)
-        return rows
-
-    def _effects_stand(self, width: int) -> bool:
-        """Whether the effects have room below the body, always in sight; else they scroll with it."""
-        if self._tiny or self.expanded:
-            return False
-        fixed = (
-            len(self.head(width))
-            + len(self._asked.effects(width, roomy=not self.tight))
-            + len(self._rest(width))
-        )
-        return fixed + _LEAST_BODY <= self.most_rows
+        if len(self.plan.body) > 0 and self.plan.body[0].cell_length != width:
+            self.plan = self._rows.plan(
+                width, self.most_rows - len(self.head(width)) - len(self._rows.rest(width))
+            )
+        return list(self.plan.body)
 
     def foot(self, width: int) -> list[Strip]:
-        effects = self._asked.effects(width, roomy=not self.tight) if self._effects_stand(width) else []
-        return [*effects, *self._rest(width)]
-
-    def _rest(self, width: int) -> list[Strip]:
-        """What stands below the effects: the risk, the answers, the keys."""
-        rows: list[Strip] = []
-        if self.request.risk:
-            rows += self._gap(width)
-            for at, piece in enumerate(wrap(clean_line(self.request.risk), width - 2)):
-                mark = self.looks.symbols.warning if at == 0 else " "
-                rows.append(
-                    self.line(width, [(mark, self.style("warning", bold=True)), (" " + piece, self.style())])
-                )
-        if self._tiny:
-            return [*rows, *(answer_rows(self, width) if self.typing else [answers_in_one(self, width)])]
-        keys = self.keys_line(width, self._keys(), "nothing runs until you answer")
-        return [*rows, self.line(width, []), *answer_rows(self, width), *self._gap(width), keys]
-
-    def _keys(self) -> list[tuple[str, str]]:
-        if self.typing:
-            return [("Enter", "say it"), ("Esc", "back")]
-        keys = [("Enter", "choose")]
-        if "whole_file" not in self.without:
-            keys.append(("D", "less" if self.expanded else "whole change"))
-        if "edit_rule" not in self.without:
-            keys.append(("E", "edit the rule"))
-        return [*keys, ("Esc", "no")]
+        return [*self.plan.effects, *self._rows.rest(width)]
 
     @property
     def without(self) -> frozenset[str]:
         """The registry's names of keys that do nothing here."""
         names = {name for name, answer in _ACTIONS.items() if not self.choice(answer).offered}
-        if not any(isinstance(one, DiffBlock) for one in self.request.preview):
+        if self.asked.runs is not None or not any(isinstance(one, DiffBlock) for one in self.request.preview):
             names.add("whole_file")
+        if self.asked.runs is None or self.tiny or not self.plan.cut:
+            names.add("whole_command")
+        rule = next((one.rule for one in self.request.choices if one.reach == "always"), "")
+        if clean_line(rule, reveal=True) != rule:
+            names.add("edit_rule")  # a field could not show it as it is
         return frozenset(names)
 
     def field_of(self, answer: Answer) -> Field | None:
@@ -168,9 +158,17 @@ class Approval(Sheet[DecidePermission | None]):
 
     def choice(self, answer: Answer) -> Choice:
         if answer == "n":
-            said = self.word.text or "the agent reads your words and goes on"
+            told = (
+                "the agent reads your words and goes on"
+                if self.app.size.width >= 72
+                else "tell the agent why"
+            )
+            said = self.word.text or told
             return Choice(reach="once", rule=said)
         reach = _REACH[answer]
+        if self.gated:
+            why = "first to its end" if self.expanded else "first D, to its end"
+            return Choice(reach=reach, rule="", offered=False, why=why)
         found = next((one for one in self.request.choices if one.reach == reach), None)
         if found is None:
             offered = answer == "y"
@@ -193,11 +191,16 @@ class Approval(Sheet[DecidePermission | None]):
                 self._move(-1)
             case "down" | "j" | "tab":
                 self._move(1)
-            case "d" if "whole_file" not in self.without:
-                self.expanded = not self.expanded
+            case "d" | "ctrl+o" if not {"whole_file", "whole_command"} <= self.without:
+                self.expanded, self.policy_shown = not self.expanded, False
                 self.redraw(keep=False)
+                self.keys_changed()
             case "e":
                 self._edit_rule()
+            case "p":
+                self._show_policy(on=not self.policy_shown)
+            case "escape" if self.policy_shown:
+                self._show_policy(on=False)
             case "escape":
                 self._decide("n")
             case "ctrl+up":
@@ -231,14 +234,20 @@ class Approval(Sheet[DecidePermission | None]):
         if field is not None:
             field.insert(event.text)
             self.redraw()
+        else:
+            self.spare(events.Paste(event.text))
 
     def _move(self, by: int) -> None:
         self.chosen = ANSWERS[(ANSWERS.index(self.chosen) + by) % len(ANSWERS)]
         self.redraw()
 
+    def _show_policy(self, *, on: bool) -> None:
+        self.policy_shown = on
+        self.redraw(keep=False)
+
     def _edit_rule(self) -> None:
         choice = self.choice("a")
-        if choice.offered:
+        if "edit_rule" not in self.without:
             self.chosen = "a"
             self.rule = self.rule or Field(choice.rule)
             self._set_typing(on=True)

@@ -4,6 +4,7 @@ Invariant: the thing stands whole and unshortened; effects stand in their fixed 
 """
 
 import posixpath
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,15 @@ from textual.strip import Strip
 from tui_agent.protocol.display import DiffBlock, TerminalBlock, TextBlock
 from tui_agent.protocol.effects import Runs
 from tui_agent.protocol.events.policy import PermissionRequested
-from tui_agent.tui.modals.deeds import deed_parts
+from tui_agent.protocol.settings import POLICIES
+from tui_agent.tui.modals.deeds import NARROW, deed_parts
 from tui_agent.tui.modals.effects import deed_lines, effect_lines
 from tui_agent.tui.modals.exact import PreviewTexts, ReadLong, block_rows, command_rows
 from tui_agent.tui.modals.sheet import Sheet
-from tui_agent.tui.panes.policy import policy_role
-from tui_agent.tui.rows import Part, part, wrap
+from tui_agent.tui.panes.policy import policy_role, policy_words
+from tui_agent.tui.rows import Part, wrap
 from tui_agent.tui.text import clean_line
+from tui_agent.tui.theme import Role
 
 
 class Asked:
@@ -37,10 +40,12 @@ class Asked:
         """The file that is meant, with how much changes; nothing where a command runs."""
         if any(isinstance(one, Runs) for one in self._request.effects):
             return []
-        verb = clean_line(self._request.verb or self._request.tool).ljust(7) + " "
+        verb = clean_line(self._request.verb or self._request.tool).ljust(0 if width < NARROW else 7) + " "
         diffs = [one for one in self._request.preview if isinstance(one, DiffBlock)]
         rows: list[Strip] = []
-        for at, piece in enumerate(wrap(clean_line(self._request.target, reveal=True), width - 18)):
+        for at, piece in enumerate(
+            wrap(clean_line(self._request.target, reveal=True), width - (len(verb) if width < NARROW else 18))
+        ):
             left: list[Part] = [
                 (verb if at == 0 else " " * len(verb), self._sheet.style("t2")),
                 (piece, self._sheet.style()),
@@ -56,7 +61,7 @@ class Asked:
             rows.append(self._sheet.line(width, left))
         return rows
 
-    def preview(self, width: int, *, edges: bool) -> list[Strip]:
+    def preview(self, width: int, *, edges: bool = False) -> list[Strip]:
         """The exact thing, whole."""
         rows: list[Strip] = []
         runs = [one for one in self._request.effects if isinstance(one, Runs)]
@@ -73,32 +78,125 @@ class Asked:
                 rows += block_rows(block, self._sheet.looks, width, text)
         return rows
 
-    def effects(self, width: int, *, roomy: bool) -> list[Strip]:
-        """Commands and files in rows, then undo, then why it is asked; `roomy` with empty rows between."""
+    @property
+    def whole(self) -> bool:
+        """Whether all texts of it were read."""
+        return self._texts.whole
+
+    @property
+    def runs(self) -> Runs | None:
+        """The command, where one runs."""
+        return next((one for one in self._request.effects if isinstance(one, Runs)), None)
+
+    def effects(self, width: int, *, roomy: bool, grave: bool = False, why: bool = True) -> list[Strip]:
+        """Commands and files in rows, then undo, then why it is asked; `roomy` with empty rows between. With `grave`
+        only the commands that do more than read the workspace or run its code have a row, without `why` only they."""
         gap = [self._sheet.line(width, [])] if roomy else []
-        rows: list[Strip] = []
-        runs = next((one for one in self._request.effects if isinstance(one, Runs)), None)
-        if runs is not None:
-            rows.append(
-                self._sheet.line(width, [part(f"in {self._folder(runs.cwd)}", self._sheet.style("t3"))])
-            )
-        rows += gap
+        rows = [*self._where(width), *gap] if why else []
         if self._request.deeds:
             if roomy:
                 rows.append(self._sheet.line(width, [("What it does", self._sheet.style(bold=True))]))
-            rows += [
-                self._sheet.line(
-                    width, [(text, self._sheet.style(role, bold=bold)) for text, role, bold in pieces]
-                )
-                for pieces in deed_parts(deed_lines(self._request), width)
-            ]
+            rows += self.deeds(width, grave=grave)
             rows += gap
+        if why or not self._request.deeds:
+            rows += self._labelled(width)
+        return rows
+
+    def deeds(self, width: int, *, grave: bool = False) -> list[Strip]:
+        """What the commands do."""
+        found = [(at, *one) for at, one in enumerate(deed_lines(self._request), 1)]
+        shown = [one for one in found if not grave or any(effect.grave for effect in one[2])]
+        rows = [
+            self._sheet.line(
+                width, [(text, self._sheet.style(role, bold=bold)) for text, role, bold in pieces]
+            )
+            for pieces in deed_parts(shown, width)
+        ]
+        rest = len(found) - len(shown)
+        if rest:
+            said = "more reads, or runs" if rest == 1 else "more read, or run"
+            rows += self._notes(width, f"{rest} {said} this workspace's code")
+        return rows
+
+    def few(self, width: int, room: int) -> list[Strip]:
+        """As many rows of what matters as there is room for."""
+        rows = self.deeds(width, grave=True)
+        if len(rows) <= room:
+            return rows
+        return [*rows[: room - 1], *self._notes(width, "and more: D shows all")] if room else []
+
+    def around(self, width: int) -> list[Strip]:
+        """Where it runs, what takes it back and why it is asked about."""
+        return [*self._where(width), *self._labelled(width)]
+
+    def _notes(self, width: int, text: str) -> list[Strip]:
+        return [self._sheet.line(width, [(piece, self._sheet.style("t3"))]) for piece in wrap(text, width)]
+
+    def _where(self, width: int) -> list[Strip]:
+        runs = self.runs
+        if runs is None:
+            return []
+        limit = self._request.time_limit_s
+        bound = f", at most {limit:g} s" if limit else ""
+        return self._notes(width, f"in {self._folder(runs.cwd)}{bound}")
+
+    def _labelled(self, width: int) -> list[Strip]:
+        rows: list[Strip] = []
         for label, text in effect_lines(self._request, self._policy, self._workspace):
+            if width < NARROW:
+                pieces = wrap(f"{label} {text}", width)
+                rows += [self._sheet.line(width, [(piece, self._sheet.style())]) for piece in pieces]
+                continue
             for at, piece in enumerate(wrap(text, max(10, width - 9))):
                 left: list[Part] = [(label.ljust(9) if at == 0 else " " * 9, self._sheet.style("t2"))]
                 left += self._named_policy(piece) if label == "Asked" else [(piece, self._sheet.style())]
                 rows.append(self._sheet.line(width, left))
         return rows
+
+    def risk(self, width: int) -> list[Strip]:
+        """What is dangerous about it."""
+        return self._marked(self._request.risk, self._sheet.looks.symbols.warning, "warning", width)
+
+    def wrong(self, width: int) -> list[Strip]:
+        """Why the rule that was written before cannot stand."""
+        return self._marked(self._request.wrong, self._sheet.looks.symbols.failed, "error", width)
+
+    def _marked(self, text: str, mark: str, role: Role, width: int) -> list[Strip]:
+        pieces = wrap(clean_line(text, reveal=True), max(1, width - 2)) if text else []
+        return [
+            self._sheet.line(
+                width,
+                [
+                    (mark if at == 0 else " ", self._sheet.style(role, bold=True)),
+                    (f" {piece}", self._sheet.style()),
+                ],
+            )
+            for at, piece in enumerate(pieces)
+        ]
+
+    def policy(self, width: int, granted: Sequence[str]) -> list[Strip]:
+        """What the policies let happen, which one stands, and what was allowed for this session."""
+        style = self._sheet.style
+        rows: list[Strip] = []
+        for name in POLICIES:
+            mark = self._sheet.looks.symbols.chosen if name == self._policy else " "
+            left: list[Part] = [
+                (f"{mark} ", style("accent")),
+                (name.ljust(14), style(policy_role(name), bold=True)),
+            ]
+            rows.append(self._sheet.line(width, [*left, (policy_words(name), style())]))
+        if granted:
+            rows += [
+                self._sheet.line(width, []),
+                self._sheet.line(width, [("Allowed in this session", style(bold=True))]),
+            ]
+            for rule in granted:
+                rows += [
+                    self._sheet.line(width, [(piece, style())])
+                    for piece in wrap(clean_line(rule, reveal=True), width)
+                ]
+        rows.append(self._sheet.line(width, []))
+        return [*rows, *self._notes(width, "Shift+Tab or /policy changes it, after this answer.")]
 
     def _folder(self, cwd: str) -> str:
         home = str(Path.home())

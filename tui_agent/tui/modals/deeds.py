@@ -13,18 +13,25 @@ from tui_agent.tui.theme import Role
 
 Piece: TypeAlias = tuple[str, Role, bool]
 """Text, its role, and whether it is bold."""
+Numbered: TypeAlias = tuple[int, str, tuple[DeedEffect, ...]]
+"""Which command of the line it is, what it is, and what it does."""
 WORD = 9
 BETWEEN = 3
+NARROW = 36
 
 
-def deed_parts(deeds: Sequence[tuple[str, tuple[DeedEffect, ...]]], room: int) -> list[list[Piece]]:
-    """Rows: number, command, then effects side by side as long as there is room."""
-    number_width = len(str(len(deeds))) + 2
-    what_width = min(max(cells(what) for what, _ in deeds) + BETWEEN, max(12, room // 3))
+def deed_parts(deeds: Sequence[Numbered], room: int) -> list[list[Piece]]:
+    """Rows: number, command, then effects side by side as long as there is room, on narrow screens below it."""
+    if not deeds:
+        return []
+    number_width = len(str(max(number for number, _, _ in deeds))) + 2
+    if room < NARROW:
+        return [row for one in deeds for row in _stacked(one, number_width, room)]
+    what_width = min(max(cells(what) for _, what, _ in deeds) + BETWEEN, max(12, room // 3))
     lead = number_width + what_width
-    column = _column([effects for _, effects in deeds], room - lead)
+    column = _column([effects for _, _, effects in deeds], room - lead)
     rows: list[list[Piece]] = []
-    for number, (what, effects) in enumerate(deeds, 1):
+    for number, what, effects in deeds:
         names = wrap(what, what_width - 1)
         lines = _lines(effects, room - lead, column)
         for at in range(max(len(names), len(lines))):
@@ -38,6 +45,20 @@ def deed_parts(deeds: Sequence[tuple[str, tuple[DeedEffect, ...]]], room: int) -
                 ]
             )
     return rows
+
+
+def _stacked(deed: Numbered, indent: int, room: int) -> list[list[Piece]]:
+    number, what, effects = deed
+    left = max(1, room - indent)
+    lines: list[tuple[str, Role]] = [(piece, "t1") for piece in wrap(what, left)]
+    for one in effects:
+        role: Role = "warning" if one.grave else "t2"
+        lines += [(piece, role) for piece in wrap(f"{one.word} {one.about}".strip(), left)]
+    heads = [str(number), *[""] * (len(lines) - 1)]
+    return [
+        [(head.ljust(indent), "t3", False), (text, role, role == "warning")]
+        for head, (text, role) in zip(heads, lines, strict=True)
+    ]
 
 
 def _column(all_effects: Sequence[tuple[DeedEffect, ...]], room: int) -> int:

@@ -3,7 +3,7 @@
 Invariant: only the visible rows are composed; scrolling costs the same for ten rows and for fifty thousand.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.style import Style
 from textual.geometry import Size
@@ -24,6 +24,8 @@ class Lines(ScrollView):
         super().__init__(id=id)
         self.strips: Sequence[Strip] = ()
         self.fill: Style = Style()
+        self.moved: Callable[[], None] = lambda: None
+        """Called when other rows are in sight."""
 
     def on_mount(self) -> None:
         self.vertical_scrollbar.renderer = ThumbOnly  # type: ignore[misc]  # Textual reads it from the instance
@@ -42,6 +44,10 @@ class Lines(ScrollView):
         if at < len(self.strips):
             return self.strips[at].adjust_cell_length(width, self.fill)
         return blank(width, self.fill)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self.moved()
 
     def reveal(self, row: int) -> None:
         """Scroll so that this row is in sight."""

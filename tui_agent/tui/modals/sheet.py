@@ -1,7 +1,7 @@
 """L7: the sheet that every modal is drawn on: bar, head, scrolling body, foot.
 
 Invariant: it takes no more room than its rows need, it fills a screen that is too small for margins, and keys are
-ignored for `DEAF_S` where an answer typed a moment too early would do harm.
+ignored for `DEAF_S` where an answer typed a moment too early would do harm; what was being written is kept by `ahead`.
 """
 
 import time
@@ -15,6 +15,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.strip import Strip
 
+from tui_agent.tui.modals.ahead import STILL_S, TypedAhead
 from tui_agent.tui.modals.lines import Lines
 from tui_agent.tui.panes.base import Intent, LinePane, Looks
 from tui_agent.tui.rows import Part, cells, intent_of, row
@@ -70,9 +71,14 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
         super().__init__()
         self.looks_of = looks
         self._opened_at = time.monotonic()
+        self._wait = DEAF_S
+        self.ahead: TypedAhead | None = None
+        """Takes the ignored keys of someone who was writing something else."""
         self._head = Rows(looks, id="sheet-head")
         self._foot = Rows(looks, id="sheet-foot")
         self._body = Lines(id="sheet-body")
+        self._body.moved = lambda: self.looked_at(self._in_sight + self._body.scroll_offset.y)
+        self._in_sight = 0
 
     def compose(self) -> ComposeResult:
         with Vertical(id="sheet"):
@@ -90,6 +96,12 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
     ) -> Style:
         """A style on the sheet."""
         return self.looks.palette.rich(text, ground, bold=bold, underline=underline)
+
+    def prepare(self, width: int) -> None:
+        """Called before the rows are asked for, where they depend on each other."""
+
+    def looked_at(self, rows: int) -> None:
+        """Called when the body was drawn or moved: it is in sight down to this row."""
 
     def head(self, width: int) -> list[Strip]:
         """Rows above the body."""
@@ -159,6 +171,7 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
         self.set_class(self.tight, "-tight")
         outer = screen_width if full else min(self.most_width, screen_width - 8)
         width = max(1, outer - (3 if full else 6))
+        self.prepare(width)
         head, foot = self.head(width), self.foot(width)
         # Only a body that fits is as wide as the rest; beside a scrollbar it has one cell less.
         body = self.body(width)
@@ -174,6 +187,8 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
         self._body.set_rows(body, self.style(ground=self.body_ground), keep=keep)
         self._head.show()
         self._foot.show()
+        self._in_sight = min(len(body), room)
+        self.looked_at(self._in_sight + (self._body.scroll_offset.y if keep else 0))
 
     def hear_now(self) -> None:
         """Keys count from now on."""
@@ -182,7 +197,7 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
     @property
     def deaf_now(self) -> bool:
         """Whether keys are still ignored."""
-        return self.deaf and time.monotonic() - self._opened_at < DEAF_S
+        return self.deaf and time.monotonic() - self._opened_at < self._wait
 
     def on_key(self, event: events.Key) -> None:
         if event.key == "ctrl+c":
@@ -192,7 +207,10 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
         if self.deaf_now:
             # Who is still typing a word goes on typing it: the wait begins anew.
             self._opened_at = time.monotonic()
+            if self.ahead is not None and self.ahead.take(event):
+                self._wait = STILL_S
             return
+        self.ahead = None
         if self.take_key(event.key, event.character):
             return
         match event.key:

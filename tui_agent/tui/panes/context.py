@@ -24,7 +24,8 @@ def context_rows(
     bold = doing(palette.rich("t1", ground, bold=True), "context")
     right: list[Part] = []
     if view.window:
-        used = f"{'~' if view.estimated else ''}{units.tokens(view.used)} of {units.tokens(view.window)}"
+        assumed = "?" if view.assumed else ""
+        used = f"{'~' if view.estimated else ''}{units.tokens(view.used)} of {units.tokens(view.window)}{assumed}"
         right = [
             (used, palette.rich("t2", ground)),
             ("  ", fill),

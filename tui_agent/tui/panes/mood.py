@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from tui_agent.protocol.settings import PAUSING
 from tui_agent.tui.panes.spans import fault_words, short_target
 from tui_agent.tui.panes.status import Mood, StatusView
 from tui_agent.tui.text import clean_line
@@ -52,6 +53,8 @@ def status_of(state: "SessionStateView", trace: "TraceView", *, note: str = "") 
             note,
         )
     word, what = _doing(state, trace)
+    if state.state_reason == PAUSING:
+        word, what = PAUSING, f"{word} {what}".strip()
     return StatusView("running", word, what, state.turn_started_at, stage, note)
 
 

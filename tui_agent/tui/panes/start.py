@@ -43,6 +43,11 @@ WITHOUT_KEY = (
     Choice("Sessions", "open a recorded session of this folder", "", "sessions", "Without a key"),
 )
 """What can be chosen wherever it is: these rows stand in the first frame."""
+UNOPENED = (
+    Choice("Try again", "open a new session of this folder", "/new", "new"),
+    Choice("Sessions", "open a recorded session of this folder", "/sessions", "sessions"),
+)
+"""Where no session could be opened."""
 
 
 class Start(LinePane, can_focus=True):
@@ -52,6 +57,7 @@ class Start(LinePane, can_focus=True):
         super().__init__(looks, id=id)
         self.needs_model = False
         self.fault = ""
+        self.unopened = False
         self.choices: Sequence[Choice] = ()
         self.numbers: dict[str, int] = {}
         """The digit of each intent: what is found later gets the next one, so that none changes its meaning."""
@@ -73,12 +79,14 @@ class Start(LinePane, can_focus=True):
         folder: str,
         facts: str,
         policy: str,
+        unopened: bool = False,
     ) -> None:
-        """Show this. `fault`: why the model that was asked for cannot be used."""
+        """Show this. `fault`: why the model that was asked for cannot be used, or why no session is open (`unopened`)."""
         numbered = bool(self.numbers) and self.chosen < len(self.usable)
         held = self.usable[self.chosen].intent if numbered else ""
-        if needs_model != self.needs_model:
+        if needs_model != self.needs_model or unopened != self.unopened:
             self.numbers, held = {}, ""
+        self.unopened = unopened
         self.needs_model, self.fault, self.choices = needs_model, fault, choices
         self.folder, self.folder_facts, self.policy = folder, facts, policy
         intents = [one.intent for one in self.usable]
@@ -134,6 +142,9 @@ class Start(LinePane, can_focus=True):
         """What is missing, whole, on as many rows as it takes."""
         mark: Part = (self.looks.symbols.warning, self.style("warning", bold=True))
         advice = "Pick one of these; nothing has been sent anywhere."
+        if self.unopened:
+            mark = (self.looks.symbols.failed, self.style("error", bold=True))
+            advice = "No session is open; what you have typed is kept."
         if not self.fault:
             said: list[Part] = [mark, (" No model is set up yet. ", self.style()), (advice, self.style("t2"))]
             return [line(said)]

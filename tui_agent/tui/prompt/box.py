@@ -16,6 +16,7 @@ from textual.strip import Strip
 from tui_agent.tui.actions import Action, commands
 from tui_agent.tui.panes.base import Intent, LinePane, Looks
 from tui_agent.tui.panes.policy import policy_role, policy_words
+from tui_agent.tui.prompt.chips import Picture
 from tui_agent.tui.prompt.completion import (
     Candidate,
     Token,
@@ -60,15 +61,19 @@ class PolicyRow(LinePane):
 
 
 class Prompt(Vertical):
-    """Editor and policy row. Posts `Sent`; asks the app for what it cannot know."""
+    """Editor and policy row. Posts `Sent`: what was written when the key was pressed, which has left the editor then."""
 
     class Sent(Message):
-        """A message, as it was meant: send, steer or queue."""
+        """What was sent, as it was meant: send, steer or queue. `written`: as it stood there, long pastes as chips."""
 
-        def __init__(self, text: str, how: str) -> None:
+        def __init__(
+            self, text: str, how: str, pictures: Sequence[Picture] = (), written: str | None = None
+        ) -> None:
             super().__init__()
             self.text = text
             self.how = how
+            self.pictures = tuple(pictures)
+            self.written = text if written is None else written
 
     class MenuChanged(Message):
         """The menu opened, closed, or needs another place."""
@@ -85,6 +90,8 @@ class Prompt(Vertical):
         self.queue_rows.display = False
         self.menu = Menu(looks, id="menu")
         self.editor.sync = self._complete
+        self.editor.submit = self.submit
+        self.editor.wish = self._wished
         self.files = FileIndex(root)
         self.actions: Sequence[Action] = ()
         self.choices: Mapping[str, Sequence[tuple[str, str]]] = {}
@@ -245,10 +252,8 @@ class Prompt(Vertical):
         self._take(run=True)
         self.editor.focus()
 
-    @on(Editor.Wished)
-    def _wished(self, event: Editor.Wished) -> None:
-        event.stop()
-        match event.name:
+    def _wished(self, name: str) -> None:
+        match name:
             case "to_chat":
                 self.post_message(Intent("to_chat"))
             case "choose_up":
@@ -288,16 +293,20 @@ class Prompt(Vertical):
         if run and token.kind != "file" and (whole or not needs_more):
             self.submit("send")
 
-    @on(Editor.Submitted)
-    def _submitted(self, event: Editor.Submitted) -> None:
-        event.stop()
-        self.submit(event.how)
-
     def submit(self, how: str) -> None:
         """Send what is written; an empty text is sent too (it may mean "try again")."""
         self._offer([])
         self._closed_at = None
-        self.post_message(self.Sent(self.editor.message, how))
+        editor = self.editor
+        text = editor.text
+        self.post_message(self.Sent(editor.message, how, editor.chips.attached(text), text))
+        if text:
+            editor.load_text("")  # its chips stay known: it may come back
+
+    def give_back(self, unsent: Sequence[Sent]) -> None:
+        """Put what could not be sent back, before what was written since."""
+        texts = [*(one.written for one in unsent), self.editor.text]
+        self.editor.put("\n".join(text for text in texts if text.strip()))
 
     def _as_candidate(self, text: str) -> Candidate:
         return Candidate(label=clean_line(text)[:300], insert=text)

@@ -1,6 +1,7 @@
 """L7: the editor of a message: a text area that grows, with chips, history, and vim keys where they are wanted.
 
-Invariant: it edits text and posts what was meant (`Submitted`, `Edited`); it knows nothing of sessions.
+Invariant: it edits text and tells what was meant at the key itself (`submit`, `wish`), so that keys which came in one go
+are not yet in the text; it knows nothing of sessions.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,22 +37,8 @@ class Editor(TextArea, inherit_css=False):
         Binding("ctrl+shift+z,super+y", "redo", show=False),
     ]
 
-    class Submitted(Message):
-        """Enter or Tab: `how` is the registry's name (send, steer, queue)."""
-
-        def __init__(self, how: str) -> None:
-            super().__init__()
-            self.how = how
-
     class Edited(Message):
         """Text or cursor changed."""
-
-    class Wished(Message):
-        """A key that is not the editor's own, by its action's name."""
-
-        def __init__(self, name: str) -> None:
-            super().__init__()
-            self.name = name
 
     def __init__(self, looks: Callable[[], Looks], root: Path) -> None:
         super().__init__(
@@ -67,6 +54,10 @@ class Editor(TextArea, inherit_css=False):
         self.menu_open = False
         self.sync: Callable[[], None] = lambda: None
         """Brings the menu in line with the text."""
+        self.submit: Callable[[str], None] = lambda how: None
+        """Enter or Tab, by the registry's name: send, queue. Called at the key."""
+        self.wish: Callable[[str], None] = lambda name: None
+        """A key that is not the editor's own, by its action's name. Called at the key."""
         self.keymap: Mapping[str, tuple[str, ...]] = {}
         self._erased = ""
 
@@ -97,13 +88,20 @@ class Editor(TextArea, inherit_css=False):
             return
         await super()._on_key(event)
 
+    def typed_ahead(self, event: events.Key) -> None:
+        """A key that was pressed while something else had the keys: as if it had come here, in its order."""
+        if event.key == "backspace":
+            self.call_later(self.action_delete_left)
+        else:
+            self.post_message(event)
+
     def _own(self, event: events.Key, key: str) -> bool:
         names = self.keymap.get(key, ())
         if _MENU.intersection(names):
             # Keys that came in one go with letters: the menu must know the letters first.
             self.sync()
         if self.menu_open and (wish := next((name for name in names if name in _MENU), None)):
-            self.post_message(self.Wished(wish))
+            self.wish(wish)
             return True
         if key == "escape":
             return self.vim is not None and self.vim.escape() and self._changed_mode()
@@ -122,11 +120,13 @@ class Editor(TextArea, inherit_css=False):
         if "send" in names or "steer" in names:
             return self._enter()
         if "queue" in names:
-            written = bool(self.text.strip())
-            self.post_message(self.Submitted("queue") if written else self.Wished("to_chat"))
+            if self.text.strip():
+                self.submit("queue")
+            else:
+                self.wish("to_chat")
             return True
         if "search_history" in names:
-            self.post_message(self.Wished("search_history"))
+            self.wish("search_history")
             return True
         return False
 
@@ -140,7 +140,7 @@ class Editor(TextArea, inherit_css=False):
         if column and line[column - 1 : column] == "\\" and column == len(line):
             self.replace("\n", (row, column - 1), (row, column))
             return True
-        self.post_message(self.Submitted("send"))
+        self.submit("send")
         return True
 
     async def _on_paste(self, event: events.Paste) -> None:

@@ -1,0 +1,183 @@
+"""What is approved was in sight, on a screen of any size; the answers never leave it."""
+
+import pytest
+
+from tests.tui.app.driving import Driven, golden, open_app
+from tests.tui.app.test_approvals import ask, request
+from tui_agent.policy.explain import what_it_does
+from tui_agent.policy.rules import RulePolicy
+from tui_agent.ports.policy import PolicyFacts
+from tui_agent.protocol.commands import DecidePermission
+from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.events.policy import Choice, PermissionRequested
+from tui_agent.tui.modals.exact import blanks_counted
+
+LONG = f"echo {'a' * 3000}; rm -rf sub"
+MANY = "\n".join([*(f"echo line {number}" for number in range(60)), "rm -rf victim"])
+BLANKS = f"echo start{' ' * 400}; touch HIDDEN"
+COMMANDS = {"long": (LONG, "rm -rf sub"), "many": (MANY, "rm -rf victim"), "blanks": (BLANKS, "touch HIDDEN")}
+SIZES = [(120, 40), (80, 24), (60, 20), (40, 8), (20, 5), (10, 3)]
+
+
+def command(script: str) -> PermissionRequested:
+    """As the engine asks about it."""
+    effects = (Runs(script=script),)
+    decided = RulePolicy().decide("run_command", effects, PolicyFacts("/home/ada/timesheet", "ask"))
+    asked = request(
+        effects=effects,
+        preview=(TextBlock(text=script),),
+        choices=decided.choices,
+        risk=decided.risk,
+        default_no=decided.default_no,
+        target=script,
+    )
+    return asked.model_copy(
+        update={"deeds": what_it_does(effects), "reason": decided.reason, "time_limit_s": 120.0}
+    )
+
+
+def packed(driven: Driven) -> str:
+    """What the sheet shows, without the places where it is broken."""
+    return "".join(driven.text().replace("▌", "").split())
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("long", (80, 24)), ("long", (40, 8)), ("many", (60, 20)), ("many", (20, 5)), ("blanks", (10, 3))],
+)
+async def test_nothing_is_allowed_before_its_end_was_in_sight(name: str, size: tuple[int, int]) -> None:
+    script, end = COMMANDS[name]
+    wanted = "".join(end.split())
+    async with open_app(golden("night_shift"), size=size) as driven:
+        modal = await ask(driven, command(script))
+        seen = False
+        for _ in range(120):
+            seen = seen or wanted in packed(driven)
+            await driven.press("y")
+            if driven.session.submitted:
+                break
+            assert modal.gated
+            if size[1] >= 16 and not modal.expanded:
+                await driven.press("d")
+            await driven.press("space")
+        [answer] = driven.session.submitted
+        assert isinstance(answer, DecidePermission) and answer.decision == "allow"
+        assert seen or size[0] < 20  # there it stands on several rows, which pass one by one
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_the_beginning_and_the_end_of_a_command_stand_together(
+    name: str, size: tuple[int, int]
+) -> None:
+    script, end = COMMANDS[name]
+    async with open_app(golden("night_shift"), size=size) as driven:
+        modal = await ask(driven, command(script))
+        text = driven.text()
+        assert not modal.gated
+        assert script[:4] in text and end in text
+        if name != "blanks":
+            assert "more lines, D shows all" in text
+        if name == "blanks":
+            assert "␣×400" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "size"), [("long", size) for size in SIZES] + [("many", size) for size in SIZES[1:5]]
+)
+async def test_answers_and_keys_stay_on_the_screen(name: str, size: tuple[int, int]) -> None:
+    rule = f"allow exact {COMMANDS[name][0]}"
+    choices = (
+        Choice(reach="once", rule=""),
+        Choice(reach="session", rule=rule),
+        Choice(reach="always", rule=rule),
+    )
+    async with open_app(golden("night_shift"), size=size) as driven:
+        asked = command(COMMANDS[name][0]).model_copy(update={"choices": choices})
+        await ask(driven, asked)
+        text = driven.text()
+        if size[1] < 16:
+            assert "N" in driven.rows()[-1]
+            return
+        for word in ("Yes, this once", "Yes, this session", "Always, as a rule", "No, and say why", "Esc no"):
+            assert word in text, word
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
+async def test_a_command_that_destroys_has_its_row_whatever_is_cut(size: tuple[int, int]) -> None:
+    script = "\n".join([*(f"echo {number}" for number in range(30)), "rm -rf middle", *["cat a.txt"] * 30])
+    async with open_app(golden("night_shift"), size=size) as driven:
+        await ask(driven, command(script))
+        rows = [" ".join(row.replace("▌", " ").split()) for row in driven.rows()]
+        assert any("31 rm -rf middle" in row and "removes middle" in row for row in rows)
+        assert any("60 more read, or run" in row for row in rows)
+
+
+async def test_more_that_changes_things_than_fits_must_be_read_to_its_end() -> None:
+    script = "\n".join(f"rm -rf victim{number}" for number in range(40))
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        modal = await ask(driven, command(script))
+        assert (
+            modal.gated
+            and "More than fits here" in driven.text()
+            and "and more: D shows all" in driven.text()
+        )
+        assert "Y once" not in driven.rows()[-1]
+        await driven.press("y", "s", "a", "enter")
+        assert driven.session.submitted == []
+        await driven.press("ctrl+o")
+        assert "rm -rf victim0" in driven.text() and modal.gated
+        for _ in range(20):
+            await driven.press("space")
+        assert not modal.gated and "victim39" in driven.text() and "Y once" in driven.rows()[-1]
+        await driven.press("y")
+        assert len(driven.session.submitted) == 1
+
+
+async def test_a_small_screen_says_how_to_read_on() -> None:
+    async with open_app(golden("night_shift"), size=(20, 5)) as driven:
+        await ask(driven, command(LONG))
+        assert "Space reads on" in driven.rows()[-1]
+    async with open_app(golden("night_shift"), size=(10, 3)) as driven:
+        await ask(driven, command(LONG))
+        assert "Space" in driven.rows()[-1] and "N" in driven.rows()[-1]
+
+
+def test_blanks_cannot_hide_a_command() -> None:
+    assert blanks_counted(f"a{' ' * 400};b") == "a ␣×400 ;b"
+    assert blanks_counted(f"a{' ' * 400};b", ascii_only=True) == "a <blanks:400> ;b"
+    assert blanks_counted("a" + "\n" * 300 + "b") == "a\n⏎×300\nb"
+    assert blanks_counted("a\u00a0b␣×9\u2800") == "a<U+00A0>b<U+2423>×9<U+2800>"
+    indented = "if x:\n" + " " * 24 + "y"
+    assert blanks_counted(indented) == indented
+
+
+async def test_how_long_a_command_may_run_is_said() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await ask(driven, command("make"))
+        assert ", at most 120 s" in driven.text()
+
+
+async def test_a_rule_that_cannot_stand_is_said_and_can_be_mended() -> None:
+    wrong = "The rule 'allow edit new.pyl demo' does not fit what is asked here."
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        asked = request().model_copy(update={"wrong": wrong, "wrong_rule": "allow edit new.pyl demo"})
+        modal = await ask(driven, asked)
+        assert modal.typing and wrong in " ".join(driven.text().replace("▌", " ").split())
+        assert "Edit the rule" in driven.text() and "Enter allow always   Esc back" in driven.text()
+        assert "Enter allow always   Esc back" in driven.rows()[-1] and "say it" not in driven.text()
+        await driven.press("ctrl+u")
+        await driven.type("allow edit src/entry.py")
+        await driven.press("enter")
+        [answer] = driven.session.submitted
+        assert isinstance(answer, DecidePermission) and answer.rule == "allow edit src/entry.py"
+
+
+async def test_p_shows_the_policy_and_esc_goes_back() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await ask(driven, command("make"))
+        await driven.press("p")
+        assert "asks before writing or running" in driven.text() and "asks nothing" in driven.text()
+        await driven.press("escape")
+        assert driven.session.submitted == [] and "asks nothing" not in driven.text()
