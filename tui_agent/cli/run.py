@@ -9,9 +9,10 @@ import sys
 import anyio
 
 from tui_agent import wiring
-from tui_agent.cli.headless import Outcome, result_lines, run_supervised, trouble
+from tui_agent.cli.headless import Outcome, Show, result_lines, run_supervised, trouble
 from tui_agent.cli.options import EVERYTHING, GROUPS, session_options
 from tui_agent.cli.output import record_json, say
+from tui_agent.cli.parts import PartStream
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError, UsageError
 from tui_agent.ground import ground
@@ -22,6 +23,7 @@ examples:
   tui-agent run "add a --json flag to the list command" --policy accept-edits
   git diff | tui-agent run - --policy plan
   tui-agent run "fix the failing test" -m openai/MODEL --json | jq -r .payload.kind
+  tui-agent run "fix the failing test" --stream
   tui-agent run -- "--version prints nothing, why?"
 
 exit status: 0 done, 1 failed, 2 usage or configuration, 3 a budget was reached, 4 a permission was denied,
@@ -33,6 +35,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The prompt, and every common option."""
     parser.add_argument("prompt", metavar="PROMPT", help="what to do; - reads it from standard input")
     parser.add_argument("--json", action="store_true", help="print every event as a JSON line as it happens")
+    parser.add_argument(
+        "--stream",
+        action="store_true",
+        help="print a line for each part as it happens (with --json an object in place of the events)",
+    )
     for group in EVERYTHING:
         GROUPS[group](parser)
 
@@ -44,15 +51,16 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("The prompt is empty.", hint='Say what to do: tui-agent run "…"')
     arguments.prompt = None
     options = session_options(arguments, client="headless", interactive=False)
-    return one_turn(options, prompt, as_json=arguments.json)
+    return one_turn(options, prompt, as_json=arguments.json, stream=arguments.stream)
 
 
-def one_turn(options: SessionOptions, prompt: str, *, as_json: bool) -> int:
+def one_turn(options: SessionOptions, prompt: str, *, as_json: bool, stream: bool = False) -> int:
     """Run a turn from opening to closing, print it, and return its exit status."""
-    return finish(anyio.run(turn, options, prompt, as_json), as_json=as_json)
+    show: Show = PartStream(as_json=as_json) if stream else print_record if as_json else ignore
+    return finish(anyio.run(turn, options, prompt, show), as_json=as_json)
 
 
-async def turn(options: SessionOptions, prompt: str, as_json: bool) -> Outcome:
+async def turn(options: SessionOptions, prompt: str, show: Show) -> Outcome:
     """Open the session, run one turn of it, and let go of it.
 
     Raises `ConfigError` where no model is set, `StoreError` where the log cannot take what happens.
@@ -73,7 +81,7 @@ async def turn(options: SessionOptions, prompt: str, as_json: bool) -> Outcome:
 
     async with wiring.session(options, base, give_up) as session:
         with running:
-            return await run_supervised(session, prompt, print_record if as_json else ignore)
+            return await run_supervised(session, prompt, show)
     raise troubles[0]
 
 
