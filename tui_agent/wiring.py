@@ -162,9 +162,7 @@ def _assemble(
     on_trouble: Callable[[TuiAgentError], None] | None,
 ) -> LocalSession:
     past = Unfinished()
-    with many_objects():
-        marks = read_marks(log.folder) if log.last_seq >= 0 else ()
-        recorder = Recorder(log, past.passing(history), _hooks(loaded), marks)
+    recorder = _recorder(log, past.passing(history), loaded)
     run = RunStarted(
         run_id=base.ids.run(),
         pid=os.getpid(),
@@ -214,6 +212,13 @@ def _assemble(
     release = partial(_release, env, clients)
     warm = partial(models.warm, settings.model)
     return LocalSession(log, recorder, Engine(parts, trouble), base.ids, run.run_id, release, warm)
+
+
+def _recorder(log: SessionLog, history: Iterable[Record], loaded: LoadedPlugins) -> Recorder:
+    """Fold what stands in the log: the branch, which `history` is, and the moves and messages beside it."""
+    with many_objects():
+        marks = read_marks(log.folder) if log.last_seq >= 0 else ()
+        return Recorder(log, history, _hooks(loaded), marks)
 
 
 async def _release(env: LocalEnvironment, clients: Clients) -> int:

@@ -1,9 +1,12 @@
 """What leaves a session from the command line: exports, a bundle of its files, and the files after any part."""
 
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -127,3 +130,94 @@ def test_an_archive_without_files_holds_none(call: Call, tmp_path: Path) -> None
     listed = subprocess.run(["tar", "tzf", archive], capture_output=True, text=True, check=True).stdout
     assert "events.jsonl" in listed
     assert "repo.bundle" not in listed
+
+
+def rows(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_the_trace_names_every_part_with_its_checkpoint(call: Call) -> None:
+    found = rows(call("trace", "latest", "--parts", "--json")[1])
+    assert [row["part"] for row in found] == list(range(7))
+    assert [row["part"] for row in found if row["changed"]] == [3, 5]
+    assert all(row["commit"] for row in found)
+    assert call("trace", "latest", "--parts")[1].count("\n") == 7
+
+
+def test_the_trace_measures_output_context_and_distances(call: Call, tmp_path: Path) -> None:
+    found = json.loads(call("trace", "latest", "--json")[1])
+    assert {
+        "raw_output_chars",
+        "stored_artifacts",
+        "largest_output_chars",
+        "compression_ratio",
+        "context_estimated_tokens",
+        "context_compression_count",
+        "hot_observation_count",
+        "cold_summary_chars",
+        "seconds_to_first_edit",
+        "search_to_edit_parts",
+        "edit_to_test_parts",
+        "first_target_read_part",
+        "repomap_uses",
+        "repomap_injections",
+        "memory_updates",
+        "model_retry_count",
+        "context_budget_reduced_count",
+        "context_budget_dropped_blocks",
+        "context_budget_total_chars",
+        "context_budget_total_budget",
+    } <= set(found)
+    assert found["artifact_integrity"] == {"ok": True, "problems": []}
+    [folder] = (tmp_path / "data" / "sessions").iterdir()
+    blob = next((folder / "blobs").iterdir())
+    blob.write_bytes(b"something else")
+    found = json.loads(call("trace", "latest", "--json")[1])["artifact_integrity"]
+    assert (found["ok"], blob.name[:12] in " ".join(found["problems"])) == (False, True)
+
+
+def test_a_limit_of_parts_ends_the_run_there(call: Call, tmp_path: Path) -> None:
+    script = f"scripted:{tmp_path / 's.yaml'}"
+    status, out, _ = call("run", "go", "-m", script, "--max-parts", "3", "--stream", "--json")
+    assert (status, [row["part"] for row in rows(out)]) == (3, [0, 1, 2])
+
+
+def test_parts_are_told_while_the_run_goes_on(tmp_path: Path) -> None:
+    """The command waits for the test, and the test for the line of the part before it."""
+    os.mkfifo(tmp_path / "gate")
+    script = tmp_path / "wait.yaml"
+    script.write_text(
+        "answers:\n  - calls: [{list_directory: {}}]\n  - calls: [{bash: {command: 'cat gate'}}]\n  - text: Done.\n"
+    )
+    words = ["run", "go", "--stream", "-m", f"scripted:{script}", "--policy", "bypass", "-C", str(tmp_path)]
+    environ = {**os.environ, "HOME": str(tmp_path), "TUI_AGENT_HOME": str(tmp_path / "data")}
+    started = subprocess.Popen(
+        [sys.executable, "-m", "tui_agent", *words], stdout=subprocess.PIPE, text=True, env=environ
+    )
+    assert started.stdout is not None
+    seen = [started.stdout.readline() for _ in range(3)]
+    assert [line.split()[0] for line in seen] == ["0", "1", "2"]
+    assert started.poll() is None
+    (tmp_path / "gate").write_text("go on")
+    rest = started.stdout.read()
+    started.stdout.close()
+    assert started.wait(30) == 0
+    assert "tool_result" in rest
+    assert "status: success" in rest
+
+
+def test_the_same_answers_make_the_same_parts_whichever_adapter_brings_them(
+    call: Call, tmp_path: Path
+) -> None:
+    first = rows(call("trace", "latest", "--parts", "--json")[1])
+    fresh = tmp_path / "fresh"
+    fresh.mkdir()
+    (fresh / "a.txt").write_text("hello\n")
+    place = ("--policy", "bypass", "-C", str(fresh), "--stream", "--json")
+    [recorded] = (tmp_path / "data" / "sessions").iterdir()
+    status, out, err = call("run", "go", "-m", f"replay:{recorded.name}", *place)
+    assert status == 0, err
+    kinds = ("part", "type", "role", "name", "turn")
+    assert [[row[kind] for kind in kinds] for row in rows(out)] == [
+        [row[kind] for kind in kinds] for row in first
+    ]

@@ -8,8 +8,10 @@ from tui_agent.folds.approvals import Approvals
 from tui_agent.folds.base import Projection
 from tui_agent.folds.context_meter import ContextMeter
 from tui_agent.folds.files_changed import FilesChanged
+from tui_agent.folds.measures import Measures
 from tui_agent.folds.metrics import Metrics
 from tui_agent.folds.model_messages import ModelMessages
+from tui_agent.folds.parts import Parts
 from tui_agent.folds.session_state import SessionState
 from tui_agent.folds.todo import Todo
 from tui_agent.folds.trace import Trace
@@ -20,9 +22,11 @@ FOLDS: dict[str, Callable[[], Projection[Any]]] = {
     "agents": AgentsTree,
     "approvals": Approvals,
     "files": FilesChanged,
+    "measures": Measures,
     "messages": ModelMessages,
     "meter": ContextMeter,
     "metrics": Metrics,
+    "parts": Parts,
     "state": SessionState,
     "todo": Todo,
     "trace": Trace,

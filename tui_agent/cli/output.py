@@ -27,9 +27,9 @@ def say(text: str, *, file: TextIO | None = None) -> None:
     print(printable(text, lines=True), file=file or sys.stdout)
 
 
-def say_json(value: object) -> None:
+def say_json(value: object, file: TextIO | None = None) -> None:
     """One JSON line for a program."""
-    print(plain_json(json.dumps(value, ensure_ascii=False, default=str)), flush=True)
+    print(plain_json(json.dumps(value, ensure_ascii=False, default=str)), file=file, flush=True)
 
 
 def plain_json(line: str) -> str:

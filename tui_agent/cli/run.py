@@ -15,6 +15,7 @@ from tui_agent import wiring
 from tui_agent.cli.headless import Outcome, Show, result_lines, run_supervised, trouble
 from tui_agent.cli.options import EVERYTHING, GROUPS, session_options
 from tui_agent.cli.output import record_json, say
+from tui_agent.cli.parts import PartStream
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError, UsageError
 from tui_agent.folds.words import unpriced
@@ -28,6 +29,7 @@ examples:
   tui-agent run "add a --json flag to the list command" --policy accept-edits
   git diff | tui-agent run - --policy plan
   tui-agent run "fix the failing test" -m openai/MODEL --json | jq -r .payload.kind
+  tui-agent run "fix the failing test" --stream
   tui-agent run -- "--version prints nothing, why?"
 
 exit status: 0 done, 1 failed, 2 usage or configuration, 3 a budget was reached, 4 a permission was denied,
@@ -39,6 +41,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The prompt, and every common option."""
     parser.add_argument("prompt", metavar="PROMPT", help="what to do; - reads it from standard input")
     parser.add_argument("--json", action="store_true", help="print every event as a JSON line as it happens")
+    parser.add_argument(
+        "--stream",
+        action="store_true",
+        help="print a line for each part as it happens (with --json an object in place of the events)",
+    )
     for group in EVERYTHING:
         GROUPS[group](parser)
 
@@ -50,12 +57,15 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("The prompt is empty.", hint='Say what to do: tui-agent run "…"')
     arguments.prompt = None
     options = session_options(arguments, client="headless", interactive=False)
-    return one_turn(options, prompt, as_json=arguments.json)
+    return one_turn(options, prompt, as_json=arguments.json, stream=arguments.stream)
 
 
-def one_turn(options: SessionOptions, prompt: str, *, as_json: bool) -> int:
+def one_turn(options: SessionOptions, prompt: str, *, as_json: bool, stream: bool = False) -> int:
     """Run a turn from opening to closing, print it, and return its exit status."""
-    show = partial(print_record, sys.stdout) if as_json else ignore
+    out = sys.stdout
+    show: Show = (
+        PartStream(out, as_json=as_json) if stream else partial(print_record, out) if as_json else ignore
+    )
     with redirect_stdout(sys.stderr):  # standard output is the result's: what plugins print goes elsewhere
         outcome = anyio.run(turn, options, prompt, show)
     return finish(outcome, as_json=as_json)

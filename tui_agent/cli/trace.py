@@ -2,20 +2,26 @@
 
 import argparse
 import dataclasses
+from pathlib import Path
 
 from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import moment, say, say_json, seconds, width
+from tui_agent.cli.parts import print_part
 from tui_agent.folds.base import fold
+from tui_agent.folds.measures import Measures
 from tui_agent.folds.metrics import Metrics, MetricsView
+from tui_agent.folds.parts import Parts
 from tui_agent.folds.trace import Span, Trace, TraceView
 from tui_agent.folds.words import FAILURES, SPAN_STATES, TURN_ENDS
 from tui_agent.ground import ground
 from tui_agent.store.reader import read_records
+from tui_agent.store.verify import verify
 
 EXAMPLES = """\
 examples:
   tui-agent trace latest
   tui-agent trace ses_01 --spans
+  tui-agent trace ses_01 --parts --json | jq 'select(.changed)'
   tui-agent trace run_0123456789ab
   tui-agent trace ~/copied/events.jsonl
   tui-agent trace latest --json | jq .cost_usd
@@ -30,7 +36,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Which session, and how much of it."""
     parser.add_argument("id", metavar="ID", help=WHICH)
     parser.add_argument("--spans", action="store_true", help="the tree of turns, model calls and tools too")
-    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument(
+        "--parts", action="store_true", help="a line for each part instead, with its checkpoint"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object; with --parts one for each part")
     GROUPS["place"](parser)
 
 
@@ -39,6 +48,10 @@ def run(arguments: argparse.Namespace) -> int:
     store = ground(session_options(arguments, client="headless", interactive=False)).store
     folder = store.find(arguments.id)
     records = read_records(folder)
+    if arguments.parts:
+        for row in fold(Parts(), records):
+            print_part(row, as_json=arguments.json)
+        return 0
     metrics = fold(Metrics(), records)
     spans = fold(Trace(), records)
     if arguments.json:
@@ -47,6 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
                 "session": folder.name,
                 "path": str(folder),
                 **dataclasses.asdict(metrics),
+                **dataclasses.asdict(fold(Measures(), records)),
+                "artifact_integrity": integrity(folder),
                 "spans": [dataclasses.asdict(span) for span in spans.spans],
             }
         )
@@ -63,6 +78,12 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def integrity(folder: Path) -> dict[str, object]:
+    """Whether the log and every stored text that it names are whole, and what is not."""
+    problems = verify(folder)
+    return {"ok": not problems, "problems": problems}
+
+
 def summary(metrics: MetricsView) -> list[tuple[str, str]]:
     """What a person wants to know first; lines that would say nothing are left out."""
     tools = ", ".join(
@@ -70,7 +91,7 @@ def summary(metrics: MetricsView) -> list[tuple[str, str]]:
     )
     cost = "unknown (no price)" if metrics.cost_usd is None else f"${metrics.cost_usd:.4f}"
     tokens = f"{metrics.input_tokens} in ({metrics.cached_tokens} cached), {metrics.output_tokens} out"
-    calls = f"{metrics.model_calls}, {metrics.model_retries} retried, {metrics.model_failures} failed"
+    calls = f"{metrics.model_calls}, {metrics.model_retry_count} retried, {metrics.model_failures} failed"
     failures = f"{metrics.failed_tools} failed, {metrics.invalid_calls} invalid, {metrics.denials} denied"
     tests = f"{metrics.tests_passed or 0} passed, {metrics.tests_failed or 0} failed"
     tested = metrics.tests_passed is not None or metrics.tests_failed is not None

@@ -32,7 +32,7 @@ class MetricsView:
     iterations: int = 0
     parts: int = 0
     model_calls: int = 0
-    model_retries: int = 0
+    model_retry_count: int = 0
     model_failures: int = 0
     tools: dict[str, int] = field(default_factory=dict)
     denials: int = 0
@@ -71,7 +71,7 @@ class _Sums:
     iterations: int = 0
     parts: int = 0
     model_calls: int = 0
-    model_retries: int = 0
+    model_retry_count: int = 0
     model_failures: int = 0
     denials: int = 0
     failed_tools: int = 0
@@ -195,7 +195,7 @@ def _responded(fold: Metrics, ev: Envelope, payload: ModelResponded) -> bool:
 
 @_ON.on(ModelRetried)
 def _retried(fold: Metrics, ev: Envelope, payload: ModelRetried) -> bool:
-    fold.sums.model_retries += 1
+    fold.sums.model_retry_count += 1
     return True
 
 

@@ -149,7 +149,9 @@ class SessionLog:
         if self._lock is None and payload.kind not in QUIET:
             self._take_hold()
         raw = self._shrinker.prepare(payload, LINE_LIMIT - _ENVELOPE_ROOM)
-        line = seal(self._body(raw, self._parent_of(payload), agent, cause))
+        place = (self._last_seq + 1, self._clock.now(), self._name(self._session), self._name(agent))
+        by = b"null" if cause is None else to_json(whole_characters(cause))
+        line = seal(body(*place, self._parent_of(payload), by, raw))
         event = self._as_read(line[:-1], payload.kind)
         if self._lock is None:
             self._unwritten.append(line)
@@ -166,17 +168,6 @@ class SessionLog:
         if isinstance(payload, SessionHeadMoved):
             return payload.to_seq
         return self._last_seq if self._last_seq >= 0 else None
-
-    def _body(self, raw: bytes, parent: int | None, agent: str, cause: str | None) -> bytes:
-        return body(
-            self._last_seq + 1,
-            self._clock.now(),
-            self._name(self._session),
-            self._name(agent),
-            parent,
-            b"null" if cause is None else to_json(whole_characters(cause)),
-            raw,
-        )
 
     def _name(self, name: str) -> bytes:
         encoded = self._names.get(name)

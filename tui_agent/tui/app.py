@@ -152,7 +152,7 @@ class AgentApp(Frame):
         """Carry out an action of the registry; before the session is open it waits."""
         if name == "quit":
             self.leave()
-        elif self.live is None or self.live.opening:
+        elif self.live is None or self.live.opening.under_way:
             self.waiting_intents.append(Intent(name, argument))
         else:
             self.live.act(name, argument)
@@ -173,7 +173,7 @@ class AgentApp(Frame):
     def _sent(self, event: Prompt.Sent) -> None:
         event.stop()
         self.hush()
-        if self.live is None or self.live.opening:
+        if self.live is None or self.live.opening.under_way:
             self.waiting_intents.append(event)
             self.status.set_view(
                 StatusView("opening", "opening", "your message goes out as soon as it is open"), self.clock()
@@ -309,7 +309,7 @@ class AgentApp(Frame):
             )
             with suppress(TimeoutError):
                 async with asyncio.timeout(CLOSE_S if reason == "signal" else None):
-                    await self.live.close(reason)
+                    await self.live.opening.close(reason)
             self.way_back = await asyncio.to_thread(way_back, self.options, self.live.folder)
         self.terminal.restore()
         if threading.current_thread() is threading.main_thread():

@@ -128,7 +128,7 @@ class Frames:
     def _stopped(self) -> StatusView | None:
         """What stands in the status line while the engine cannot go on."""
         live = self._live
-        if live.session is not None and live.session.closed and not live.opening:
+        if live.session is not None and live.session.closed and not live.opening.under_way:
             return StatusView("failed", "engine ended", "your next message opens the session again")
         if live.halted_at == live.views.seq:
             return StatusView("failed", "not stored", "free some space; your next message tries again")

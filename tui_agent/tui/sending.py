@@ -97,7 +97,7 @@ class Sending:
         if self._live.session.closed:
             self._live.app.waiting_intents.append(one)
             self._written(text)
-            self._live.go_to(self._live.reopen(), "reopen")
+            self._live.opening.go_to(self._live.opening.reopen(), "reopen")
             return True
         if not self._live.has_model:
             self._live.app.say("Choose a model first; your message stays here.", "warning")

@@ -33,7 +33,7 @@ async def test_every_key_that_is_listed_shows_something(action: Action) -> None:
     async with open_app(golden("night_shift"), size=(120, 40)) as driven:
         for key in action.keys:
             before = seen(driven)
-            await driven.press(key)
+            await driven.press(*key.split())
             await driven.pilot.pause(0.02)
             assert seen(driven) != before, key
             while len(driven.app.screen_stack) > 1:

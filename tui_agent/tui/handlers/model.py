@@ -242,7 +242,7 @@ async def use_provider(live: "Live", given: Provider) -> None:
         typed = {**dict(app.options.keys), name: given.key}
         app.options = replace(app.options, keys=tuple(typed.items()))
         live.ask = app.outside or command_line(app.options, app.environ)
-        await live.reopen()
+        await live.opening.reopen()
     live.defaults.chosen(keep=given.keep_model)
     live.submit(SetModel(model=given.model, base_url=given.base_url))
 

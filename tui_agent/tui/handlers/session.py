@@ -35,16 +35,16 @@ def switch(live: "Live", session_id: str) -> None:
     if live.running:
         live.app.say("A turn is running. /session can open another after it; Esc stops it.", "warning")
         return
-    if live.opening:
+    if live.opening.under_way:
         live.app.do("session", session_id)
         return
     options = replace(live.app.options, session=session_id, continue_latest=False, prompt=None)
-    live.go_to(live.open(options), "switch")
+    live.opening.go_to(live.opening.open(options), "switch")
 
 
 def new(live: "Live", argument: str) -> None:
     """A new session with the same settings."""
-    live.go_to(live.open(live.same_settings()), "new")
+    live.opening.go_to(live.opening.open(live.opening.same_settings()), "new")
 
 
 def reset_session(live: "Live", argument: str) -> None:

@@ -1,0 +1,220 @@
+"""L7: opening sessions and letting go of them: the first one, another one, the same one in a new engine.
+
+Invariant: what is sent while a session opens goes to that session, in the order in which it was sent; where the session
+cannot be opened it returns to the prompt. Nothing that was typed is lost.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import TuiAgentError
+from tui_agent.folds.views import Views
+from tui_agent.protocol.commands import Close
+from tui_agent.tui.beginning import configure
+from tui_agent.tui.keeping import stored
+from tui_agent.tui.panes.base import Intent
+from tui_agent.tui.panes.status import StatusView
+from tui_agent.tui.prompt.box import Prompt
+from tui_agent.tui.pump import Pump
+
+if TYPE_CHECKING:
+    from tui_agent.tui.live import AppSession, Live
+
+LONG = 3_000
+"""Events from which on a session's end is shown before the whole of it is folded."""
+GLIMPSE = 300
+"""Records that the first look at a long session is folded from."""
+
+
+class Opening:
+    """One app's way from session to session."""
+
+    def __init__(self, live: "Live") -> None:
+        self._live = live
+        self.under_way = True
+        """A session is being opened, the first or another: what is sent waits for it."""
+
+    async def open(self, options: SessionOptions) -> bool:
+        """Open a session in place of the present one; False where it could not be opened.
+
+        What is sent meanwhile goes to the new one; where there is none, back into the prompt.
+        """
+        self.under_way = True
+        try:
+            fault = await self._open(options)
+        except BaseException:
+            self._unsent()
+            raise
+        finally:
+            self.under_way = False
+        if fault is not None:
+            self._not_open(fault)
+            return False
+        self._live.keeping.take_draft()
+        self._live.beginning.show()
+        self._send_waiting()
+        return True
+
+    def go_to(self, work: Coroutine[object, object, object], name: str) -> None:
+        """Open another session beside the screen; from now on what is sent is meant for that one."""
+        self.under_way = True
+        self._live.app.status.set_view(
+            StatusView("opening", "opening", "another session"), self._live.app.clock()
+        )
+        self._live.worker(work, name)
+
+    async def _open(self, options: SessionOptions) -> TuiAgentError | None:
+        if self._live.config is None:
+            configure(self._live)
+        spawn = self._live.app.spawn or _spawn_remote(self._live)
+        session = spawn(options)
+        self._live.app.run_worker(session.serve(), name="serve", group="session", exit_on_error=False)
+        await self._glimpse(session)
+        try:
+            opened = await session.opened()
+        except TuiAgentError as fault:
+            await session.aclose()
+            return fault
+        await self._let_go("switched")
+        self._live.session, self._live.views, self._live.sending.under_way = session, Views(), False
+        self._live.folder = Path(opened.folder)
+        self._live.app.session_id = session.id
+        self._live.seen_seq = opened.last_seq
+        await self._live.chat.begin(self._live.views)
+        self._live.pump = Pump(
+            session.follow,
+            self._live.views,
+            self._live.frames.show,
+            quiet_until=opened.last_seq,
+            begun_again=self._begun_again,
+        )
+        self._live.app.run_worker(
+            self._follow(self._live.pump), name="pump", group="session", exit_on_error=False
+        )
+        await self._live.pump.reached(opened.last_seq)
+        return None
+
+    async def _begun_again(self) -> None:
+        """The session went back or forth: everything is shown as it is there."""
+        await self._live.chat.begin(self._live.views)
+        self._live.frames.show_all()
+
+    async def _glimpse(self, session: AppSession) -> None:
+        """The end of a long session, at the first start, before its engine has it; taken away where it never does."""
+        held = await session.held()
+        if held is not None and held.last_seq >= LONG and self._live.session is None:
+            await self._live.chat.begin(self._live.views)
+            await self._live.chat.glimpse(await session.tail(GLIMPSE))
+
+    async def _follow(self, pump: Pump) -> None:
+        """Show the session until it ends; an end that nobody asked for is said."""
+        await pump.run()
+        if self._live.pump is pump and not self._live.app.left:
+            self._live.frames.show_status()
+            self._live.app.say(
+                "The engine's process ended. What was recorded is kept. "
+                "Your next message opens the session again; /new starts another.",
+                "error",
+            )
+
+    async def reopen(self) -> None:
+        """The same session in a new engine process."""
+        self.under_way = True
+        kept = await asyncio.to_thread(stored, self._live.folder)
+        session_id = self._live.session.id if self._live.session is not None and kept else None
+        options = self.same_settings()
+        await self._let_go("switched")
+        await self.open(replace(options, session=session_id))
+
+    def same_settings(self) -> SessionOptions:
+        """What opens a session with the settings of this one; a model that cannot be used is looked for again."""
+        options = replace(self._live.app.options, session=None, continue_latest=False, prompt=None)
+        settings = self._live.state.settings
+        if settings is None:
+            return options
+        options = replace(options, policy=settings.policy, agent=settings.agent)
+        if not settings.model.model:
+            return options
+        return replace(
+            options,
+            model=settings.model.profile or settings.model.model,
+            base_url=settings.model.base_url or None,
+            effort=settings.model.effort,
+        )
+
+    def _not_open(self, fault: TuiAgentError) -> None:
+        self._live.chat.end_glimpse()
+        self._unsent()
+        if self._live.session is not None:
+            self._live.frames.show_status()
+        else:
+            way = (
+                "/sessions or /new opens another"
+                if self._live.config
+                else "correct the configuration, then /new"
+            )
+            self._live.app.status.set_view(
+                StatusView("failed", "no session", fault.message, note=way), self._live.app.clock()
+            )
+            self._live.beginning.not_open(str(fault))
+        self._live.app.say(str(fault), "error")
+
+    def _unsent(self) -> None:
+        """What waited for a session goes back into the prompt."""
+        waiting, self._live.app.waiting_intents = self._live.app.waiting_intents, []
+        if messages := [one for one in waiting if isinstance(one, Prompt.Sent)]:
+            self._live.app.prompt.give_back(messages)
+
+    async def _let_go(self, reason: str) -> None:
+        session, pump = self._live.session, self._live.pump
+        self._live.session = self._live.pump = None
+        if pump is not None:
+            pump.close()
+        if session is not None:
+            session.submit(
+                Close(
+                    reason="switched" if reason == "switched" else "signal" if reason == "signal" else "quit"
+                )
+            )
+            await session.aclose()
+
+    async def close(self, reason: str) -> None:
+        """Keep what was typed, let go of the session."""
+        self._live.keeping.save_draft()
+        self._live.app.answer = await self._live.reading.last_answer()
+        await self._let_go(reason)
+
+    def _send_waiting(self) -> None:
+        app = self._live.app
+        first, app.first_prompt = app.first_prompt, ""
+        waiting, app.waiting_intents = app.waiting_intents, []
+        if first:
+            waiting.insert(0, Prompt.Sent(first, "send"))
+        if not self._live.has_model:
+            waiting = self._live.sending.held_back(waiting)
+        for one in waiting:
+            if self.under_way:  # one of them opens another session: the rest is meant for that one
+                app.waiting_intents.append(one)
+            elif isinstance(one, Prompt.Sent):
+                self._live.sending.sent(one)
+            elif isinstance(one, Intent):
+                self._live.act(one.name, one.argument)
+
+
+def _spawn_remote(live: Live) -> Callable[[SessionOptions], AppSession]:
+    remote = import_module("tui_agent.session.remote").RemoteSession
+
+    def spawn(options: SessionOptions) -> AppSession:
+        handle, live.app.handle = live.app.handle, None
+        named = None
+        if options.session and live.config is not None:
+            named = live.config.data_dir / "sessions" / options.session
+        opened = remote(handle, named=named) if handle is not None else remote.spawn(options, named=named)
+        return cast(AppSession, opened)
+
+    return spawn
