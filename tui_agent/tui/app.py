@@ -37,7 +37,8 @@ from tui_agent.tui.terminal import catch_signals, edit_text, farewell, last_word
 
 if TYPE_CHECKING:
     from tui_agent.session.engine_handle import EngineHandle
-    from tui_agent.tui.live import AppSession, Live
+    from tui_agent.tui.app_session import AppSession
+    from tui_agent.tui.live import Live
     from tui_agent.tui.outside import Ask
 
 Spawn = Callable[[SessionOptions], "AppSession"]

@@ -46,7 +46,7 @@ from tui_agent.tui.text import clean, clean_line
 
 if TYPE_CHECKING:
     from tui_agent.session.engine_handle import EngineHandle
-    from tui_agent.tui.live import AppSession
+    from tui_agent.tui.app_session import AppSession
 
 Say = Callable[[str], None]
 ReadLine = Callable[[], Awaitable[str | None]]

@@ -5,20 +5,18 @@ and hands views on; what the screen looks like is the panes' matter.
 """
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from textual.worker import Worker
 
 from tui_agent.config.settings import Config
 from tui_agent.folds.session_view import SessionStateView
 from tui_agent.folds.views import Views
-from tui_agent.ports.session import Session
 from tui_agent.protocol.commands import Command, Interrupt, SetPolicy
-from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.settings import POLICIES
 from tui_agent.tui.actions import BY_NAME
+from tui_agent.tui.app_session import AppSession
 from tui_agent.tui.asking import Asking
 from tui_agent.tui.beginning import Beginning, configure, watch_themes
 from tui_agent.tui.chat import Chat
@@ -39,58 +37,6 @@ if TYPE_CHECKING:
 BEAT_S = 0.5
 TWICE_S = 0.6
 """Within so many seconds a second Esc means both."""
-
-
-class OpenedSession(Protocol):
-    """What an engine says when it holds the session."""
-
-    session: str
-    folder: str
-    last_seq: int
-    new: bool
-
-
-class Trouble(Protocol):
-    """What could not be stored, told beside the log."""
-
-    message: str
-    hint: str
-
-
-class HeldSession(Protocol):
-    """What an engine says when it has the session's lock."""
-
-    last_seq: int
-
-
-class AppSession(Session, Protocol):
-    """A session as the app drives it: opened once, served in the background."""
-
-    @property
-    def closed(self) -> bool:
-        """Its engine is gone; nothing new comes."""
-        ...
-
-    @property
-    def trouble(self) -> Trouble | None:
-        """The newest thing that the engine could not store."""
-        ...
-
-    async def opened(self) -> OpenedSession:
-        """Wait until it is open. Raises what kept it from that."""
-        ...
-
-    async def held(self) -> HeldSession | None:
-        """Wait until its log can be read; None when it cannot be opened."""
-        ...
-
-    async def tail(self, count: int) -> Sequence[Record]:
-        """The newest records as it was opened, at most `count`."""
-        ...
-
-    async def serve(self) -> None:
-        """Move commands and records until it ends."""
-        ...
 
 
 class Live:

@@ -15,6 +15,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.errors import TuiAgentError
 from tui_agent.folds.views import Views
 from tui_agent.protocol.commands import Close
+from tui_agent.tui.app_session import AppSession
 from tui_agent.tui.beginning import configure
 from tui_agent.tui.keeping import stored
 from tui_agent.tui.panes.base import Intent
@@ -23,7 +24,7 @@ from tui_agent.tui.prompt.box import Prompt
 from tui_agent.tui.pump import Pump
 
 if TYPE_CHECKING:
-    from tui_agent.tui.live import AppSession, Live
+    from tui_agent.tui.live import Live
 
 LONG = 3_000
 """Events from which on a session's end is shown before the whole of it is folded."""
@@ -206,7 +207,7 @@ class Opening:
                 self._live.act(one.name, one.argument)
 
 
-def _spawn_remote(live: Live) -> Callable[[SessionOptions], AppSession]:
+def _spawn_remote(live: "Live") -> Callable[[SessionOptions], AppSession]:
     remote = import_module("tui_agent.session.remote").RemoteSession
 
     def spawn(options: SessionOptions) -> AppSession:
