@@ -61,7 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Show the session."""
     if not (arguments.headless or arguments.rerun):
-        need_terminal()
+        _need_terminal()
     options = session_options(arguments, client="headless", interactive=False)
     base = ground(options)
     folder = base.store.find(arguments.id)
@@ -80,6 +80,14 @@ def run(arguments: argparse.Namespace) -> int:
         options, recording, to_seq=seq, speed=arguments.speed
     )
     return status
+
+
+def _need_terminal() -> None:
+    try:
+        need_terminal()
+    except UsageError as fault:
+        hint = "Without one: tui-agent replay ID --headless prints the views as JSON."
+        raise UsageError(fault.message, hint=hint) from None
 
 
 def headless(folder: Path, records: Sequence[Record], seq: int) -> int:
