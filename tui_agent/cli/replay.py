@@ -26,6 +26,10 @@ examples:
   tui-agent replay latest
   tui-agent replay ses_01 --to 214 --speed 4
   tui-agent replay ses_01 --to 214 --headless | jq .state.todo
+  tui-agent replay latest --rerun
+
+--rerun asks no model and runs no tool; it compares kinds and payloads, without ids, times, digests and what was packed.
+Exit status: 0 the same events, 1 another one.
 
 the object that --headless prints:
   session, path, events     which log, and how many events it holds
@@ -45,16 +49,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--speed", metavar="X", type=amount, default=1.0, help="how fast Space plays (default: 1, as it was)"
     )
     parser.add_argument("--headless", action="store_true", help="print the views there as one JSON object")
+    parser.add_argument(
+        "--rerun",
+        action="store_true",
+        help="run the loop again on the recorded answers and results, and tell the first event that is another",
+    )
+    parser.add_argument("--json", action="store_true", help="with --rerun: one JSON object")
     GROUPS["place"](parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Show the session."""
-    if not arguments.headless:
-        need_terminal()
+    if not (arguments.headless or arguments.rerun):
+        _need_terminal()
     options = session_options(arguments, client="headless", interactive=False)
-    folder = ground(options).store.find(arguments.id)
+    base = ground(options)
+    folder = base.store.find(arguments.id)
     records = read_records(folder)
+    if arguments.rerun:
+        # By name: only this needs an engine.
+        again: int = import_module("tui_agent.cli.rerun").rerun(base, folder, records, as_json=arguments.json)
+        return again
     seq = place(records, arguments.to)
     if arguments.headless:
         return headless(folder, records, seq)
@@ -65,6 +80,14 @@ def run(arguments: argparse.Namespace) -> int:
         options, recording, to_seq=seq, speed=arguments.speed
     )
     return status
+
+
+def _need_terminal() -> None:
+    try:
+        need_terminal()
+    except UsageError as fault:
+        hint = "Without one: tui-agent replay ID --headless prints the views as JSON."
+        raise UsageError(fault.message, hint=hint) from None
 
 
 def headless(folder: Path, records: Sequence[Record], seq: int) -> int:

@@ -232,3 +232,30 @@ def test_another_branch_replaces_everything() -> None:
 
 def _fields(entry: object) -> dict[str, object]:
     return {name: getattr(entry, name) for name in entry.__dataclass_fields__}  # type: ignore[attr-defined]
+
+
+def test_going_back_leaves_what_a_view_that_never_went_further_shows() -> None:
+    samples = long_talk(6)
+    entries = samples.entries
+    view = viewport(samples)
+    for count in range(len(entries) - 1, 0, -1):
+        view.set_entries(entries[:count], ())
+        fresh = Viewport(Layout(Look(PALETTE, UNICODE, 82), read, lambda: 0.0))
+        fresh.set_entries(entries[:count], ())
+        fresh.resize(Look(PALETTE, UNICODE, 82), 20)
+        view.scroll_to(view.layout.total)
+        assert screen(view) == screen(fresh), count
+        rows = [[row.text() for row in view.layout.rows(index)] for index in range(count)]
+        assert rows == [[row.text() for row in fresh.layout.rows(index)] for index in range(count)], count
+
+
+@given(st.lists(st.integers(0, 9), max_size=40), st.integers(0, 40))
+def test_sums_of_heights_hold_after_dropping_the_last_ones(heights: list[int], count: int) -> None:
+    tree = Heights(heights)
+    tree.drop(count)
+    kept = heights[:count]
+    tree.append(3)
+    assert tree.total == sum(kept) + 3
+    assert [tree.top(index) for index in range(len(kept) + 2)] == [
+        sum([*kept, 3][:index]) for index in range(len(kept) + 2)
+    ]

@@ -65,6 +65,11 @@ def test_an_event_that_is_not_there_is_refused(call: Call, seq: str) -> None:
     assert status == 2 and not out and "The session has events 0 to" in err
 
 
+def test_without_a_terminal_it_says_what_works_there(call: Call) -> None:
+    status, _, err = call(NAME)
+    assert status == 2 and "needs a terminal" in err and "--headless" in err
+
+
 def test_a_session_that_is_held_is_read_and_nothing_is_written(call: Call, folder: Path) -> None:
     lock = WriterLock(folder / "lock", wait_s=0)
     before = set(folder.rglob("*"))

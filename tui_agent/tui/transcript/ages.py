@@ -40,10 +40,23 @@ class Ages:
         self.held.clear()
         self._turn = self._turn_start = 0
 
-    @property
-    def turn_start(self) -> int:
-        """The slot of the message that began the present turn."""
-        return self._turn_start
+    def go_back(self, count: int) -> None:
+        """Only the first `count` entries are left: the newest turn among them is the present one again."""
+        self.held = {index for index in self.held if index < count}
+        if self._turn_start < count:
+            return
+        start = 0
+        self._turn = 0
+        for index in range(count - 1, -1, -1):
+            entry = self._layout.entry(index)
+            if isinstance(entry, UserEntry) and entry.state == "sent":
+                if self._turn and entry.turn != self._turn:
+                    break
+                start, self._turn = index, entry.turn
+        self._turn_start = start
+        for slot in self._layout.slots[start:count]:
+            slot.past, slot.group = False, -1
+        self._layout.touch(*range(start, count))
 
     def meet(self, index: int) -> None:
         """An entry came or changed: a message that was sent ends the turn before it."""

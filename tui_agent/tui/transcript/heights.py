@@ -40,7 +40,7 @@ class Heights:
         """Forget all but the first `count`."""
         del self._heights[count:]
         del self._tree[count + 1 :]
-        self.total = self.top(count)
+        self.total = self.top(len(self._heights))
 
     def set(self, index: int, height: int) -> int:
         """Change one; the difference to before."""

@@ -62,10 +62,11 @@ class Layout:
         Slots in `held` are not folded when their turn is over; `ages.fold_held` does that later.
         """
         self.ages.held.update(held)
-        fresh = len(entries) < len(self.slots) and not self._drop(len(entries))
-        known = len(self.slots)
-        fresh = fresh or known == 0 or entries[known - 1].id != self.slots[-1].id
+        known = min(len(self.slots), len(entries))
+        fresh = known == 0 or entries[known - 1].id != self.slots[known - 1].id
         self._entries = entries
+        if not fresh and known < len(self.slots):
+            self._drop(known)
         if fresh or not entries or entries[0].id != self.slots[0].id:
             self._rebuild()
             return
@@ -168,16 +169,14 @@ class Layout:
             if (found := self._ids.get(entry_id)) is not None:
                 self.set_opened(found, wanted)
 
-    def _drop(self, count: int) -> bool:
-        """The entries from `count` on are gone: the view went back. False where a turn began there that aged others."""
-        if not count or self.ages.turn_start >= count:
-            return False
+    def _drop(self, count: int) -> None:
+        """The entries from `count` on are gone: the view went back."""
         for slot in self.slots[count:]:
             del self._ids[slot.id]
         del self.slots[count:]
         self.heights.drop(count)
         self._drawn = {index: None for index in self._drawn if index < count}
-        return True
+        self.ages.go_back(count)
 
     def _append(self, index: int) -> None:
         entry = self._entries[index]

@@ -1,0 +1,177 @@
+"""`replay --rerun`: the loop again on what was recorded, and where it parts from it."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import anyio
+import pytest
+
+from tests.stubs.golden import golden
+from tui_agent import wiring
+from tui_agent.cli.main import main
+from tui_agent.config.options import SessionOptions
+from tui_agent.folds.divergence import first_difference, turns
+from tui_agent.protocol.commands import DecidePermission, Interrupt, SubmitPrompt
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.policy import PermissionRequested
+from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
+from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.session.clock import SystemClock
+from tui_agent.store.reader import read_records
+from tui_agent.store.redact import Redactor
+from tui_agent.store.sessions import SessionStore
+
+Call = Callable[..., tuple[int, str]]
+SCRIPT = """
+answers:
+  - text: I look around.
+    calls:
+      - {write_todos: {todos: [{content: Look, status: in_progress}, {content: Write, status: pending}]}}
+      - {list_directory: {path: .}}
+      - {read_file: {path: a.txt}}
+      - {read_file: {path: missing.txt}}
+  - text: I write it, and run something that nobody allows.
+    calls:
+      - {write_file: {path: new.txt, content: "one\\ntwo\\n"}}
+      - {run_command: {command: "touch ran.txt"}}
+  - text: Done.
+"""
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("some words\n" * 2_000)
+
+    def run(*words: str) -> tuple[int, str]:
+        status = main([*words, "--data-dir", str(tmp_path / "data")])
+        return status, capsys.readouterr().out
+
+    script = tmp_path / "script.yaml"
+    script.write_text(SCRIPT)
+    place = ("-C", str(work), "-m", f"scripted:{script}", "--policy", "accept-edits")
+    run("run", "write new.txt", *place)
+    assert (work / "new.txt").is_file()
+    return run
+
+
+def session(tmp_path: Path) -> Path:
+    return next((tmp_path / "data" / "sessions").glob("ses_*"))
+
+
+def altered(tmp_path: Path, change: Callable[[Any], Any]) -> str:
+    """A copy of the session, told otherwise."""
+    folder = session(tmp_path)
+    log = SessionStore(tmp_path / "data" / "sessions", SystemClock(), Redactor()).create("ses_altered")
+    shutil.copytree(folder / "blobs", log.folder / "blobs", dirs_exist_ok=True)
+    for record in read_records(folder):
+        assert isinstance(record, Envelope)
+        log.append(change(record.payload), agent=record.agent)
+    log.close()
+    return "ses_altered"
+
+
+def test_a_session_comes_out_the_same_and_nothing_is_done_again(call: Call, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / "new.txt").unlink()
+    before = (session(tmp_path) / "events.jsonl").read_bytes()
+    status, out = call("replay", "latest", "--rerun", "--json")
+    said = json.loads(out)
+    assert status == 0 and said["divergence"] is None and said["turns"] == 1 and said["events"] > 25
+    assert sorted(path.name for path in work.iterdir()) == ["a.txt"]
+    assert (session(tmp_path) / "events.jsonl").read_bytes() == before
+
+
+def test_the_files_need_not_be_there_any_more(call: Call, tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / "work")
+    status, out = call("replay", "latest", "--rerun", "-C", str(tmp_path))
+    assert status == 0 and "the same again, 1 turn with" in out
+
+
+def test_the_first_event_that_is_another_is_told(call: Call, tmp_path: Path) -> None:
+    def change(payload: Any) -> Any:
+        if isinstance(payload, ToolCalled) and payload.name == "write_file":
+            return payload.model_copy(update={"target": "elsewhere.txt"})
+        return payload
+
+    status, out = call("replay", altered(tmp_path, change), "--rerun", "--json")
+    found = json.loads(out)["divergence"]
+    assert status == 1
+    assert (found["recorded"], found["where"]) == ("tool.called", "target")
+    assert (found["was"], found["now"]) == ("elsewhere.txt", "new.txt")
+    status, out = call("replay", "ses_altered", "--rerun")
+    assert status == 1 and "target\n    was 'elsewhere.txt'\n    now 'new.txt'" in out
+
+
+def test_a_result_that_is_missing_is_a_divergence_and_no_tool_runs_for_it(call: Call, tmp_path: Path) -> None:
+    def change(payload: Any) -> Any:
+        if isinstance(payload, ToolFinished) and payload.name == "write_file":
+            return payload.model_copy(update={"call_id": "call_other"})
+        return payload
+
+    status, out = call("replay", altered(tmp_path, change), "--rerun", "--json")
+    assert status == 1 and json.loads(out)["divergence"]["recorded"] == "file.changed"
+
+
+async def talk(options: SessionOptions) -> None:
+    """Two turns: the first is stopped at its question, in the second the user allows one call and denies the next."""
+    async with wiring.session(options) as held:
+        follower = held.follow()
+        ends = asked = 0
+        held.submit(SubmitPrompt(text="write new.txt"))
+        while ends < 2:
+            for record in await follower.next():
+                payload = record.payload if isinstance(record, Envelope) else None
+                if isinstance(payload, TurnFinished):
+                    ends += 1
+                    if ends == 1:
+                        held.submit(SubmitPrompt(text="again"))
+                elif isinstance(payload, PermissionRequested) and not ends:
+                    held.submit(Interrupt())
+                elif isinstance(payload, PermissionRequested):
+                    asked += 1
+                    decision: Literal["allow", "deny"] = "allow" if asked == 1 else "deny"
+                    held.submit(
+                        DecidePermission(request_id=payload.request_id, decision=decision, message="hm")
+                    )
+
+
+def test_what_the_user_decided_is_decided_again_and_a_stopped_turn_is_taken_over(
+    call: Call, tmp_path: Path
+) -> None:
+    lines = SCRIPT.splitlines()
+    script = tmp_path / "asked.yaml"
+    script.write_text("\n".join([*lines[:-1], *lines[8:], ""]))
+    shutil.rmtree(tmp_path / "data")
+    options = SessionOptions(
+        cwd=tmp_path / "work",
+        data_dir=tmp_path / "data",
+        model=f"scripted:{script}",
+        policy="ask",
+        interactive=True,
+    )
+    (tmp_path / "work" / "new.txt").unlink()
+    anyio.run(talk, options)
+    kinds = [
+        record.payload.kind for record in read_records(session(tmp_path)) if isinstance(record, Envelope)
+    ]
+    assert kinds.count("permission.requested") == 3
+    _, out = call("replay", "latest", "--rerun", "--json")
+    said = json.loads(out)
+    assert said["divergence"] is None, said["divergence"]
+    assert said["taken_over"] == [{"turn": 1, "why": "it was stopped"}] and said["turns"] == 1
+
+
+def test_turns_are_cut_where_messages_begin_and_turns_end() -> None:
+    found, rest = turns(golden("night_shift"))
+    assert [turn.events[0].payload.kind for turn in found] == ["user.message"] * 2
+    assert [turn.events[-1].payload.kind for turn in found] == ["turn.finished"] * 2
+    assert first_difference(found[0].events, found[0].events) is None
+    parted = first_difference(found[0].events, found[1].events)
+    assert parted is not None and parted.where == "text"
+    assert [event.payload.kind for event in rest] == ["agent.state_changed"]
