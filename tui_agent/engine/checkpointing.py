@@ -13,7 +13,7 @@ from anyio import to_thread
 from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import CheckpointError
 from tui_agent.folds.line_diff import count_changes
-from tui_agent.ports.checkpoint import Changes, Checkpoints, FileStand
+from tui_agent.ports.checkpoint import Baseline, Changes, Checkpoints, FileStand
 from tui_agent.ports.log import Blobs
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import PATHS_NAMED, Author, CheckpointTaken, FileChanged
@@ -41,6 +41,7 @@ class Checkpointing:
         self._begun = False
         self._open: tuple[CallId, Author] | None = None
         self._lost_call = lost_call
+        self._baseline: Baseline | None = None
 
     @property
     def store(self) -> Checkpoints | None:
@@ -82,8 +83,9 @@ class Checkpointing:
             await self._commit(changes, part, opened[1], opened[0])
 
     async def close(self) -> None:
-        """A turn was stopped inside a call: what that call had changed is kept as its own."""
+        """The turn ends. Where it was stopped inside a call, what that call had changed is kept as its own."""
         if self._open is None:
+            self._tell_baseline()
             return
         with anyio.move_on_after(CLOSING_S):
             changes = await self.changed(None)
@@ -109,14 +111,22 @@ class Checkpointing:
         known = self._recorder.state.commit
         self._begun = True
         made = await self._safely(lambda store: store.begin(known))
-        if made is not None:
-            self._emit(CheckpointTaken(part=-1, commit=made.commit, author="human", skipped=made.skipped))
+        self._baseline = made
         if self._lost_call:
             self._lost_call = False
+            self._tell_baseline()
             await self._take(author="command")
+
+    def _tell_baseline(self) -> None:
+        """The first checkpoint stands in the log before the first call that can write, or at the end of its turn: not
+        wherever the files happened to be read."""
+        made, self._baseline = self._baseline, None
+        if made is not None:
+            self._emit(CheckpointTaken(part=-1, commit=made.commit, author="human", skipped=made.skipped))
 
     async def _theirs(self) -> None:
         await self._begin()
+        self._tell_baseline()
         await self._take(author="human")
 
     async def _take(self, author: Author) -> None:
