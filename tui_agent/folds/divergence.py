@@ -27,6 +27,8 @@ VOLATILE: Final = frozenset(
         "run_id",
         "digest",
         "preview",
+        "time_limit_s",
+        "deeds",
         "estimated_tokens",
         "source",
     )
