@@ -621,8 +621,9 @@ async def test_many_programs_at_once_leave_no_descriptors_open(env):
     assert len(names(Path("/dev/fd"))) <= before
 
 
+# A background job of a script begins with SIGINT ignored, a program under nohup with SIGHUP ignored.
 KILLED = """
-import sys, anyio
+import signal, sys, anyio
 from pathlib import Path
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.ports.environment import ExecSpec
@@ -631,6 +632,9 @@ def show(data):
     sys.stdout.write(data.decode())
     sys.stdout.flush()
 
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 anyio.run(LocalEnvironment(Path(sys.argv[1])).exec, ExecSpec(script=sys.argv[2]), show)
 """
 
