@@ -4,6 +4,7 @@ import asyncio
 import stat
 from pathlib import Path
 
+import pytest
 from textual import events
 from textual.message import Message
 
@@ -54,6 +55,26 @@ async def test_each_enter_sends_what_was_typed_before_it_also_where_all_came_at_
         assert isinstance(rename, Rename) and rename.title == "night"
         assert isinstance(three, Steer | Queue) and three.text == "three"
         assert driven.app.prompt.editor.text == "four"
+
+
+@pytest.mark.parametrize(
+    ("bytes_", "text"),
+    [
+        ("abc\x7fXY", "abXY"),
+        ("abc\x01Z\x05!", "Zabc!"),
+        ("abc\x1b[DQ\x1b[CR", "abQcR"),
+        ("abc\x1b[H1\x1b[3~\x1b[F2", "1bc2"),
+        ("one two\x17three\x15four\x19", "fourone three"),
+        ("ab\x01\x0bcd\x19", "cdab"),
+        ("one two\x1b[1;5DX\x1b[1;2D\x1b[1;2DY", "oneYtwo"),
+        ("ab\x1ac\x1b[1;2HX", "X"),
+        ("a\nb\x1b[Ac\x1b[Bd", "ac\nbd"),
+    ],
+)
+async def test_editing_keys_in_one_go_with_letters_are_applied_in_their_order(bytes_: str, text: str) -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await burst(driven, bytes_)
+        assert driven.app.prompt.editor.text == text
 
 
 async def test_esc_that_was_typed_ahead_interrupts() -> None:

@@ -1,7 +1,7 @@
 """L7: the editor of a message: a text area that grows, with chips, history, and vim keys where they are wanted.
 
-Invariant: it edits text and tells what was meant at the key itself (`submit`, `wish`), so that keys which came in one go
-are not yet in the text; it knows nothing of sessions.
+Invariant: it edits text and tells what was meant at the key itself (`submit`, `wish`), so that of keys which came in one
+go each finds the text as the ones before left it; it knows nothing of sessions.
 """
 
 from collections.abc import Callable, Mapping
@@ -86,14 +86,19 @@ class Editor(TextArea, inherit_css=False):
             event.stop()
             event.prevent_default()
             return
+        bound = self._bindings.key_to_bindings.get(event.key)
+        if bound:
+            # Here and not by Textual, which looks for bindings only once the event has gone up to the app: letters that
+            # came in one go with this key would be inserted before it.
+            event.stop()
+            event.prevent_default()
+            await self.run_action(bound[0].action)
+            return
         await super()._on_key(event)
 
     def typed_ahead(self, event: events.Key) -> None:
         """A key that was pressed while something else had the keys: as if it had come here, in its order."""
-        if event.key == "backspace":
-            self.call_later(self.action_delete_left)
-        else:
-            self.post_message(event)
+        self.post_message(event)
 
     def _own(self, event: events.Key, key: str) -> bool:
         names = self.keymap.get(key, ())
