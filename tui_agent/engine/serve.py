@@ -200,7 +200,7 @@ class Engine:
         words = " ".join(message.text.split())
         if not words:
             return
-        cut = words if len(words) <= TITLE_LENGTH else words[:TITLE_LENGTH].rsplit(" ", 1)[0]
+        cut = words if len(words) <= TITLE_LENGTH else words[:TITLE_LENGTH].rsplit(" ", 1)[0] + "…"
         recorder.append(SessionTitled(title=cut, by="auto"))
 
     async def _turn(self, group: TaskGroup) -> None:

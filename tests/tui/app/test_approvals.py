@@ -155,7 +155,7 @@ async def test_every_command_of_a_line_has_its_row_in_sight(size: tuple[int, int
             "runs code from outside",
             "2 pytest -q … runs code of this workspace",
             "3 > report.txt writes report.txt, a new file",
-            "Undo nothing takes back what a command does",
+            "Undo /undo puts its files back, nothing else that it does",
             "Y Yes, this once",
         ):
             assert any(wanted in row for row in rows), wanted

@@ -87,10 +87,10 @@ def _network(effects: Sequence[Effect], runs: bool) -> str:
 
 def _undo(effects: Sequence[Effect], runs: bool) -> str:
     if runs:
-        return "nothing takes back what a command does"
+        return "/undo puts its files back, nothing else that it does"
     changed = {one.path for one in effects if isinstance(one, Writes)}
     if changed:
-        return f"the content before is kept in the session ({plural(len(changed), 'file')}); /diff shows it"
+        return f"/undo puts {plural(len(changed), 'file')} back; /diff shows what changed"
     return "nothing to undo"
 
 
