@@ -7,6 +7,7 @@
     ├── StoreError            the session store could not do what was asked
     │   ├── StoreFull         a write was short or refused; nothing of it is in the log
     │   ├── StoreUnusable     the data folder cannot be used as it stands                (exit 2)
+    │   ├── SessionTooNew     a newer version wrote the session; it can only be read      (exit 2)
     │   ├── SessionLocked     another process holds the session
     │   ├── SessionNotFound   there is no such session
     │   └── BlobMissing       a blob that an event names is not there, or not what it was
@@ -59,6 +60,10 @@ class StoreFull(StoreError):
 
 class StoreUnusable(StoreError):
     """The data folder cannot be read or written as it stands: permissions, a file in its place, a read-only disk."""
+
+
+class SessionTooNew(StoreError):
+    """A newer version of the product wrote the session: this one would break what it cannot read."""
 
 
 class SessionLocked(StoreError):

@@ -10,6 +10,7 @@ from tui_agent.errors import (
     ScriptError,
     SessionLocked,
     SessionNotFound,
+    SessionTooNew,
     StoreUnusable,
     UsageError,
 )
@@ -58,7 +59,9 @@ def is_place_fault(error: OSError) -> bool:
 def of_error(error: BaseException) -> Exit:
     """The status for an error that ended a command."""
     match error:
-        case UsageError() | ConfigError() | SessionNotFound() | SessionLocked() | StoreUnusable():
+        case UsageError() | ConfigError() | SessionNotFound() | SessionLocked():
+            return Exit.USAGE
+        case SessionTooNew() | StoreUnusable():
             return Exit.USAGE
         case BudgetReached():
             return Exit.BUDGET

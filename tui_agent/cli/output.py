@@ -27,6 +27,11 @@ def say(text: str, *, file: TextIO | None = None) -> None:
     print(printable(text, lines=True), file=file or sys.stdout)
 
 
+def warn(text: str) -> None:
+    """One line beside the output, for a person."""
+    say(f"tui-agent: {text}", file=sys.stderr)
+
+
 def say_json(value: object, file: TextIO | None = None) -> None:
     """One JSON line for a program."""
     print(plain_json(json.dumps(value, ensure_ascii=False, default=str)), file=file, flush=True)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tui_agent.cli import export, session_care, session_search
 from tui_agent.cli.options import Parser, add_verb, session_options
-from tui_agent.cli.output import faint, moment, plain_json, printable, say, say_json, size, table, width
+from tui_agent.cli.output import faint, moment, plain_json, printable, say, say_json, size, table, warn, width
 from tui_agent.cli.trace import WHICH
 from tui_agent.folds.actions import Entry, history
 from tui_agent.folds.base import branch, fold
@@ -13,6 +13,7 @@ from tui_agent.folds.session_state import SessionState
 from tui_agent.folds.state_json import state_to_json
 from tui_agent.ground import ground
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.store.flaws import flaws
 from tui_agent.store.reader import read_records, stored_lines
 from tui_agent.store.summary import SessionSummary
 
@@ -86,6 +87,7 @@ def as_json(summary: SessionSummary) -> dict[str, object]:
         "size_bytes": summary.size_bytes,
         "open": summary.locked,
         "damaged": summary.damaged,
+        "newer": summary.newer,
     }
 
 
@@ -97,8 +99,8 @@ def heads(*, everywhere: bool) -> Sequence[str]:
 def row(summary: SessionSummary, *, everywhere: bool) -> list[str]:
     """The columns of one session."""
     place = [summary.workspace] if everywhere else []
-    notes = (" (open)" if summary.locked else "") + (" (damaged)" if summary.damaged else "")
-    title = (summary.title or "(untitled)") + notes
+    notes = {"open": summary.locked, "damaged": summary.damaged, "newer version": summary.newer}
+    title = (summary.title or "(untitled)") + "".join(f" ({note})" for note, so in notes.items() if so)
     return [summary.id, moment(summary.updated), str(summary.events), size(summary.size_bytes), *place, title]
 
 
@@ -107,6 +109,8 @@ def show_session(arguments: argparse.Namespace) -> int:
     store = ground(session_options(arguments, client="headless", interactive=False)).store
     folder = store.find(arguments.id)
     records: Sequence[Record] = read_records(folder)
+    for flaw in flaws(folder, records):
+        warn(flaw)
     if arguments.branch:
         records = branch(records)
     first, last = arguments.first, arguments.last

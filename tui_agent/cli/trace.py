@@ -5,7 +5,7 @@ import dataclasses
 from pathlib import Path
 
 from tui_agent.cli.options import GROUPS, session_options
-from tui_agent.cli.output import moment, say, say_json, seconds, width
+from tui_agent.cli.output import moment, say, say_json, seconds, warn, width
 from tui_agent.cli.parts import print_part
 from tui_agent.folds.base import fold
 from tui_agent.folds.measures import Measures
@@ -14,6 +14,7 @@ from tui_agent.folds.parts import Parts
 from tui_agent.folds.trace import Span, Trace, TraceView
 from tui_agent.folds.words import FAILURES, SPAN_STATES, TURN_ENDS
 from tui_agent.ground import ground
+from tui_agent.store.flaws import flaws
 from tui_agent.store.reader import read_records
 from tui_agent.store.verify import verify
 
@@ -48,6 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
     store = ground(session_options(arguments, client="headless", interactive=False)).store
     folder = store.find(arguments.id)
     records = read_records(folder)
+    for flaw in flaws(folder, records):
+        warn(flaw)
     if arguments.parts:
         for row in fold(Parts(), records):
             print_part(row, as_json=arguments.json)

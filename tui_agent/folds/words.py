@@ -53,3 +53,14 @@ def unpriced(model: str, price: float | None, limit_usd: float | None) -> str:
     if limit_usd is None or price is not None or not model:
         return ""
     return f"The price of {model} is not known, so the cost limit of ${limit_usd:g} cannot hold."
+
+
+def stepped_over(count: int) -> str:
+    """How many lines of a log could not be read."""
+    return "1 damaged line was stepped over" if count == 1 else f"{count} damaged lines were stepped over"
+
+
+def unknown_events(count: int, *, newer: bool = False) -> str:
+    """How many events of a log could be read but not understood."""
+    events = "1 event" if count == 1 else f"{count} events"
+    return f"{events} of {'a newer log version' if newer else 'a kind'} that this version does not know"

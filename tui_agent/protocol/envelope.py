@@ -43,5 +43,11 @@ class UnknownEvent:
     kind: str
     raw: dict[str, JsonValue]
 
+    @property
+    def newer(self) -> bool:
+        """Whether its line is of a later version of the log, not only of a kind that came since."""
+        version = self.raw.get("v")
+        return isinstance(version, int) and version > SCHEMA_VERSION
+
 
 Record: TypeAlias = Envelope | UnknownEvent

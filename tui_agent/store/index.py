@@ -20,7 +20,7 @@ from tui_agent.store.searched import searched
 from tui_agent.store.summary import SessionSummary, summarise
 
 FILE = "index.sqlite"
-VERSION = 1
+VERSION = 2
 BUSY_MS = 2_000
 WORTH = 50
 """Sessions from which on a list keeps an index."""
@@ -28,6 +28,7 @@ _SCHEMA = """
 CREATE TABLE sessions (
   number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, place INTEGER NOT NULL, started REAL NOT NULL,
   updated REAL NOT NULL, title TEXT NOT NULL, events INTEGER NOT NULL, size INTEGER NOT NULL,
+  damaged INTEGER NOT NULL, newer INTEGER NOT NULL,
   stamp TEXT NOT NULL, file INTEGER NOT NULL, read_to INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE places (number INTEGER PRIMARY KEY, workspace TEXT NOT NULL UNIQUE);
 CREATE TABLE texts (
@@ -257,7 +258,7 @@ def _known(db: sqlite3.Connection, stands: Iterable[Stand]) -> tuple[list[Sessio
     rows = {
         row[0]: row
         for row in db.execute(
-            "SELECT name, stamp, file, workspace, started, updated, title, events, size"
+            "SELECT name, stamp, file, workspace, started, updated, title, events, size, damaged, newer"
             " FROM sessions JOIN places ON places.number = sessions.place"
         )
     }
@@ -267,11 +268,23 @@ def _known(db: sqlite3.Connection, stands: Iterable[Stand]) -> tuple[list[Sessio
         if row is None or (row[1], row[2]) != (stand.stamp, stand.file):
             stale.append(stand)
             continue
-        _, _, _, workspace, started, updated, title, events, size = row
+        _, _, _, workspace, started, updated, title, events, size, damaged, newer = row
         locked = is_locked(stand.folder / "lock")
         name = SessionId(stand.folder.name)
         found.append(
-            SessionSummary(name, stand.folder, workspace, started, updated, title, events, locked, size)
+            SessionSummary(
+                name,
+                stand.folder,
+                workspace,
+                started,
+                updated,
+                title,
+                events,
+                locked,
+                size,
+                damaged=bool(damaged),
+                newer=bool(newer),
+            )
         )
     return found, stale
 
@@ -284,10 +297,11 @@ def _put(db: sqlite3.Connection, stand: Stand, summary: SessionSummary) -> None:
     db.execute("INSERT OR IGNORE INTO places (workspace) VALUES (?)", (summary.workspace,))
     (place,) = db.execute("SELECT number FROM places WHERE workspace = ?", (summary.workspace,)).fetchone()
     db.execute(
-        "INSERT INTO sessions (name, place, started, updated, title, events, size, stamp, file)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET place = excluded.place,"
+        "INSERT INTO sessions (name, place, started, updated, title, events, size, damaged, newer,"
+        " stamp, file) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET place = excluded.place,"
         " started = excluded.started, updated = excluded.updated, title = excluded.title,"
-        " events = excluded.events, size = excluded.size, stamp = excluded.stamp, file = excluded.file",
+        " events = excluded.events, size = excluded.size,"
+        " damaged = excluded.damaged, newer = excluded.newer, stamp = excluded.stamp, file = excluded.file",
         (
             summary.id,
             place,
@@ -296,6 +310,8 @@ def _put(db: sqlite3.Connection, stand: Stand, summary: SessionSummary) -> None:
             summary.title,
             summary.events,
             summary.size_bytes,
+            summary.damaged,
+            summary.newer,
             stand.stamp,
             stand.file,
         ),

@@ -22,6 +22,7 @@ LINE_LIMIT = 64 * 1024
 
 _CRC_LENGTH = len(b',"crc":"00000000"}')
 _LINE_START = b'{"v":'
+_VERSION = re.compile(rb'\{"v":(\d{1,9}),')
 _LINE_END = re.compile(rb',"crc":"[0-9a-f]{8}"\}')
 _SALVAGE_TRIES = 64
 
@@ -83,6 +84,15 @@ def decode(line: bytes, blobs: BlobStore | None = None) -> Record | None:
     except ValidationError:
         return _inflated(line, blobs) or _unknown(line)
     return event if event.v <= SCHEMA_VERSION else _unknown(line)
+
+
+def version_of(line: bytes) -> int:
+    """The log version in which a whole line was written; that of this product where it tells none."""
+    match = _VERSION.match(line)
+    if match:
+        return int(match.group(1))
+    version = (_object(line) or {}).get("v")
+    return version if isinstance(version, int) else SCHEMA_VERSION
 
 
 def _unknown(line: bytes) -> UnknownEvent | None:

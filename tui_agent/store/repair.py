@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent.errors import SessionNotFound
-from tui_agent.protocol.envelope import Envelope
+from tui_agent.errors import SessionNotFound, SessionTooNew
+from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope
 from tui_agent.protocol.events.session import LogRepaired
 from tui_agent.store.files import FileOps, sync_path, unusable, write_all, write_file
 from tui_agent.store.line import decode
@@ -21,6 +21,7 @@ MAX_REPORTED = 1_000
 
 _APPEND = os.O_RDWR | os.O_APPEND
 _PIECE = 1 << 20
+_TORN = "events.torn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,10 @@ class Opened:
 
 
 def open_log(folder: Path, ops: FileOps) -> Opened:
-    """Open a session's log for writing; the caller holds its lock. Raises `SessionNotFound`, `StoreError`."""
+    """Open a session's log for writing; the caller holds its lock. Raises `SessionNotFound`, `StoreError`.
+
+    A log that a newer version wrote into raises `SessionTooNew`, and stays as it is.
+    """
     path = folder / EVENTS
     try:
         found = survey_lines(_file_lines(path))
@@ -44,10 +48,15 @@ def open_log(folder: Path, ops: FileOps) -> Opened:
         ) from fault
     except OSError as fault:
         raise unusable(fault, f"The log of session {folder.name} cannot be read", f": {path}") from fault
+    require_known(folder, found.version)
     try:
         torn = _behind(path, found.good_end)
-        bad = _unreported(path, found.bad_lines) if found.bad_lines else ()
-        side = _set_aside(folder, torn, ops) if torn else ""
+        moved = _moved_before(folder)
+        reported = _reported(path) if found.bad_lines or moved else NOTHING
+        sides = [side for side in moved if side.name not in reported.sides and not _stands_in(side, torn)]
+        if torn:
+            sides.append(_set_aside(folder, torn, ops))
+        bytes_moved = sum(side.stat().st_size for side in sides)
         fd = ops.open(path, _APPEND)
         if torn:
             ops.truncate(fd, found.good_end)
@@ -55,8 +64,25 @@ def open_log(folder: Path, ops: FileOps) -> Opened:
     except OSError as fault:
         what = f"The log of session {folder.name} could not be opened for writing"
         raise unusable(fault, what, f": {path}. Reading it still works") from fault
-    repaired = LogRepaired(moved_bytes=len(torn), side_file=side, bad_lines=bad) if torn or bad else None
+    bad = tuple(number for number in found.bad_lines if number not in reported.bad_lines)[:MAX_REPORTED]
+    names = ", ".join(side.name for side in sides)
+    repaired = LogRepaired(moved_bytes=bytes_moved, side_file=names, bad_lines=bad) if sides or bad else None
     return Opened(fd, found.good_end, found.last_seq, repaired)
+
+
+def require_known(folder: Path, version: int) -> None:
+    """Raises `SessionTooNew` for a log with lines of a version that this product does not know."""
+    if version > SCHEMA_VERSION:
+        raise SessionTooNew(
+            f"The session {folder.name} was written by a newer version of tui-agent "
+            f"(log version {version}, this one knows {SCHEMA_VERSION}); nothing was changed.",
+            hint=f"Open it with that version. `tui-agent sessions show {folder.name}` shows what this one can read.",
+        )
+
+
+def version_of_log(folder: Path) -> int:
+    """The highest version in which a line of a log was written. Raises OSError."""
+    return survey_lines(_file_lines(folder / EVENTS)).version
 
 
 def create_log(folder: Path, ops: FileOps) -> Opened:
@@ -111,8 +137,8 @@ def _free_name(folder: Path, stem: str) -> str:
     return f"{stem}-{number}"
 
 
-def _set_aside(folder: Path, torn: bytes, ops: FileOps) -> str:
-    path = folder / _free_name(folder, "events.torn")
+def _set_aside(folder: Path, torn: bytes, ops: FileOps) -> Path:
+    path = folder / _free_name(folder, _TORN)
     fd = ops.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         write_all(ops, fd, torn)
@@ -123,7 +149,7 @@ def _set_aside(folder: Path, torn: bytes, ops: FileOps) -> str:
     finally:
         ops.close(fd)
     sync_path(ops, folder)
-    return path.name
+    return path
 
 
 def _file_lines(path: Path) -> Iterator[bytes]:
@@ -140,12 +166,33 @@ def _behind(path: Path, end: int) -> bytes:
         return log.read()
 
 
-def _unreported(path: Path, bad: tuple[int, ...]) -> tuple[int, ...]:
-    """The bad lines that no earlier `log.repaired` of this log has named."""
-    named: set[int] = set()
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What the `log.repaired` of a log have named."""
+
+    bad_lines: frozenset[int]
+    sides: frozenset[str]
+
+
+NOTHING = Reported(frozenset(), frozenset())
+
+
+def _reported(path: Path) -> Reported:
+    bad, sides = set[int](), set[str]()
     for line in _file_lines(path):
         if b'"log.repaired"' in line:
             record = decode(line)
             if isinstance(record, Envelope) and isinstance(record.payload, LogRepaired):
-                named.update(record.payload.bad_lines)
-    return tuple(number for number in bad if number not in named)[:MAX_REPORTED]
+                bad.update(record.payload.bad_lines)
+                sides.update(record.payload.side_file.split(", "))
+    return Reported(frozenset(bad), frozenset(sides))
+
+
+def _moved_before(folder: Path) -> list[Path]:
+    """The side files with ends that were moved: also by an opening that failed before it could record it."""
+    return sorted(folder.glob(f"{_TORN}-*"))
+
+
+def _stands_in(side: Path, torn: bytes) -> bool:
+    """Whether a side file holds nothing that the log's end does not still hold: its opening was cut off then."""
+    return torn.startswith(side.read_bytes())

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tui_agent.folds.branches import Stretch, on_branch
-from tui_agent.protocol.envelope import Record
+from tui_agent.protocol.envelope import SCHEMA_VERSION, Record
 from tui_agent.store.blobs import BlobStore
-from tui_agent.store.line import decode, intact, salvage
+from tui_agent.store.line import decode, intact, salvage, version_of
 
 _SEQ = re.compile(rb'\{"v":\d+,"seq":(\d+),')
+_OURS = b'{"v":%d,' % SCHEMA_VERSION
 _PAYLOAD = b'"payload":'
 _REQUEST = b'"request_id":"'
 _DELTA = b'{"kind":"model.delta",'
@@ -23,12 +24,14 @@ _CLOSING = (b'{"kind":"model.responded",', b'{"kind":"model.failed",')
 class Survey:
     """What a log's bytes hold, without parsing them: `good_end` is where the last whole line ends.
 
-    `bad_lines` count from 1; what lies behind `good_end` is torn and none of them.
+    `bad_lines` count from 1; what lies behind `good_end` is torn and none of them. `version` is the highest that any
+    whole line was written in.
     """
 
     good_end: int
     last_seq: int
     bad_lines: tuple[int, ...]
+    version: int = SCHEMA_VERSION
 
 
 def lines(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -49,22 +52,31 @@ def survey_lines(found: Iterable[bytes]) -> Survey:
     good_end, last_seq = 0, -1
     bad: list[int] = []
     settled = end = 0
+    version = SCHEMA_VERSION
     for number, line in enumerate(found, start=1):
         end += len(line) + 1
-        seq = _any_seq(line) if intact(line) else None
+        whole = intact(line)
+        seq = _any_seq(line) if whole else None
+        if whole and not line.startswith(_OURS):
+            version = max(version, version_of(line))
         if seq is None:
             bad.append(number)
             for piece in salvage(line):
                 seq = seq_of(piece)
         if seq is not None and seq > last_seq:
             good_end, last_seq, settled = end, seq, len(bad)
-    return Survey(good_end, last_seq, tuple(bad[:settled]))
+    return Survey(good_end, last_seq, tuple(bad[:settled]), version)
 
 
 def seq_of(line: bytes) -> int | None:
     """The `seq` of a line that this product wrote."""
     match = _SEQ.match(line)
     return int(match.group(1)) if match else None
+
+
+def order_of(line: bytes) -> int | None:
+    """The `seq` of a line that is whole; None for a damaged one."""
+    return _any_seq(line) if intact(line) else None
 
 
 def _any_seq(line: bytes) -> int | None:

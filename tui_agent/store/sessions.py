@@ -28,7 +28,7 @@ from tui_agent.store.log import Hold, SessionLog, WallClock
 from tui_agent.store.names import is_session_id
 from tui_agent.store.reader import read_records
 from tui_agent.store.redact import Redactor
-from tui_agent.store.repair import EVENTS, Opened, create_log, open_log
+from tui_agent.store.repair import EVENTS, Opened, create_log, open_log, require_known, version_of_log
 from tui_agent.store.shrink import Shrinker
 from tui_agent.store.summary import SessionSummary
 
@@ -133,10 +133,11 @@ class SessionStore:
         """Make a session that goes on from an event of another one, held by someone or not; it refers to its log.
 
         `changed` says what is different (`workspace`: a folder of its own). Raises `SessionNotFound`, `StoreError`
-        where there is no such event or `new_id` is taken, `StoreFull`.
+        where there is no such event, a newer version wrote the session, or `new_id` is taken; `StoreFull`.
         """
         parent, folder = self.folder(session_id), self.folder(new_id)
         self._require(parent)
+        require_known(parent, version_of_log(parent))
         point = fork_point(parent, at_seq).model_copy(update={"changed": changed or {}})
         lock = self._new_folder(folder)
         try:

@@ -7,10 +7,11 @@ import mmap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeGuard
 
 from tui_agent.folds.branches import Stretch, on_branch
 from tui_agent.protocol.base import JsonMap
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.session import SessionForked, SessionStarted, SessionTitled
@@ -34,6 +35,7 @@ class SessionSummary:
     """A session as a list shows it. `updated` is the time of its last event, `events` how many it has.
 
     `damaged`: its beginning cannot be read; then `workspace` is what another event says, empty where none does.
+    `newer`: a newer version of the product wrote its beginning or its end; it can be listed and read, not opened.
     """
 
     id: SessionId
@@ -46,6 +48,7 @@ class SessionSummary:
     locked: bool
     size_bytes: int
     damaged: bool = False
+    newer: bool = False
 
 
 def summarise(folder: Path) -> SessionSummary | None:
@@ -58,26 +61,40 @@ def summarise(folder: Path) -> SessionSummary | None:
         last = _last(folder, head, size)
     except OSError:
         return None
-    start = _first(folder)
-    if start is None and last is None:
+    first = decode(first_line(folder), blobs_of(folder))
+    start = first if isinstance(first, Envelope) else None
+    if first is None and last is None:
         return None
-    damaged = start is None
+    foreign = first if _is_newer(first) else None
     workspace, title = _inherited(folder, start)
-    if damaged:
+    if start is None:
         start = last if isinstance(last, Envelope) else None
-        workspace = _place_of(path, size)
+        workspace = _told(foreign, "workspace") or _place_of(path, size)
+        title = _told(foreign, "title")
     return SessionSummary(
         id=SessionId(folder.name),
         path=folder,
         workspace=workspace,
-        started=start.at if start else 0.0,
+        started=foreign.at if foreign else (start.at if start else 0.0),
         updated=last.at if last else (start.at if start else 0.0),
         title=_title(path, size) or title,
         events=last.seq + 1 if last else 0,
         locked=is_locked(folder / "lock"),
         size_bytes=size,
-        damaged=damaged,
+        damaged=not isinstance(first, Envelope) and foreign is None,
+        newer=foreign is not None or _is_newer(last),
     )
+
+
+def _is_newer(record: Record | None) -> TypeGuard[UnknownEvent]:
+    return isinstance(record, UnknownEvent) and record.newer
+
+
+def _told(record: UnknownEvent | None, field: str) -> str:
+    """What the first line of a newer version says in a field that was there before."""
+    payload = record.raw.get("payload") if record is not None else None
+    value = payload.get(field) if isinstance(payload, dict) else None
+    return value if isinstance(value, str) else ""
 
 
 def _place_of(path: Path, size: int) -> str:

@@ -17,6 +17,7 @@ from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.session.clock import SystemClock
 from tui_agent.session.forking import state_of
+from tui_agent.store.line import seal
 from tui_agent.store.redact import Redactor
 from tui_agent.store.sessions import SessionStore
 
@@ -214,3 +215,48 @@ def test_a_fork_has_its_parents_checkpoints_also_when_that_is_gone(
         return await child.read_at(commit, "kept.txt")
 
     assert anyio.run(read) == b"new"
+
+
+def test_a_session_of_a_newer_version_is_listed_and_shown_and_not_opened(
+    call: Call, tmp_path: Path, work: Path
+) -> None:
+    path = talked(tmp_path, work).folder("ses_a") / "events.jsonl"
+    unsealed = [line[:-18].replace(b'{"v":1', b'{"v":99') for line in path.read_bytes().splitlines()]
+    path.write_bytes(b"".join(map(seal, unsealed)))
+    before = path.read_bytes()
+    words = "ses_a was written by a newer version of tui-agent (log version 99, this one knows 1)"
+    told = f"tui-agent: {words}: 4 events cannot be read.\n"
+    status, out, _ = call("sessions", "list")
+    assert status == 0 and "(newer version)" in out and "(damaged)" not in out
+    assert lines(call("sessions", "list", "--json")[1])[0]["newer"] is True
+    status, out, err = call("sessions", "show", "ses_a")
+    assert (status, err, out.count("user.message")) == (0, told, 3)
+    assert call("trace", "ses_a")[2] == told
+    for which in (("--session", "ses_a"), ("--continue",)):
+        status, _, err = call("run", "hi", "-m", "demo", *which)
+        assert (status, err.count("\n")) == (2, 1)
+        assert f"{words}; nothing was changed." in err
+    assert path.read_bytes() == before
+
+
+def test_the_index_of_many_sessions_keeps_what_is_wrong_with_each(
+    call: Call, tmp_path: Path, work: Path
+) -> None:
+    store = talked(tmp_path, work)
+    path = store.folder("ses_a") / "events.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"session.started", b"session.damaged", 1))
+    store.index.rebuild(store.stands())
+    assert [summary.damaged for summary in store.list()] == [True]
+
+
+def test_damaged_lines_that_were_stepped_over_are_told_beside_the_output(
+    call: Call, tmp_path: Path, work: Path
+) -> None:
+    path = talked(tmp_path, work).folder("ses_a") / "events.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"one"', b'"eno"', 1))
+    told = "tui-agent: 1 damaged line was stepped over in the log: line 2.\n"
+    assert call("sessions", "show", "ses_a")[2] == told
+    assert call("trace", "ses_a", "--json")[2] == told
+    path.write_bytes(path.read_bytes().replace(b'"three"', b'"eerht"', 1))
+    told = "tui-agent: 2 damaged lines were stepped over in the log: lines 2, 4.\n"
+    assert call("trace", "ses_a")[2] == told

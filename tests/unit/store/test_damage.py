@@ -7,11 +7,16 @@ import pytest
 
 from tests.stubs.golden import GOLDEN
 from tests.stubs.store import said, store, write_log
+from tui_agent.errors import SessionTooNew
 from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent
+from tui_agent.protocol.events.session import SessionStarted
+from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.store.blobs import BlobStore
+from tui_agent.store.flaws import flaws
 from tui_agent.store.line import seal
 from tui_agent.store.scan import records, survey
 
+SETTINGS = SessionSettings(model=ModelInfo(profile="p", provider="x", model="m"))
 NO_BLOBS = BlobStore(Path("/nonexistent"))
 TEXT = 'A message with ünïcödé, "quotes", \\ and {"v":1,"seq":0} inside. '
 
@@ -157,7 +162,93 @@ def test_a_log_from_the_future_still_loads(tmp_path: Path) -> None:
     ]
     assert isinstance(found[1], UnknownEvent)
     assert found[1].kind == "dream.dreamt"
-    assert store(tmp_path).open("s1").append(said("on")).seq == 6
+
+
+def test_events_of_unknown_kinds_keep_nothing_from_being_written_behind_them(tmp_path: Path) -> None:
+    path = write_log(tmp_path, "s1", ["message 0"])
+    head = b'{"v":1,"seq":%d,"at":1.0,"session":"s1","agent":"main","parent":0,"cause":null,"payload":%b}'
+    new = [foreign(head % (seq, b'{"kind":"dream.dreamt","depth":3}')) for seq in (1, 2, 3)]
+    path.write_bytes(path.read_bytes() + b"".join(new))
+    assert flaws(path.parent, store(tmp_path).read("s1")) == [
+        "The log holds 3 events of a kind that this version does not know."
+    ]
+    assert store(tmp_path).open("s1").append(said("on")).seq == 4
+
+
+def of_version_99(path: Path) -> bytes:
+    """Write a log as a version to come would: every line its own, with the right checksum."""
+    lines = path.read_bytes().splitlines()
+    data = b"".join(
+        seal(line[: -len(b',"crc":"00000000"}')].replace(b'{"v":1', b'{"v":99')) for line in lines
+    )
+    path.write_bytes(data)
+    return data
+
+
+def test_a_log_of_a_newer_version_is_listed_and_read_and_never_written(tmp_path: Path) -> None:
+    sessions = store(tmp_path)
+    log = sessions.create("s1")
+    log.append(SessionStarted(workspace="/work/x", product="p", settings=SETTINGS, title="later"))
+    log.append(said("hello"))
+    log.close()
+    path = log.folder / "events.jsonl"
+    before = of_version_99(path)
+    torn = before + b'{"v":99,'
+    path.write_bytes(torn)
+    (found,) = sessions.list("/work/x")
+    assert (found.newer, found.damaged, found.title, found.events) == (True, False, "later", 2)
+    assert flaws(log.folder, sessions.read("s1")) == [
+        "s1 was written by a newer version of tui-agent (log version 99, this one knows 1): 2 events cannot be read."
+    ]
+    for change in (lambda: sessions.open("s1"), lambda: sessions.fork("s1", 1, "s2")):
+        with pytest.raises(SessionTooNew, match=r"log version 99, this one knows 1\); nothing was changed"):
+            change()
+    assert path.read_bytes() == torn
+    assert sorted(each.name for each in log.folder.iterdir()) == ["blobs", "events.jsonl", "lock"]
+
+
+@pytest.mark.parametrize("line", [b'{"v":2,"order":7,"payload":{}}', b'{"order":7,"v":2}'])
+def test_a_newer_line_of_any_layout_is_no_torn_end(tmp_path: Path, line: bytes) -> None:
+    path = write_log(tmp_path, "s1", ["message 0"])
+    path.write_bytes(path.read_bytes() + foreign(line))
+    before = path.read_bytes()
+    with pytest.raises(SessionTooNew):
+        store(tmp_path).open("s1")
+    assert path.read_bytes() == before
+
+
+def test_what_was_stepped_over_is_counted_and_placed(tmp_path: Path) -> None:
+    path = write_log(tmp_path, "s1", [f"message {number}" for number in range(20)])
+    flip(path, 3)
+    sessions = store(tmp_path)
+    assert flaws(path.parent, sessions.read("s1")) == ["1 damaged line was stepped over in the log: line 3."]
+    sessions.fork("s1", 18, "s2")
+    for number in range(5, 17):
+        flip(path, number)
+    assert flaws(sessions.folder("s2"), sessions.read("s2")) == [
+        "13 damaged lines were stepped over in the log of s1: lines 3, 5, 6, 7, 8, 9, 10, 11, 12, 13 and 3 more."
+    ]
+
+
+def test_a_torn_end_that_nobody_could_report_is_reported_by_the_next_opening(tmp_path: Path) -> None:
+    path = write_log(tmp_path, "s1", ["message 0"])
+    path.write_bytes(path.read_bytes() + b'{"v":1,"se')
+    store(tmp_path).open("s1").close()  # which failed before it could say so
+    log = store(tmp_path).open("s1")
+    assert log.repaired is not None
+    assert (log.repaired.moved_bytes, log.repaired.side_file) == (10, "events.torn-1")
+    log.append(log.repaired)
+    log.close()
+    assert store(tmp_path).open("s1").repaired is None
+
+
+def test_an_end_that_was_copied_and_not_yet_cut_off_is_reported_once(tmp_path: Path) -> None:
+    path = write_log(tmp_path, "s1", ["message 0"])
+    path.write_bytes(path.read_bytes() + b'{"v":1,"se')
+    path.with_name("events.torn-1").write_bytes(b'{"v":1')
+    log = store(tmp_path).open("s1")
+    assert log.repaired is not None
+    assert (log.repaired.moved_bytes, log.repaired.side_file) == (10, "events.torn-2")
 
 
 @pytest.mark.parametrize(
