@@ -20,10 +20,10 @@ from tui_agent.folds.entries import (
     UserEntry,
 )
 from tui_agent.folds.transcript_draft import Draft
-from tui_agent.folds.transcript_notices import ON_NOTICES
+from tui_agent.folds.transcript_notices import ON_NOTICES, pass_over
 from tui_agent.folds.transcript_talk import ON_TALK
 from tui_agent.folds.transcript_tools import ON_TOOLS
-from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.envelope import Envelope, UnknownEvent
 from tui_agent.protocol.events.model import ModelDelta
 
 __all__ = [
@@ -59,6 +59,10 @@ class Transcript:
         if not isinstance(ev.payload, ModelDelta):  # a log may be read without the deltas
             draft.last_at = ev.at
         return draft.revision != before
+
+    def pass_over(self, record: UnknownEvent) -> bool:
+        """Take an event in that this version does not know: how many there are is told in one notice."""
+        return pass_over(self._draft, record)
 
     def drain(self) -> list[int]:
         """The indices of the entries that are new or have changed since the last call, in order; each once."""

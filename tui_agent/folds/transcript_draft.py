@@ -72,6 +72,10 @@ class Draft:
         self.price: tuple[str, float | None] = ("", None)
         """The model's name, and what its input costs where that is known."""
         self.cost_limit: float | None = None
+        self.unknown = {False: 0, True: 0}
+        """How many events this version does not know, of its own log version and of newer ones."""
+        self.unknown_at: dict[bool, int] = {}
+        """The notices that say so."""
         self.workspace = ""
         self.last_at = 0.0
         self.turn_started_at = 0.0

@@ -8,10 +8,10 @@ from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.entries import NoticeEntry, NoticeLevel
 from tui_agent.folds.growing import TAIL
 from tui_agent.folds.transcript_draft import Draft
-from tui_agent.folds.words import unpriced
+from tui_agent.folds.words import stepped_over, unknown_events, unpriced
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.display import MarkdownBlock, TerminalBlock
-from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.envelope import Envelope, UnknownEvent
 from tui_agent.protocol.events.context import ContextCompacted, ContextWarned
 from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.plugin import PluginFailed
@@ -90,12 +90,25 @@ def _repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> bool:
         lines += [f"What stood in its place is in {payload.side_file}."] if payload.side_file else []
         draft.notice(ev, "repair", "warning", lines)
         return True
-    moved = f"{payload.moved_bytes} bytes of an unfinished line were moved to {payload.side_file}."
-    bad = f"{len(payload.bad_lines)} damaged lines were stepped over."
+    amount = "1 byte" if payload.moved_bytes == 1 else f"{payload.moved_bytes} bytes"
+    moved = f"An unfinished line ({amount}) was moved to {payload.side_file}."
+    bad = f"{stepped_over(len(payload.bad_lines))}."
     lines = ["The session's log was repaired."]
     lines += [moved] if payload.moved_bytes else []
     lines += [bad] if payload.bad_lines else []
     draft.notice(ev, "repair", "warning", lines)
+    return True
+
+
+def pass_over(draft: Draft, record: UnknownEvent) -> bool:
+    """Say, where the first of them stands, how many events this version does not know."""
+    draft.unknown[record.newer] += 1
+    words = (f"{unknown_events(draft.unknown[record.newer], newer=record.newer)}.",)
+    index = draft.unknown_at.get(record.newer)
+    if index is not None:
+        return draft.renotice(index, "warning", words)
+    head = (f"notice.{record.seq}", record.seq, record.at, draft.turn, draft.revision + 1, record.agent)
+    draft.unknown_at[record.newer] = draft.add(NoticeEntry(*head, "repair", "warning", words))
     return True
 
 

@@ -1,7 +1,7 @@
 """L1: every projection of the session that a screen shows, folded together.
 
 Invariant: an event goes into all of them exactly once, in order; `changed` names those whose view differs since it was
-last taken. An unknown event folds to nothing.
+last taken. An unknown event folds to nothing but a notice in the transcript.
 """
 
 from typing import Final, Literal, TypeAlias
@@ -106,6 +106,8 @@ class Views:
         self.seq = record.seq
         self.last_at = record.at
         if not isinstance(record, Envelope):
+            if self.transcript.pass_over(record):
+                self._changed.add("transcript")
             return
         payload = record.payload
         self.last_kind = payload.kind

@@ -14,13 +14,15 @@ from tui_agent.folds.entries import (
     UserEntry,
 )
 from tui_agent.folds.transcript import Entry, Transcript
+from tui_agent.folds.views import Views
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.display import DiffBlock, TerminalBlock
+from tui_agent.protocol.envelope import UnknownEvent
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.model import ModelFailed, ModelRetried
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
-from tui_agent.protocol.events.session import ErrorRaised, SessionStarted, SettingsChanged
+from tui_agent.protocol.events.session import ErrorRaised, LogRepaired, SessionStarted, SettingsChanged
 from tui_agent.protocol.events.tool import ToolProgress
 from tui_agent.protocol.events.turn import (
     IterationStarted,
@@ -401,3 +403,40 @@ def test_a_cost_limit_that_cannot_hold_is_told_where_it_or_the_model_is_set() ->
     assert warnings() == 2
     fold.apply(story(SettingsChanged(key="budgets", previous=None, value=Budgets().model_dump(mode="json"))))
     assert warnings() == 2
+
+
+def unknown(seq: int, version: int = 1) -> UnknownEvent:
+    return UnknownEvent(
+        seq=seq, at=1.0, agent=AgentId("main"), parent=seq - 1, kind="dream.dreamt", raw={"v": version}
+    )
+
+
+def test_events_of_unknown_kinds_are_counted_in_one_notice_where_the_first_stands() -> None:
+    views = Views()
+    story = Story()
+    views.apply(story(UserMessageReceived(text="hi")))
+    for seq, words in ((1, "1 event of"), (2, "2 events of")):
+        views.apply(unknown(seq))
+        assert views.take_changed() >= {"transcript"}
+        (notice,) = [one for one in views.transcript.view().entries if isinstance(one, NoticeEntry)]
+        assert notice.lines == (f"{words} a kind that this version does not know.",)
+    assert (notice.kind, notice.level, notice.seq, views.seq) == ("repair", "warning", 1, 2)
+    views.apply(unknown(3, version=99))
+    newest = views.copy().transcript.view().entries[-1]
+    assert isinstance(newest, NoticeEntry)
+    assert newest.lines == ("1 event of a newer log version that this version does not know.",)
+
+
+def test_what_opening_repaired_is_told_with_the_right_numbers() -> None:
+    chat = Chat()
+    chat.tell(LogRepaired(moved_bytes=1, side_file="events.torn-1", bad_lines=(3,)))
+    chat.tell(LogRepaired(moved_bytes=20, side_file="events.torn-2", bad_lines=(3, 4)))
+    first, second = chat.only(NoticeEntry)
+    assert first.lines[1:] == (
+        "An unfinished line (1 byte) was moved to events.torn-1.",
+        "1 damaged line was stepped over.",
+    )
+    assert second.lines[1:] == (
+        "An unfinished line (20 bytes) was moved to events.torn-2.",
+        "2 damaged lines were stepped over.",
+    )
