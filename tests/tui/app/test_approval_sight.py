@@ -181,3 +181,15 @@ async def test_p_shows_the_policy_and_esc_goes_back() -> None:
         assert "asks before writing or running" in driven.text() and "asks nothing" in driven.text()
         await driven.press("escape")
         assert driven.session.submitted == [] and "asks nothing" not in driven.text()
+
+
+async def test_the_footer_names_the_answers_that_another_size_gives_back() -> None:
+    async with open_app(golden("night_shift"), size=(20, 5)) as driven:
+        modal = await ask(driven, command("\n".join(f"rm -rf victim{number}" for number in range(8))))
+        assert modal.gated
+        for size in ((40, 8), (60, 20), (120, 40)):
+            await driven.pilot.resize_terminal(*size)
+            await driven.pilot.pause()
+        assert not modal.gated and "Y once" in driven.rows()[-1]
+        await driven.press("y")
+        assert len(driven.session.submitted) == 1

@@ -55,7 +55,7 @@ class Approval(Sheet[DecidePermission | None]):
         self.rule: Field | None = None
         self.typing = False
         self.keys_changed: Callable[[], None] = lambda: None
-        """Called when other keys apply: while a word is typed, and after it."""
+        """Called when other keys may apply: while a word is typed, after it, at another size."""
         self.spare: Callable[[events.Paste], object] = lambda event: None
         """Takes what is pasted while no field is open."""
         self.expanded = False
@@ -80,6 +80,10 @@ class Approval(Sheet[DecidePermission | None]):
         if self.request.wrong and "edit_rule" not in self.without:
             self.chosen, self.rule = "a", Field(self.request.wrong_rule)
             self._set_typing(on=True)
+
+    def redraw(self, *, keep: bool = True) -> None:
+        """As every sheet; which keys apply follows what is in sight, thus the size too."""
+        super().redraw(keep=keep)
         self.keys_changed()
 
     def set_waiting(self, count: int) -> None:
@@ -123,7 +127,6 @@ class Approval(Sheet[DecidePermission | None]):
         self._seen = True
         if self.gated:
             self.redraw()
-            self.keys_changed()
 
     def head(self, width: int) -> list[Strip]:
         return self._rows.head(width)
@@ -194,7 +197,6 @@ class Approval(Sheet[DecidePermission | None]):
             case "d" | "ctrl+o" if not {"whole_file", "whole_command"} <= self.without:
                 self.expanded, self.policy_shown = not self.expanded, False
                 self.redraw(keep=False)
-                self.keys_changed()
             case "e":
                 self._edit_rule()
             case "p":
@@ -255,7 +257,6 @@ class Approval(Sheet[DecidePermission | None]):
     def _set_typing(self, *, on: bool) -> None:
         self.typing = on
         self.redraw()
-        self.keys_changed()
 
     def _answer(self, answer: Answer) -> None:
         if not self.choice(answer).offered:
