@@ -83,7 +83,10 @@ class Config(Table):
     )
     budgets: Budgets = Field(default_factory=Budgets, description="Limits that end a turn.")
     theme: str = Field("", description="A theme's name; empty: by the terminal's background.")
-    symbols: Symbols = Field("auto", description="unicode, ascii, or auto (by locale and terminal).")
+    symbols: Symbols = Field(
+        "auto",
+        description="unicode, ascii, or auto: ascii where LC_ALL, LC_CTYPE or LANG names no UTF-8 (so LANG=C) or TERM is linux or dumb.",
+    )
     motion: Motion = Field("auto", description="Whether anything blinks or moves.")
     mouse: bool = Field(True, description="Whether the mouse is used.")
     vim: bool = Field(False, description="Vim keys in the prompt.")

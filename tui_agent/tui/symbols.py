@@ -75,14 +75,29 @@ ASCII: Final = Symbols(
 )
 
 
+_C: Final = ("C", "POSIX")
+_COERCED: Final = ("C.UTF-8", "C.utf8", "UTF-8")
+"""What Python sets LC_CTYPE to, before anything of ours runs, where it finds the C locale (PEP 538)."""
+
+
 def choose_symbols(wanted: SymbolSet, environ: Mapping[str, str]) -> Symbols:
-    """The set to draw with: as configured, else ASCII where the locale is not UTF-8 or TERM is linux or dumb."""
+    """The set to draw with: as configured, else ASCII where the locale is not UTF-8 or TERM is linux or dumb.
+
+    The locale is the one that the user gave the terminal, not the one that Python can print in.
+    """
     if wanted != "auto":
         return ASCII if wanted == "ascii" else UNICODE
     if environ.get("TERM", "") in ("linux", "dumb"):
         return ASCII
-    locale = environ.get("LC_ALL") or environ.get("LC_CTYPE") or environ.get("LANG") or ""
+    locale = _locale(environ)
     if not locale:
-        # Python turns the C locale into UTF-8 by itself, and terminals without one are nearly always UTF-8.
+        # Terminals that say nothing of a locale are nearly always UTF-8.
         return UNICODE
     return UNICODE if "utf" in locale.lower() else ASCII
+
+
+def _locale(environ: Mapping[str, str]) -> str:
+    """LC_ALL, else LC_CTYPE, else LANG; LANG=C counts although Python then sets LC_CTYPE to C.UTF-8."""
+    said, language = environ.get("LC_ALL") or environ.get("LC_CTYPE", ""), environ.get("LANG", "")
+    coerced = not environ.get("LC_ALL") and said in _COERCED and language in _C
+    return language if coerced else said or language

@@ -1,5 +1,8 @@
 """Theme files: exactly the roles, readable pairs, and a refusal that names what is wrong."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,8 +90,25 @@ def test_styles_are_shared(bundled: dict[str, theme.ThemeFile]) -> None:
         ("auto", {"TERM": "linux", "LANG": "C.UTF-8"}, ASCII),
         ("auto", {"TERM": "xterm", "LANG": "en_GB.ISO-8859-1"}, ASCII),
         ("auto", {"TERM": "xterm", "LANG": "en_GB.UTF-8"}, UNICODE),
+        ("auto", {"TERM": "xterm", "LANG": "C", "LC_CTYPE": "C.UTF-8"}, ASCII),
+        ("auto", {"TERM": "xterm", "LANG": "C"}, ASCII),
+        ("auto", {"TERM": "xterm", "LC_ALL": "C", "LC_CTYPE": "C.UTF-8", "LANG": "en_GB.UTF-8"}, ASCII),
+        ("auto", {"TERM": "xterm", "LC_ALL": "C.UTF-8", "LC_CTYPE": "C.UTF-8", "LANG": "C"}, UNICODE),
+        ("auto", {"TERM": "xterm", "LC_CTYPE": "en_GB.UTF-8", "LANG": "C"}, UNICODE),
+        ("auto", {"TERM": "xterm", "LC_CTYPE": "C.UTF-8"}, UNICODE),
+        ("auto", {"TERM": "xterm"}, UNICODE),
         ("ascii", {"LANG": "en_GB.UTF-8"}, ASCII),
     ],
 )
 def test_symbols_follow_the_terminal(wanted: str, environ: dict[str, str], expected: object) -> None:
     assert choose_symbols(wanted, environ) is expected  # type: ignore[arg-type]
+
+
+def test_the_c_locale_is_told_apart_from_what_python_makes_of_it() -> None:
+    said = "import os; from tui_agent.tui.symbols import choose_symbols; print(choose_symbols('auto', os.environ).name)"
+    for locale, expected in (("C", "ascii"), ("C.UTF-8", "unicode")):
+        environ = {"PATH": os.environ["PATH"], "TERM": "xterm", "LANG": locale}
+        done = subprocess.run(
+            [sys.executable, "-c", said], env=environ, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.strip() == expected
