@@ -11,6 +11,9 @@ from tui_agent.plugin_api import Environment, EnvironmentFault, FileInfo, ToolEr
 MAX_PROJECT_FILE = 1_000_000
 MAX_TEST_FILES = 20
 _PYTHON = re.compile(r"(.*/)?python(3(\.\d+)?)?")
+_PYTHON_PROJECT = frozenset({"pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini"})
+_OTHER_PROJECT = frozenset({"package.json", "Cargo.toml", "go.mod"})
+_PYTHON_FRAMEWORKS = frozenset({"pytest", "unittest"})
 _NODE_RUNNERS = frozenset({"jest", "vitest", "mocha", "ava", "tap"})
 _PACKAGE_MANAGERS = frozenset({"npm", "pnpm", "yarn", "bun"})
 _TEST_FILE = re.compile(r"(test_.*|.*_test|tests?)\.py")
@@ -68,15 +71,19 @@ def _is_test_script(words: tuple[str, ...]) -> bool:
 
 
 async def detect(env: Environment, path: str) -> TestCommand:
-    """The project's own test command, narrowed to `path` where that is given."""
+    """The project's own test command, narrowed to `path` where that is given; it runs in the project's folder.
+
+    The project is the nearest one upwards from `path` that has tests: a folder of tests is not one by itself.
+    """
     there = await env.stat(path) if path else None
     if path and there is None:
         raise ToolError(f"There is no file or folder {path}.")
+    found = await _of_projects(env, "" if there is None else there.path)
+    if found is not None and found.framework in _PYTHON_FRAMEWORKS:
+        return found
     if there is not None and there.kind == "directory":
-        own = await _of_folder(env, there.path, "")
-        if own is not None:
-            return own
-    found = await _of_folder(env, "", "" if there is None else there.path)
+        # Python tests in a folder of another language's project.
+        found = await _of_folder(env, there.path, "") or found
     if found is None:
         raise ToolError(
             "No tests were recognised: no Python tests, package.json with a test script, Cargo.toml or go.mod.",
@@ -85,19 +92,39 @@ async def detect(env: Environment, path: str) -> TestCommand:
     return found
 
 
+async def _of_projects(env: Environment, path: str) -> TestCommand | None:
+    for folder in (path, *(str(above) for above in PurePosixPath(path).parents)):
+        if folder in ("", "."):
+            break
+        if await _is_project(env, folder):
+            found = await _of_folder(env, folder, path.removeprefix(folder).strip("/"))
+            if found is not None:
+                return found
+    return await _of_folder(env, "", "" if path == "." else path)
+
+
+async def _is_project(env: Environment, folder: str) -> bool:
+    there = await env.stat(folder)
+    if there is None or there.kind != "directory":
+        return False
+    names = {_name(item) for item in await env.listdir(folder)}
+    return bool((_PYTHON_PROJECT | _OTHER_PROJECT) & names)
+
+
 async def _of_folder(env: Environment, folder: str, narrow: str) -> TestCommand | None:
     names = {_name(item): item for item in await env.listdir(folder or ".")}
     cwd = "" if folder == "." else folder
-    if {"pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini"} & set(names) or not (
-        {"package.json", "Cargo.toml", "go.mod"} & set(names)
-    ):
+    if _PYTHON_PROJECT & set(names) or not _OTHER_PROJECT & set(names):
         python = await _python(env, folder, names, narrow)
         if python is not None:
             return TestCommand(*python, cwd)
     if "Cargo.toml" in names:
         return TestCommand(("cargo", "test"), "cargo", cwd)
     if "go.mod" in names:
-        return TestCommand(("go", "test", "-v", f"./{narrow}/..." if narrow else "./..."), "go", cwd)
+        below = str(PurePosixPath(narrow).parent) if narrow.endswith(".go") else narrow
+        return TestCommand(
+            ("go", "test", "-v", "./..." if below in ("", ".") else f"./{below}/..."), "go", cwd
+        )
     if "package.json" in names and await _has_test_script(env, names["package.json"]):
         manager = next(
             (
@@ -126,9 +153,11 @@ async def _python(
         return (python, "-m", "unittest", "-v", narrow), "unittest"
     start = narrow or _start_folder(folder, tests)
     prefix = f"{folder}/" if folder not in ("", ".") else ""
-    if start and not narrow and await env.stat(f"{prefix}{start}/__init__.py") is not None:
-        start = ""
-    return (python, "-m", "unittest", "discover", "-v", *(("-s", start) if start else ())), "unittest"
+    options: tuple[str, ...] = ("-s", start) if start else ()
+    if start and await env.stat(f"{prefix}{start}/__init__.py") is not None:
+        # A package: its tests are imported from the project's folder.
+        options = ("-s", start, "-t", ".") if narrow else ()
+    return (python, "-m", "unittest", "discover", "-v", *options), "unittest"
 
 
 def _start_folder(folder: str, tests: list[str]) -> str:

@@ -1,6 +1,7 @@
 """run_tests: the project's tests, and nothing else."""
 
 import shlex
+from dataclasses import replace
 from typing import ClassVar
 
 from pydantic import Field
@@ -75,15 +76,27 @@ class RunTests:
     async def preview(self, args: RunTestsArgs, env: Environment) -> Preview:
         """The command that will run."""
         command = await _settled(args, env)
-        text = shlex.join(command.argv)
-        return Preview((TextBlock(text=text),), content=f"{command.cwd}\n{text}", time_limit_s=args.timeout)
+        return Preview(
+            (TextBlock(text=_in_its_folder(command)),),
+            content=f"{command.cwd}\n{shlex.join(command.argv)}",
+            time_limit_s=args.timeout,
+        )
 
     async def run(self, args: RunTestsArgs, ctx: ToolContext) -> ToolResult:
         """Run the tests; failing ones are a failure that the model is told of."""
         command = await _settled(args, ctx.env)
         spec = ExecSpec(argv=command.argv, cwd=command.cwd, timeout=args.timeout)
         result, output = await run(spec, ctx)
-        return _told(command, result, output, read(command.framework, output.clean), ctx)
+        told = _told(command, result, output, read(command.framework, output.clean), ctx)
+        if args.command.strip():
+            return told
+        # The row of the call names what is tested, not how: what was recognised is told with the output.
+        return replace(told, display=(TextBlock(text=f"$ {_in_its_folder(command)}"), *told.display))
+
+
+def _in_its_folder(command: TestCommand) -> str:
+    words = shlex.join(command.argv)
+    return f"{words}  (in {command.cwd})" if command.cwd else words
 
 
 def _told(
@@ -93,12 +106,13 @@ def _told(
     end = ending(result)
     ran = result.ended == "exited"
     summary = counts.words() if counts.known and ran else end
-    head = [f"{summary} [{end}]" if summary != end else f"[{end}]", f"$ {words}"]
+    head = [f"{summary} [{end}]" if summary != end else f"[{end}]", f"$ {_in_its_folder(command)}"]
     head += [f"failed: {name}" for name in counts.failures]
     text = shown(output)
     event = TestFinished(
         framework=command.framework,
         command=words,
+        folder=command.cwd,
         passed=counts.passed,
         failed=counts.failed,
         skipped=counts.skipped,
@@ -113,6 +127,7 @@ def _told(
         display=(TerminalBlock(text=output.kept),) if text else (),
         data={
             "command": words,
+            "folder": command.cwd,
             "framework": command.framework,
             "passed": counts.passed,
             "failed": counts.failed,

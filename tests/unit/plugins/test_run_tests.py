@@ -112,7 +112,23 @@ async def test_tests_that_take_too_long_are_stopped(bench):
             "a.test.js",
             "npm test -- a.test.js",
         ),
-        ({"web/package.json": '{"scripts": {"test": "x"}}', "test_a.py": PASSES}, "web", "npm test"),
+        ({"test/test_a.py": "import pytest\n", "setup.py": ""}, "test", "python -m pytest -q test"),
+        ({"test/test_a.py": "import pytest\n"}, "test", "python -m pytest -q test"),
+        ({"test/test_a.py": "import pytest\n", "setup.py": ""}, "./test/", "python -m pytest -q test"),
+        ({"test/test_a.py": "import pytest\n"}, ".", "python -m pytest -q"),
+        ({"tests/test_a.py": PASSES}, "tests", "python -m unittest discover -v -s tests"),
+        (
+            {"p/tests/test_a.py": PASSES, "p/tests/__init__.py": ""},
+            "p/tests",
+            "python -m unittest discover -v -s p/tests -t .",
+        ),
+        (
+            {"package.json": '{"scripts": {"test": "jest"}}', "test/package.json": "{}"},
+            "test",
+            "npm test -- test",
+        ),
+        ({"go.mod": "", "pkg/a_test.go": ""}, "pkg/a_test.go", "go test -v ./pkg/..."),
+        ({"go.mod": "", "a_test.go": ""}, "a_test.go", "go test -v ./..."),
     ],
 )
 async def test_the_projects_own_command_is_found(bench, files, path, command):
@@ -121,6 +137,44 @@ async def test_the_projects_own_command_is_found(bench, files, path, command):
     preview = await bench.preview("run_tests", path=path)
     assert preview.blocks[0].text == command
     assert preview.content.endswith(f"\n{command}")
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "command", "folder"),
+    [
+        ({"web/package.json": '{"scripts": {"test": "x"}}', "test_a.py": PASSES}, "web", "npm test", "web"),
+        (
+            {"lib/setup.cfg": "", "lib/tests/test_a.py": "import pytest\n", "test_b.py": PASSES},
+            "lib/tests",
+            "python -m pytest -q tests",
+            "lib",
+        ),
+        (
+            {"lib/tox.ini": "", "lib/tests/test_a.py": PASSES, "test_b.py": PASSES},
+            "lib/tests/test_a.py",
+            "python -m unittest -v tests/test_a.py",
+            "lib",
+        ),
+        ({"go.mod": "", "py/test_a.py": "import pytest\n"}, "py", "python -m pytest -q", "py"),
+    ],
+)
+async def test_the_nearest_project_is_the_one_that_is_tested(bench, files, path, command, folder):
+    for name, content in files.items():
+        bench.write(name, content)
+    preview = await bench.preview("run_tests", path=path)
+    assert preview.blocks[0].text == f"{command}  (in {folder})"
+    assert preview.content == f"{folder}\n{command}"
+
+
+async def test_a_folder_of_tests_is_run_from_the_projects_folder_and_the_result_says_so(bench):
+    bench.write("lib/setup.py", "")
+    bench.write("lib/flat/__init__.py", "x = 1\n")
+    bench.write("lib/test/test_a.py", "import pytest\nfrom flat import x\ndef test_a(): assert x == 1\n")
+    result = await bench.run("run_tests", path="lib/test")
+    assert result.summary == "1 passed"
+    assert text(result).split("\n")[1] == "$ python -m pytest -q test  (in lib)"
+    assert result.display[0].text == "$ python -m pytest -q test  (in lib)"
+    assert (finished(bench).command, finished(bench).folder) == ("python -m pytest -q test", "lib")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from tui_agent.protocol.ids import CallId
 
 
 class TestFinished(Payload):
-    """A test run, normalised. Counts are -1 where the framework's output did not tell."""
+    """A test run, normalised: `command` ran in `folder` of the workspace. Counts are -1 where the output did not tell."""
 
     __test__ = False  # not a test class, whatever a collector thinks of the name
 
@@ -21,6 +21,7 @@ class TestFinished(Payload):
     exit_code: int | None
     failures: tuple[str, ...] = ()
     call_id: CallId | None = None
+    folder: str = ""
 
 
 class VerifierFinished(Payload):
