@@ -74,6 +74,17 @@ def test_every_state_has_its_symbol_and_its_word(state: str, symbol: str, word: 
     assert row.endswith(word)
 
 
+def test_counts_too_long_for_their_column_keep_those_that_matter_and_are_not_repeated_below() -> None:
+    blocks = (TerminalBlock(text="AssertionError\n90 failed, 186 passed, 110 skipped in 2.11s\n"),)
+    outcome = "90 failed, 186 passed, 110 skipped"
+    shown = lines(Samples().tool("test", "test", outcome, 2110, state="failed", blocks=blocks))
+    assert re.sub(" +", " ", shown[0]).endswith(" test test 90 failed, 186 passed 2.1 s")
+    assert len(shown) == 3
+    reason = lines(Samples().tool("test", "test", "the tests could not begin at all here", 9, state="failed"))
+    assert "failed" in reason[0]
+    assert reason[1].endswith("the tests could not begin at all here")
+
+
 def test_a_long_command_is_wrapped_and_never_cut() -> None:
     command = "run --with=" + " --and=".join(f"option{n}" for n in range(30))
     shown = lines(Samples().tool("run", command, "exit 0", 12), 60)

@@ -4,6 +4,7 @@ Invariant: state stands in column 2, the verb in 4, the target in 14, the time a
 never cut. What failed or was denied is open and says why; what went well folds when the next message begins.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -35,6 +36,8 @@ COUNTS_AT: Final = 22
 """Cells that a target is filled to in front of the counts of a change."""
 TIME_CELLS: Final = 6
 _OUTCOME_LIMIT: Final = 30
+_TALLY: Final = re.compile(r"\d+ [a-z]+(, \d+ [a-z]+)+")
+"""Counts, the one that matters first: `90 failed, 186 passed, 110 skipped`."""
 _REMARK_LIMIT: Final = 48
 _TARGET_LEAST: Final = 10
 """Cells that the target's first row has at least; the outcome gives way in a narrow view."""
@@ -235,8 +238,8 @@ def _outcome(entry: ToolEntry) -> str:
         return _WORDS[entry.state]
     if _diffs(entry.blocks) and outcome.startswith("+"):
         return ""
-    if "\n" in outcome or width(outcome) > _OUTCOME_LIMIT:
-        return _WORDS.get(entry.state, "")
+    if _is_long(outcome):
+        return _leading(outcome) if _TALLY.fullmatch(outcome) else _WORDS.get(entry.state, "")
     return outcome or _WORDS.get(entry.state, "")
 
 
@@ -261,10 +264,21 @@ def _body(entry: ToolEntry, body: Body, *, opened: bool) -> list[Row]:
         blocks = (*blocks, TerminalBlock(text=entry.full_output))
     rows += body_rows(blocks, body)
     outcome = clean(entry.outcome)
-    long = "\n" in outcome or width(outcome) > _OUTCOME_LIMIT
-    if long and not entry.denied and entry.state != "running":
+    told = not _is_long(outcome) or _TALLY.fullmatch(outcome)
+    if not told and not entry.denied and entry.state != "running":
         rows += prose_rows(outcome, "t2", body)
     return rows
+
+
+def _is_long(outcome: str) -> bool:
+    return "\n" in outcome or width(outcome) > _OUTCOME_LIMIT
+
+
+def _leading(tally: str) -> str:
+    """As many counts as have room, the first ones: they matter most."""
+    while width(tally) > _OUTCOME_LIMIT and ", " in tally:
+        tally = tally.rpartition(", ")[0]
+    return tally
 
 
 def _remark(entry: ToolEntry) -> str:
