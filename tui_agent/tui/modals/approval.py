@@ -81,11 +81,6 @@ class Approval(Sheet[DecidePermission | None]):
             self.chosen, self.rule = "a", Field(self.request.wrong_rule)
             self._set_typing(on=True)
 
-    def redraw(self, *, keep: bool = True) -> None:
-        """As every sheet; which keys apply follows what is in sight, thus the size too."""
-        super().redraw(keep=keep)
-        self.keys_changed()
-
     def set_waiting(self, count: int) -> None:
         """How many requests wait, this one included."""
         if count != self.waiting:
@@ -122,11 +117,12 @@ class Approval(Sheet[DecidePermission | None]):
 
     def looked_at(self, rows: int) -> None:
         must = self.plan.must
-        if self._seen or must is None or rows < must or not self.asked.whole:
-            return
-        self._seen = True
-        if self.gated:
-            self.redraw()
+        if not self._seen and must is not None and rows >= must and self.asked.whole:
+            self._seen = True
+            if self.gated:
+                self.redraw()
+                return
+        self.keys_changed()  # they follow what is in sight, and thus the size too
 
     def head(self, width: int) -> list[Strip]:
         return self._rows.head(width)
