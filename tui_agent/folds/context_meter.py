@@ -55,6 +55,12 @@ class ContextMeterView:
     cache_break: str = ""
     assumed: bool = False
 
+    def sections_of(self, whole: int) -> tuple[MeterSection, ...]:
+        """The sections in the same proportion, adding up to `whole`; without those of which nothing is left."""
+        shares = shares_of([item.tokens for item in self.sections], whole)
+        pairs = zip(self.sections, shares, strict=True)
+        return tuple(MeterSection(item.name, share) for item, share in pairs if share)
+
 
 NAMES: dict[SectionName, str] = {
     "system": "system",

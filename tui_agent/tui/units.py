@@ -35,6 +35,15 @@ def elapsed(seconds: float) -> str:
     return f"{whole} s" if whole < 60 else duration(float(whole))
 
 
+KILO = 1000
+"""From here on tokens are shown in thousands."""
+
+
+def tenths(count: int) -> int:
+    """How many tenths of a thousand `kilo` writes: 71 for `7.1k`."""
+    return round(float(f"{count / KILO:.1f}") * 10)
+
+
 def tokens(count: int) -> str:
     """`96`, `3.9k`, `200k`, `1.2M`: one decimal below 100 thousand."""
     if count < 1000:

@@ -1,4 +1,7 @@
-"""L7: the context pane as rows: bar with its limits, sections, and the level in words. Invariant: pure."""
+"""L7: the context pane as rows: bar with its limits, sections, and the level in words.
+
+Invariant: pure; the figures of the sections, as they are written, add up to the head's.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -54,16 +57,18 @@ def context_rows(
 def _sections(view: "ContextMeterView", looks: Looks, width: int, most: int, ground: Role) -> list[Strip]:
     palette = looks.palette
     fill = palette.rich("t1", ground)
-    sections = [section for section in view.sections if section.tokens]
+    thousands = view.used >= units.KILO
+    # In tenths of a thousand, as their figures are written; plain below a thousand, as the head's.
+    sections = view.sections_of(units.tenths(view.used) if thousands else view.used)
     if len(sections) > most:
         largest = sorted(sections, key=lambda section: -section.tokens)[:most]
-        sections = [section for section in sections if section in largest]
+        sections = tuple(section for section in sections if section in largest)
     top = max((section.tokens for section in sections), default=1)
     longest = max(4, width - 30)
     rows: list[Strip] = []
     for section in sections:
         name = fit(clean_line(section.name), 14, looks.symbols.ellipsis)
-        number = units.kilo(section.tokens)
+        number = units.kilo(section.tokens * units.KILO // 10) if thousands else str(section.tokens)
         cells = max(1, round(section.tokens * longest / top))
         left: list[Part] = [
             ("  ", fill),

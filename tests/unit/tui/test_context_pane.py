@@ -1,0 +1,36 @@
+"""The context pane: its sections, as they are written, add up to its head."""
+
+import pytest
+
+from tui_agent.folds.context_meter import ContextMeterView, MeterSection
+from tui_agent.tui.first_look import named_theme
+from tui_agent.tui.palette import Palette
+from tui_agent.tui.panes.base import Looks
+from tui_agent.tui.panes.context import context_rows
+from tui_agent.tui.symbols import UNICODE
+
+LOOKS = Looks(Palette(named_theme("night", {})), UNICODE, motion=False)
+
+
+def figures(*counts: int) -> tuple[str, list[str]]:
+    """The head's figure, and the sections' ones."""
+    sections = tuple(MeterSection(f"section {at}", count) for at, count in enumerate(counts))
+    view = ContextMeterView(used=sum(counts), window=200_000, estimated=False, sections=sections)
+    rows = [strip.text for strip in context_rows(view, LOOKS, 44, 20)]
+    return rows[0].split()[1], [row.split()[2] for row in rows if row.strip().startswith("section")]
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [(340, 1240, 240, 5280), (449, 1449, 12), (49, 48, 47, 900), (3349, 3450, 551), (7350,), (20_049,) * 4],
+)
+def test_the_figures_of_the_sections_add_up_to_the_heads(counts: tuple[int, ...]) -> None:
+    head, shown = figures(*counts)
+    assert sum(round(float(one.removesuffix("k")) * 10) for one in shown) == round(
+        float(head.removesuffix("k")) * 10
+    )
+
+
+def test_a_section_of_which_nothing_is_left_has_no_row() -> None:
+    assert figures(449, 1449, 12) == ("1.9k", ["0.5k", "1.4k"])
+    assert figures(12, 0, 30) == ("42", ["12", "30"])
