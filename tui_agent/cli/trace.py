@@ -98,12 +98,10 @@ def summary(metrics: MetricsView) -> list[tuple[str, str]]:
     failures = f"{metrics.failed_tools} failed, {metrics.invalid_calls} invalid, {metrics.denials} denied"
     tests = f"{metrics.tests_passed or 0} passed, {metrics.tests_failed or 0} failed"
     tested = metrics.tests_passed is not None or metrics.tests_failed is not None
+    began = f"{moment(metrics.first_at)}, {seconds(metrics.last_at - metrics.first_at)} to the last event"
     rows = [
-        (
-            "started",
-            f"{moment(metrics.first_at)}, {seconds(metrics.last_at - metrics.first_at)} to the last event",
-        ),
-        ("events", f"{metrics.events}: {kinds(metrics)}"),
+        ("started", began if metrics.events else ""),
+        ("events", f"{metrics.events}: {kinds(metrics)}" if metrics.events else "none that can be read"),
         ("turns", f"{metrics.turns}, {metrics.iterations} iterations, {metrics.parts} parts"),
         ("model calls", calls),
         ("tools", tools),

@@ -37,7 +37,8 @@ class Opened:
 def open_log(folder: Path, ops: FileOps) -> Opened:
     """Open a session's log for writing; the caller holds its lock. Raises `SessionNotFound`, `StoreError`.
 
-    A log that a newer version wrote into raises `SessionTooNew`, and stays as it is.
+    A log that a newer version wrote into raises `SessionTooNew`, and stays as it is. What is `repaired` is told again
+    by every opening until a `log.repaired` with it stands in the log; with several side files it names them all.
     """
     path = folder / EVENTS
     try:

@@ -109,7 +109,7 @@ not json
 """
 SESSIONS = """
 {"id": "ses_a", "path": "/x", "workspace": "/w", "started": 1, "title": "first [bold]", "events": 12}
-{"id": "ses_b", "path": "/y", "workspace": "/w", "started": 2, "title": "", "events": 3}
+{"id": "ses_b", "path": "/y", "workspace": "/w", "started": 2, "title": "", "events": 3, "newer": true}
 """
 
 
@@ -154,6 +154,7 @@ async def test_another_session_is_chosen_from_the_list_and_opened() -> None:
         await driven.type("/sessions")
         await driven.press("enter")
         assert "first [bold]" in driven.text() and "without a name" in driven.text()
+        assert "newer version  3 events  ses_b" in driven.text()
         await driven.press("enter")
         while driven.app.session_id != "ses_a":
             await driven.pilot.pause(0.01)

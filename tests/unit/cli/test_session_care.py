@@ -231,7 +231,8 @@ def test_a_session_of_a_newer_version_is_listed_and_shown_and_not_opened(
     assert lines(call("sessions", "list", "--json")[1])[0]["newer"] is True
     status, out, err = call("sessions", "show", "ses_a")
     assert (status, err, out.count("user.message")) == (0, told, 3)
-    assert call("trace", "ses_a")[2] == told
+    _, out, err = call("trace", "ses_a")
+    assert err == told and "events       none that can be read" in out and "started" not in out
     for which in (("--session", "ses_a"), ("--continue",)):
         status, _, err = call("run", "hi", "-m", "demo", *which)
         assert (status, err.count("\n")) == (2, 1)

@@ -87,10 +87,11 @@ def _item(live: "Live", row: JsonRow) -> Item:
     seconds = max(0.0, time.time() - at)
     group = "Today" if seconds < 86_400 else "Yesterday" if seconds < 172_800 else "Earlier"
     session_id = text_of(row, "id")
+    newer = "newer version  " if row.get("newer") else ""
     return Item(
         session_id,
         text_of(row, "title") or "without a name",
-        about=f"{units.plural(round(number_of(row, 'events')), 'event')}  {session_id}",
+        about=f"{newer}{units.plural(round(number_of(row, 'events')), 'event')}  {session_id}",
         right=units.age(seconds) if at else "",
         group=group,
         now=session_id == live.app.session_id,
