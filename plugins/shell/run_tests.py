@@ -74,13 +74,10 @@ class RunTests:
         return (Runs(argv=(*words, *more) if words else ()),)
 
     async def preview(self, args: RunTestsArgs, env: Environment) -> Preview:
-        """The command that will run."""
+        """The command that will run, exactly; its folder is told by the effects."""
         command = await _settled(args, env)
-        return Preview(
-            (TextBlock(text=_in_its_folder(command)),),
-            content=f"{command.cwd}\n{shlex.join(command.argv)}",
-            time_limit_s=args.timeout,
-        )
+        text = shlex.join(command.argv)
+        return Preview((TextBlock(text=text),), content=f"{command.cwd}\n{text}", time_limit_s=args.timeout)
 
     async def run(self, args: RunTestsArgs, ctx: ToolContext) -> ToolResult:
         """Run the tests; failing ones are a failure that the model is told of."""

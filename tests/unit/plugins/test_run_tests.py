@@ -162,7 +162,7 @@ async def test_the_nearest_project_is_the_one_that_is_tested(bench, files, path,
     for name, content in files.items():
         bench.write(name, content)
     preview = await bench.preview("run_tests", path=path)
-    assert preview.blocks[0].text == f"{command}  (in {folder})"
+    assert preview.blocks[0].text == command
     assert preview.content == f"{folder}\n{command}"
 
 
