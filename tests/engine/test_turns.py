@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import anyio
+import pytest
 
 from tests.engine.harness import EchoTool, Words, ask, call, running, say
 from tui_agent.middleware.stuck import StuckNotice
@@ -298,6 +299,21 @@ async def test_a_limit_of_parts_ends_the_turn_before_the_next_model_call(tmp_pat
         end = await bench.until("turn.finished")
     assert isinstance(end.payload, TurnFinished) and end.payload.reason == "part_limit"
     assert bench.recorder.state.parts == 3
+
+
+@pytest.mark.parametrize(
+    ("budgets", "said"),
+    [
+        (Budgets(max_iterations=1), "Stopped at 1 iteration, the limit of a turn."),
+        (Budgets(max_iterations=2), "Stopped at 2 iterations, the limit of a turn."),
+        (Budgets(max_parts=1), "Stopped at 1 part, the limit of a turn."),
+    ],
+)
+async def test_a_limit_is_named_in_the_number_that_it_is(tmp_path: Path, budgets: Budgets, said: str) -> None:
+    async with running(tmp_path, [call(("echo", "{}"))] * 3, [EchoTool()], budgets=budgets) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        end = await bench.until("turn.finished")
+    assert isinstance(end.payload, TurnFinished) and end.payload.detail == said
 
 
 async def test_limits_of_iterations_and_time_end_the_turn_with_their_reasons(tmp_path: Path) -> None:

@@ -13,12 +13,13 @@ def reached(state: SessionStateView) -> tuple[TurnEnd, str] | None:
         return None
     budgets = state.settings.budgets
     if budgets.max_parts is not None and state.parts - state.turn_start_part >= budgets.max_parts:
-        return "part_limit", f"Stopped at {budgets.max_parts} parts, the limit of a turn."
+        return "part_limit", f"Stopped at {_counted(budgets.max_parts, 'part')}, the limit of a turn."
     cost = state.totals.cost_usd
     if budgets.max_cost_usd is not None and cost is not None and cost >= budgets.max_cost_usd:
         return "cost_limit", f"Stopped at ${cost:.2f}, the limit of this session. /cost raises it."
     if budgets.max_iterations is not None and state.turn_iterations >= budgets.max_iterations:
-        return "iteration_limit", f"Stopped at {budgets.max_iterations} iterations, the limit of a turn."
+        said = _counted(budgets.max_iterations, "iteration")
+        return "iteration_limit", f"Stopped at {said}, the limit of a turn."
     return None
 
 
@@ -26,3 +27,7 @@ def exhausted(state: SessionStateView) -> bool:
     """No further tool of the running iteration may start."""
     limit = reached(state)
     return limit is not None and limit[0] != "iteration_limit"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -146,7 +146,8 @@ class Routes:
 
     def unknown(self, name: str) -> ConfigError:
         """The error for a name that means nothing, with the nearest ones that do."""
-        near = list(dict.fromkeys([*get_close_matches(name, self._profiles, n=2), *pricing.near(name)]))
+        profiles = [one for one in get_close_matches(name, self._profiles, n=2) if self._usable(one)]
+        near = list(dict.fromkeys([*profiles, *pricing.near(name)]))
         first = name.partition("/")[0]
         if "/" in name:
             near += [f"{vendor}/…" for vendor in get_close_matches(first, VENDORS, n=2) if vendor != first]
@@ -154,9 +155,23 @@ class Routes:
         return ConfigError(f"There is no model '{name}'.", hint=said)
 
     def hint(self) -> str:
-        """What a model's name may be."""
-        named = ", ".join(sorted(self._profiles))
-        return f"Give --model a profile ({named}), vendor/model like anthropic/claude-sonnet-4-5, or demo."
+        """What a model's name may be: of the profiles only those that could answer now."""
+        named = ", ".join(sorted(name for name in self._profiles if self._usable(name)))
+        profiles = f"a profile ({named}), " if named else ""
+        return f"A model's name is {profiles}vendor/model like anthropic/claude-sonnet-4-5, or demo."
+
+    def _usable(self, name: str) -> bool:
+        """Whether a profile has its address and its key."""
+        try:
+            route = self._profile_route(name, self._profiles[name])
+            address = self.address(route, "")
+            info = ModelInfo(
+                profile=name, provider=route.provider, model=route.profile.model, base_url=address
+            )
+            self.key(info, route)
+        except ConfigError:
+            return False
+        return True
 
 
 def _openai_client(model: str, at_home: bool) -> ClientName:

@@ -335,3 +335,14 @@ async def test_the_default_is_written_only_after_a_yes(tmp_path: Path) -> None:
         while not config.exists():
             await driven.pilot.pause(0.01)
     assert 'model = "claude-sonnet-4-5"' in config.read_text()
+
+
+async def test_what_was_wrong_in_the_providers_form_goes_once_something_is_typed() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("/provider")
+        await driven.press("enter", "enter", "enter", "enter")
+        assert "A model's name is needed." in driven.text()
+        await driven.press("left")
+        assert "A model's name is needed." in driven.text()
+        await driven.type("a")
+        assert "A model's name is needed." not in driven.text()

@@ -217,6 +217,20 @@ def test_an_unknown_name_comes_with_what_to_do(name: str, words: str) -> None:
     assert words in caught.value.hint
 
 
+def test_only_profiles_that_could_answer_are_offered_and_in_words_for_the_app_too() -> None:
+    for environ, offered, silent in (
+        ({}, "(bad-effort, codex, fast)", "own-key"),
+        ({"MY_KEY": "k"}, "own-key", "claude"),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            factory(**environ).resolve("nosuch-thing-at-all")
+        assert offered in caught.value.hint and f"{silent}," not in caught.value.hint
+        assert "--model" not in caught.value.hint
+    with pytest.raises(ConfigError) as caught:
+        factory().resolve("own-kei")
+    assert "own-key" not in caught.value.hint
+
+
 def test_demos_and_scripts_are_found_and_need_nothing(tmp_path: Path) -> None:
     (tmp_path / "todo-api").mkdir()
     (tmp_path / "todo-api/script.yaml").write_text("answers: [{text: hi}]\n")

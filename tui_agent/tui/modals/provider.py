@@ -149,7 +149,7 @@ class ProviderForm(Sheet[Provider | None]):
             case "space" if self.at > 2:
                 self.keep[self.at - 3] ^= True
             case _:
-                if self.at > 2 or not self.fields[self.at].key(key, character):
+                if self.at > 2 or not self._typed(lambda one: one.key(key, character)):
                     return False
         self.redraw()
         return True
@@ -175,8 +175,17 @@ class ProviderForm(Sheet[Provider | None]):
     def on_paste(self, event: events.Paste) -> None:
         event.stop()
         if self.at < 3:
-            self.fields[self.at].insert(event.text)
+            self._typed(lambda one: one.insert(event.text))
             self.redraw()
+
+    def _typed(self, change: Callable[[Field], object]) -> bool:
+        """Change the field that is written in; what was wrong with its text is gone with it. False where not taken."""
+        one = self.fields[self.at]
+        before = one.text
+        taken = change(one)
+        if one.text != before:
+            self.fault = ""
+        return taken is not False
 
     def clicked(self, wish: str) -> None:
         number = wish.removeprefix("field ")
