@@ -133,9 +133,10 @@ class AgentApp(Frame):
     # -- intents ---------------------------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys of the main screen are dead while something lies over it, but for Ctrl+C."""
+        """Keys of the main screen are dead while something lies over it, but for Ctrl+C and what lies over it instead."""
         if action == "do" and len(self.screen_stack) > 1:
-            return parameters[:1] == ("copy_or_stop",)
+            name = str(parameters[0]) if parameters else ""
+            return name == "copy_or_stop" or (self.live is not None and self.live.lays_over(name))
         return super().check_action(action, parameters)
 
     def action_do(self, name: str) -> None:
@@ -146,6 +147,8 @@ class AgentApp(Frame):
             self.copy_or_stop()
         elif name == "stop":
             self.stop()
+        elif self.live is not None and len(self.screen_stack) > 1:
+            self.live.lay_over(name)
         else:
             self.do(name)
 

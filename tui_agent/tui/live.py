@@ -24,16 +24,20 @@ from tui_agent.tui.defaults import Defaults
 from tui_agent.tui.frames import Frames
 from tui_agent.tui.handlers.table import HANDLERS
 from tui_agent.tui.keeping import Keeping
+from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.opening import Opening
 from tui_agent.tui.outside import Ask, command_line
 from tui_agent.tui.pump import Pump
 from tui_agent.tui.reading import Reading
 from tui_agent.tui.rewinding import Rewinding
+from tui_agent.tui.screens.trace import TraceScreen
 from tui_agent.tui.sending import Sending
 
 if TYPE_CHECKING:
     from tui_agent.tui.app import AgentApp
 
+OVERLAYS = ("help", "todo", "trace", "context")
+"""Actions whose keys also apply over a sheet to read."""
 BEAT_S = 0.5
 TWICE_S = 0.6
 """Within so many seconds a second Esc means both."""
@@ -130,7 +134,29 @@ class Live:
             what = "Your command" if self.state.shell is not None else "A turn"
             self.app.say(f"{what} is running. {said} can be used after it; Esc stops it.", "warning")
             return
+        below = self.app.screen
         handler(self, argument.strip())
+        shown = self.app.screen
+        if isinstance(shown, Viewer) and shown is not below:
+            shown.opened_by = name
+
+    def lays_over(self, name: str) -> bool:
+        """Whether a key of the main screen applies to the sheet, or the page, that lies over it now."""
+        if name not in OVERLAYS or self.opening.under_way:
+            return False
+        top, under = self.app.screen, self.app.screen_stack[1:-1]
+        if isinstance(top, TraceScreen):
+            return name != "trace"
+        return isinstance(top, Viewer) and bool(top.opened_by) and not under
+
+    def lay_over(self, name: str) -> None:
+        """Show this in place of the sheet that is open; its own key closes it."""
+        top = self.app.screen
+        if isinstance(top, Viewer):
+            top.close()
+            if top.opened_by == name:
+                return
+        self.act(name)
 
     def escape(self) -> None:
         """Esc with nothing open: leave what is selected in the chat, else interrupt; twice when idle goes back."""

@@ -59,3 +59,17 @@ async def test_in_help_no_command_touches_its_words_and_no_bar_runs_across(size:
         text = driven.text()
         assert "▏" not in text
         assert "path]every" not in text and "/status" in text
+
+
+async def test_a_second_overlay_takes_the_place_of_the_first_and_its_own_key_closes_it() -> None:
+    async with open_app(golden("night_shift"), size=(120, 40)) as driven:
+        for key, title in (("f2", "Todo"), ("f1", "Help"), ("f4", "Context"), ("f1", "Help")):
+            await driven.press(key)
+            assert len(driven.app.screen_stack) == 2
+            assert f"▌  {title}" in driven.text()
+        await driven.press("f1")
+        assert len(driven.app.screen_stack) == 1
+        await driven.press("f2", "f3", "f1")
+        assert len(driven.app.screen_stack) == 3 and "Help" in driven.text()
+        await driven.press("escape", "f3")
+        assert len(driven.app.screen_stack) == 1

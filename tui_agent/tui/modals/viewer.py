@@ -36,6 +36,8 @@ class Viewer(Sheet[None]):
         self.plain = plain
         self.right = right
         self.extra = tuple(actions)
+        self.opened_by = ""
+        """The action of the registry that opened it, where one did."""
 
     def head(self, width: int) -> list[Strip]:
         gap = [] if self.app.size.height < 16 else [self.line(width, [])]
