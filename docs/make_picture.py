@@ -48,7 +48,8 @@ def plain(svg: str) -> str:
     """The picture without fonts from elsewhere, and without names that differ from one drawing to the next."""
     svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.S)
     svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.S)
-    svg = svg.replace("<text ", '<text xml:space="preserve" ')  # else leading blanks are lost and columns shift
+    # Else leading blanks are lost, and columns shift.
+    svg = svg.replace("<text ", '<text xml:space="preserve" ')
     svg = svg.replace("Fira Code,", "Fira Code, Menlo, Consolas, DejaVu Sans Mono,")
     names = sorted(set(re.findall(r"terminal-\d+", svg)))
     for name in names:

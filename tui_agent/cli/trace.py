@@ -102,7 +102,7 @@ def summary(metrics: MetricsView) -> list[tuple[str, str]]:
     rows = [
         ("started", began if metrics.events else ""),
         ("events", f"{metrics.events}: {kinds(metrics)}" if metrics.events else "none that can be read"),
-        ("turns", f"{metrics.turns}, {metrics.iterations} iterations, {metrics.parts} parts"),
+        ("turns", f"{metrics.turns}; iterations {metrics.iterations}, parts {metrics.parts}"),
         ("model calls", calls),
         ("tools", tools),
         ("tool faults", failures if metrics.failed_tools or metrics.invalid_calls or metrics.denials else ""),
