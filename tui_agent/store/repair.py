@@ -54,10 +54,12 @@ def open_log(folder: Path, ops: FileOps) -> Opened:
         torn = _behind(path, found.good_end)
         moved = _moved_before(folder)
         reported = _reported(path) if found.bad_lines or moved else NOTHING
-        sides = [side for side in moved if side.name not in reported.sides and not _stands_in(side, torn)]
+        sides = [side for side in moved if side.name not in reported.sides]
+        counted = [side for side in sides if not _stands_in(side, torn)]
         if torn:
             sides.append(_set_aside(folder, torn, ops))
-        bytes_moved = sum(side.stat().st_size for side in sides)
+            counted.append(sides[-1])
+        bytes_moved = sum(side.stat().st_size for side in counted)
         fd = ops.open(path, _APPEND)
         if torn:
             ops.truncate(fd, found.good_end)
@@ -195,5 +197,6 @@ def _moved_before(folder: Path) -> list[Path]:
 
 
 def _stands_in(side: Path, torn: bytes) -> bool:
-    """Whether a side file holds nothing that the log's end does not still hold: its opening was cut off then."""
+    """Whether a side file holds nothing that the log's end does not still hold: its opening was cut off then, and its
+    bytes are counted with that end."""
     return torn.startswith(side.read_bytes())

@@ -248,7 +248,10 @@ def test_an_end_that_was_copied_and_not_yet_cut_off_is_reported_once(tmp_path: P
     path.with_name("events.torn-1").write_bytes(b'{"v":1')
     log = store(tmp_path).open("s1")
     assert log.repaired is not None
-    assert (log.repaired.moved_bytes, log.repaired.side_file) == (10, "events.torn-2")
+    assert (log.repaired.moved_bytes, log.repaired.side_file) == (10, "events.torn-1, events.torn-2")
+    log.append(log.repaired)
+    log.close()
+    assert store(tmp_path).open("s1").repaired is None
 
 
 @pytest.mark.parametrize(
