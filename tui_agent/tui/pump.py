@@ -111,7 +111,8 @@ class Pump:
 
     def _due(self) -> None:
         self._timer = None
-        self._frame()
+        if not self._views.moved:  # else what is folded is no longer on the branch; a frame comes once it is
+            self._frame()
 
     def _frame(self) -> None:
         self._next_frame = asyncio.get_running_loop().time() + self._frame_s
