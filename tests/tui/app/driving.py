@@ -44,6 +44,7 @@ class Driven:
         assert live is not None and live.pump is not None
         await live.pump.reached(len(self.session.records) - 1)
         await self.pilot.pause()
+        await self.pilot.pause()  # what the first one mounted is laid out in the second
 
     async def press(self, *keys: str) -> None:
         """Keys, one after the other."""
