@@ -1,6 +1,7 @@
 """The pump: order, frames, slices, and telling who waits."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -10,8 +11,9 @@ from tui_agent.folds.base import fold
 from tui_agent.folds.session_state import SessionState
 from tui_agent.folds.trace import Trace
 from tui_agent.folds.views import ViewName, Views
-from tui_agent.protocol.envelope import UnknownEvent
+from tui_agent.protocol.envelope import Record, UnknownEvent
 from tui_agent.protocol.events.model import ModelDelta
+from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.ids import AgentId, RequestId
 from tui_agent.tui.pump import Pump
 
@@ -93,3 +95,29 @@ async def test_a_cut_log_opens_and_the_rest_arrives_live_to_the_same_screen(cut:
         live.frames.show_all()
         await driven.pilot.pause()
         assert driven.text() == whole
+
+
+async def test_no_frame_shows_what_is_no_longer_on_the_branch() -> None:
+    class Slow(Views):
+        """Takes its time over a moved head, so that a frame is due before the branch is folded anew."""
+
+        def apply(self, record: Record) -> None:
+            super().apply(record)
+            if self.moved:
+                time.sleep(0.06)
+
+    session = FakeSession(golden("night_shift"))
+    views, moved = Slow(), list[bool]()
+    pump = Pump(session.follow, views, lambda _: moved.append(views.moved), frame_s=0.05)
+    task = asyncio.create_task(pump.run())
+    end = len(session.records) - 1
+    await pump.reached(end)
+    session.feed(ModelDelta(request_id=RequestId("r"), part="text", block=0, text="a frame is planned"))
+    while views.seq <= end:
+        await asyncio.sleep(0)
+    late = ModelDelta(request_id=RequestId("r"), part="text", block=0, text="and more")
+    session.feed(SessionHeadMoved(to_seq=end - 5, from_seq=end + 1, reason="undo"), late, late)
+    await pump.reached(len(session.records) - 1)
+    assert moved and not any(moved)
+    session.end()
+    await task
