@@ -113,8 +113,9 @@ async def test_no_frame_shows_what_is_no_longer_on_the_branch() -> None:
     end = len(session.records) - 1
     await pump.reached(end)
     session.feed(ModelDelta(request_id=RequestId("r"), part="text", block=0, text="a frame is planned"))
-    while views.seq <= end:
+    for _ in range(5):
         await asyncio.sleep(0)
+    assert views.seq == end + 1
     late = ModelDelta(request_id=RequestId("r"), part="text", block=0, text="and more")
     session.feed(SessionHeadMoved(to_seq=end - 5, from_seq=end + 1, reason="undo"), late, late)
     await pump.reached(len(session.records) - 1)
