@@ -103,8 +103,9 @@ async def test_no_frame_shows_what_is_no_longer_on_the_branch() -> None:
 
         def apply(self, record: Record) -> None:
             super().apply(record)
-            if self.moved:
-                time.sleep(0.06)
+            until = time.perf_counter() + (0.06 if self.moved else 0)
+            while time.perf_counter() < until:
+                pass
 
     session = FakeSession(golden("night_shift"))
     views, moved = Slow(), list[bool]()
