@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import overload
 
 from tui_agent.folds.entries import AnswerEntry, Entry, ReasoningEntry, ToolEntry
+from tui_agent.folds.shelf import KEEP
+from tui_agent.folds.shelves import EntryShelf
 
 TAIL = 16 * 1024
 """Characters of a running tool's output that are held."""
@@ -26,8 +28,8 @@ class Growth:
 class Entries(Sequence[Entry]):
     """The transcript's own list, readable as a sequence."""
 
-    def __init__(self) -> None:
-        self._entries: list[Entry] = []
+    def __init__(self, keep: int = KEEP) -> None:
+        self._entries = EntryShelf(keep)
         self._growing: dict[int, Growth] = {}
         self._newlines: dict[int, int] = {}
 
@@ -50,12 +52,21 @@ class Entries(Sequence[Entry]):
     def add(self, entry: Entry) -> int:
         """Append an entry and return its index."""
         self._entries.append(entry)
+        if self._entries.full:
+            self._pack()
         return len(self._entries) - 1
+
+    def _pack(self) -> None:
+        """What is old is hardly looked at again, but may still change: nothing of it may wait to be put together."""
+        last = self._entries.packed + len(self._entries.oldest)
+        for index in [one for one in self._growing if one < last]:
+            self._settle(index)
+        self._entries.pack()
 
     def put(self, index: int, entry: Entry) -> None:
         """Replace an entry, with all of its text."""
         self._growing.pop(index, None)
-        self._entries[index] = entry
+        self._entries.put(index, entry)
 
     def grow(self, index: int, piece: str, revision: int) -> None:
         """Append text to an entry that still grows."""
@@ -77,6 +88,8 @@ class Entries(Sequence[Entry]):
         if isinstance(entry, ToolEntry):
             output = (entry.output + text)[-TAIL:]
             lines = self._newlines[index] + (not output.endswith("\n"))
-            self._entries[index] = replace(entry, output=output, output_lines=lines, revision=growth.revision)
+            self._entries.put(
+                index, replace(entry, output=output, output_lines=lines, revision=growth.revision)
+            )
         elif isinstance(entry, AnswerEntry | ReasoningEntry) and isinstance(entry.text, str):
-            self._entries[index] = replace(entry, text=entry.text + text, revision=growth.revision)
+            self._entries.put(index, replace(entry, text=entry.text + text, revision=growth.revision))

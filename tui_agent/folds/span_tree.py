@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tui_agent.folds.shelf import KEEP
+from tui_agent.folds.shelves import SpanShelf
 from tui_agent.folds.spans import Span, SpanKind, SpanState, TraceView
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.ids import AgentId
@@ -35,6 +37,8 @@ class Node:
     cost_usd: float | None = None
     children: "list[Node] | tuple[()]" = ()
     """A tuple while there are none: most spans are leaves, and a list for each would be a megabyte in a long session."""
+    over: tuple[int, ...] = ()
+    """Indices of the children that were packed with it."""
     outcome: str = ""
     detail: str = ""
     part: int | None = None
@@ -51,10 +55,12 @@ GROUPS: frozenset[SpanKind] = frozenset(("turn", "iteration"))
 class SpanTree:
     """All spans in order of start."""
 
-    def __init__(self) -> None:
-        self._nodes: list[Node] = []
-        self._spans: list[Span] = []
-        self._dirty: dict[int, None] = {}
+    def __init__(self, keep: int = KEEP) -> None:
+        self._nodes: dict[int, Node] = {}
+        """Those that can still change, and the newest of the others."""
+        self._spans = SpanShelf(keep)
+        self._count_all = 0
+        self._dirty: dict[int, Node] = {}
         self._roots: list[int] = []
         self._revision = 0
         self._view: TraceView | None = None
@@ -66,10 +72,14 @@ class SpanTree:
     def open(self, kind: SpanKind, name: str, ev: Envelope, parent: Node | None) -> Node:
         """Add a running span."""
         depth = 0 if parent is None else parent.depth + 1
-        node = Node(len(self._nodes), kind, name, "running", ev.agent, ev.at, ev.seq, ev.seq, parent, depth)
-        self._nodes.append(node)
+        index = self._count_all
+        node = Node(index, kind, name, "running", ev.agent, ev.at, ev.seq, ev.seq, parent, depth)
+        self._count_all += 1
+        self._nodes[index] = node
         if parent is None:
-            self._roots.append(node.index)
+            self._roots.append(index)
+            if index - self._spans.packed >= self._spans.room:
+                self._pack()
         else:
             if isinstance(parent.children, tuple):
                 parent.children = [node]
@@ -81,7 +91,7 @@ class SpanTree:
 
     def touch(self, node: Node) -> None:
         """The node has changed."""
-        self._dirty[node.index] = None
+        self._dirty[node.index] = node
         self._view = None
         self._revision += 1
 
@@ -167,7 +177,7 @@ class SpanTree:
         """
         self.view()
         growing: dict[int, Node] = {}
-        for node in (*held, *[node for node in self._nodes if node.end is None]):
+        for node in (*held, *[node for node in self._nodes.values() if node.end is None]):
             above: Node | None = node
             while above is not None and above.index not in growing:
                 growing[above.index] = copy.copy(above)
@@ -178,26 +188,44 @@ class SpanTree:
             if node.children:
                 node.children = [growing.get(child.index, child) for child in node.children]
         tree = SpanTree()
-        tree._nodes = self._nodes.copy()
-        for index, node in growing.items():
-            tree._nodes[index] = node
-        tree._spans, tree._roots = self._spans.copy(), self._roots.copy()
+        tree._nodes = {**self._nodes, **growing}
+        tree._spans, tree._count_all, tree._roots = self._spans.copy(), self._count_all, self._roots.copy()
         tree._revision, tree._view = self._revision, self._view
         tree._failed, tree._denied, tree.until = self._failed, self._denied, self.until
         return tree, growing
 
+    def _freeze(self) -> None:
+        """Make the spans of all nodes that have changed."""
+        for index in sorted(self._dirty):
+            span = _frozen(self._dirty[index])
+            if index < len(self._spans):
+                self._spans.put(index, span)
+            else:  # new nodes come in order, each dirty from the start
+                self._spans.append(span)
+        self._dirty.clear()
+
+    def _pack(self) -> None:
+        """Pack the spans of turns that are over, and forget their nodes. A span that is packed can still be put anew."""
+        self._freeze()
+        while self._spans.full and all(span.end is not None for span in self._spans.oldest):
+            first = self._spans.packed
+            self._spans.pack()
+            for index in range(first, self._spans.packed):
+                node = self._nodes.pop(index)
+                if all(child.end is not None for child in node.children):  # no circles: it goes at once
+                    node.over += tuple(child.index for child in node.children)
+                    node.children = ()
+
     def view(self) -> TraceView:
         """The spans as plain data; only changed ones are made anew."""
         if self._view is None:
-            for index in sorted(self._dirty):
-                span = _frozen(self._nodes[index])
-                if index < len(self._spans):
-                    self._spans[index] = span
-                else:  # new nodes come in order, each dirty from the start
-                    self._spans.append(span)
-            self._dirty.clear()
+            self._freeze()
             self._view = TraceView(
-                tuple(self._spans), tuple(self._roots), self._revision, self._failed, self._denied
+                self._spans.view(),
+                tuple(self._roots),
+                self._revision,
+                self._failed,
+                self._denied,
             )
         return self._view
 
@@ -219,7 +247,7 @@ def _frozen(node: Node) -> Span:
         first_seq=node.first_seq,
         last_seq=node.last_seq,
         parent=None if node.parent is None else node.parent.index,
-        children=tuple(child.index for child in node.children),
+        children=(*node.over, *(child.index for child in node.children)),
         outcome=node.outcome,
         detail=node.detail,
         part=node.part,

@@ -1,5 +1,6 @@
 """L1: the spans of a trace: a tree over turns, iterations, model calls, tools and delegates."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -48,10 +49,10 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class TraceView:
-    """All spans in order of start; `roots` are the turns. `failed` and `denied` count calls of models and tools:
+    """All spans in order of start (a tuple, or in a very long session a `Shelf`); `roots` are the turns. `failed` and `denied` count calls of models and tools:
     the one number of each that every pane shows."""
 
-    spans: tuple[Span, ...]
+    spans: Sequence[Span]
     roots: tuple[int, ...]
     revision: int = 0
     failed: int = 0

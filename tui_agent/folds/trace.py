@@ -4,6 +4,7 @@ Invariant: `apply` costs O(depth); the spans that did not change are the same ob
 """
 
 from tui_agent.folds.dispatch import Handlers
+from tui_agent.folds.shelf import KEEP
 from tui_agent.folds.span_tree import Node, SpanTree
 from tui_agent.folds.spans import Span, SpanKind, SpanState, TraceView
 from tui_agent.folds.words import TOOL_ENDS, TURN_ENDS
@@ -48,10 +49,13 @@ _TURN_STATES: dict[TurnEnd, SpanState] = {
 
 
 class Trace:
-    """Folds the session into spans. A delegate's model calls and tools stand right under its subtask."""
+    """Folds the session into spans. A delegate's model calls and tools stand right under its subtask.
 
-    def __init__(self) -> None:
-        self.tree = SpanTree()
+    Spans of old turns, before the newest `keep`, are packed.
+    """
+
+    def __init__(self, keep: int = KEEP) -> None:
+        self.tree = SpanTree(keep)
         self.turn: Node | None = None
         self.iterations: dict[AgentId, Node] = {}
         self.requests: dict[RequestId, Node] = {}

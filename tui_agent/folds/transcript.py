@@ -19,6 +19,7 @@ from tui_agent.folds.entries import (
     TurnEntry,
     UserEntry,
 )
+from tui_agent.folds.shelf import KEEP
 from tui_agent.folds.transcript_draft import Draft
 from tui_agent.folds.transcript_notices import ON_NOTICES, pass_over
 from tui_agent.folds.transcript_talk import ON_TALK
@@ -45,10 +46,13 @@ __all__ = [
 
 
 class Transcript:
-    """Folds all that a reader of the chat should see. Delegates show on the row of the call that started them."""
+    """Folds all that a reader of the chat should see. Delegates show on the row of the call that started them.
 
-    def __init__(self) -> None:
-        self._draft = Draft()
+    Entries before the newest `keep` are packed: they cost a look more, and a tenth of the memory.
+    """
+
+    def __init__(self, keep: int = KEEP) -> None:
+        self._draft = Draft(keep)
 
     def apply(self, ev: Envelope) -> bool:
         """Take one event in; True if an entry changed. O(1), also for a piece of a long answer."""

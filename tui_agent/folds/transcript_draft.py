@@ -18,6 +18,7 @@ from tui_agent.folds.entries import (
     ToolEntry,
 )
 from tui_agent.folds.growing import Entries
+from tui_agent.folds.shelf import KEEP
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.ids import AgentId, CallId, RequestId
 
@@ -47,8 +48,8 @@ class TurnSums:
 class Draft:
     """The mutable transcript. The dicts map ids of open things to the index of their entry."""
 
-    def __init__(self) -> None:
-        self.entries = Entries()
+    def __init__(self, keep: int = KEEP) -> None:
+        self.entries = Entries(keep)
         self.revision = 0
         self.changed: set[int] = set()
         self.turn = 0

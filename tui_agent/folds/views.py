@@ -15,6 +15,7 @@ from tui_agent.folds.copying import copied
 from tui_agent.folds.files_changed import FilesChanged
 from tui_agent.folds.metrics import Metrics
 from tui_agent.folds.session_state import SessionState
+from tui_agent.folds.shelf import KEEP
 from tui_agent.folds.todo import Todo
 from tui_agent.folds.trace import Trace
 from tui_agent.folds.transcript import Transcript
@@ -33,9 +34,10 @@ ViewName: TypeAlias = Literal[
 
 
 class Views:
-    """The folds, and what has changed."""
+    """The folds, and what has changed. Of transcript and trace the newest `keep` items are not packed."""
 
-    def __init__(self) -> None:
+    def __init__(self, keep: int = KEEP) -> None:
+        self._keep = keep
         self.branches = Branches()
         """Folds every record, also those that are not on the branch."""
         self.moved = False
@@ -46,8 +48,8 @@ class Views:
         """Forget everything but where the branches are; to be folded anew from the records on the branch."""
         self.moved = False
         self.state = SessionState()
-        self.transcript = Transcript()
-        self.trace = Trace()
+        self.transcript = Transcript(self._keep)
+        self.trace = Trace(self._keep)
         self.todo = Todo()
         self.meter = ContextMeter()
         self.files = FilesChanged()

@@ -1,0 +1,83 @@
+"""What is old is packed: every view is the same, whenever it is asked for and whatever changes afterwards."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.golden.make import LOGS
+from tests.stubs.golden import golden
+from tui_agent.folds.base import branch
+from tui_agent.folds.shelves import SpanShelf
+from tui_agent.folds.spans import Span
+from tui_agent.folds.views import Views
+from tui_agent.protocol.ids import MAIN_AGENT
+
+
+@pytest.mark.parametrize("name", LOGS)
+@pytest.mark.parametrize("keep", [0, 1, 3, 40])
+def test_packed_views_equal_plain_ones_at_every_event(name: str, keep: int) -> None:
+    packed, plain, chance = Views(keep), Views(), random.Random(keep)
+    for record in branch(golden(name)):
+        packed.take(record)
+        plain.take(record)
+        if chance.random() < 0.2:
+            assert list(packed.transcript.view().entries) == list(plain.transcript.view().entries)
+            assert packed.trace.view().spans == plain.trace.view().spans
+            assert packed.transcript.drain() == plain.transcript.drain()
+    assert list(packed.transcript.view().entries) == list(plain.transcript.view().entries)
+    assert packed.trace.view().spans == plain.trace.view().spans
+    assert packed.trace.view().roots == plain.trace.view().roots
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_copy_of_packed_views_goes_on_alone(name: str) -> None:
+    records = branch(golden(name))
+    half = len(records) // 2
+    first, plain = Views(2), Views()
+    for record in records[:half]:
+        first.take(record)
+    copy = first.copy()
+    before = list(first.transcript.view().entries), first.trace.view().spans
+    for record in records[half:]:
+        copy.take(record)
+    for record in records:
+        plain.take(record)
+    assert list(copy.transcript.view().entries) == list(plain.transcript.view().entries)
+    assert copy.trace.view().spans == plain.trace.view().spans
+    assert (list(first.transcript.view().entries), first.trace.view().spans) == before
+
+
+def span(number: int) -> Span:
+    return Span(
+        number, "tool", f"name {number}", "done", MAIN_AGENT, 0, 0.5, 1.5, 1.0, None, 3, 0.1, 1, 2, None
+    )
+
+
+@settings(max_examples=200)
+@given(
+    st.integers(0, 40),
+    st.lists(st.tuples(st.sampled_from(["append", "put", "pack", "look"]), st.integers(0, 99))),
+)
+def test_a_shelf_is_the_list_of_what_was_put_there(keep: int, acts: list[tuple[str, int]]) -> None:
+    shelf, model = SpanShelf(keep), list[Span]()
+    for number, (act, at) in enumerate(acts):
+        if act == "append":
+            shelf.append(span(number))
+            model.append(span(number))
+        elif act == "put" and model:
+            shelf.put(at % len(model), span(number))
+            model[at % len(model)] = span(number)
+        elif act == "pack" and shelf.full:
+            shelf.pack()
+        elif act == "look" and model:
+            assert shelf[at % len(model)] == model[at % len(model)]
+            assert shelf[-1 - at % len(model)] == model[-1 - at % len(model)]
+        still, was = shelf.view(), tuple(model)
+        shelf.append(span(number))
+        model.append(span(number))
+        assert still == was
+    assert shelf == model
+    assert list(shelf[2:9]) == model[2:9]
+    assert list(reversed(shelf)) == model[::-1]
