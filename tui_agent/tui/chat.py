@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from textual import events
 
-from tui_agent.folds.entries import Entry, NoticeEntry
+from tui_agent.folds.entries import Entry, NoticeEntry, TranscriptView
 from tui_agent.folds.transcript import Transcript
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope, Record
@@ -21,6 +21,7 @@ from tui_agent.tui.transcript.draw import long_texts
 from tui_agent.tui.transcript.find import pattern_of
 from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
 from tui_agent.tui.transcript.widget import TranscriptWidget
+from tui_agent.tui.transcript.window import Window, beginning
 
 if TYPE_CHECKING:
     from tui_agent.folds.views import Views
@@ -34,6 +35,17 @@ class ChatWidget(TranscriptWidget):
     """The transcript, telling `Chat` what was meant."""
 
     chat: "Chat"
+
+    def repaint(self) -> None:
+        """Bring the screen in line with the viewport; where the beginning of what is laid out is near, lay out more."""
+        super().repaint()
+        if not self.viewport.anchored and self.viewport.y < 2 * self.viewport.height:
+            self.chat.reach(self, None)
+
+    def action_first(self) -> None:
+        """Go to the first entry of all."""
+        self.chat.reach(self, 0)
+        super().action_first()
 
     def on_blob_wanted(self, message: BlobWanted) -> None:
         message.stop()
@@ -91,6 +103,8 @@ class Chat:
         self._wanted = ""
         """What is looked for."""
         self._refused_at = -1
+        self._first: int | None = None
+        """The entry with which what is laid out begins; None before anything is."""
         self.start = app.start or first_page(lambda: app.looks, app.prompt.editor)
 
     async def mount(self) -> None:
@@ -105,7 +119,7 @@ class Chat:
         old = self.widget
         if old is not None:
             await old.remove()
-        self.views, self._refused_at = views, -1
+        self.views, self._refused_at, self._first = views, -1, None
         self.widget = await self._mounted("transcript")
         self.widget.display = self._glimpsed is None and not self.start.display
 
@@ -149,7 +163,20 @@ class Chat:
         self.end_glimpse()
         changed = self.views.transcript.drain()
         view = self.views.transcript.view()
-        self.widget.set_view(view, changed)
+        if self._first is None:
+            self._first = beginning(view.entries)
+        first = self._first
+        self.widget.set_view(_from(view, first), [index - first for index in changed if index >= first])
+
+    def reach(self, widget: ChatWidget, index: int | None) -> None:
+        """Lay out the transcript back to this entry; without one, a step more."""
+        if widget is not self.widget or self.views is None or not self._first:
+            return
+        if index is not None and index >= self._first:
+            return
+        view = self.views.transcript.view()
+        self._first = beginning(view.entries, self._first if index is None else index)
+        widget.show_more(_from(view, self._first))
 
     def choose_page(self) -> None:
         """The start page while nothing was said and nothing runs."""
@@ -229,6 +256,7 @@ class Chat:
         await self._read_holders(pattern_of(text))
         if widget is not self.widget or text != self._wanted:
             return
+        self.reach(widget, 0)
         count = widget.find(text)
         if count:
             self.app.say(f"{count} {'place' if count == 1 else 'places'}. /find goes to the next.")
@@ -267,19 +295,28 @@ class Chat:
 
     def entry_at(self, seq: int) -> Entry | None:
         """The entry that this event opened, or the one before it."""
+        index = self._index_at(seq)
+        return None if index is None or self.views is None else self.views.transcript.view().entries[index]
+
+    def _index_at(self, seq: int) -> int | None:
         if self.views is None:
             return None
         entries = self.views.transcript.view().entries
         at = bisect_right(entries, seq, key=lambda entry: entry.seq) - 1
-        return entries[at] if at >= 0 else None
+        return at if at >= 0 else None
 
     def show_seq(self, seq: int) -> None:
         """Scroll to what this event opened."""
-        entry = self.entry_at(seq)
-        if entry is not None and self.widget is not None:
+        index, entry = self._index_at(seq), self.entry_at(seq)
+        if index is not None and entry is not None and self.widget is not None:
+            self.reach(self.widget, index)
             self.widget.scroll_to_entry(entry.id)
 
     def looks_changed(self) -> None:
         """Another theme."""
         if self.widget is not None:
             self.widget.set_look(self.app.looks.palette, self.app.looks.symbols)
+
+
+def _from(view: TranscriptView, first: int) -> TranscriptView:
+    return view if not first else TranscriptView(Window(view.entries, first), view.revision)

@@ -109,6 +109,14 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         else:
             self._take_in()
 
+    def show_more(self, view: TranscriptView) -> None:
+        """Show the same view with entries before those that were shown; what the reader holds stays."""
+        self.selection = None
+        self._entries, self._changed = view.entries, set(range(len(view.entries)))
+        self._take_in()
+        if self.finder.text:
+            self.finder.search(self.finder.text, self.viewport.layout, self._known)
+
     def _take_in(self) -> None:
         """Show the newest view now."""
         if self._later is not None:

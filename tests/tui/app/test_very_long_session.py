@@ -1,0 +1,87 @@
+"""A session with more entries than are laid out at once: everything is there when it is wanted."""
+
+import asyncio
+import re
+
+from tests.stubs.fake_session import FakeSession
+from tests.tui.app.driving import Driven, open_app
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.tui.chat import ChatWidget
+from tui_agent.tui.transcript.window import LONG, STEP
+
+TURNS = LONG // 2 + 1_000
+
+
+def _very_long() -> FakeSession:
+    session = FakeSession()
+    for turn in range(1, TURNS + 1):
+        session.feed(UserMessageReceived(text=f"question number {turn}"))
+        session.feed(TurnStarted(turn=turn))
+        session.feed(TurnFinished(turn=turn, reason="interrupted", duration_ms=1.0))
+    return session
+
+
+def _widget(driven: Driven) -> ChatWidget:
+    live = driven.app.live
+    assert live is not None and live.chat.widget is not None
+    return live.chat.widget
+
+
+def _questions(driven: Driven) -> list[str]:
+    return re.findall(r"question number \d+", driven.text())
+
+
+async def test_its_end_is_laid_out_first_and_its_beginning_when_it_is_wanted() -> None:
+    async with open_app(session=_very_long()) as driven:
+        widget = _widget(driven)
+        assert f"question number {TURNS}" in driven.text()
+        assert STEP <= len(widget.viewport.layout) <= STEP + 2
+        widget.action_first()
+        await driven.pilot.pause()
+        assert f"question number {TURNS}" not in driven.text()
+        assert "question number 1 " in driven.text()
+        assert len(widget.viewport.layout) == 2 * TURNS
+        widget.action_last()
+        await driven.pilot.pause()
+        assert f"question number {TURNS}" in driven.text()
+
+
+async def test_scrolling_up_lays_out_more_and_what_is_read_stays() -> None:
+    async with open_app(session=_very_long()) as driven:
+        widget = _widget(driven)
+        widget.viewport.scroll_to(3 * widget.viewport.height)
+        widget.repaint()
+        await driven.pilot.pause()
+        before = len(widget.viewport.layout)
+        reached = _questions(driven)
+        widget.action_page(-1)
+        widget.action_page(-1)
+        widget.action_page(1)
+        widget.action_page(1)
+        await driven.pilot.pause()
+        assert len(widget.viewport.layout) > before
+        assert _questions(driven) == reached
+
+
+async def test_an_event_of_long_ago_can_be_gone_to_and_words_of_it_found() -> None:
+    async with open_app(session=_very_long()) as driven:
+        live = driven.app.live
+        assert live is not None
+        live.chat.show_seq(3 * 500)
+        await driven.pilot.pause()
+        assert "question number 501" in driven.text()
+        live.chat.find("question number 77")
+        while "places" not in driven.text():
+            await asyncio.sleep(0)
+            await driven.pilot.pause()
+        live.chat.to_end()
+        await driven.pilot.pause()
+        assert f"question number {TURNS}" in driven.text()
+
+
+async def test_what_comes_is_shown_below() -> None:
+    session = _very_long()
+    async with open_app(session=session) as driven:
+        session.feed(UserMessageReceived(text="one more"))
+        await driven.settle()
+        assert "one more" in driven.text()
