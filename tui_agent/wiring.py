@@ -7,7 +7,7 @@ import os
 import platform
 import random
 import sys
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -39,18 +39,19 @@ from tui_agent.policy.rules import RulePolicy
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.session import RunStarted, SessionStarted, SettingsChanged
 from tui_agent.protocol.settings import Budgets, ModelInfo, SessionSettings
 from tui_agent.session.local import LocalSession
+from tui_agent.session.past import Past
 from tui_agent.session.resume import Unfinished, begin, take_up
 from tui_agent.store.bulk import many_objects
 from tui_agent.store.lineage import blobs_of
 from tui_agent.store.log import SessionLog
-from tui_agent.store.reader import iterate_records, read_marks
+from tui_agent.store.reader import read_marks
 from tui_agent.store.sessions import SessionStore
 from tui_agent.tools.registry import ToolRegistry
 
@@ -109,8 +110,11 @@ def _open(
     try:
         if on_hold is not None:
             on_hold(log)
-        history = iterate_records(log.folder, branch=True) if old else ()
-        return _assemble(base, models, loaded, settings, log, history, on_trouble)
+        past = Past.of(log) if old else Past()
+        opened = _assemble(base, models, loaded, settings, log, past, on_trouble)
+        if past.kept is None:
+            opened.keep_fold()
+        return opened
     except BaseException:
         log.close()
         raise
@@ -158,11 +162,11 @@ def _assemble(
     loaded: LoadedPlugins,
     settings: SessionSettings,
     log: SessionLog,
-    history: Iterable[Record],
+    before: Past,
     on_trouble: Callable[[TuiAgentError], None] | None,
 ) -> LocalSession:
-    past = Unfinished()
-    recorder = _recorder(log, past.passing(history), loaded)
+    past = Unfinished(begun=before.kept is not None)
+    recorder = _recorder(log, before, past, loaded)
     run = RunStarted(
         run_id=base.ids.run(),
         pid=os.getpid(),
@@ -214,11 +218,11 @@ def _assemble(
     return LocalSession(log, recorder, Engine(parts, trouble), base.ids, run.run_id, release, warm)
 
 
-def _recorder(log: SessionLog, history: Iterable[Record], loaded: LoadedPlugins) -> Recorder:
-    """Fold what stands in the log: the branch, which `history` is, and the moves and messages beside it."""
+def _recorder(log: SessionLog, before: Past, past: Unfinished, loaded: LoadedPlugins) -> Recorder:
+    """Fold what stands in the log: the branch, and the moves and messages beside it; or what came since it was kept."""
     with many_objects():
-        marks = read_marks(log.folder) if log.last_seq >= 0 else ()
-        return Recorder(log, history, _hooks(loaded), marks)
+        marks = read_marks(log.folder) if log.last_seq >= 0 and before.kept is None else ()
+        return Recorder(log, past.passing(before.history), _hooks(loaded), marks, before.kept)
 
 
 async def _release(env: LocalEnvironment, clients: Clients) -> int:

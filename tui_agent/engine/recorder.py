@@ -11,6 +11,7 @@ from tui_agent.folds.branches import Branches, BranchesView
 from tui_agent.folds.context_meter import ContextMeter, ContextMeterView
 from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.folds.session_state import SessionState, SessionStateView
+from tui_agent.folds.standing import Standing, standing
 from tui_agent.ports.log import Log
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
@@ -30,11 +31,16 @@ class Recorder:
         history: Iterable[Record] = (),
         hooks: Sequence[Hook] = (),
         marks: Iterable[Record] | None = None,
+        kept: Standing | None = None,
     ) -> None:
-        """`history` is the whole log; or its branch, where `marks` are the moves and messages of all branches."""
+        """`history` is the whole log; or its branch, where `marks` are the moves and messages of all branches; or what
+        came since a fold was `kept`, in which no head was moved."""
         self._log = log
         self._hooks = tuple(hooks)
         self.cause: CommandId | None = None
+        if kept is not None:
+            self._take_up(kept, history)
+            return
         self._branches = Branches()
         if marks is None:
             marks = whole = list(history)
@@ -51,9 +57,26 @@ class Recorder:
         self._meter = ContextMeter()
         for record in history:
             if isinstance(record, Envelope):
-                self._state.apply(record)
-                self._messages[MAIN_AGENT].apply(record)
-                self._meter.apply(record)
+                self._take(record)
+
+    def _take(self, record: Envelope) -> None:
+        self._state.apply(record)
+        self._messages[MAIN_AGENT].apply(record)
+        self._meter.apply(record)
+
+    def _take_up(self, kept: Standing, rest: Iterable[Record]) -> None:
+        self._branches = Branches.taken_up(kept.branches)
+        self._state = SessionState.taken_up(kept.state)
+        self._messages = {MAIN_AGENT: ModelMessages.taken_up(kept.messages)}
+        self._meter = ContextMeter.taken_up(kept.meter)
+        for record in rest:
+            if isinstance(record, Envelope):
+                self._branches.apply(record)
+                self._take(record)
+
+    def standing(self) -> Standing | None:
+        """The folds as they stand, to be dumped at once; None in the middle of something."""
+        return standing(self._state, self._messages[MAIN_AGENT], self._meter, self._branches)
 
     @property
     def state(self) -> SessionStateView:

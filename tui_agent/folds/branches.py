@@ -69,6 +69,15 @@ def on_branch(seq: int, branch: Sequence[Stretch]) -> bool:
     return any(seq in stretch for stretch in branch)
 
 
+@dataclass(frozen=True, slots=True)
+class BranchesState:
+    """All that the fold holds, to be kept and taken up again."""
+
+    moves: tuple[Move, ...]
+    prompts: tuple[tuple[int, int], ...]
+    undone: tuple[int, ...]
+
+
 class Branches:
     """Folds `session.head_moved` and what may be taken back."""
 
@@ -78,6 +87,18 @@ class Branches:
         """(seq, parent) of each of the user's messages, on whatever branch."""
         self._undone: list[int] = []
         self._view: BranchesView | None = None
+
+    def kept(self) -> BranchesState:
+        """The state, for `taken_up`."""
+        return BranchesState(tuple(self._moves), tuple(self._prompts), tuple(self._undone))
+
+    @classmethod
+    def taken_up(cls, kept: BranchesState) -> "Branches":
+        """A fold that goes on from a state."""
+        branches = cls()
+        branches._moves, branches._prompts = list(kept.moves), list(kept.prompts)
+        branches._undone = list(kept.undone)
+        return branches
 
     def apply(self, ev: Envelope) -> bool:
         """Take one event in; True if a branch began, or what can be undone changed."""

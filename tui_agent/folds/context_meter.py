@@ -5,7 +5,7 @@ at 0.85.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal, TypeAlias
 
 from tui_agent.protocol.envelope import Envelope
@@ -79,6 +79,25 @@ NAMES: dict[SectionName, str] = {
 """What a person reads for each section."""
 
 
+@dataclass(frozen=True, slots=True)
+class MeterState:
+    """All that a meter holds, to be kept and taken up again."""
+
+    window: int
+    named: bool
+    used: int
+    level: MeterLevel
+    estimated: bool
+    sections: tuple[MeterSection, ...]
+    warnings: tuple[str, ...]
+    model: ModelInfo | None
+    prefix: ContextPacked | None
+    cache_breaks: int
+    cache_break: str
+    request: RequestId | None
+    answer: Usage
+
+
 class ContextMeter:
     """Folds the main agent's manifests and the provider's own counts."""
 
@@ -97,6 +116,18 @@ class ContextMeter:
         self._request: RequestId | None = None
         self._answer = Usage()
         self._view: ContextMeterView | None = None
+
+    def kept(self) -> MeterState:
+        """The state, for `taken_up`."""
+        return MeterState(**{one.name: getattr(self, f"_{one.name}") for one in fields(MeterState)})
+
+    @classmethod
+    def taken_up(cls, kept: MeterState) -> "ContextMeter":
+        """A meter that goes on from a state."""
+        meter = cls()
+        for one in fields(MeterState):
+            setattr(meter, f"_{one.name}", getattr(kept, one.name))
+        return meter
 
     def apply(self, ev: Envelope) -> bool:
         """Take one event in; True if the meter changed."""

@@ -4,6 +4,8 @@ Invariant: whenever no call is open the view is legal (`protocol.messages.check_
 followed by its one result, and what a person said meanwhile stands behind the results.
 """
 
+from dataclasses import dataclass
+
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.protocol.envelope import Envelope
@@ -27,6 +29,19 @@ INTERRUPTED = "[The user interrupted here.]"
 BROKEN_OFF = "[The program ended here, in the middle of the turn, and was started again.]"
 
 
+@dataclass(frozen=True, slots=True)
+class MessagesState:
+    """All that a history holds, to be kept and taken up again."""
+
+    agent: AgentId
+    messages: tuple[Message, ...]
+    late: tuple[Message, ...]
+    open: tuple[CallId, ...]
+    profiles: dict[RequestId, str]
+    task: int | None
+    broken: bool
+
+
 class ModelMessages:
     """Folds one agent's events into its history.
 
@@ -44,6 +59,27 @@ class ModelMessages:
         self._view: tuple[Message, ...] | None = None
         self.broken = False
         """The turn that runs was left open by a run that is gone."""
+
+    def kept(self) -> MessagesState:
+        """The state, for `taken_up`."""
+        return MessagesState(
+            self.agent,
+            tuple(self._messages),
+            tuple(self._late),
+            tuple(self._open),
+            dict(self._profiles),
+            self._task,
+            self.broken,
+        )
+
+    @classmethod
+    def taken_up(cls, kept: MessagesState) -> "ModelMessages":
+        """A history that goes on from a state."""
+        made = cls(kept.agent)
+        made._messages, made._late = list(kept.messages), list(kept.late)
+        made._open, made._profiles = set(kept.open), dict(kept.profiles)
+        made._task, made.broken = kept.task, kept.broken
+        return made
 
     def apply(self, ev: Envelope) -> bool:
         """Take one event in; True if the history changed."""

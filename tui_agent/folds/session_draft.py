@@ -71,6 +71,15 @@ class Draft:
     extra: JsonMap = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class FoldState:
+    """All that the fold of a session's state holds, to be kept and taken up again. Not to be changed."""
+
+    draft: Draft
+    arguments: dict[CallId, JsonMap]
+    starts: dict[AgentId, int]
+
+
 class SessionFold:
     """What the functions behind `SessionState` work on."""
 
@@ -78,6 +87,10 @@ class SessionFold:
         self.draft = Draft()
         self.arguments: dict[CallId, JsonMap] = {}
         self.starts: dict[AgentId, int] = {}
+
+    def kept(self) -> FoldState:
+        """The state, for `taken_up`; as long as nothing is folded on."""
+        return FoldState(self.draft, self.arguments, self.starts)
 
     def spend(self, usage: Usage, cost: float | None) -> bool:
         """Add a model call to the sums of session and turn."""

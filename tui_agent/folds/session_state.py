@@ -6,7 +6,7 @@ Invariant: the state after a log's last event is the state from which the engine
 from dataclasses import fields, replace
 
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.folds.session_draft import Draft, SessionFold
+from tui_agent.folds.session_draft import Draft, FoldState, SessionFold
 from tui_agent.folds.session_life import ON_LIFE
 from tui_agent.folds.session_view import OpenCall, ReadFile, SessionStateView, Totals, call_digest
 from tui_agent.protocol.base import text_preview
@@ -60,6 +60,13 @@ class SessionState(SessionFold):
     def __init__(self) -> None:
         super().__init__()
         self._view: SessionStateView | None = None
+
+    @classmethod
+    def taken_up(cls, kept: FoldState) -> "SessionState":
+        """A fold that goes on from a state."""
+        state = cls()
+        state.draft, state.arguments, state.starts = kept.draft, kept.arguments, kept.starts
+        return state
 
     def apply(self, ev: Envelope) -> bool:
         """Take one event in. Always True: `seq` and `last_event` change with every event."""

@@ -4,6 +4,7 @@ Invariant: `submit` never blocks; once `aclose` returns the log is stored and it
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Literal
 
 import anyio
@@ -12,6 +13,7 @@ from anyio import to_thread
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.serve import Engine
 from tui_agent.errors import StoreError
+from tui_agent.folds.standing import FORMAT, dumped
 from tui_agent.ports.clock import Ids
 from tui_agent.ports.log import Follower
 from tui_agent.protocol.commands import Close, Command
@@ -19,6 +21,7 @@ from tui_agent.protocol.events.env import EnvStopped
 from tui_agent.protocol.events.session import RunFinished
 from tui_agent.protocol.ids import CommandId, RunId, SessionId
 from tui_agent.protocol.settings import SessionSettings
+from tui_agent.store.kept import LONG
 from tui_agent.store.log import SessionLog
 
 
@@ -94,11 +97,23 @@ class LocalSession:
                 self._recorder.append(EnvStopped(environment="local", leftovers=leftovers))
             self._recorder.append(RunFinished(run_id=self._run_id, reason=self._reason))
             await self._recorder.commit()
+            await to_thread.run_sync(self.keep_fold)
         except StoreError:
             pass  # the log ends at its last stored event: the next run sees a crash and repairs it
         finally:
             self._log.close()
             self._ended.set()
+
+    def keep_fold(self) -> None:
+        """Keep the folds of a long log beside it, so that the next opening need not read it. Not while it is written."""
+        place = self._log.place
+        if place is None or place.seq < LONG:
+            return
+        found = self._recorder.standing()
+        if found is None:
+            return
+        with suppress(OSError):  # derived: without it the log is folded anew
+            self._log.keep(place, FORMAT, dumped(found))
 
     async def ended(self) -> None:
         """Wait until the engine has let go."""

@@ -25,9 +25,10 @@ class Unfinished:
     All that a crash can have left open stands there, so that no more of a long history is held in memory.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, begun: bool = False) -> None:
+        """`begun`: there is history that will not pass, in which nothing was left open."""
         self.records: list[Record] = []
-        self.empty = True
+        self.empty = not begun
         """Whether there was no history at all."""
         self.root = ""
         """Where the session worked, as its first environment tells; empty where none does."""

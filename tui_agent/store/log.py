@@ -25,8 +25,9 @@ from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CommandId, SessionId
 from tui_agent.store.blobs import whole_characters
 from tui_agent.store.files import FileOps, SystemFiles, advice, make_folder
 from tui_agent.store.follow import LogFollower
+from tui_agent.store.kept import Place, keep
 from tui_agent.store.line import LINE_LIMIT, body, decode, seal, validate
-from tui_agent.store.lineage import blobs_of
+from tui_agent.store.lineage import CRC_PLACE, blobs_of
 from tui_agent.store.lock import WriterLock
 from tui_agent.store.reader import iterate_records, read_records
 from tui_agent.store.redact import Redactor
@@ -88,7 +89,8 @@ class SessionLog:
         self.blobs = blobs_of(folder, redactor=redactor, ops=self._ops)
         self._shrinker = Shrinker(self.blobs, redactor)
         self.repaired: LogRepaired | None = None
-        self._fd, self._end, self._last_seq = -1, 0, -1
+        self._fd, self._end, self._last_seq, self._lines = -1, 0, -1, 0
+        self._last_crc = ""
         if not lazily:
             self._take_hold()
         self._base_end, self._before = self._end, self._last_seq
@@ -132,8 +134,24 @@ class SessionLog:
     def _take_hold(self) -> None:
         self._lock, opened = self._hold()
         self.repaired = opened.repaired
-        self._fd, self._end = opened.fd, opened.end
+        self._fd, self._end, self._lines = opened.fd, opened.end, opened.lines
         self._last_seq = max(self._last_seq, opened.last_seq)
+
+    @property
+    def end(self) -> int:
+        """The bytes of the file in which whole events stand."""
+        return self._end
+
+    @property
+    def place(self) -> Place | None:
+        """Where the newest event stands in the file; None where none was written in this run."""
+        if self.stored_seq < 0 or not self._last_crc:
+            return None
+        return Place(self._last_seq, self._end, self._lines, self._last_crc)
+
+    def keep(self, place: Place, format: int, data: bytes) -> None:
+        """Keep a fold of all up to a place beside the log. May be called in a thread. Raises OSError."""
+        keep(self.folder, place, format, data, self._ops)
 
     def append(
         self, payload: Payload, *, agent: AgentId = MAIN_AGENT, cause: CommandId | None = None
@@ -157,7 +175,9 @@ class SessionLog:
             self._unwritten.append(line)
         else:
             self._write(b"".join((*self._unwritten, line)), payload.kind)
+            self._lines += len(self._unwritten) + 1
             self._unwritten = []
+            self._last_crc = line[:-1][CRC_PLACE].decode()
         self._last_seq = event.seq
         self._records.append(event)
         for follower in self._followers:

@@ -13,7 +13,7 @@ from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope
 from tui_agent.protocol.events.session import LogRepaired
 from tui_agent.store.files import FileOps, sync_path, unusable, write_all, write_file
 from tui_agent.store.line import decode
-from tui_agent.store.scan import survey, survey_lines
+from tui_agent.store.scan import NOTHING_YET, Survey, survey, survey_lines
 
 EVENTS = "events.jsonl"
 MAX_REPORTED = 1_000
@@ -32,17 +32,19 @@ class Opened:
     end: int
     last_seq: int
     repaired: LogRepaired | None
+    lines: int = 0
 
 
-def open_log(folder: Path, ops: FileOps) -> Opened:
+def open_log(folder: Path, ops: FileOps, known: Survey = NOTHING_YET) -> Opened:
     """Open a session's log for writing; the caller holds its lock. Raises `SessionNotFound`, `StoreError`.
 
     A log that a newer version wrote into raises `SessionTooNew`, and stays as it is. What is `repaired` is told again
-    by every opening until a `log.repaired` with it stands in the log; with several side files it names them all.
+    by every opening until a `log.repaired` with it stands in the log; with several side files it names them all. What is
+    `known` is not read again: whoever meets a line there that was damaged since steps over it, and says so.
     """
     path = folder / EVENTS
     try:
-        found = survey_lines(_file_lines(path))
+        found = survey_lines(_file_lines(path, known.good_end), known)
     except FileNotFoundError as fault:
         raise SessionNotFound(
             f"There is no session {folder.name} in {folder.parent}.", hint="`sessions list` shows them."
@@ -70,7 +72,7 @@ def open_log(folder: Path, ops: FileOps) -> Opened:
     bad = tuple(number for number in found.bad_lines if number not in reported.bad_lines)[:MAX_REPORTED]
     names = ", ".join(side.name for side in sides)
     repaired = LogRepaired(moved_bytes=bytes_moved, side_file=names, bad_lines=bad) if sides or bad else None
-    return Opened(fd, found.good_end, found.last_seq, repaired)
+    return Opened(fd, found.good_end, found.last_seq, repaired, found.lines)
 
 
 def require_known(folder: Path, version: int) -> None:
@@ -155,9 +157,10 @@ def _set_aside(folder: Path, torn: bytes, ops: FileOps) -> Path:
     return path
 
 
-def _file_lines(path: Path) -> Iterator[bytes]:
-    """The whole lines of a file without their newlines, one at a time."""
+def _file_lines(path: Path, start: int = 0) -> Iterator[bytes]:
+    """The whole lines of a file from a place on, without their newlines, one at a time."""
     with path.open("rb") as log:
+        log.seek(start)
         for line in log:
             if line.endswith(b"\n"):
                 yield line[:-1]

@@ -24,14 +24,18 @@ _CLOSING = (b'{"kind":"model.responded",', b'{"kind":"model.failed",')
 class Survey:
     """What a log's bytes hold, without parsing them: `good_end` is where the last whole line ends.
 
-    `bad_lines` count from 1; what lies behind `good_end` is torn and none of them. `version` is the highest that any
-    whole line was written in.
+    `lines` stand before it. `bad_lines` count from 1; what lies behind `good_end` is torn and none of them. `version` is
+    the highest that any whole line was written in.
     """
 
     good_end: int
     last_seq: int
     bad_lines: tuple[int, ...]
     version: int = SCHEMA_VERSION
+    lines: int = 0
+
+
+NOTHING_YET = Survey(0, -1, ())
 
 
 def lines(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -47,13 +51,13 @@ def survey(data: bytes) -> Survey:
     return survey_lines(line for _, line in lines(data))
 
 
-def survey_lines(found: Iterable[bytes]) -> Survey:
-    """Check the checksum of every line of a log, which come without their newlines."""
-    good_end, last_seq = 0, -1
+def survey_lines(found: Iterable[bytes], known: Survey = NOTHING_YET) -> Survey:
+    """Check the checksum of every line of a log, which come without their newlines; `known` is what stands before."""
+    good_end, last_seq, good_lines = known.good_end, known.last_seq, known.lines
     bad: list[int] = []
-    settled = end = 0
-    version = SCHEMA_VERSION
-    for number, line in enumerate(found, start=1):
+    settled, end = 0, good_end
+    version = known.version
+    for number, line in enumerate(found, start=known.lines + 1):
         end += len(line) + 1
         whole = intact(line)
         seq = _any_seq(line) if whole else None
@@ -64,8 +68,8 @@ def survey_lines(found: Iterable[bytes]) -> Survey:
             for piece in salvage(line):
                 seq = seq_of(piece)
         if seq is not None and seq > last_seq:
-            good_end, last_seq, settled = end, seq, len(bad)
-    return Survey(good_end, last_seq, tuple(bad[:settled]), version)
+            good_end, last_seq, settled, good_lines = end, seq, len(bad), number
+    return Survey(good_end, last_seq, tuple(bad[:settled]), version, good_lines)
 
 
 def seq_of(line: bytes) -> int | None:

@@ -22,6 +22,7 @@ from tui_agent.store.blobs import BlobStore
 from tui_agent.store.files import FOLDER_MODE, FileOps, SystemFiles, sync_path, unusable
 from tui_agent.store.forks import fork_point, forks_of, make_whole, write_fork
 from tui_agent.store.index import Found, SessionIndex, Stand
+from tui_agent.store.kept import known_of
 from tui_agent.store.lineage import lineage
 from tui_agent.store.lock import WriterLock
 from tui_agent.store.log import Hold, SessionLog, WallClock
@@ -110,7 +111,7 @@ class SessionStore:
 
     def _take(self, folder: Path, *, wait_s: float) -> tuple[WriterLock, Opened]:
         try:
-            return self._hold(folder, open_log, wait_s=wait_s)
+            return self._hold(folder, _opened, wait_s=wait_s)
         except OSError as fault:
             raise unusable(fault, f"The session {folder.name} cannot be held in {folder}", _MOVE) from fault
 
@@ -313,6 +314,10 @@ class SessionStore:
             raise SessionNotFound(
                 f"There is no session {folder.name} in {folder.parent}.", hint="`sessions list` shows them."
             )
+
+
+def _opened(folder: Path, ops: FileOps) -> Opened:
+    return open_log(folder, ops, known_of(folder))
 
 
 def _not_made(folder: Path, fault: OSError) -> StoreError:

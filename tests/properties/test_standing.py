@@ -1,0 +1,73 @@
+"""R8 for a fold that was kept: taken up and folded on it equals the whole fold, wherever it was kept."""
+
+import pytest
+
+from tests.golden.make import LOGS
+from tests.stubs.golden import golden
+from tui_agent.folds.base import branch
+from tui_agent.folds.branches import Branches
+from tui_agent.folds.context_meter import ContextMeter
+from tui_agent.folds.model_messages import ModelMessages
+from tui_agent.folds.session_state import SessionState
+from tui_agent.folds.standing import Standing, dumped, loaded, standing
+from tui_agent.protocol.envelope import Envelope, Record
+
+
+class Folds:
+    """What an engine folds."""
+
+    def __init__(self, kept: Standing | None = None) -> None:
+        self.state = SessionState.taken_up(kept.state) if kept else SessionState()
+        self.messages = ModelMessages.taken_up(kept.messages) if kept else ModelMessages()
+        self.meter = ContextMeter.taken_up(kept.meter) if kept else ContextMeter()
+        self.branches = Branches.taken_up(kept.branches) if kept else Branches()
+
+    def apply(self, records: list[Record]) -> None:
+        for record in records:
+            if isinstance(record, Envelope):
+                for fold in (self.state, self.messages, self.meter, self.branches):
+                    fold.apply(record)
+
+    def views(self) -> tuple[object, ...]:
+        return self.state.view(), self.messages.view(), self.meter.view(), self.branches.view()
+
+    def kept(self) -> Standing | None:
+        return standing(self.state, self.messages, self.meter, self.branches)
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_kept_fold_and_the_rest_equal_the_whole_fold(name: str) -> None:
+    records = branch(golden(name))
+    whole = Folds()
+    whole.apply(records)
+    live, kept_at = Folds(), 0
+    for at, record in enumerate(records, 1):
+        live.apply([record])
+        kept = live.kept()
+        if kept is None:
+            continue
+        data = dumped(kept)
+        again = loaded(data)
+        assert again is not None
+        taken_up = Folds(again)
+        assert taken_up.views() == live.views(), record.seq
+        found = taken_up.kept()
+        assert found is not None and dumped(found) == data
+        taken_up.apply(records[at:])
+        assert taken_up.views() == whole.views(), record.seq
+        kept_at += 1
+    assert kept_at
+
+
+def test_nothing_is_kept_in_the_middle_of_a_turn() -> None:
+    live = Folds()
+    for record in branch(golden("night_shift")):
+        live.apply([record])
+        state = live.state.view()
+        if state.turn_running or state.open_calls or state.permissions:
+            assert live.kept() is None
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"null", b'{"state": 1}', b"\xff\xfe", b"[" * 100_000])
+def test_what_is_no_kept_fold_is_none(data: bytes) -> None:
+    assert loaded(data) is None

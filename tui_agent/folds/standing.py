@@ -1,0 +1,62 @@
+"""L1: what an engine knows of a session between two turns, as JSON: a fold that need not be made again.
+
+Invariant: derived; whoever cannot read it folds the log instead. Taken up and folded on, it equals the whole fold.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from tui_agent.folds.branches import Branches, BranchesState
+from tui_agent.folds.context_meter import ContextMeter, MeterState
+from tui_agent.folds.model_messages import MessagesState, ModelMessages
+from tui_agent.folds.session_draft import FoldState
+from tui_agent.folds.session_state import SessionState
+
+FORMAT: Final = 1
+"""Counts up whenever a fold in it holds, or makes, something else of the same events."""
+MOST_MESSAGES: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The states of the folds. To be dumped, or taken up, before anything is folded on."""
+
+    state: FoldState
+    messages: MessagesState
+    meter: MeterState
+    branches: BranchesState
+
+
+@cache
+def _adapter() -> TypeAdapter[Standing]:
+    return TypeAdapter(Standing)
+
+
+def standing(
+    state: SessionState, messages: ModelMessages, meter: ContextMeter, branches: Branches
+) -> Standing | None:
+    """What the folds hold; None in the middle of something, of a log without a beginning, and where it is too much."""
+    now = state.view()
+    open_now = now.busy or now.open_calls or now.open_requests or now.pending_prompt or now.permissions
+    if open_now or not now.workspace or now.settings is None:
+        return None
+    kept = messages.kept()
+    if len(kept.messages) > MOST_MESSAGES:
+        return None
+    return Standing(state.kept(), kept, meter.kept(), branches.kept())
+
+
+def dumped(found: Standing) -> bytes:
+    """As JSON."""
+    return _adapter().dump_json(found)
+
+
+def loaded(data: bytes) -> Standing | None:
+    """From JSON; None where it is not what this version wrote."""
+    try:
+        return _adapter().validate_json(data)
+    except ValidationError:
+        return None

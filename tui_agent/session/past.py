@@ -1,0 +1,31 @@
+"""L5: where an engine begins to fold when it takes a session up.
+
+Invariant: what is kept, with the history behind it, folds to the same as the whole log.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tui_agent.folds.standing import FORMAT, Standing, loaded
+from tui_agent.protocol.envelope import Record
+from tui_agent.store.kept import kept, rest
+from tui_agent.store.log import SessionLog
+from tui_agent.store.reader import iterate_records
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What came before this run: a fold that was kept, and the records since; or without one all of the branch."""
+
+    history: Iterable[Record] = ()
+    kept: Standing | None = None
+
+    @classmethod
+    def of(cls, log: SessionLog) -> "Past":
+        """The past of a log that was just opened. Raises OSError."""
+        found = kept(log.folder, FORMAT)
+        if found is not None and (standing := loaded(found[1])) is not None:
+            history = rest(log.folder, found[0], log.end)
+            if history is not None:
+                return cls(history, standing)
+        return cls(iterate_records(log.folder, branch=True))
