@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from tui_agent.errors import BlobMissing, TuiAgentError
+from tui_agent.folds.standing import Standing
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record
 from tui_agent.protocol.events.base import Payload
@@ -80,6 +81,7 @@ class FakeSession:
         self.folder = folder
         self.failure = failure
         self.trouble: FakeTrouble | None = None
+        self.standing: tuple[int, Standing] | None = None
         self.gate: asyncio.Event | None = None
         """Set it to hold `opened` back."""
 
@@ -99,6 +101,9 @@ class FakeSession:
 
     async def tail(self, count: int) -> Sequence[Record]:
         return self.records[-count:]
+
+    async def kept(self) -> tuple[int, Standing] | None:
+        return self.standing
 
     async def serve(self) -> None:
         await self.over.wait()

@@ -19,21 +19,24 @@ class TodoView:
 class Todo:
     """Folds `todo.updated` of the main agent; delegates keep their own lists to themselves."""
 
-    def __init__(self) -> None:
-        self._view = TodoView()
+    def __init__(self, items: tuple[TodoItem, ...] = ()) -> None:
+        self._view = _view(items)
 
     def apply(self, ev: Envelope) -> bool:
         """Take one event in; True if the list changed."""
         if not isinstance(ev.payload, TodoUpdated) or ev.agent != MAIN_AGENT:
             return False
-        items = ev.payload.items
-        self._view = TodoView(
-            items=items,
-            done=sum(item.status in ("completed", "verified") for item in items),
-            current=next((i for i, item in enumerate(items) if item.status == "in_progress"), None),
-        )
+        self._view = _view(ev.payload.items)
         return True
 
     def view(self) -> TodoView:
         """The list as it is now."""
         return self._view
+
+
+def _view(items: tuple[TodoItem, ...]) -> TodoView:
+    return TodoView(
+        items=items,
+        done=sum(item.status in ("completed", "verified") for item in items),
+        current=next((i for i, item in enumerate(items) if item.status == "in_progress"), None),
+    )

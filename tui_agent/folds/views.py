@@ -103,6 +103,26 @@ class Views:
             self.moved = self.moved or isinstance(record.payload, SessionHeadMoved)
         self.take(record)
 
+    def take_up(self, state: SessionState, meter: ContextMeter) -> None:
+        """Go on from folds that were kept; the others begin with what is `recall`ed."""
+        self.state, self.meter, self.todo = state, meter, Todo(state.view().todo)
+        self.seq, self.last_kind = state.view().seq, state.view().last_event
+        self._gather()
+
+    def recall(self, record: Record) -> None:
+        """Take one old record in, which the folds that were taken up hold already."""
+        self.last_at = record.at
+        if not isinstance(record, Envelope):
+            self.transcript.pass_over(record)
+            return
+        for name, projection in self._all:
+            if name not in ("state", "meter", "todo"):
+                projection.apply(record)
+        if isinstance(record.payload, PluginLoaded | PluginFailed):
+            self.plugins[record.payload.plugin] = record.payload
+        elif isinstance(record.payload, UserMessageReceived):
+            self.prompts.append(text_preview(record.payload.text))
+
     def take(self, record: Record) -> None:
         """Take one record of the branch in, whose place among the branches is known already."""
         self.seq = record.seq

@@ -17,6 +17,7 @@ from anyio import to_thread
 from tui_agent.config.options import SessionOptions
 from tui_agent.engine.mailbox import Mailbox
 from tui_agent.errors import TuiAgentError
+from tui_agent.folds.standing import FORMAT, Standing, loaded
 from tui_agent.protocol.commands import Close, Command
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.ids import CommandId, SessionId
@@ -24,6 +25,7 @@ from tui_agent.session.clock import RandomIds
 from tui_agent.session.engine_handle import EngineHandle
 from tui_agent.session.remote_follower import RemoteFollower
 from tui_agent.session.wire import Closed, Failed, Held, Opened, Trouble, command_line, read_line
+from tui_agent.store.kept import kept
 from tui_agent.store.lineage import blobs_of
 from tui_agent.store.reader import read_tail
 
@@ -81,9 +83,22 @@ class RemoteSession:
         if not self._is_held.is_set() and self._named is not None:
             standing = await to_thread.run_sync(_standing, self._named)
             if standing is not None:
+                self._readable(standing)
                 return standing
         await self._is_held.wait()
         return self._held
+
+    def _readable(self, held: Held) -> None:
+        """Followers can read the file so far before the engine has the session."""
+        if self._opened is None:
+            self._kept_from = max(self._kept_from, held.last_seq + 1)
+
+    async def kept(self) -> tuple[int, Standing] | None:
+        """The fold that is kept beside the log, with the event after which it stands; None where there is none."""
+        folder = await self.folder()
+        found = None if folder is None else await to_thread.run_sync(kept, folder, FORMAT)
+        standing = None if found is None else await to_thread.run_sync(loaded, found[1])
+        return None if found is None or standing is None else (found[0].seq, standing)
 
     async def opened(self) -> Opened:
         """Wait until the engine holds the session. Raises what kept it from that."""
@@ -176,6 +191,7 @@ class RemoteSession:
                 return
             case Held() as held:
                 self._held = held
+                self._readable(held)
                 self._is_held.set()
             case Opened() as opened:
                 self._opened = opened

@@ -6,6 +6,7 @@ Invariant: protocols only; a test's session and the remote one fit them alike.
 from collections.abc import Sequence
 from typing import Protocol
 
+from tui_agent.folds.standing import Standing
 from tui_agent.ports.session import Session
 from tui_agent.protocol.envelope import Record
 
@@ -55,6 +56,10 @@ class AppSession(Session, Protocol):
 
     async def tail(self, count: int) -> Sequence[Record]:
         """The newest records as it was opened, at most `count`."""
+        ...
+
+    async def kept(self) -> tuple[int, Standing] | None:
+        """What was kept of an earlier fold, with the event after which it stands; None where nothing was."""
         ...
 
     async def serve(self) -> None:

@@ -123,6 +123,15 @@ class Chat:
         self.widget = await self._mounted("transcript")
         self.widget.display = self._glimpsed is None and not self.start.display
 
+    def go_on(self, views: "Views") -> None:
+        """The same session, folded from its beginning: what is read stays where it is."""
+        self.views, self._first = views, None
+        if self.widget is not None:
+            views.transcript.drain()
+            view = views.transcript.view()
+            self._first = beginning(view.entries)
+            self.widget.show_more(_from(view, self._first))
+
     async def glimpse(self, records: Sequence[Record]) -> None:
         """The end of a long session at once, until the whole of it is folded and shown in its place."""
         fold = Transcript()
@@ -130,6 +139,8 @@ class Chat:
             if isinstance(record, Envelope):
                 fold.apply(record)
         if self.widget is not None and fold.view().entries:
+            if self.start.has_focus:
+                self.app.prompt.editor.focus()
             self.start.display = self.widget.display = False
             self._glimpsed = await self._mounted("glimpse")
             self._glimpsed.set_view(fold.view(), fold.drain())
@@ -169,7 +180,7 @@ class Chat:
         self.widget.set_view(_from(view, first), [index - first for index in changed if index >= first])
 
     def reach(self, widget: ChatWidget, index: int | None) -> None:
-        """Lay out the transcript back to this entry; without one, a step more."""
+        """Lay out the transcript back to this entry; without one, some more."""
         if widget is not self.widget or self.views is None or not self._first:
             return
         if index is not None and index >= self._first:

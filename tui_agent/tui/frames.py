@@ -6,7 +6,7 @@ Invariant: called at most as often as the pump makes frames; panes paint only wh
 from typing import TYPE_CHECKING
 
 from tui_agent.folds.session_view import SessionStateView
-from tui_agent.folds.views import ALL, ViewName
+from tui_agent.folds.views import ALL, ViewName, Views
 from tui_agent.protocol.base import text_preview
 from tui_agent.tui import units
 from tui_agent.tui.panes.mood import status_of
@@ -52,6 +52,12 @@ class Frames:
         self._live.asking.look(views.approvals.view())
         self._live.rewinding.look()
         self._live.keeping.take_prompts()
+
+    def show_figures(self, views: Views) -> None:
+        """What is known of a session that is not open yet, beside its talk."""
+        app, meter = self._live.app, views.meter.view()
+        app.header.set_views(views.state.view(), meter)
+        app.sidebar.set_views(views.todo.view(), views.trace.view(), meter, app.clock())
 
     def show_all(self) -> None:
         """Every pane, from the views as they are."""

@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, cast
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import TuiAgentError
+from tui_agent.folds.begun import begun
 from tui_agent.folds.views import Views
 from tui_agent.protocol.commands import Close
-from tui_agent.tui.app_session import AppSession
+from tui_agent.tui.app_session import AppSession, HeldSession
 from tui_agent.tui.beginning import configure
 from tui_agent.tui.keeping import stored
 from tui_agent.tui.panes.base import Intent
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.box import Prompt
 from tui_agent.tui.pump import Pump
+from tui_agent.tui.whole import Whole
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
@@ -30,6 +32,8 @@ LONG = 3_000
 """Events from which on a session's end is shown before the whole of it is folded."""
 GLIMPSE = 300
 """Records that the first look at a long session is folded from."""
+VERY_LONG = 20_000
+"""Events from which on a session is used while the whole of it is still folded."""
 
 
 class Opening:
@@ -37,6 +41,7 @@ class Opening:
 
     def __init__(self, live: "Live") -> None:
         self._live = live
+        self._whole: Whole | None = None
         self.under_way = True
         """A session is being opened, the first or another: what is sent waits for it."""
 
@@ -75,44 +80,83 @@ class Opening:
         spawn = self._live.app.spawn or _spawn_remote(self._live)
         session = spawn(options)
         self._live.app.run_worker(session.serve(), name="serve", group="session", exit_on_error=False)
-        await self._glimpse(session)
+        first, whole = await self._glimpse(session)
         try:
             opened = await session.opened()
         except TuiAgentError as fault:
+            if whole is not None:
+                whole.close()
             await session.aclose()
             return fault
+        first = first or await self._begun(session, opened)
         await self._let_go("switched")
-        self._live.session, self._live.views, self._live.sending.under_way = session, Views(), False
+        self._whole = whole
+        self._live.session, self._live.sending.under_way = session, False
         self._live.folder = Path(opened.folder)
         self._live.app.session_id = session.id
         self._live.seen_seq = opened.last_seq
-        await self._live.chat.begin(self._live.views)
-        self._live.pump = Pump(
-            session.follow,
-            self._live.views,
-            self._live.frames.show,
-            quiet_until=opened.last_seq,
-            begun_again=self._begun_again,
-        )
-        self._live.app.run_worker(
-            self._follow(self._live.pump), name="pump", group="session", exit_on_error=False
-        )
-        await self._live.pump.reached(opened.last_seq)
+        await self._show(session, opened.last_seq, first)
         return None
 
-    async def _begun_again(self) -> None:
+    async def _show(self, session: AppSession, last_seq: int, first: Views | None) -> None:
+        """Show the session up to this event: from the views to begin with, where there are any."""
+        live, whole = self._live, self._whole
+        live.views = first or Views()
+        pump = whole.adopt() if first is None and whole is not None else None
+        await live.chat.begin(live.views)
+        live.pump = pump or self._pump(session, last_seq, live.views)
+        if first is not None:
+            live.frames.show_all()
+            self._whole = whole or Whole(live, session, last_seq)
+            self._whole.look()
+        await live.pump.reached(last_seq)
+
+    def _pump(self, session: AppSession, last_seq: int, views: Views) -> Pump:
+        live = self._live
+        pump = Pump(
+            session.follow,
+            views,
+            live.frames.show,
+            quiet_until=last_seq,
+            begun_again=self.begun_again,
+            after=views.seq,
+        )
+        live.app.run_worker(self.follow(pump), name="pump", group="session", exit_on_error=False)
+        return pump
+
+    async def begun_again(self) -> None:
         """The session went back or forth: everything is shown as it is there."""
         await self._live.chat.begin(self._live.views)
         self._live.frames.show_all()
 
-    async def _glimpse(self, session: AppSession) -> None:
-        """The end of a long session, at the first start, before its engine has it; taken away where it never does."""
-        held = await session.held()
-        if held is not None and held.last_seq >= LONG and self._live.session is None:
-            await self._live.chat.begin(self._live.views)
-            await self._live.chat.glimpse(await session.tail(GLIMPSE))
+    async def _glimpse(self, session: AppSession) -> tuple[Views | None, Whole | None]:
+        """The end of a long session, at the first start, before its engine has it; taken away where it never does.
 
-    async def _follow(self, pump: Pump) -> None:
+        Gives the views to begin with where a fold of it was kept, and of a very long one the whole, on its way.
+        """
+        held = await session.held()
+        if held is None or held.last_seq < LONG or self._live.session is not None:
+            return None, None
+        await self._live.chat.begin(self._live.views)
+        await self._live.chat.glimpse(await session.tail(GLIMPSE))
+        first = await self._begun(session, held)
+        if first is not None:
+            self._live.frames.show_figures(first)
+        return first, Whole(self._live, session, held.last_seq) if held.last_seq >= VERY_LONG else None
+
+    async def _begun(self, session: AppSession, held: HeldSession) -> Views | None:
+        """The views of a very long session to begin with, while the whole of it is folded."""
+        if held.last_seq < VERY_LONG:
+            return None
+        kept = await session.kept()
+        return None if kept is None else begun(kept[1], kept[0], await session.tail(GLIMPSE))
+
+    def _leave_whole(self) -> None:
+        whole, self._whole = self._whole, None
+        if whole is not None:
+            whole.close()
+
+    async def follow(self, pump: Pump) -> None:
         """Show the session until it ends; an end that nobody asked for is said."""
         await pump.run()
         if self._live.pump is pump and not self._live.app.left:
@@ -174,6 +218,7 @@ class Opening:
     async def _let_go(self, reason: str) -> None:
         session, pump = self._live.session, self._live.pump
         self._live.session = self._live.pump = None
+        self._leave_whole()
         if pump is not None:
             pump.close()
         if session is not None:

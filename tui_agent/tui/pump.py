@@ -21,7 +21,8 @@ class Pump:
     """Runs once, until the session ends. `follow` gives a cursor behind a seq; `show` is called with the changed views, on the loop.
 
     No frame is shown before the event `quiet_until`: history is folded first and painted once. Where the head was
-    moved, the branch is folded anew; then `begun_again` is awaited before the next frame.
+    moved, the branch is folded anew; then `begun_again` is awaited before the next frame. `after`: so far the views are
+    folded, and shown, already.
     """
 
     def __init__(
@@ -33,9 +34,10 @@ class Pump:
         frame_s: float = FRAME_S,
         quiet_until: int = -1,
         begun_again: Callable[[], Awaitable[None]] | None = None,
+        after: int = -1,
     ) -> None:
         self._follow = follow
-        self._follower = follow(-1)
+        self._follower = follow(after)
         self._views = views
         self._show = show
         self._frame_s = frame_s
@@ -43,7 +45,7 @@ class Pump:
         self._begun_again = begun_again
         self._next_frame = 0.0
         self._timer: asyncio.TimerHandle | None = None
-        self._shown_seq = -1
+        self._shown_seq = after
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self.ended = False
 

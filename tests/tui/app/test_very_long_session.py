@@ -7,7 +7,7 @@ from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, open_app
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.tui.chat import ChatWidget
-from tui_agent.tui.transcript.window import LONG, STEP
+from tui_agent.tui.transcript.window import LONG, REACH
 
 TURNS = LONG // 2 + 1_000
 
@@ -35,7 +35,7 @@ async def test_its_end_is_laid_out_first_and_its_beginning_when_it_is_wanted() -
     async with open_app(session=_very_long()) as driven:
         widget = _widget(driven)
         assert f"question number {TURNS}" in driven.text()
-        assert STEP <= len(widget.viewport.layout) <= STEP + 2
+        assert REACH <= len(widget.viewport.layout) <= REACH + 2
         widget.action_first()
         await driven.pilot.pause()
         assert f"question number {TURNS}" not in driven.text()

@@ -10,7 +10,7 @@ from tui_agent.folds.entries import Entry, UserEntry
 
 LONG: Final = 20_000
 """Entries from which on not all are laid out at once."""
-STEP: Final = 5_000
+REACH: Final = 5_000
 """Entries by which a window grows when its beginning comes into sight."""
 
 
@@ -41,7 +41,7 @@ class Window(Sequence[Entry]):
 
 
 def beginning(entries: Sequence[Entry], at: int | None = None) -> int:
-    """Where a window begins that holds the entry `at` and a step before it; of a whole that is not long all is held.
+    """Where a window begins that holds the entry `at` and `REACH` before it; of a whole that is not long all is held.
 
     Without `at` it holds the newest entries.
     """
@@ -49,7 +49,7 @@ def beginning(entries: Sequence[Entry], at: int | None = None) -> int:
         if len(entries) <= LONG:
             return 0
         at = len(entries)
-    index = at - STEP
+    index = at - REACH
     while index > 0:
         entry = entries[index]
         if isinstance(entry, UserEntry) and entry.state == "sent":

@@ -1,0 +1,124 @@
+"""A very long session is shown and used from its end at once; the whole of it takes its place when it is folded."""
+
+import asyncio
+from collections.abc import Sequence
+
+from tests.stubs.fake_session import FakeFollower, FakeSession
+from tests.tui.app.driving import Driven, golden, open_app
+from tests.unit.folds.test_begun import kept_of
+from tui_agent.protocol.commands import SubmitPrompt
+from tui_agent.protocol.envelope import Record
+from tui_agent.protocol.events.session import SessionStarted, SessionTitled
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.settings import ModelInfo, SessionSettings
+from tui_agent.tui.opening import VERY_LONG
+
+MODEL = ModelInfo(profile="fake", provider="fake", model="fake-model", window=10_000)
+TURNS = VERY_LONG // 3 + 50
+
+
+class _SlowFollower(FakeFollower):
+    """History waits for its event; what is live does not."""
+
+    async def next(self) -> Sequence[Record]:
+        if self.position == 0:
+            session = self.session
+            assert isinstance(session, _LongSession)
+            await session.read.wait()
+        return await super().next()
+
+
+class _LongSession(FakeSession):
+    """So long that its history is not read before `read` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read = asyncio.Event()
+        self.feed(SessionStarted(workspace="/w", product="test", settings=SessionSettings(model=MODEL)))
+        self.feed(SessionTitled(title="A long day", by="user"))
+        for turn in range(1, TURNS + 1):
+            self.turn(turn)
+        kept = kept_of(self.records)
+        assert kept is not None
+        self.standing = (self.records[-1].seq, kept)
+
+    def turn(self, number: int) -> None:
+        self.feed(UserMessageReceived(text=f"question number {number}"))
+        self.feed(TurnStarted(turn=number))
+        self.feed(TurnFinished(turn=number, reason="finished", duration_ms=1.0))
+
+    def follow(self, after: int = -1) -> FakeFollower:
+        follower = _SlowFollower(self, after)
+        self.followers.append(follower)
+        return follower
+
+
+async def _whole(driven: Driven, session: _LongSession) -> None:
+    live = driven.app.live
+    assert live is not None
+    session.read.set()
+    while len(live.views.transcript.view().entries) < 2 * TURNS:
+        await driven.pilot.pause(0.01)
+    await driven.settle()
+
+
+async def test_its_end_is_shown_with_its_title_and_a_message_is_sent_before_the_rest_is_read() -> None:
+    session = _LongSession()
+    async with open_app(session=session) as driven:
+        live = driven.app.live
+        assert live is not None and not live.opening.under_way
+        assert f"question number {TURNS}" in driven.text() and "A long day" in driven.text()
+        assert live.state.turn == TURNS and live.has_model
+        await driven.type("and now")
+        await driven.press("enter")
+        assert [type(one) for one in session.submitted] == [SubmitPrompt]
+        session.turn(TURNS + 1)
+        await driven.settle()
+        assert f"question number {TURNS + 1}" in driven.text()
+        assert len(live.views.transcript.view().entries) < 300
+        await _whole(driven, session)
+        assert f"question number {TURNS + 1}" in driven.text()
+        assert live.state.turn == TURNS + 1
+        session.turn(TURNS + 2)
+        await driven.settle()
+        assert f"question number {TURNS + 2}" in driven.text()
+        assert driven.app.query("ChatWidget").results
+
+
+async def test_what_is_read_stays_in_place_when_the_whole_comes() -> None:
+    session = _LongSession()
+    async with open_app(session=session) as driven:
+        live = driven.app.live
+        assert live is not None and live.chat.widget is not None
+        live.chat.page(-1)
+        live.chat.page(-1)
+        await driven.pilot.pause()
+        before = [row[:60] for row in driven.rows() if "question number" in row]
+        assert before and f"question number {TURNS}" not in driven.text()
+        await _whole(driven, session)
+        assert [row[:60] for row in driven.rows() if "question number" in row] == before
+
+
+async def test_without_a_kept_fold_the_whole_is_waited_for() -> None:
+    session = _LongSession()
+    session.standing = None
+    session.read.set()
+    async with open_app(session=session) as driven:
+        await _whole(driven, session)
+        assert f"question number {TURNS}" in driven.text()
+        session.turn(TURNS + 1)
+        await driven.settle()
+        assert f"question number {TURNS + 1}" in driven.text()
+
+
+async def test_another_session_can_be_opened_before_the_whole_is_read() -> None:
+    session = _LongSession()
+    async with open_app(session=session) as driven:
+        live = driven.app.live
+        assert live is not None
+        driven.app.spawn = lambda _: FakeSession(golden("night_shift"))
+        await live.opening.open(driven.app.options)
+        session.read.set()
+        await driven.pilot.pause()
+        await driven.pilot.pause()
+        assert live.session is not session and "question number" not in driven.text()

@@ -1,0 +1,77 @@
+"""Views to begin with: of a kept fold and the newest records, then live, and what they have in common with the whole."""
+
+import pytest
+
+from tests.golden.make import LOGS
+from tests.stubs.golden import golden
+from tui_agent.folds.base import branch
+from tui_agent.folds.begun import begun
+from tui_agent.folds.model_messages import ModelMessages
+from tui_agent.folds.standing import Standing, dumped, loaded, standing
+from tui_agent.folds.views import Views
+from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record
+from tui_agent.protocol.events.session import SessionHeadMoved
+
+
+def kept_of(records: list[Record]) -> Standing | None:
+    """What an engine would keep after these."""
+    views, messages = Views(), ModelMessages()
+    for record in records:
+        views.apply(record)
+        if isinstance(record, Envelope):
+            messages.apply(record)
+    found = standing(views.state, messages, views.meter, views.branches)
+    return None if found is None else loaded(dumped(found))
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_state_meter_branches_and_todo_are_those_of_the_whole(name: str) -> None:
+    records = branch(golden(name))
+    whole, met = Views(), 0
+    for at, record in enumerate(records, 1):
+        whole.apply(record)
+        for back in (0, 3):
+            kept = kept_of(records[: at - back]) if at > back else None
+            newer = [one.payload for one in records[at - back : at] if isinstance(one, Envelope)]
+            if kept is None or any(isinstance(one, SessionHeadMoved) for one in newer):
+                continue
+            first = begun(kept, records[at - back - 1].seq, records[max(0, at - 40) : at])
+            assert first is not None
+            met += 1
+            assert first.state.view() == whole.state.view()
+            assert first.meter.view() == whole.meter.view()
+            assert first.branches.view() == whole.branches.view()
+            assert first.todo.view() == whole.todo.view()
+            assert (first.seq, first.last_kind, first.last_at) == (whole.seq, whole.last_kind, whole.last_at)
+            ids = {entry.id for entry in whole.transcript.view().entries}
+            shown = [entry.id for entry in first.transcript.view().entries]
+            assert len([one for one in shown if one in ids]) >= len(shown) - 3
+    assert met
+
+
+def test_there_are_none_where_kept_and_newest_do_not_meet_or_the_head_was_moved() -> None:
+    records = branch(golden("night_shift"))
+    ends = [at for at in range(1, len(records)) if kept_of(records[:at]) is not None]
+    at = ends[-1]
+    last = records[at - 1]
+    assert isinstance(last, Envelope)
+
+    def kept() -> Standing:
+        found = kept_of(records[:at])
+        assert found is not None
+        return found
+
+    assert begun(kept(), last.seq, records[at - 5 : at]) is not None
+    assert begun(kept(), last.seq, []) is None
+    assert begun(kept(), last.seq - 50, records[at - 5 : at]) is None
+    moved = Envelope(
+        v=SCHEMA_VERSION,
+        seq=last.seq + 1,
+        at=last.at,
+        session=last.session,
+        agent=last.agent,
+        parent=3,
+        cause=None,
+        payload=SessionHeadMoved(to_seq=3, from_seq=last.seq, reason="revert"),
+    )
+    assert begun(kept(), last.seq, [*records[at - 5 : at], moved]) is None
