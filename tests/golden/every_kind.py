@@ -28,6 +28,7 @@ from tui_agent.protocol.events.policy import Choice, PermissionDecided, Permissi
 from tui_agent.protocol.events.session import (
     CommandRejected,
     ErrorRaised,
+    ForkChange,
     LogRepaired,
     RunFinished,
     RunResumed,
@@ -72,7 +73,7 @@ def opening(s: Scribe) -> None:
             parent_session=SessionId("ses_0000000000parent"),
             at_seq=40,
             parent_crc="0badcafe",
-            changed={"model": "x"},
+            changed=ForkChange(workspace="/srv/app", model="demo", message="Try the other way."),
         )
     )
     s.emit(RunStarted(run_id=FIRST_RUN, pid=100, client="headless", product="tui-agent 0.1.0", model=SONNET))

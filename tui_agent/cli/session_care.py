@@ -13,7 +13,7 @@ from tui_agent.cli.options import Parser, add_verb, amount, session_options
 from tui_agent.cli.output import say, say_json, size, table
 from tui_agent.errors import CheckpointError, TuiAgentError, UsageError
 from tui_agent.ground import Ground, ground
-from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.events.session import ForkChange
 from tui_agent.session.forking import (
     STORE,
     add_worktree,
@@ -100,10 +100,11 @@ def fork_session(arguments: argparse.Namespace) -> int:
     base = _base(arguments)
     store = base.store
     parent = store.resolve(arguments.id)
-    changed: JsonMap = {}
+    changed = ForkChange()
     if arguments.worktree is not None:
         dest = arguments.worktree.expanduser().resolve()
-        changed = {"workspace": str(anyio.run(_worktree, store, store.folder(parent), arguments.at, dest))}
+        below = anyio.run(_worktree, store, store.folder(parent), arguments.at, dest)
+        changed = ForkChange(workspace=str(below))
     child = store.fork(parent, arguments.at, base.ids.session(), changed)
     owner = fork_point(store.folder(parent), arguments.at).parent_session
     fork_checkpoints(store.folder(owner), store.folder(child))
@@ -117,6 +118,7 @@ def fork_session(arguments: argparse.Namespace) -> int:
                 "parent": parent,
                 "at": arguments.at,
                 "workspace": workspace,
+                "changed": changed.model_dump(mode="json", exclude_defaults=True),
             }
         )
         return Exit.DONE

@@ -154,8 +154,8 @@ def load(folder: Path, redactor: Redactor) -> Story:
         match event.payload:
             case SessionStarted(workspace=place, title=name):
                 workspace, title = place, name or title
-            case SessionForked(changed=changed) if isinstance(changed.get("workspace"), str):
-                workspace = str(changed["workspace"])
+            case SessionForked(changed=changed):
+                workspace = changed.workspace or workspace
             case SessionTitled(title=name):
                 title = name
             case RunStarted(model=used):

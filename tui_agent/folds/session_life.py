@@ -36,9 +36,7 @@ def _started(fold: SessionFold, ev: Envelope, payload: SessionStarted) -> bool:
 @ON_LIFE.on(SessionForked)
 def _forked(fold: SessionFold, ev: Envelope, payload: SessionForked) -> bool:
     """A fork may work in a folder of its own."""
-    workspace = payload.changed.get("workspace")
-    if isinstance(workspace, str):
-        fold.draft.workspace = workspace
+    fold.draft.workspace = payload.changed.workspace or fold.draft.workspace
     return True
 
 

@@ -8,7 +8,7 @@ from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.entries import NoticeEntry, NoticeLevel
 from tui_agent.folds.growing import TAIL
 from tui_agent.folds.transcript_draft import Draft
-from tui_agent.folds.words import stepped_over, unknown_events, unpriced
+from tui_agent.folds.words import fork_changes, stepped_over, unknown_events, unpriced
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.display import MarkdownBlock, TerminalBlock
 from tui_agent.protocol.envelope import Envelope, UnknownEvent
@@ -268,7 +268,9 @@ def _restored(draft: Draft, ev: Envelope, payload: CheckpointRestored) -> bool:
 
 @ON_NOTICES.on(SessionForked)
 def _forked(draft: Draft, ev: Envelope, payload: SessionForked) -> bool:
-    draft.notice(ev, "resume", "info", (f"Forked from {payload.parent_session} at event {payload.at_seq}.",))
+    words = f"Forked from {payload.parent_session} at event {payload.at_seq}."
+    different = "; ".join(fork_changes(payload.changed))
+    draft.notice(ev, "resume", "info", (words, f"Different: {different}." if different else ""))
     return True
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TypeGuard
 
 from tui_agent.folds.branches import Stretch, on_branch
-from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.env import EnvStarted
@@ -125,14 +124,8 @@ def _inherited(folder: Path, start: Envelope | None) -> tuple[str, str]:
             return workspace, title
         case SessionForked(changed=changed):
             elders = lineage(folder).elders
-            return _moved_to(changed) or _workspace(elders), _elder_title(elders)
+            return changed.workspace or _workspace(elders), _elder_title(elders)
     return "", ""
-
-
-def _moved_to(changed: JsonMap) -> str:
-    """The workspace that a fork took for its own, if it did."""
-    workspace = changed.get("workspace")
-    return workspace if isinstance(workspace, str) else ""
 
 
 def _workspace(elders: Sequence[Strand]) -> str:
@@ -140,10 +133,9 @@ def _workspace(elders: Sequence[Strand]) -> str:
         start = _first(strand.folder)
         if start is not None and isinstance(start.payload, SessionStarted):
             return start.payload.workspace
-        if start is not None and isinstance(start.payload, SessionForked) and start.payload.changed:
-            workspace = _moved_to(start.payload.changed)
-            if workspace:
-                return workspace
+        forked = start.payload if start is not None else None
+        if isinstance(forked, SessionForked) and forked.changed.workspace:
+            return forked.changed.workspace
     return ""
 
 
@@ -181,8 +173,8 @@ def _title(path: Path, size: int, kept: Sequence[Stretch] | None = None) -> str:
 def _forked_to(path: Path) -> str:
     """The workspace of a fork that was made whole, where it has one of its own."""
     for payload, _ in _from_the_end(path, path.stat().st_size, _FORKED):
-        if isinstance(payload, SessionForked) and (workspace := _moved_to(payload.changed)):
-            return workspace
+        if isinstance(payload, SessionForked) and payload.changed.workspace:
+            return payload.changed.workspace
     return ""
 
 
