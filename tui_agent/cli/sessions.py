@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Sequence
 
-from tui_agent.cli import export, session_care, session_search, session_tree
+from tui_agent.cli import export, session_care, session_checkpoints, session_search, session_tree
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import faint, moment, plain_json, printable, say, say_json, size, table, warn, width
 from tui_agent.cli.trace import WHICH
@@ -31,7 +31,8 @@ examples:
 def configure(parser: Parser) -> None:
     """The verbs below `sessions`."""
     verbs = parser.add_subparsers(
-        required=True, metavar="list | show | tree | search | reindex | fork | rm | verify | prune | export | import"
+        required=True,
+        metavar="list | show | tree | checkpoints | search | reindex | fork | rm | verify | prune | export | import",
     )
     listing = add_verb(
         verbs, "list", list_sessions, help="this workspace's sessions, newest first", examples=EXAMPLES
@@ -40,6 +41,7 @@ def configure(parser: Parser) -> None:
     export.add_verbs(verbs)
     session_search.add_verbs(verbs)
     session_tree.add_verbs(verbs)
+    session_checkpoints.add_verbs(verbs)
     session_care.add_verbs(verbs)
     show = add_verb(verbs, "show", show_session, help="a session's events", examples=EXAMPLES)
     show.add_argument(
