@@ -12,7 +12,7 @@ from typing import TextIO
 import anyio
 
 from tui_agent import wiring
-from tui_agent.cli.headless import Outcome, Show, result_lines, run_supervised, trouble
+from tui_agent.cli.headless import Begin, Outcome, Show, result_lines, run_supervised, trouble
 from tui_agent.cli.options import EVERYTHING, GROUPS, session_options
 from tui_agent.cli.output import record_json, say
 from tui_agent.cli.parts import PartStream
@@ -20,6 +20,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError, UsageError
 from tui_agent.folds.words import unpriced
 from tui_agent.ground import ground
+from tui_agent.protocol.commands import GoOn
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.settings import SessionSettings
@@ -30,6 +31,7 @@ examples:
   git diff | tui-agent run - --policy plan
   tui-agent run "fix the failing test" -m openai/MODEL --json | jq -r .payload.kind
   tui-agent run "fix the failing test" --stream
+  tui-agent run --go-on --session ses_01 --max-iterations 40
   tui-agent run -- "--version prints nothing, why?"
 
 exit status: 0 done, 1 failed, 2 usage or configuration, 3 a budget was reached, 4 a permission was denied,
@@ -39,7 +41,14 @@ exit status: 0 done, 1 failed, 2 usage or configuration, 3 a budget was reached,
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The prompt, and every common option."""
-    parser.add_argument("prompt", metavar="PROMPT", help="what to do; - reads it from standard input")
+    parser.add_argument(
+        "prompt", metavar="PROMPT", nargs="?", help="what to do; - reads it from standard input"
+    )
+    parser.add_argument(
+        "--go-on",
+        action="store_true",
+        help="no prompt: the agent goes on from where the session stands (with --session or --continue)",
+    )
     parser.add_argument("--json", action="store_true", help="print every event as a JSON line as it happens")
     parser.add_argument(
         "--stream",
@@ -52,26 +61,43 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run one turn and return its exit status."""
-    prompt = sys.stdin.read() if arguments.prompt == "-" else arguments.prompt
-    if not prompt.strip():
-        raise UsageError("The prompt is empty.", hint='Say what to do: tui-agent run "…"')
+    begin = _go_on(arguments) if arguments.go_on else _prompt(arguments.prompt)
     arguments.prompt = None
     options = session_options(arguments, client="headless", interactive=False)
-    return one_turn(options, prompt, as_json=arguments.json, stream=arguments.stream)
+    return one_turn(options, begin, as_json=arguments.json, stream=arguments.stream)
 
 
-def one_turn(options: SessionOptions, prompt: str, *, as_json: bool, stream: bool = False) -> int:
+def _prompt(said: str | None) -> str:
+    if said is None:
+        raise UsageError("There is no prompt.", hint='Say what to do: tui-agent run "…"')
+    prompt = sys.stdin.read() if said == "-" else said
+    if not prompt.strip():
+        raise UsageError("The prompt is empty.", hint='Say what to do: tui-agent run "…"')
+    return prompt
+
+
+def _go_on(arguments: argparse.Namespace) -> GoOn:
+    if arguments.prompt is not None:
+        raise UsageError("--go-on takes no prompt.", hint="Leave one of them out.")
+    if not (arguments.session or arguments.continue_latest):
+        raise UsageError(
+            "--go-on needs a session to go on.", hint="Name it with --session, or give --continue."
+        )
+    return GoOn()
+
+
+def one_turn(options: SessionOptions, begin: Begin, *, as_json: bool, stream: bool = False) -> int:
     """Run a turn from opening to closing, print it, and return its exit status."""
     out = sys.stdout
     show: Show = (
         PartStream(out, as_json=as_json) if stream else partial(print_record, out) if as_json else ignore
     )
     with redirect_stdout(sys.stderr):  # standard output is the result's: what plugins print goes elsewhere
-        outcome = anyio.run(turn, options, prompt, show)
+        outcome = anyio.run(turn, options, begin, show)
     return finish(outcome, as_json=as_json)
 
 
-async def turn(options: SessionOptions, prompt: str, show: Show) -> Outcome:
+async def turn(options: SessionOptions, begin: Begin, show: Show) -> Outcome:
     """Open the session, run one turn of it, and let go of it.
 
     Raises `ConfigError` where no model is set, `StoreError` where the log cannot take what happens.
@@ -93,7 +119,7 @@ async def turn(options: SessionOptions, prompt: str, show: Show) -> Outcome:
     async with wiring.session(options, base, give_up) as session:
         warn_of_cost(session.settings)
         with running:
-            return await run_supervised(session, prompt, partial(telling, show), session.log.before)
+            return await run_supervised(session, begin, partial(telling, show), session.log.before)
     raise troubles[0]
 
 
