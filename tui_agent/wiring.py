@@ -43,8 +43,14 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.plugin import PluginFailed
-from tui_agent.protocol.events.session import RunStarted, SessionStarted, SettingsChanged
+from tui_agent.protocol.events.session import (
+    RunStarted,
+    SessionContextLoaded,
+    SessionStarted,
+    SettingsChanged,
+)
 from tui_agent.protocol.settings import Budgets, ModelInfo, SessionSettings
+from tui_agent.session.carrying import carried
 from tui_agent.session.local import LocalSession
 from tui_agent.session.resume import Unfinished, begin, take_up
 from tui_agent.store.bulk import many_objects
@@ -105,12 +111,13 @@ def _open(
     if base.config.investigator_profile:
         models.resolve(base.config.investigator_profile)
     _require_agent(settings.agent, _agents(loaded))
+    earlier = carried(base.store.find(base.options.carry_from)) if base.options.carry_from else None
     log, old = _hold(base)
     try:
         if on_hold is not None:
             on_hold(log)
         history = iterate_records(log.folder, branch=True) if old else ()
-        return _assemble(base, models, loaded, settings, log, history, on_trouble)
+        return _assemble(base, models, loaded, settings, log, history, on_trouble, earlier)
     except BaseException:
         log.close()
         raise
@@ -149,6 +156,11 @@ def _hold(base: Ground) -> tuple[SessionLog, bool]:
         return store.create(base.ids.session(), lazily=True), False
     if not (store.folder(wanted) / "events.jsonl").exists():
         return store.create(wanted), False
+    if options.carry_from:
+        raise ConfigError(
+            f"The session {wanted} has begun; only a new one can carry on from another.",
+            hint="Leave --session out, or give an id that no session has.",
+        )
     return store.open(wanted), True
 
 
@@ -160,6 +172,7 @@ def _assemble(
     log: SessionLog,
     history: Iterable[Record],
     on_trouble: Callable[[TuiAgentError], None] | None,
+    earlier: SessionContextLoaded | None,
 ) -> LocalSession:
     past = Unfinished()
     recorder = _recorder(log, past.passing(history), loaded)
@@ -181,7 +194,7 @@ def _assemble(
         take_up(recorder, run, past.records, log.repaired)
         _apply_options(base, recorder, settings)
     else:
-        begin(recorder, run, workspace=str(workspace), settings=settings)
+        begin(recorder, run, workspace=str(workspace), settings=settings, earlier=earlier)
     tools, failed = _tools(loaded)
     for event in [*loaded.events, *failed]:
         recorder.append(event)

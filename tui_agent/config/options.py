@@ -25,6 +25,8 @@ class SessionOptions:
     """Open this session, or make it where it is absent."""
     continue_latest: bool = False
     """Open the newest session of this workspace (a new one where there is none)."""
+    carry_from: str | None = None
+    """A new session begins with a bounded summary of this one's turns (an id, its beginning, or `latest`)."""
     context_mode: str | None = None
     repo_map: str | None = None
     max_parts: int | None = None

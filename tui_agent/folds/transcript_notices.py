@@ -276,7 +276,8 @@ def _forked(draft: Draft, ev: Envelope, payload: SessionForked) -> bool:
 
 @ON_NOTICES.on(SessionContextLoaded)
 def _loaded(draft: Draft, ev: Envelope, payload: SessionContextLoaded) -> bool:
-    words = f"A summary of {payload.turns} turns of {payload.from_session} was taken in."
+    turns = "1 turn" if payload.turns == 1 else f"{payload.turns} turns"
+    words = f"{turns} of {payload.from_session} as a summary; its log is kept"
     head = draft.head(ev, f"notice.{ev.seq}")
     draft.add(NoticeEntry(*head, "context", "info", (words,), (MarkdownBlock(text=payload.summary),)))
     return True

@@ -12,7 +12,13 @@ from tui_agent.engine.usershell import close_shell
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded, ModelRetried
-from tui_agent.protocol.events.session import LogRepaired, RunResumed, RunStarted, SessionStarted
+from tui_agent.protocol.events.session import (
+    LogRepaired,
+    RunResumed,
+    RunStarted,
+    SessionContextLoaded,
+    SessionStarted,
+)
 from tui_agent.protocol.events.turn import TurnFinished, UserShellFinished
 from tui_agent.protocol.settings import SessionSettings
 
@@ -48,10 +54,19 @@ class Unfinished:
             yield record
 
 
-def begin(recorder: Recorder, run: RunStarted, *, workspace: str, settings: SessionSettings) -> None:
-    """The first events of a new session."""
+def begin(
+    recorder: Recorder,
+    run: RunStarted,
+    *,
+    workspace: str,
+    settings: SessionSettings,
+    earlier: SessionContextLoaded | None = None,
+) -> None:
+    """The first events of a new session; `earlier` is what it takes over of another one."""
     recorder.append(SessionStarted(workspace=workspace, product=run.product, settings=settings))
     recorder.append(run)
+    if earlier is not None:
+        recorder.append(earlier)
 
 
 def take_up(

@@ -139,7 +139,7 @@ _SLASH: Final[tuple[Action, ...]] = (
     _a("new", "start a new session; this one is kept", "Session", slash="/new", ground=True),
     _a(
         "reset_session",
-        "start over; the old log is kept",
+        "start anew with a summary; the old log is kept",
         "Session",
         slash="/reset-session",
         args="[id]",

@@ -134,7 +134,9 @@ class Opening:
 
     def same_settings(self) -> SessionOptions:
         """What opens a session with the settings of this one; a model that cannot be used is looked for again."""
-        options = replace(self._live.app.options, session=None, continue_latest=False, prompt=None)
+        options = replace(
+            self._live.app.options, session=None, continue_latest=False, carry_from=None, prompt=None
+        )
         settings = self._live.state.settings
         if settings is None:
             return options

@@ -1,5 +1,6 @@
 """L7: actions about sessions: which one, another one, its name, its queue, its trace."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,6 +14,7 @@ from tui_agent.protocol.settings import PAUSING
 from tui_agent.tui import units
 from tui_agent.tui.handlers.figures import status
 from tui_agent.tui.handlers.look import program
+from tui_agent.tui.keeping import stored
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.outside import JsonRow, json_rows, number_of, text_of
 from tui_agent.tui.screens.trace import TraceScreen
@@ -38,7 +40,9 @@ def switch(live: "Live", session_id: str) -> None:
     if live.opening.under_way:
         live.app.do("session", session_id)
         return
-    options = replace(live.app.options, session=session_id, continue_latest=False, prompt=None)
+    options = replace(
+        live.app.options, session=session_id, continue_latest=False, carry_from=None, prompt=None
+    )
     live.opening.go_to(live.opening.open(options), "switch")
 
 
@@ -48,14 +52,17 @@ def new(live: "Live", argument: str) -> None:
 
 
 def reset_session(live: "Live", argument: str) -> None:
-    """Start over from nothing; another session than this one cannot be reset."""
-    if argument and argument != live.app.session_id:
-        live.app.say(
-            f"Only the open session can be reset. /session {clean_line(argument)[:60]} opens that one first.",
-            "warning",
-        )
-    else:
-        new(live, "")
+    """A fresh session that begins with a summary of this one's turns, or of another's; the old log is kept."""
+    live.opening.go_to(_reset(live, argument), "reset")
+
+
+async def _reset(live: "Live", wanted: str) -> None:
+    state, old = live.state, live.app.session_id
+    said = bool(state.root_task or state.session_context)
+    here = old if said and await asyncio.to_thread(stored, live.folder) else ""
+    options = replace(live.opening.same_settings(), carry_from=wanted or here or None)
+    if await live.opening.open(options) and here:
+        live.app.say(f"A fresh session. /session {old} opens the one before.", "done")
 
 
 def sessions(live: "Live", argument: str) -> None:
