@@ -21,7 +21,9 @@ from tui_agent.protocol.ids import SessionId
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.files import FOLDER_MODE, FileOps, SystemFiles, sync_path, unusable
 from tui_agent.store.forks import fork_point, forks_of, make_whole, write_fork
-from tui_agent.store.index import Found, SessionIndex, Stand
+from tui_agent.store.index import SessionIndex
+from tui_agent.store.index_rows import Stand
+from tui_agent.store.index_search import Found
 from tui_agent.store.lineage import lineage
 from tui_agent.store.lock import WriterLock
 from tui_agent.store.log import Hold, SessionLog, WallClock
@@ -245,6 +247,22 @@ class SessionStore:
     def search(self, text: str, workspace: str | None = None, limit: int = 50) -> Sequence[Found]:
         """The events (of one workspace) in which all words of a text stand, the newest session first."""
         return self.index.search(self.stands(), text, workspace, limit)
+
+    def search_sessions(self, text: str, workspace: str | None = None) -> Sequence[Found]:
+        """The sessions (of one workspace) in which all words of a text stand, each with the newest such event."""
+        return self.index.sessions_with(self.stands(), text, workspace)
+
+    def summary(self, session_id: str) -> SessionSummary:
+        """What a list shows of one session. Raises `SessionNotFound`."""
+        folder = self.folder(session_id)
+        self._require(folder)
+        stand = Stand.of(str(folder))
+        found = self.index.summaries([stand]) if stand is not None else []
+        if not found:
+            raise SessionNotFound(
+                f"Nothing of {session_id} can be read.", hint=f"sessions verify {session_id} says why."
+            )
+        return found[0]
 
     def latest(self, workspace: str | None) -> SessionId | None:
         """The session of this workspace that was used last; one in which nothing was said only where all are so."""
