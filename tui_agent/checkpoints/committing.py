@@ -49,7 +49,7 @@ async def take(shadow: Shadow, draft: Path, paths: Collection[str]) -> Taken:
     if present:
         options = ("--add", "--remove", "--replace", "-z", "--stdin")
         await shadow.git("update-index", *options, stdin=listing(present), index=draft)
-    tree = await shadow.git.one("write-tree", index=draft)
+    tree = await shadow.git.one("write-tree", "--missing-ok", index=draft)
     differing = await shadow.between(shadow.head, tree)
     changed = {path: after for path, (_, after) in differing.items()}
     found = {}

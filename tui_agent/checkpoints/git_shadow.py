@@ -79,6 +79,8 @@ class GitShadow:
                 raise CheckpointError(
                     "There is no checkpoint yet.", hint="Wait until the first one is taken."
                 )
+            if begun and not upkeep:
+                self._shadow.require_workspace()
             try:
                 yield self._shadow
             except OSError as fault:
@@ -89,12 +91,18 @@ class GitShadow:
         if self._unavailable:
             return None
         async with self._alone(begun=False) as shadow:
+            shadow.require_workspace()
             await opening.open_store(shadow)
             await run_sync(restoring.recover, shadow, self._acts)
-            if known:
-                await opening.go_on(shadow, known)
+            if known and await opening.take_up(shadow, known):
                 return None
             return await baseline.first(shadow)
+
+    def notices(self) -> tuple[str, ...]:
+        """What happened to the store by itself since the last call, as sentences for the user."""
+        told = tuple(self._shadow.notices)
+        self._shadow.notices.clear()
+        return told
 
     async def look(self, paths: Sequence[str] | None = None) -> Changes:
         """What differs now from the newest checkpoint: at `paths`, or anywhere."""
@@ -164,6 +172,11 @@ class GitShadow:
         """What is wrong with the store; empty where nothing is."""
         async with self._alone(begun=False) as shadow:
             return await settling.verify(shadow)
+
+    async def borrowed(self) -> str:
+        """Why a part of the first checkpoint stays in the user's repository, as a sentence; empty where none does."""
+        async with self._alone(begun=False) as shadow:
+            return await settling.borrowed(shadow)
 
     async def size(self) -> int:
         """Bytes that the store takes."""

@@ -16,7 +16,7 @@ from tui_agent.checkpoints.anchored import EXECUTABLE, LINK, PLAIN, Stand
 from tui_agent.checkpoints.git import names_of
 from tui_agent.checkpoints.ignoring import patterns_from_above
 from tui_agent.checkpoints.limits import size_in_words
-from tui_agent.checkpoints.state import STAGING, Entry, Shadow, disk_fault, folder_size
+from tui_agent.checkpoints.state import STAGING, Entry, Shadow, disk_fault, folder_size, put
 from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import Changes, FileStand
 
@@ -38,10 +38,11 @@ class Skips:
 
     def words(self) -> tuple[str, ...]:
         """One sentence a reason."""
-        return tuple(f"{reason}: {_some(paths)}" for reason, paths in sorted(self.reasons.items()))
+        return tuple(f"{reason}: {some(paths)}" for reason, paths in sorted(self.reasons.items()))
 
 
-def _some(paths: list[str]) -> str:
+def some(paths: Sequence[str]) -> str:
+    """The first of these paths, and how many more there are."""
     named = ", ".join(path.encode("utf-8", "backslashreplace").decode() for path in sorted(paths)[:EXAMPLES])
     return named + (f" and {len(paths) - EXAMPLES} more" if len(paths) > EXAMPLES else "")
 
@@ -63,6 +64,7 @@ async def look(shadow: Shadow, paths: Sequence[str] | None = None) -> Changes:
     else:
         candidates = set(paths)
     found = await run_sync(examine, shadow, candidates, skips, paths is not None)
+    shadow.require_workspace()  # it may have gone meanwhile
     if found:
         found = await within_quota(shadow, found, skips)
     return Changes(
@@ -122,7 +124,7 @@ def write_patterns(shadow: Shadow) -> None:
     wanted = patterns_from_above(shadow.workspace).encode("utf-8", "surrogateescape")
     path = shadow.git.folder / "info" / "exclude"
     if not path.exists() or path.read_bytes() != wanted:
-        path.write_bytes(wanted)
+        put(shadow.git.folder, path, wanted)
 
 
 def other_bits(shadow: Shadow) -> list[str]:

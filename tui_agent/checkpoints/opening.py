@@ -7,8 +7,10 @@ from anyio.to_thread import run_sync
 from tui_agent.checkpoints.committing import Taken, keep, move_head
 from tui_agent.checkpoints.git import ATTRIBUTES, CONFIG
 from tui_agent.checkpoints.looking import grown, write_patterns
+from tui_agent.checkpoints.mending import is_whole, set_aside
 from tui_agent.checkpoints.settling import clear_locks
-from tui_agent.checkpoints.state import MAIN, Shadow, disk_fault
+from tui_agent.checkpoints.state import MAIN, Shadow, disk_fault, put
+from tui_agent.errors import CheckpointError
 
 FOLDER_MODE = 0o700
 
@@ -27,14 +29,34 @@ def _lay_out(store: Path) -> None:
         (store / folder).mkdir(parents=True, exist_ok=True)
     store.chmod(FOLDER_MODE)
     clear_locks(store)
-    _write(store / "HEAD", f"ref: {MAIN}\n")
-    _write(store / "config", CONFIG)
-    _write(store / "info" / "attributes", ATTRIBUTES)
+    for name, text in (("HEAD", f"ref: {MAIN}\n"), ("config", CONFIG), ("info/attributes", ATTRIBUTES)):
+        path = store / name
+        if not path.is_file() or path.read_bytes() != text.encode():
+            put(store, path, text.encode())
 
 
-def _write(path: Path, text: str) -> None:
-    if not path.is_file() or path.read_text(errors="replace") != text:
-        path.write_text(text)
+async def take_up(shadow: Shadow, known: str) -> bool:
+    """Go on from the checkpoint `known`. False where the store has lost it: then a first one must be taken anew, and
+    what is damaged lies aside.
+
+    Raises `CheckpointError` where it is there but cannot be used now.
+    """
+    try:
+        await go_on(shadow, known)
+    except CheckpointError:
+        if await is_whole(shadow, known):
+            raise
+        try:
+            await set_aside(shadow)
+        except OSError as fault:
+            raise disk_fault(shadow.git.folder, fault) from fault
+        shadow.head, shadow.settled = "", ""
+        shadow.notices.append(
+            f"The checkpoints in {shadow.git.folder} are damaged: the files up to here cannot be put back any more. "
+            "A new first checkpoint holds them as they are now."
+        )
+        return False
+    return True
 
 
 async def go_on(shadow: Shadow, known: str) -> None:
@@ -44,6 +66,8 @@ async def go_on(shadow: Shadow, known: str) -> None:
     main = newest.out.decode().strip() if newest.code == 0 else ""
     if main and main != known:
         await keep(shadow, main)
+    if not main:
+        await run_sync((shadow.git.folder / MAIN).unlink, True)  # whatever it says, git could not replace it
     with shadow.draft(empty=not shadow.git.index.exists()) as draft:
         held = await shadow.git.end("write-tree", index=draft)
         if held.code or held.out.decode().strip() != tree:

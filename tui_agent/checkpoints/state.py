@@ -47,6 +47,10 @@ class Shadow:
     modes: Modes = field(default_factory=Modes)
     grown: int = 0
     """Bytes that the store has grown by since its first checkpoint; at most too many, never too few."""
+    settled: str = ""
+    """The newest checkpoint when what is borrowed was last copied."""
+    notices: list[str] = field(default_factory=list)
+    """What happened to the store by itself and was not told yet, as sentences."""
 
     @cached_property
     def files(self) -> Anchored:
@@ -61,6 +65,15 @@ class Shadow:
             return ""
         session = store.parent if store.parent != self.workspace else store
         return session.relative_to(self.workspace).as_posix()
+
+    def require_workspace(self) -> None:
+        """Raises `CheckpointError` where the workspace is no folder any more: nothing in it was deleted then."""
+        if not self.workspace.is_dir():
+            what = "is no folder any more" if self.workspace.exists() else "is not there any more"
+            raise CheckpointError(
+                f"The workspace {self.workspace} {what}.",
+                hint="Put it back where it was; the checkpoints are kept.",
+            )
 
     @contextlib.contextmanager
     def draft(self, *, empty: bool = False) -> Iterator[Path]:
@@ -128,6 +141,16 @@ def copy_index(source: Path, target: Path) -> None:
     shutil.copyfile(source, target)
     found = source.stat()
     os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def put(store: Path, path: Path, content: bytes) -> None:
+    """Write a file of the store whole or not at all. Raises OSError."""
+    draft = store / f"draft-{uuid4().hex}"
+    try:
+        draft.write_bytes(content)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def disk_fault(place: Path, fault: OSError) -> CheckpointError:

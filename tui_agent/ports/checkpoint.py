@@ -101,10 +101,16 @@ class Checkpoints(Protocol):
         ...
 
     async def begin(self, known: str) -> Baseline | None:
-        """Go on from the commit that the log knows as its newest; without one keep the files as they are.
+        """Go on from the commit that the log knows as its newest; without one, or where the store has lost it, keep
+        the files as they are.
 
-        Returns the baseline where one was made.
+        Returns the baseline where one was made. May be called again after a fault.
         """
+        ...
+
+    def notices(self) -> tuple[str, ...]:
+        """What happened to the store by itself since the last call, as sentences for the user: what was lost, what a
+        cut restore left."""
         ...
 
     async def look(self, paths: Sequence[str] | None = None) -> Changes:
@@ -129,6 +135,11 @@ class Checkpoints(Protocol):
 
         Never writes through a link. Afterwards `head` is the returned commit.
         """
+        ...
+
+    async def settle(self) -> bool:
+        """Upkeep, for when nothing else is to be done: make what is borrowed the store's own, and pack. True if it did
+        something. Any other call ends it, and so does cancellation, at once and at any moment."""
         ...
 
     async def aclose(self) -> None:
