@@ -13,6 +13,7 @@ from anyio.to_thread import run_sync
 from tui_agent.checkpoints import (
     baseline,
     committing,
+    mending,
     opening,
     planning,
     reading,
@@ -86,8 +87,9 @@ class GitShadow:
             except OSError as fault:
                 raise disk_fault(self._shadow.git.folder, fault) from fault
 
-    async def begin(self, known: str) -> Baseline | None:
-        """Go on from the checkpoint `known`; without one keep the files as they are, which is then returned."""
+    async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
+        """Go on from the checkpoint `known`; without one, or where it is lost, keep the files as they are, which is then
+        returned. `unchanged`: the session changed nothing since `known`, so that the new one stands in for it."""
         if self._unavailable:
             return None
         async with self._alone(begun=False) as shadow:
@@ -96,7 +98,10 @@ class GitShadow:
             await run_sync(restoring.recover, shadow, self._acts)
             if known and await opening.take_up(shadow, known):
                 return None
-            return await baseline.first(shadow)
+            made = await baseline.first(shadow)
+            if known and unchanged:
+                await run_sync(mending.stand_in, shadow.git.folder, known, made.commit)
+            return made
 
     def notices(self) -> tuple[str, ...]:
         """What happened to the store by itself since the last call, as sentences for the user."""
@@ -119,6 +124,7 @@ class GitShadow:
     async def plan(self, source: str, named: Sequence[str] = ()) -> RestorePlan:
         """What putting the files back to the checkpoint `source` would do, with the `named` paths in any case."""
         async with self._alone() as shadow:
+            source = await run_sync(mending.meant, shadow.git.folder, source)
             return planning.shown(shadow, await planning.prepare(shadow, source, named))
 
     async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> Restored:

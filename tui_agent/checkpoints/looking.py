@@ -91,6 +91,8 @@ async def anywhere(shadow: Shadow, index: Path | None = None) -> set[str]:
             candidates.update(await listed(shadow, index))
         except CheckpointError as fault:
             faults.append(fault)
+        except OSError as fault:
+            faults.append(disk_fault(shadow.git.folder, fault))
     if faults:
         raise faults[0]
     return candidates | await run_sync(under_links, shadow, candidates)

@@ -11,10 +11,34 @@ from pathlib import Path
 from anyio.to_thread import run_sync
 
 from tui_agent.checkpoints.git import OBJECT_ID
-from tui_agent.checkpoints.state import MAIN, Shadow
+from tui_agent.checkpoints.state import MAIN, Shadow, put
 
 ASIDE = "damaged-"
 """How the folder's name begins, in the store, into which what is damaged is moved."""
+
+
+STAND_INS = "stand-ins"
+"""A file of the store: each lost checkpoint that a later one equals, and that one."""
+
+
+def stand_in(store: Path, lost: str, commit: str) -> None:
+    """From now on `commit` is meant where the lost checkpoint is named: no one but people changed files in between.
+
+    Raises OSError.
+    """
+    path = store / STAND_INS
+    known = path.read_bytes() if path.exists() else b""
+    put(store, path, known + f"{lost} {commit}\n".encode())
+
+
+def meant(store: Path, commit: str) -> str:
+    """The checkpoint that stands in for this one; itself where it was not lost. Raises OSError."""
+    path = store / STAND_INS
+    if path.exists():
+        for line in path.read_text("ascii", "replace").splitlines():
+            lost, _, other = line.partition(" ")
+            commit = other if lost == commit else commit
+    return commit
 
 
 async def is_whole(shadow: Shadow, commit: str) -> bool:

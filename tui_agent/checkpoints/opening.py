@@ -1,5 +1,6 @@
 """L3: opening the store: making it, mending it, and going on from a checkpoint that the log knows."""
 
+import shutil
 from pathlib import Path
 
 from anyio.to_thread import run_sync
@@ -35,6 +36,13 @@ def _lay_out(store: Path) -> None:
             put(store, path, text.encode())
 
 
+def _clear_name(path: Path) -> None:
+    """Remove a name that leads nowhere: git would not replace it."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+
+
 async def take_up(shadow: Shadow, known: str) -> bool:
     """Go on from the checkpoint `known`. False where the store has lost it: then a first one must be taken anew, and
     what is damaged lies aside.
@@ -67,7 +75,7 @@ async def go_on(shadow: Shadow, known: str) -> None:
     if main and main != known:
         await keep(shadow, main)
     if not main:
-        await run_sync((shadow.git.folder / MAIN).unlink, True)  # whatever it says, git could not replace it
+        await run_sync(_clear_name, shadow.git.folder / MAIN)
     with shadow.draft(empty=not shadow.git.index.exists()) as draft:
         held = await shadow.git.end("write-tree", index=draft)
         if held.code or held.out.decode().strip() != tree:

@@ -58,8 +58,8 @@ async def prepare(shadow: Shadow, source: str, named: Iterable[str] = ()) -> Pre
     ended = await shadow.git.end("merge-base", source, shadow.head)
     if ended.code:
         raise CheckpointError(
-            f"The checkpoint {source[:12]} and the newest one have no common beginning.",
-            hint="Only checkpoints of this session can be put back; nothing was changed.",
+            f"The checkpoint {source[:12]} and the newest one have no common beginning: what lay between is lost.",
+            hint="Nothing was changed. The conversation can go back there without the files.",
         )
     base = ended.out.decode().strip()
     theirs, _ = await touched(shadow, base, source)

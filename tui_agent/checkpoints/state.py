@@ -105,7 +105,7 @@ class Shadow:
         if ended.code:
             raise CheckpointError(
                 f"The checkpoint {commit[:12]} is not in the store {self.git.folder}.",
-                hint="Its files cannot be shown or put back; the workspace is as it was.",
+                hint="Nothing was changed. The conversation can go back there without the files.",
             )
         return ended.out.decode().strip()
 
@@ -150,7 +150,8 @@ def put(store: Path, path: Path, content: bytes) -> None:
         draft.write_bytes(content)
         draft.replace(path)
     finally:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # what failed above says it already
+            draft.unlink(missing_ok=True)
 
 
 def disk_fault(place: Path, fault: OSError) -> CheckpointError:

@@ -76,7 +76,7 @@ class Engine:
         self._answers: Waiting[AnswerQuestion] = Waiting()
         self._closing = False
         self._checkpointing = Checkpointing(
-            parts.recorder, parts.blobs, parts.checkpoints, lost_call=parts.lost_call
+            parts.recorder, parts.blobs, parts.checkpoints, parts.clock, lost_call=parts.lost_call
         )
         self._turns = Turns(
             parts, self._states, self._ticker, self._decisions, self._answers, self._checkpointing
@@ -91,6 +91,7 @@ class Engine:
         """Carry out commands until `Close`; then stop the turn, and return once all is closed."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._ticker.run)
+            group.start_soon(self._checkpointing.run)
             self._guard(partial(self._states.set, AgentState.IDLE))
             self._next_in_queue(group)
             async for command in self._mailbox.commands():
@@ -179,6 +180,10 @@ class Engine:
 
     def _go_on(self, command: GoOn, group: TaskGroup) -> None:
         recorder = self._parts.recorder
+        forked = recorder.state.forked
+        if forked is not None and forked.message is not None:
+            self._begin(UserMessageReceived(text=forked.message), group, command)
+            return
         why = nothing_to_answer(recorder.messages())
         if why is not None:
             self._reject(command, why)
@@ -241,6 +246,8 @@ class Engine:
             with self._turns.scope:
                 await run_user_shell(self._parts, self._states, self._ticker, command)
                 await self._checkpointing.settle()
+        except CheckpointError as fault:
+            self._guard(partial(self._checkpointing.tell, fault))
         except StoreError as error:
             self._on_trouble(error)
         finally:
@@ -251,6 +258,8 @@ class Engine:
     async def _baseline(self) -> None:
         try:
             await self._checkpointing.begin()
+        except CheckpointError as fault:
+            self._guard(partial(self._checkpointing.tell, fault))
         except StoreError as error:
             self._on_trouble(error)
 

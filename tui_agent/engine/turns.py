@@ -68,6 +68,7 @@ class Turns:
 
     def reserve(self) -> None:
         """Claim the turn at once, before its task begins, so that no second one can."""
+        self._checkpointing.busy()
         self._scope = anyio.CancelScope()
         self._done = anyio.Event()
 
@@ -75,6 +76,7 @@ class Turns:
         """Give a claim back that no turn used."""
         self._scope = None
         self._done.set()
+        self._checkpointing.idle()
 
     @property
     def scope(self) -> anyio.CancelScope:

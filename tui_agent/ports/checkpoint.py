@@ -100,11 +100,12 @@ class Checkpoints(Protocol):
         """The newest checkpoint's commit; empty before the first."""
         ...
 
-    async def begin(self, known: str) -> Baseline | None:
+    async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
         """Go on from the commit that the log knows as its newest; without one, or where the store has lost it, keep
         the files as they are.
 
-        Returns the baseline where one was made. May be called again after a fault.
+        Returns the baseline where one was made; it stands in for the lost one where the session changed nothing since
+        (`unchanged`). May be called again after a fault.
         """
         ...
 
