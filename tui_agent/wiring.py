@@ -49,8 +49,9 @@ from tui_agent.protocol.events.session import (
     SessionStarted,
     SettingsChanged,
 )
-from tui_agent.protocol.settings import Budgets, ModelInfo, SessionSettings
+from tui_agent.protocol.settings import Budgets, Effort, ModelInfo, SessionSettings
 from tui_agent.session.carrying import carried
+from tui_agent.session.fork_change import take_on_settings
 from tui_agent.session.local import LocalSession
 from tui_agent.session.resume import Unfinished, begin, take_up
 from tui_agent.store.bulk import many_objects
@@ -184,17 +185,16 @@ def _assemble(
         model=settings.model,
     )
     workspace = _workspace(base, recorder, past)
-    lost = any(call.started and call.writes for call in recorder.state.open_calls)
-    if not past.empty:
-        if recorder.state.settings is None:  # its first line is damaged: what it said is said again
-            started = SessionStarted(
-                workspace=str(workspace), product=PRODUCT, settings=settings, title=recorder.state.title
-            )
-            recorder.append(started)
-        take_up(recorder, run, past.records, log.repaired)
-        _apply_options(base, recorder, settings)
-    else:
+    state = recorder.state
+    lost = state.forked is None and any(call.started and call.writes for call in state.open_calls)
+    if past.empty:
         begin(recorder, run, workspace=str(workspace), settings=settings, earlier=earlier)
+    else:
+        if state.settings is None:  # its first line is damaged: what it said is said again
+            recorder.append(_start_again(workspace, settings, state.title))
+        take_up(recorder, run, past.records, log.repaired)
+        _take_on_changes(base, models, recorder)
+        _apply_options(base, recorder, settings)
     tools, failed = _tools(loaded)
     for event in [*loaded.events, *failed]:
         recorder.append(event)
@@ -225,6 +225,10 @@ def _assemble(
     release = partial(_release, env, clients)
     warm = partial(models.warm, settings.model)
     return LocalSession(log, recorder, Engine(parts, trouble), base.ids, run.run_id, release, warm)
+
+
+def _start_again(workspace: Path, settings: SessionSettings, title: str) -> SessionStarted:
+    return SessionStarted(workspace=str(workspace), product=PRODUCT, settings=settings, title=title)
 
 
 def _recorder(log: SessionLog, history: Iterable[Record], loaded: LoadedPlugins) -> Recorder:
@@ -265,6 +269,21 @@ def _model(base: Ground, models: ModelFactory) -> ModelInfo:
         if base.options.client not in CHOOSERS:
             raise
         return models.absent(str(error))
+
+
+def _take_on_changes(base: Ground, models: ModelFactory, recorder: Recorder) -> None:
+    """What a fork was made with. A model that cannot be used keeps nothing from opening where one can be chosen."""
+    options = base.options
+
+    def resolve(name: str, base_url: str, effort: Effort | None) -> ModelInfo:
+        try:
+            return models.resolve(name, base_url, effort)
+        except ConfigError as error:
+            if options.client not in CHOOSERS:
+                raise
+            return models.absent(str(error))
+
+    take_on_settings(recorder, resolve, model_given=bool(options.model or options.base_url))
 
 
 def _apply_options(base: Ground, recorder: Recorder, settings: SessionSettings) -> None:

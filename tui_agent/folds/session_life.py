@@ -35,8 +35,12 @@ def _started(fold: SessionFold, ev: Envelope, payload: SessionStarted) -> bool:
 
 @ON_LIFE.on(SessionForked)
 def _forked(fold: SessionFold, ev: Envelope, payload: SessionForked) -> bool:
-    """A fork may work in a folder of its own."""
-    fold.draft.workspace = payload.changed.workspace or fold.draft.workspace
+    """A fork may work in a folder of its own; what waited in its parent waits until someone says so."""
+    now = fold.draft
+    now.workspace = payload.changed.workspace or now.workspace
+    now.forked, now.clean = payload.changed, True
+    if not now.turn_running:
+        now.last_turn_end = "interrupted"
     return True
 
 
@@ -56,6 +60,13 @@ def _settings(fold: SessionFold, ev: Envelope, payload: SettingsChanged) -> bool
         now.settings = SessionSettings.model_validate(plain)
     except ValidationError:  # a value of another version: the one before stays
         return False
+    match payload.key:
+        case "model":
+            fold.taken_on("model", "reasoning_effort")
+        case "context_mode":
+            fold.taken_on("context_mode")
+        case _:
+            pass
     return True
 
 
