@@ -4,7 +4,7 @@ Invariant: knows nothing of engines or models; any `Session` will do.
 """
 
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -26,6 +26,8 @@ from tui_agent.protocol.parts import TextPart, ToolCallPart
 Show = Callable[[Record], None]
 Begin: TypeAlias = str | GoOn
 """What begins a turn: a prompt's words, or nothing new."""
+Coda: TypeAlias = Callable[[Session], Awaitable[None]]
+"""What is done in the session once the turn has finished, before it is closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,9 @@ class Outcome:
         return of_turn_end(self.reason)
 
 
-async def run_turn(session: Session, begin: Begin, show: Show, after: int = -1) -> Outcome:
+async def run_turn(
+    session: Session, begin: Begin, show: Show, after: int = -1, coda: Coda | None = None
+) -> Outcome:
     """Begin a turn, follow the session to the end of that turn, and close it.
 
     `after` is the last event of earlier runs, where that is known: the history need not be read for this one.
@@ -69,6 +73,8 @@ async def run_turn(session: Session, begin: Begin, show: Show, after: int = -1) 
                 )
             turn.take(batch)
         answer = await whole(session, turn.words)
+        if coda is not None and turn.ended.reason == "finished":
+            await coda(session)
         await session.aclose()
         while batch := await follower.next():
             turn.take(batch)
@@ -157,11 +163,13 @@ async def interrupt_on_signal(session: Session) -> None:
             session.submit(Interrupt())
 
 
-async def run_supervised(session: Session, begin: Begin, show: Show, after: int = -1) -> Outcome:
+async def run_supervised(
+    session: Session, begin: Begin, show: Show, after: int = -1, coda: Coda | None = None
+) -> Outcome:
     """`run_turn`, with the user's Ctrl+C as an interruption of the turn."""
     async with anyio.create_task_group() as group:
         group.start_soon(interrupt_on_signal, session)
-        outcome = await run_turn(session, begin, show, after)
+        outcome = await run_turn(session, begin, show, after, coda)
         group.cancel_scope.cancel()
     return outcome
 

@@ -12,7 +12,7 @@ from typing import TextIO
 import anyio
 
 from tui_agent import wiring
-from tui_agent.cli.headless import Begin, Outcome, Show, result_lines, run_supervised, trouble
+from tui_agent.cli.headless import Begin, Coda, Outcome, Show, result_lines, run_supervised, trouble
 from tui_agent.cli.options import EVERYTHING, GROUPS, session_options
 from tui_agent.cli.output import record_json, say
 from tui_agent.cli.parts import PartStream
@@ -86,18 +86,20 @@ def _go_on(arguments: argparse.Namespace) -> GoOn:
     return GoOn()
 
 
-def one_turn(options: SessionOptions, begin: Begin, *, as_json: bool, stream: bool = False) -> int:
+def one_turn(
+    options: SessionOptions, begin: Begin, *, as_json: bool, stream: bool = False, coda: Coda | None = None
+) -> int:
     """Run a turn from opening to closing, print it, and return its exit status."""
     out = sys.stdout
     show: Show = (
         PartStream(out, as_json=as_json) if stream else partial(print_record, out) if as_json else ignore
     )
     with redirect_stdout(sys.stderr):  # standard output is the result's: what plugins print goes elsewhere
-        outcome = anyio.run(turn, options, begin, show)
+        outcome = anyio.run(turn, options, begin, show, coda)
     return finish(outcome, as_json=as_json)
 
 
-async def turn(options: SessionOptions, begin: Begin, show: Show) -> Outcome:
+async def turn(options: SessionOptions, begin: Begin, show: Show, coda: Coda | None = None) -> Outcome:
     """Open the session, run one turn of it, and let go of it.
 
     Raises `ConfigError` where no model is set, `StoreError` where the log cannot take what happens.
@@ -119,7 +121,7 @@ async def turn(options: SessionOptions, begin: Begin, show: Show) -> Outcome:
     async with wiring.session(options, base, give_up) as session:
         warn_of_cost(session.settings)
         with running:
-            return await run_supervised(session, begin, partial(telling, show), session.log.before)
+            return await run_supervised(session, begin, partial(telling, show), session.log.before, coda)
     raise troubles[0]
 
 

@@ -190,6 +190,7 @@ class AgentApp(Frame):
         event.stop()
         if self.live is not None:
             self.live.keeping.drafted()
+            self.live.demo_end.typed()
 
     def stop(self) -> None:
         """Esc: close what is open, else interrupt."""
