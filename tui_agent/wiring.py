@@ -16,6 +16,7 @@ import anyio
 
 from tui_agent import __version__
 from tui_agent.checkpoints.git_shadow import GitShadow
+from tui_agent.checkpoints.limits import limits_of
 from tui_agent.config.options import SessionOptions
 from tui_agent.context.assemble import Assembly
 from tui_agent.engine.clients import Clients
@@ -218,7 +219,9 @@ def _assemble(
         ids=base.ids,
         interactive=base.options.interactive,
         remember_rule=partial(_remember, base.config.paths.config_dir / "policy.toml"),
-        checkpoints=GitShadow(workspace, log.folder / "checkpoints.git"),
+        checkpoints=GitShadow(
+            workspace, log.folder / "checkpoints.git", limits=limits_of(base.config.checkpoints)
+        ),
         lost_call=lost,
     )
     trouble = on_trouble if on_trouble is not None else _tell_stderr

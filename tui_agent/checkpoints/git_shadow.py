@@ -179,6 +179,11 @@ class GitShadow:
         async with self._alone(begun=False) as shadow:
             return await settling.verify(shadow)
 
+    async def lost(self, commits: Sequence[str]) -> list[str]:
+        """Those of these checkpoints that are not in the store any more."""
+        async with self._alone(begun=False) as shadow:
+            return await reading.lost(shadow, commits)
+
     async def borrowed(self) -> str:
         """Why a part of the first checkpoint stays in the user's repository, as a sentence; empty where none does."""
         async with self._alone(begun=False) as shadow:

@@ -5,6 +5,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from tui_agent.config.settings import CheckpointSettings
 from tui_agent.protocol.events.files import PATHS_NAMED
 
 MEGABYTE = 1_000_000
@@ -24,6 +25,15 @@ class Limits:
     """A file above this is told by its size only."""
     named: int = PATHS_NAMED
     """Changed paths that are told in detail."""
+
+
+def limits_of(settings: CheckpointSettings) -> Limits:
+    """The limits that the configuration gives."""
+    return Limits(
+        file_bytes=round(settings.file_mb * MEGABYTE),
+        total_bytes=round(settings.total_mb * MEGABYTE),
+        baseline_bytes=round(settings.borrowed_mb * MEGABYTE),
+    )
 
 
 def git_program(workspace: Path) -> str | None:

@@ -70,6 +70,8 @@ async def take_up(shadow: Shadow, known: str) -> bool:
 async def go_on(shadow: Shadow, known: str) -> None:
     """Take up the checkpoint `known`. An index that is broken or belongs to another is read from it again."""
     tree = await shadow.tree(known)
+    if not await is_whole(shadow, known):  # an index that is whole hides that its folders are gone
+        raise shadow.git.missing(tree)
     newest = await shadow.git.end("rev-parse", "--verify", "--quiet", f"{MAIN}^{{commit}}")
     main = newest.out.decode().strip() if newest.code == 0 else ""
     if main and main != known:
