@@ -7,6 +7,7 @@ from tui_agent.cli import (
     export,
     session_care,
     session_checkpoints,
+    session_fork,
     session_preview,
     session_search,
     session_tree,
@@ -63,6 +64,7 @@ def configure(parser: Parser) -> None:
     session_search.add_verbs(verbs)
     session_tree.add_verbs(verbs)
     session_checkpoints.add_verbs(verbs)
+    session_fork.add_verbs(verbs)
     session_care.add_verbs(verbs)
     show = add_verb(verbs, "show", show_session, help="a session's events", examples=EXAMPLES)
     show.add_argument(
