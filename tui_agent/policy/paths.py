@@ -78,6 +78,10 @@ class Guards:
             return "protected"
         return "system" if self._system(at, facts) else ""
 
+    def open_to_all(self, at: Place) -> bool:
+        """Whether it belongs to the system and tells nothing of anyone: libraries, headers, the release's name."""
+        return any(_under(at.absolute, folder) for folder in self._data.readable)
+
     def ruins(self, path: str, at: Place, facts: PolicyFacts) -> bool:
         """Whether taking this away takes away a root, a home or the whole workspace."""
         plain = path.rstrip("/*") if path.endswith("*") else path
@@ -125,6 +129,7 @@ class _Places:
     protected_trees: Sequence[str]
     protected_outside: frozenset[str]
     roots: Sequence[str]
+    readable: Sequence[str]
     temporary: Sequence[str]
     ruin: frozenset[str]
     samples: Sequence[str]
@@ -146,6 +151,7 @@ def _places() -> _Places:
         protected_trees=protected["trees"],
         protected_outside=frozenset(protected["outside"]),
         roots=system["roots"],
+        readable=system["readable"],
         temporary=system["temporary"],
         ruin=frozenset(system["ruin"]),
         samples=[name.rpartition("/")[2].replace("*", "x") for name in names],

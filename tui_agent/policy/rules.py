@@ -139,6 +139,10 @@ class _Judge:
             return Finding("ask", "rules.below", f"a rule stands against files below {at.given}")
         if at.inside:
             return Finding("allow", "reads.workspace", "it only reads this workspace")
+        if self._guards.open_to_all(at):
+            return Finding(
+                "allow", "reads.system", "it only reads what belongs to the system and is open to all"
+            )
         return self._by_profile(
             self._profile.reads_outside,
             _first(rules, "allow"),
