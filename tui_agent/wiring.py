@@ -220,7 +220,10 @@ def _assemble(
         interactive=base.options.interactive,
         remember_rule=partial(_remember, base.config.paths.config_dir / "policy.toml"),
         checkpoints=GitShadow(
-            workspace, log.folder / "checkpoints.git", limits=limits_of(base.config.checkpoints)
+            workspace,
+            log.folder / "checkpoints.git",
+            limits=limits_of(base.config.checkpoints),
+            sessions=base.store.root,
         ),
         lost_call=lost,
     )

@@ -37,7 +37,7 @@ DEFAULT_LIMITS = Limits()
 class GitShadow:
     """Checkpoints of `workspace` in the folder `store`. `git` is the program, found on the path when not given.
 
-    Calls wait for each other. The session's lock must be held: one process uses a store.
+    `sessions` is the folder of all sessions, which the workspace must not hold. Calls wait for each other. The session's lock must be held: one process uses a store.
     """
 
     def __init__(
@@ -49,10 +49,11 @@ class GitShadow:
         limits: Limits = DEFAULT_LIMITS,
         run: Run = run_program,
         acts: FileActs | None = None,
+        sessions: Path | None = None,
     ) -> None:
         workspace = workspace.resolve()
         program = git or git_program(workspace)
-        self._unavailable = why_unavailable(workspace, program)
+        self._unavailable = why_unavailable(workspace, program, sessions)
         self._shadow = Shadow(Git(program or "git", store.absolute(), workspace, run), workspace, limits)
         self._acts = acts or FileActs()
         self._lock = anyio.Lock()

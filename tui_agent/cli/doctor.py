@@ -192,7 +192,7 @@ def workspace(base: Ground) -> Finding:
 def checkpoints(base: Ground) -> Finding:
     """Whether files can be put back here, and how much is kept for that."""
     workspace = base.options.cwd.resolve()
-    why = why_unavailable(workspace, git_program(workspace))
+    why = why_unavailable(workspace, git_program(workspace), base.store.root)
     if why:
         return Finding("checkpoints", "note", why)
     limits = base.config.checkpoints
