@@ -24,6 +24,10 @@ from tui_agent.tui.rows import Part, part, row, wrap
 from tui_agent.tui.screens.listing import Listing
 from tui_agent.tui.text import clean
 from tui_agent.tui.theme import Role
+from tui_agent.tui.transcript.look import MARGIN, Look
+from tui_agent.tui.transcript.markdown import Place
+from tui_agent.tui.transcript.rows import strip_of
+from tui_agent.tui.transcript.stream import MarkdownStream
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
@@ -51,6 +55,18 @@ class PageHead(LinePane):
         return [empty, title, empty, self.columns(width)]
 
 
+class Detail(Lines):
+    """The pane at the right; it is drawn for its width."""
+
+    def __init__(self, draw: Callable[[], None]) -> None:
+        super().__init__(id="page-detail")
+        self._draw = draw
+
+    def on_resize(self) -> None:
+        """Another width: other rows."""
+        self._draw()
+
+
 class Page(Screen[None]):
     """Subclasses draw rows, fill the detail and take keys; `scope` names their keys in the registry."""
 
@@ -75,9 +91,10 @@ class Page(Screen[None]):
         self.live = live
         self.looks_of: Callable[[], Looks] = lambda: live.app.looks
         self.header, self.footer = Header(self.looks_of), Footer(self.looks_of)
+        self.left = Vertical(id="page-left")
         self.head = PageHead(self.looks_of)
         self.listing = Listing(self.looks_of, self.draw_row)
-        self.detail = Lines(id="page-detail")
+        self.detail = Detail(self.show_detail)
         self.note = Note(self.looks_of, id="page-note")
         self._open = False
         """The detail stands in place of the list."""
@@ -86,7 +103,7 @@ class Page(Screen[None]):
     def compose(self) -> ComposeResult:
         yield self.header
         with Horizontal(id="page-body"):
-            with Vertical(id="page-left"):
+            with self.left:
                 yield self.head
                 yield self.listing
             yield self.detail
@@ -95,18 +112,19 @@ class Page(Screen[None]):
 
     def on_mount(self) -> None:
         self.header.set_views(self.live.state, self.live.views.meter.view())
-        self.show_keys()
         self.footer.set_class(self.live.app.shape.airy, "-airy")
         self._fit()
 
     def on_resize(self) -> None:
         self._fit()
         self.show_head()
-        self.call_after_refresh(self.show_detail)
 
     def show_keys(self) -> None:
-        """The footer of this page."""
-        self.footer.set_keys(footer(self.live.app.actions, (self.scope,), running=False))
+        """The footer of this page. Where list and detail take turns Enter first shows the detail."""
+        keys = footer(self.live.app.actions, (self.scope,), running=False)
+        if self.narrow and not self._open:
+            keys = [(key, "show" if key == "Enter" else word) for key, word in keys]
+        self.footer.set_keys(keys)
 
     @property
     def narrow(self) -> bool:
@@ -115,9 +133,10 @@ class Page(Screen[None]):
 
     def _fit(self) -> None:
         width, height = self.app.size
+        self.show_keys()
         self.detail.display = self._open or not self.narrow
         alone = self.narrow and self._open
-        self.query_one("#page-left").display = not alone
+        self.left.display = not alone
         self.detail.styles.width = "100%" if alone else 54 if width >= 160 else 46 if width >= 120 else 40
         self.header.display = self.footer.display = height >= 10
         self.footer.styles.margin = (1, 0, 0, 0) if self.live.app.shape.airy else 0
@@ -224,7 +243,6 @@ class Page(Screen[None]):
     def _turn(self, opened: bool) -> None:
         self._open = opened
         self._fit()
-        self.call_after_refresh(self.show_detail)
 
     @on(Intent)
     def _intent(self, event: Intent) -> None:
@@ -265,8 +283,21 @@ class Facts:
         shown = pieces[:most] if most else pieces
         for piece in shown:
             self.line([(piece, self.style(role, bold=bold))])
-        if len(shown) < len(pieces):
-            rest = len(pieces) - len(shown)
+        self._left_out(len(pieces) - len(shown))
+
+    def markdown(self, text: str, *, most: int) -> None:
+        """What an agent wrote; of a longer text than `most` rows the beginning."""
+        look = Look(self._looks.palette, self._looks.symbols, self.width - 3 + MARGIN, base="s1")
+        drawn = MarkdownStream(look, Place((), ()))
+        drawn.update(text, done=True)
+        fill = self.style()
+        for one in drawn.rows[:most]:
+            inner = strip_of(one.runs, one.ground, self.width - 3)
+            self.rows.append(Strip.join([Strip.blank(2, fill), inner, Strip.blank(1, fill)]))
+        self._left_out(len(drawn.rows) - most)
+
+    def _left_out(self, rest: int) -> None:
+        if rest > 0:
             self.line([(f"{rest} more {'line' if rest == 1 else 'lines'}", self.style("t3"))])
 
     def heading(self, text: str) -> None:
