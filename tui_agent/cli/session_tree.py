@@ -113,6 +113,7 @@ class Node:
         costs = [said.cost_usd for said in one.said if said.cost_usd is not None]
         return {
             "session": summary.id,
+            "path": str(summary.path),
             "title": summary.title,
             "kind": self.kind,
             "at_seq": self.at_seq,

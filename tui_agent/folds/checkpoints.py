@@ -94,10 +94,9 @@ class Checkpoints:
 
     def _taken(self, ev: Envelope, payload: CheckpointTaken) -> None:
         self._part = payload.part
-        named = [self._changed.pop(path, PathChange(path, payload.author)) for path in payload.paths]
+        named = [self._changed.get(path, PathChange(path, payload.author)) for path in payload.paths]
         new = Checkpoint(ev.seq, ev.at, self._turn, payload.part, payload.author, payload.commit)
-        files = (*named, *self._changed.values())
-        self._add(replace(new, files=files, more=payload.more, skipped=payload.skipped))
+        self._add(replace(new, files=tuple(named), more=payload.more, skipped=payload.skipped))
 
     def _restored(self, ev: Envelope, payload: CheckpointRestored) -> None:
         named = [self._changed.get(path, PathChange(path, "human")) for path in payload.paths]
