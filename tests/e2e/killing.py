@@ -23,8 +23,10 @@ from typing import Any
 from tests.e2e.conftest import ROOT, Program
 from tests.e2e.terminal import Terminal
 from tests.stubs.strict_history import faults_in
-from tui_agent.folds.base import branch
+from tui_agent.folds.base import branch, fold
 from tui_agent.folds.model_messages import ModelMessages
+from tui_agent.folds.session_state import SessionState
+from tui_agent.folds.session_view import SessionStateView
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import RunResumed
 from tui_agent.protocol.events.tool import ToolFinished, ToolStarted
@@ -143,7 +145,7 @@ class Chain:
             resumes = bool(self.known)
             if not early and resumes:
                 running.read(lambda line: b'"kind":"run.resumed"' in line)
-                self._timed(running.started, running.process.pid)
+                self._timed(time.monotonic() - running.started, _cpu(running.process.pid))
             running.read_for(moment)
             running.process.kill()
             printed = running.rest()
@@ -154,7 +156,7 @@ class Chain:
         """An ordinary run after all kills, and a look at all that was stored."""
         with Running(self.program, ("run", "go scenario-default", "--json", *self._model)) as running:
             running.read(lambda line: b'"kind":"run.resumed"' in line)
-            self._timed(running.started, running.process.pid)
+            self._timed(time.monotonic() - running.started, _cpu(running.process.pid))
             printed = running.rest()
             assert running.process.wait(PATIENCE) == 0
         self._check(printed)
@@ -175,11 +177,10 @@ class Chain:
         """
         size = (100, 30)
         line = self.program.line(*self._model)
-        started = time.monotonic()
         with Terminal(
             line, size=size, cwd=self.program.workspace, environment=self.program.environment
         ) as terminal:
-            self._opened(terminal, started)
+            self._opened(terminal)
             terminal.send(f"go scenario-kill{self.number}\r")
             terminal.until_text("Esc")
             later, draft = f"later {self.number} please", f"half a thought {self.number}"
@@ -199,15 +200,18 @@ class Chain:
 
     def _back(self, later: str, draft: str) -> None:
         """The next start shows what was unsent, and lets go of it."""
-        started = time.monotonic()
         with Terminal(
             self.program.line(*self._model),
             size=(100, 30),
             cwd=self.program.workspace,
             environment=self.program.environment,
         ) as terminal:
-            self._opened(terminal, started)
-            terminal.until(lambda screen: draft in screen and later in screen, f"{draft!r} and {later!r}")
+            self._opened(terminal)
+            terminal.until(
+                lambda screen: draft in screen and (later in screen or "more" in screen),
+                f"{draft!r} and {later!r}",
+            )
+            assert later in [waiting.text for waiting in self._state().queue]
             terminal.send("\x15")  # the line away
             self._wait_for(terminal, lambda: draft not in self._draft(), "the draft to be gone")
             terminal.process.kill()
@@ -215,15 +219,22 @@ class Chain:
         self._killed("an idle app")
         self._check([])
 
-    def _opened(self, terminal: Terminal, started: float) -> None:
-        count = _resumes(self.known)
+    def _opened(self, terminal: Terminal) -> None:
+        count = len(_resumes(self.known))
         if not self.known:
             terminal.until_text("Ask for a change")
             return
+        started = time.time()
         self._wait_for(
             terminal, lambda: self._raw().count('"kind":"run.resumed"') > count, "the session to be taken up"
         )
-        self._timed(started, _engine_of(terminal.process.pid))
+        cpu = _cpu(
+            _engine_of(terminal.process.pid)
+        )  # the wall's time is as the engine noted it: drawing is ours
+        self._timed(_resumes(self.log())[-1].at - started, cpu)
+
+    def _state(self) -> SessionStateView:
+        return fold(SessionState(), branch(self.log()))
 
     def _wait_for(self, terminal: Terminal, seen: Any, what: str) -> None:
         end = time.monotonic() + PATIENCE
@@ -242,8 +253,7 @@ class Chain:
 
     # -- what must hold --------------------------------------------------------------------------------------------
 
-    def _timed(self, started: float, pid: int) -> None:
-        wall, cpu = time.monotonic() - started, _cpu(pid)
+    def _timed(self, wall: float, cpu: float) -> None:
         self.figures.resumed_s.append(wall)
         self.figures.cpu_s.append(cpu)
         assert cpu < RESUME_S, f"taking the session up cost {cpu:.2f} s of the processor"
@@ -338,8 +348,8 @@ class Running:
         return True
 
 
-def _resumes(records: list[Record]) -> int:
-    return sum(1 for each in records if isinstance(each, Envelope) and isinstance(each.payload, RunResumed))
+def _resumes(records: list[Record]) -> list[Envelope]:
+    return [each for each in records if isinstance(each, Envelope) and isinstance(each.payload, RunResumed)]
 
 
 def _cpu(pid: int) -> float:

@@ -12,7 +12,7 @@ from tests.soak.conftest import Report
 
 KILLS = int(os.environ.get("KILLS", "500"))
 SEED = int(os.environ.get("SEED", "0"))
-PER_SESSION = 50
+PER_SESSION = 25
 
 pytestmark = [pytest.mark.soak, pytest.mark.e2e]
 
