@@ -99,6 +99,15 @@ def one_turn(
     return finish(outcome, as_json=as_json)
 
 
+def go_on(options: SessionOptions) -> int:
+    """Let the agent go on in a session, print nothing but why it did not finish, and return the exit status."""
+    with redirect_stdout(sys.stderr):
+        outcome = anyio.run(turn, options, GoOn(), ignore)
+    if outcome.exit:
+        say(f"tui-agent: {trouble(outcome)}", file=sys.stderr)
+    return outcome.exit
+
+
 async def turn(options: SessionOptions, begin: Begin, show: Show, coda: Coda | None = None) -> Outcome:
     """Open the session, run one turn of it, and let go of it.
 

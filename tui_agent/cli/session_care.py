@@ -81,6 +81,11 @@ def remove_sessions(arguments: argparse.Namespace, ask: Ask = input) -> int:
             _require_terminal()
             forks = store.forks(name)
             also = f" Its {len(forks)} forks get a copy of what they take from it." if forks else ""
+            also += (
+                " The files that it worked on in its folder go too."
+                if (folder / "workspace").is_dir()
+                else ""
+            )
             answer = ask(f"Delete {name} ({size(total)}) for good?{also} [y/N] ")
             if answer.strip().lower() not in ("y", "yes"):
                 say(f"{name} stays.")
@@ -184,7 +189,8 @@ def _report(store: SessionStore, found: Sequence[Waste], *, removed: bool) -> No
         say(f"{total} could go." + (" --yes removes it." if found else ""))
     left = [sizes(folder) for folder in store.folders()]
     words = ", ".join(
-        f"{what} {size(sum(each[what] for each in left))}" for what in ("log", "texts", "checkpoints")
+        f"{what} {size(sum(each[what] for each in left))}"
+        for what in ("log", "texts", "checkpoints", "workspace")
     )
     quota = size(Limits().total_bytes)
     say(f"{len(left)} sessions: {words}. The checkpoints of each may grow by {quota} after the first.")

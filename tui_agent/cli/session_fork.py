@@ -17,6 +17,7 @@ from tui_agent.cli.output import say, say_json
 from tui_agent.cli.session_care import WHICH
 from tui_agent.folds.words import fork_changes
 from tui_agent.ground import Ground, ground
+from tui_agent.policy.paths import OWN_WORKSPACE
 from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.ids import SessionId
 from tui_agent.session.fork_files import add_folder, files_then, records_until
@@ -156,7 +157,7 @@ def make_fork(
     wish = beginning(records_until(home, arguments.at), arguments.at, wished(arguments))
     if wish.change.model or wish.change.reasoning_effort:
         import_module("tui_agent.cli.fork_model").check(base, home, wish)
-    place = store.folder(child) / "workspace" if own and not (worktree or folder) else None
+    place = store.folder(child) / OWN_WORKSPACE if own and not (worktree or folder) else None
     try:
         below, note = anyio.run(_place, home, wish.at_seq, _whole(worktree), _whole(folder) or place)
         changed = wish.change.model_copy(update={"workspace": str(below) if below else ""})

@@ -11,6 +11,7 @@ from tui_agent.cli import (
     session_preview,
     session_search,
     session_tree,
+    session_what_if,
 )
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import (
@@ -52,7 +53,7 @@ def configure(parser: Parser) -> None:
     """The verbs below `sessions`."""
     verbs = parser.add_subparsers(
         required=True,
-        metavar="list | show | preview | tree | checkpoints | search | reindex | fork | rm | verify | prune | export | import",
+        metavar="list | show | preview | tree | checkpoints | search | reindex | fork | what-if | rm | verify | prune | export | import",
     )
     listing = add_verb(
         verbs, "list", list_sessions, help="this workspace's sessions, newest first", examples=EXAMPLES
@@ -65,6 +66,7 @@ def configure(parser: Parser) -> None:
     session_tree.add_verbs(verbs)
     session_checkpoints.add_verbs(verbs)
     session_fork.add_verbs(verbs)
+    session_what_if.add_verbs(verbs)
     session_care.add_verbs(verbs)
     show = add_verb(verbs, "show", show_session, help="a session's events", examples=EXAMPLES)
     show.add_argument(

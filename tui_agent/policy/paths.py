@@ -15,6 +15,8 @@ from typing import Literal, TypeAlias
 
 from tui_agent.ports.policy import PolicyFacts
 
+OWN_WORKSPACE = "workspace"
+"""The folder below a session's own folder in which a fork works where no other was named."""
 Guard: TypeAlias = Literal["", "secret", "protected", "system", "ruin"]
 
 
@@ -72,7 +74,7 @@ class Guards:
                 return "protected"
             if any(f"/{tree}/" in f"/{path}/" for tree in data.protected_trees):
                 return "protected"
-        if any(_under(at.absolute, folder) for folder in self._own):
+        if any(_under(at.absolute, folder) for folder in self._own) and not self._of_a_fork(at, facts):
             return "protected"
         if not at.inside and posixpath.basename(at.absolute) in data.protected_outside:
             return "protected"
@@ -81,6 +83,11 @@ class Guards:
     def open_to_all(self, at: Place) -> bool:
         """Whether it belongs to the system and tells nothing of anyone: libraries, headers, the release's name."""
         return any(_under(at.absolute, folder) for folder in self._data.readable)
+
+    def _of_a_fork(self, at: Place, facts: PolicyFacts) -> bool:
+        """Whether it lies in the workspace, and that is the folder below its session's in which a fork works."""
+        session, name = posixpath.split(posixpath.normpath(facts.workspace))
+        return at.inside and name == OWN_WORKSPACE and posixpath.dirname(session) in self._own
 
     def ruins(self, path: str, at: Place, facts: PolicyFacts) -> bool:
         """Whether taking this away takes away a root, a home or the whole workspace."""
