@@ -5,6 +5,7 @@ session: until something was said it lies beside the sessions.
 """
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,14 +68,17 @@ class Keeping:
         text = editor.chips.to_json(editor.text) if editor.text.strip() else ""
         said = draft.path.parent.is_dir()
         try:
-            if self._unsaid is not None:
-                self._unsaid.save("" if said else text, make=True)
             if said:
                 draft.save(text)
+            elif self._unsaid is not None:
+                self._unsaid.save(text, make=True)
         except OSError as fault:
             self._not_kept(fault)
         else:
             self._told = False
+        if said and self._unsaid is not None:
+            with suppress(OSError):  # one too many is offered again
+                self._unsaid.save("")
 
     def _not_kept(self, fault: OSError) -> None:
         """Typing goes on; that a crash would lose it is said once."""
