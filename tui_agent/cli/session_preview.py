@@ -1,6 +1,7 @@
 """L7: what is worth knowing of one session before it is opened. Invariant: reads a bounded part of its log, from the end."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from tui_agent.cli.options import Parser, add_verb, session_options
@@ -88,7 +89,7 @@ def preview(store: SessionStore, name: str) -> dict[str, object]:
         **_said(records, seen),
         **_work(records),
         "waiting": _waiting(state, summary.path),
-        "branches": [*_left(seen), *_forks(store, summary)],
+        "branches": [*_left(seen, records), *_forks(store, summary)],
     }
 
 
@@ -152,14 +153,15 @@ def _waiting(state: SessionStateView, folder: Path) -> dict[str, object]:
     }
 
 
-def _left(seen: Glimpse) -> list[dict[str, object]]:
-    """The branches that were left in the session itself."""
+def _left(seen: Glimpse, here: Sequence[Record]) -> list[dict[str, object]]:
+    """The branches that were left in the session itself, and not gone back to."""
+    on_branch = {record.seq for record in here}
     moves = [
         record
         for record in seen.records
         if isinstance(record, Envelope)
         and isinstance(record.payload, SessionHeadMoved)
-        and record.payload.reason == "revert"
+        and record.payload.from_seq not in on_branch
     ]
     return [
         {"kind": "branch", "at_seq": one.payload.to_seq, "started": one.at, "outcome": "left"}

@@ -8,6 +8,7 @@ from tui_agent.cli import (
     session_care,
     session_checkpoints,
     session_fork,
+    session_name,
     session_preview,
     session_search,
     session_tree,
@@ -53,14 +54,19 @@ def configure(parser: Parser) -> None:
     """The verbs below `sessions`."""
     verbs = parser.add_subparsers(
         required=True,
-        metavar="list | show | preview | tree | checkpoints | search | reindex | fork | what-if | rm | verify | prune | export | import",
+        metavar="list | show | preview | tree | checkpoints | search | reindex | fork | what-if | rename | rm | verify | prune | export | import",
     )
     listing = add_verb(
         verbs, "list", list_sessions, help="this workspace's sessions, newest first", examples=EXAMPLES
     )
     listing.add_argument("--all", action="store_true", help="those of every workspace")
-    listing.add_argument("--id", metavar="BEGINNING", help="only the one of this id, or those that begin so")
+    listing.add_argument(
+        "--id",
+        metavar="BEGINNING",
+        help="only the one of this id, or those that begin so; latest: the one used last",
+    )
     session_preview.add_verbs(verbs)
+    session_name.add_verbs(verbs)
     export.add_verbs(verbs)
     session_search.add_verbs(verbs)
     session_tree.add_verbs(verbs)
@@ -91,7 +97,9 @@ def list_sessions(arguments: argparse.Namespace) -> int:
     options = session_options(arguments, client="headless", interactive=False)
     store = ground(options).store
     found = store.list(None if arguments.all else str(options.cwd))
-    if arguments.id:
+    if arguments.id == "latest":
+        found = found[:1]
+    elif arguments.id:
         named = [summary for summary in found if summary.id == arguments.id]
         found = named or [summary for summary in found if summary.id.startswith(arguments.id)]
     if arguments.json:

@@ -81,6 +81,8 @@ class AgentApp(Frame):
         self.session_id = ""
         self.then: tuple[str, ...] = ()
         """Words for the product's command line, to go on with after leaving."""
+        self.choose = False
+        """A session is to be chosen first."""
         self.actions: tuple[Action, ...] = ACTIONS
         self.live: Live | None = None
         self.answer = ""
@@ -331,13 +333,15 @@ def run_app(
     *,
     spawn: Spawn | None = None,
     handle: "EngineHandle | None" = None,
+    choose: bool = False,
 ) -> int:
     """Draw the app until the user leaves; the exit status.
 
     `handle` is an engine's process that was started before this module was loaded; it is used for the first session.
+    `choose`: the list of all sessions stands over it at first.
     """
     app = AgentApp(options, spawn=spawn, watch_themes=True)
-    app.handle = handle
+    app.handle, app.choose = handle, choose
     return draw(app)
 
 

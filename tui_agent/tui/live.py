@@ -83,6 +83,8 @@ class Live:
         self.app.set_interval(BEAT_S, self.frames.beat)
         if self.app.watch_themes:
             self.worker(watch_themes(self), "themes")
+        if self.app.choose:
+            self.act("sessions")
         await self.opening.open(self.app.options)
 
     # -- state -----------------------------------------------------------------------------------------------------
