@@ -126,8 +126,8 @@ async def test_a_turn_without_a_message_counts_in_every_fold_and_can_be_taken_ba
     async with running(tmp_path, [fault(), say("Hello."), say("Again.")]) as bench:
         await turn(bench, SubmitPrompt(text="hi"))
         await turn(bench, GoOn())
-        records = bench.recorder.records()
-        begun = [records[place].payload.kind for place in timeline(records).turns]  # type: ignore[union-attr]
+        records = bench.events
+        begun = [records[place].payload.kind for place in timeline(records).turns]
         assert begun == ["user.message", "turn.started"]
         told, rest = turns(records)
         assert [one.message is None for one in told] == [False, True]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.stubs.store import said, store
 from tui_agent.engine.recorder import Recorder
 from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded
 from tui_agent.protocol.events.session import SessionHeadMoved, SessionTitled
 from tui_agent.protocol.events.tool import ToolProgress
@@ -23,7 +24,7 @@ from tui_agent.store.reader import iterate_records, read_marks, read_records
 
 ACTS = st.lists(
     st.one_of(
-        st.sampled_from(["turn", "half", "on", "title", "decoy", "fork"]),
+        st.sampled_from(["turn", "half", "on", "title", "keep", "decoy", "fork"]),
         st.tuples(st.just("move"), st.floats(0, 1), st.sampled_from(["revert", "undo", "redo", "branch"])),
     ),
     min_size=1,
@@ -87,6 +88,8 @@ def check(root: Path, acts: list[str | tuple[str, float, str]], cut: float) -> N
                     recorder.append(payload)
             case "title":
                 recorder.append(SessionTitled(title=f"title {number}", by="user"))
+            case "keep":
+                recorder.append(CheckpointTaken(part=number, commit=f"commit{number}"))
             case "decoy":
                 recorder.append(ToolProgress(call_id=CallId("c"), text=DECOY, stream="output"))
             case "fork" if log.last_seq >= 0:
@@ -113,3 +116,5 @@ def same(one: Recorder, other: Recorder) -> None:
     assert one.state == other.state
     assert one.messages() == other.messages()
     assert one.branches == other.branches
+    for seq in range(one.state.seq + 1):
+        assert one.checkpoint_at(seq) == other.checkpoint_at(seq)

@@ -7,7 +7,8 @@ the branch; when the head moves they begin anew.
 from collections.abc import Callable, Iterable, Sequence
 
 from tui_agent.folds.base import branch
-from tui_agent.folds.branches import Branches, BranchesView
+from tui_agent.folds.branches import Branches, BranchesView, stretches
+from tui_agent.folds.commits import Commits
 from tui_agent.folds.context_meter import ContextMeter, ContextMeterView
 from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.folds.session_state import SessionState, SessionStateView
@@ -31,17 +32,19 @@ class Recorder:
         hooks: Sequence[Hook] = (),
         marks: Iterable[Record] | None = None,
     ) -> None:
-        """`history` is the whole log; or its branch, where `marks` are the moves and messages of all branches."""
+        """`history` is the whole log; or its branch, where `marks` are what `read_marks` finds on all
+        branches."""
         self._log = log
         self._hooks = tuple(hooks)
         self.cause: CommandId | None = None
-        self._branches = Branches()
+        self._branches, self._commits = Branches(), Commits()
         if marks is None:
             marks = whole = list(history)
             history = branch(whole)
         for record in marks:
             if isinstance(record, Envelope):
                 self._branches.apply(record)
+                self._commits.apply(record)
         self._fold(history)
 
     def _fold(self, history: Iterable[Record]) -> None:
@@ -85,6 +88,7 @@ class Recorder:
     def _append(self, payload: Payload, agent: AgentId, cause: CommandId | None) -> Envelope:
         envelope = self._log.append(payload, agent=agent, cause=cause or self.cause)
         self._branches.apply(envelope)
+        self._commits.apply(envelope)
         if isinstance(payload, SessionHeadMoved):
             self._fold(self._log.branch())
         else:
@@ -101,9 +105,14 @@ class Recorder:
         self._mend()
         await self._log.commit()
 
-    def records(self) -> Sequence[Record]:
-        """The whole log, on the branch or not."""
-        return self._log.read()
+    def checkpoint_at(self, seq: int) -> str:
+        """The commit of the files as they were at an event: the newest on the branch that ends there, else the first of
+        all; empty where there is none."""
+        return self._commits.at(stretches(self._branches.view().moves, seq))
+
+    def holds(self, seq: int) -> bool:
+        """Whether the log has this event, on the branch or not."""
+        return self._log.holds(seq)
 
     def messages(self, agent: AgentId = MAIN_AGENT) -> tuple[Message, ...]:
         """An agent's history as its model sees it."""

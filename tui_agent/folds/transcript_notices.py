@@ -241,7 +241,7 @@ def _resumed(draft: Draft, ev: Envelope, payload: RunResumed) -> bool:
 
 @ON_NOTICES.on(SessionHeadMoved)
 def _moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> bool:
-    words = "Forward again" if payload.reason == "redo" else "Went back"
+    words = {"redo": "Forward again", "branch": "On another branch"}.get(payload.reason, "Went back")
     stays = "" if payload.files else "The files are as they were."
     draft.notice(
         ev,

@@ -26,7 +26,7 @@ from tui_agent.store.blobs import whole_characters
 from tui_agent.store.files import FileOps, SystemFiles, advice, make_folder
 from tui_agent.store.follow import LogFollower
 from tui_agent.store.line import LINE_LIMIT, body, decode, seal, validate
-from tui_agent.store.lineage import blobs_of
+from tui_agent.store.lineage import blobs_of, stands
 from tui_agent.store.lock import WriterLock
 from tui_agent.store.reader import iterate_records, read_records
 from tui_agent.store.redact import Redactor
@@ -293,6 +293,13 @@ class SessionLog:
     def branch(self) -> Iterable[Record]:
         """The records on the current branch, without the deltas of requests that have ended; read from the file."""
         return branch(self._records) if self._lock is None else iterate_records(self.folder, branch=True)
+
+    def holds(self, seq: int) -> bool:
+        """Whether there is an event with this number, on the branch or not; the history is not read for it."""
+        if not self._records or seq < self._records[0].seq:
+            return self._lock is not None and stands(self.folder, seq)
+        place = self._index(seq - 1)
+        return place < len(self._records) and self._records[place].seq == seq
 
     def next_after(self, seq: int, limit: int) -> Sequence[Record]:
         """The next records behind `seq`, at most `limit`."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from tui_agent.errors import SessionNotFound
 from tui_agent.folds.branches import Stretch
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
 from tui_agent.store.bulk import many_objects
@@ -24,6 +25,8 @@ _MARKS = (
     b'"payload":{"kind":"session.head_moved"',
     b'"payload":{"kind":"user.message"',
     b'"goes_on":true',
+    b'"payload":{"kind":"checkpoint.taken"',
+    b'"payload":{"kind":"checkpoint.restored"',
 )
 _BEHIND = 512 * 1024
 """Bytes in which the line lies of which only the neighbourhood is known."""
@@ -64,7 +67,8 @@ def iterate_records(folder: Path, after: int = -1, *, branch: bool = False) -> I
 
 
 def read_marks(folder: Path) -> list[Record]:
-    """Where the head was moved and turns began, on the branch or not: what `folds.branches.Branches` needs.
+    """Where the head was moved, turns began and checkpoints were taken, on the branch or not: what the folds `Branches`
+    and `Commits` need.
 
     Found by a search of the bytes; nothing else is parsed. Raises `SessionNotFound`.
     """
@@ -81,6 +85,8 @@ def read_marks(folder: Path) -> list[Record]:
 def _is_mark(record: Record) -> bool:
     match record:
         case Envelope(payload=SessionHeadMoved() | UserMessageReceived() | TurnStarted(goes_on=True)):
+            return True
+        case Envelope(payload=CheckpointTaken() | CheckpointRestored()):
             return True
         case _:
             return False
