@@ -22,7 +22,7 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.session import LogRepaired, SessionHeadMoved
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CommandId, SessionId
-from tui_agent.store.blobs import whole_characters
+from tui_agent.store.blobs import BlobStore, whole_characters
 from tui_agent.store.files import FileOps, SystemFiles, advice, make_folder
 from tui_agent.store.follow import LogFollower
 from tui_agent.store.line import LINE_LIMIT, body, decode, seal, validate
@@ -152,7 +152,7 @@ class SessionLog:
         place = (self._last_seq + 1, self._clock.now(), self._name(self._session), self._name(agent))
         by = b"null" if cause is None else to_json(whole_characters(cause))
         line = seal(body(*place, self._parent_of(payload), by, raw))
-        event = self._as_read(line[:-1], payload.kind)
+        event = _as_read(line[:-1], payload.kind, self.blobs)
         if self._lock is None:
             self._unwritten.append(line)
         else:
@@ -174,18 +174,6 @@ class SessionLog:
         if encoded is None:
             encoded = self._names[name] = to_json(whole_characters(name))
         return encoded
-
-    def _as_read(self, line: bytes, kind: str) -> Envelope:
-        try:
-            return validate(line)
-        except ValidationError as fault:
-            event = decode(line, self.blobs)
-            if isinstance(event, Envelope):
-                return event
-            raise StoreError(
-                f"An event {kind} cannot be recorded, since no reader would understand it.",
-                hint=str(fault)[:500],
-            ) from fault
 
     def _write(self, line: bytes, kind: str) -> None:
         with self._file_guard:
@@ -341,6 +329,19 @@ class SessionLog:
             self._lock.release()
         for follower in tuple(self._followers):
             follower.wake()
+
+
+def _as_read(line: bytes, kind: str, blobs: BlobStore) -> Envelope:
+    try:
+        return validate(line)
+    except ValidationError as fault:
+        event = decode(line, blobs)
+        if isinstance(event, Envelope):
+            return event
+        raise StoreError(
+            f"An event {kind} cannot be recorded, since no reader would understand it.",
+            hint=str(fault)[:500],
+        ) from fault
 
 
 def _seq(record: Record) -> int:
