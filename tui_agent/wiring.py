@@ -188,6 +188,7 @@ def _assemble(
     workspace = _workspace(base, recorder, past)
     state = recorder.state
     lost = state.forked is None and any(call.started and call.writes for call in state.open_calls)
+    unkept = past.unkept() if state.forked is None else frozenset()
     if past.empty:
         begin(recorder, run, workspace=str(workspace), settings=settings, earlier=earlier)
     else:
@@ -226,6 +227,7 @@ def _assemble(
             sessions=base.store.root,
         ),
         lost_call=lost,
+        unkept=unkept,
     )
     trouble = on_trouble if on_trouble is not None else _tell_stderr
     release = partial(_release, env, clients)

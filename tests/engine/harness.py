@@ -242,7 +242,9 @@ async def running(
     clients: list[ModelClient] = [model]
     workspace = workspace or tmp_path / "workspace"
     workspace.mkdir(exist_ok=True)
-    lost = any(call.started and call.writes for call in recorder.state.open_calls)
+    state = recorder.state
+    lost = state.forked is None and any(call.started and call.writes for call in state.open_calls)
+    unkept = past.unkept() if state.forked is None else frozenset()
     parts = EngineParts(
         recorder=recorder,
         blobs=log.blobs,
@@ -261,6 +263,7 @@ async def running(
         remember_rule=remember,
         checkpoints=_store(checkpoints, workspace, log.folder),
         lost_call=lost,
+        unkept=unkept,
     )
     engine = Engine(parts, lambda error: bench[0].trouble(error))
     bench.append(Bench(engine, recorder, model, [], clients.append, on_event=on_event))

@@ -59,6 +59,7 @@ class Checkpointing:
         clock: Clock,
         *,
         lost_call: bool = False,
+        unkept: Iterable[str] = (),
     ) -> None:
         self._recorder = recorder
         self._blobs = blobs
@@ -70,7 +71,7 @@ class Checkpointing:
         self._guard = anyio.Lock()
         self._begun = False
         self._open: tuple[CallId, Author] | None = None
-        self._missed = Missed(anything=lost_call)
+        self._missed = Missed(anything=lost_call, paths=set(unkept))
         self._baseline: Baseline | None = None
         self._trouble = False
         self._again_at = 0.0
@@ -80,6 +81,11 @@ class Checkpointing:
     def store(self) -> Checkpoints | None:
         """The store, where there can be one."""
         return self._store
+
+    @property
+    def owing(self) -> bool:
+        """Something that calls changed is in no checkpoint yet: to be kept before anybody else changes more."""
+        return self._store is not None and self._missed != Missed()
 
     async def begin(self) -> None:
         """Keep the files as the session found them; to be started early, since it may take a while.
@@ -206,7 +212,7 @@ class Checkpointing:
             self._missed = Missed()
         if known:
             self._tell_baseline()
-        if self._missed.anything:
+        if self._missed != Missed():
             await self._take_theirs()
 
     def _tell_notices(self) -> None:

@@ -76,7 +76,12 @@ class Engine:
         self._answers: Waiting[AnswerQuestion] = Waiting()
         self._closing = False
         self._checkpointing = Checkpointing(
-            parts.recorder, parts.blobs, parts.checkpoints, parts.clock, lost_call=parts.lost_call
+            parts.recorder,
+            parts.blobs,
+            parts.checkpoints,
+            parts.clock,
+            lost_call=parts.lost_call,
+            unkept=parts.unkept,
         )
         self._turns = Turns(
             parts, self._states, self._ticker, self._decisions, self._answers, self._checkpointing
@@ -93,6 +98,8 @@ class Engine:
             group.start_soon(self._ticker.run)
             group.start_soon(self._checkpointing.run)
             self._guard(partial(self._states.set, AgentState.IDLE))
+            if self._checkpointing.owing:
+                group.start_soon(self._baseline)
             self._next_in_queue(group)
             async for command in self._mailbox.commands():
                 if isinstance(command, Close):
