@@ -81,14 +81,22 @@ class Timeline:
 
 def timeline(records: Sequence[Record]) -> Timeline:
     """The line of a whole log."""
-    parts = [place for place, record in enumerate(records) if _has_part(record)]
-    turns = [place for place, record in enumerate(records) if _begins_turn(record)]
-    markers = (Marker(place, mark) for place, record in enumerate(records) if (mark := mark_of(record)))
-    return Timeline(tuple(_clock(records)), tuple(markers), tuple(parts), tuple(turns))
+    return extended(Timeline((), (), (), ()), records[0].at if records else 0.0, records)
 
 
-def _clock(records: Sequence[Record]) -> Iterable[float]:
-    now, before = 0.0, records[0].at if records else 0.0
+def extended(line: Timeline, last_at: float, new: Sequence[Record]) -> Timeline:
+    """The line once these records have come behind its last one, which happened at `last_at`."""
+    first = len(line)
+    markers = (Marker(place, mark) for place, record in enumerate(new, first) if (mark := mark_of(record)))
+    return Timeline(
+        (*line.clock, *_clock(new, line.length, last_at)),
+        (*line.markers, *markers),
+        (*line.parts, *(place for place, record in enumerate(new, first) if _has_part(record))),
+        (*line.turns, *(place for place, record in enumerate(new, first) if _begins_turn(record))),
+    )
+
+
+def _clock(records: Iterable[Record], now: float, before: float) -> Iterable[float]:
     for record in records:
         now += min(PAUSE_S, max(0.0, record.at - before))
         before = record.at
