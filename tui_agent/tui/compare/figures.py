@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tui_agent.folds.comparison import ForkPoint
+from tui_agent.folds.comparison import Differing, ForkPoint
 from tui_agent.folds.comparison_side import Side
 from tui_agent.tui import units
 
@@ -117,6 +117,11 @@ def beginning(point: ForkPoint | None) -> tuple[str, str]:
         return "they share nothing: all of both is compared", ""
     said = f"both start at event {point.seq}"
     return (f"{said}, after ", f'"{point.after}"') if point.after else (said, "")
+
+
+def missing(one: Differing, side: Side) -> str:
+    """What to say of a file of which a side has no hunks."""
+    return "not changed" if all(one.path != file.path for file in side.files) else "the same content"
 
 
 def _figure(label: str, of: "_CellOf", now: tuple[Sums, Sums], ends: tuple[Sums, Sums]) -> Figure:
