@@ -10,6 +10,7 @@ from tui_agent.cli import (
     session_fork,
     session_name,
     session_preview,
+    session_revert,
     session_search,
     session_tree,
     session_what_if,
@@ -54,7 +55,7 @@ def configure(parser: Parser) -> None:
     """The verbs below `sessions`."""
     verbs = parser.add_subparsers(
         required=True,
-        metavar="list | show | preview | tree | checkpoints | search | reindex | fork | what-if | rename | rm | verify | prune | export | import",
+        metavar="list | show | preview | tree | checkpoints | search | reindex | fork | what-if | revert | rename | rm | verify | prune | export | import",
     )
     listing = add_verb(
         verbs, "list", list_sessions, help="this workspace's sessions, newest first", examples=EXAMPLES
@@ -73,6 +74,7 @@ def configure(parser: Parser) -> None:
     session_checkpoints.add_verbs(verbs)
     session_fork.add_verbs(verbs)
     session_what_if.add_verbs(verbs)
+    session_revert.add_verbs(verbs)
     session_care.add_verbs(verbs)
     show = add_verb(verbs, "show", show_session, help="a session's events", examples=EXAMPLES)
     show.add_argument(
