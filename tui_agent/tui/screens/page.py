@@ -215,6 +215,8 @@ class Page(Screen[None]):
             return
         event.stop()
         event.prevent_default()
+        if not self.is_active:
+            return  # it was closed by the key before: this one must not close what lies below
         match event.key:
             case "escape" | "q" if self._open and self.narrow:
                 self._turn(False)
