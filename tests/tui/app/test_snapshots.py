@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tui.app.branching import walk
 from tests.tui.app.driving import golden, open_app
 from tests.tui.app.replaying import open_replay
 
@@ -59,6 +60,28 @@ REPLAYS = [
 async def test_a_replay_is_as_it_was(name: str, size: tuple[int, int]) -> None:
     async with open_replay(golden("night_shift"), size=size, to_seq=150) as shown:
         _same(name, shown.text() + "\n")
+
+
+BRANCHING = [
+    (f"{name}-{width}x{height}", (width, height), keys)
+    for name, keys in (
+        ("tree", ("/tree", "up")),
+        ("checkpoints", ("/checkpoints", "down")),
+        ("fork", ("/fork 100", "right")),
+        ("what-if", ("/what-if", "right")),
+    )
+    for width, height in ((120, 40), (80, 24))
+]
+
+
+@pytest.mark.parametrize(("name", "size", "keys"), BRANCHING, ids=[screen[0] for screen in BRANCHING])
+async def test_what_shows_branches_is_as_it_was(
+    tmp_path: Path, name: str, size: tuple[int, int], keys: tuple[str, ...]
+) -> None:
+    async with walk(tmp_path, size=size) as walked:
+        await walked.slash(keys[0])
+        await walked.keys(*keys[1:])
+        _same(name, walked.text() + "\n")
 
 
 def _same(name: str, shown: str) -> None:
