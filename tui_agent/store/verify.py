@@ -54,14 +54,15 @@ def _newer(folder: Path) -> Iterator[str]:
 
 
 def _damage(folder: Path) -> Iterator[str]:
-    """Bytes of the session's own log that are no event."""
+    """Bytes of the session's own log that are no event. What is appended meanwhile is not looked at."""
     number = length = 0
-    for piece in pieces(folder):
+    size = (folder / EVENTS).stat().st_size
+    for piece in pieces(folder, size=size):
         for _, line in lines(piece):
             number, length = number + 1, length + len(line) + 1
             if not intact(line) or decode(line) is None:
                 yield f"Line {number} of the log is damaged."
-    rest = (folder / EVENTS).stat().st_size - length
+    rest = size - length
     if rest > 0:
         yield f"The log ends within a line, with {rest} bytes of it."
     if not number:

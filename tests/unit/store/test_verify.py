@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.stubs.processes import processes, write_many
 from tests.stubs.store import store, write_log
 from tui_agent.errors import SessionTooNew
 from tui_agent.protocol.envelope import SCHEMA_VERSION
@@ -41,3 +42,15 @@ def test_a_fork_tells_of_those_that_it_took_over_and_of_no_others(
     assert len([each for each in told if "newer version" in each]) == count, told
     with pytest.raises(SessionTooNew):
         sessions.fork("s1", 1, "another")
+
+
+def test_a_log_that_is_written_meanwhile_is_whole(tmp_path: Path) -> None:
+    path = write_log(tmp_path, "s1", ["one"])
+    writer = processes().Process(target=write_many, args=(tmp_path, 3_000))
+    writer.start()
+    looked = 0
+    while writer.is_alive():
+        assert verify(path.parent) == []
+        looked += 1
+    writer.join()
+    assert looked and verify(path.parent) == []
