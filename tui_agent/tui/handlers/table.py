@@ -31,6 +31,7 @@ HANDLERS: "Mapping[str, Callable[[Live, str], None]]" = {
     **session.HANDLERS,
     **rewinding.HANDLERS,
     **replaying.HANDLERS,
+    **comparing.HANDLERS,
     **branching.HANDLERS,
     **exporting.HANDLERS,
     **work.HANDLERS,
