@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tui_agent.tui.handlers import (
     branching,
     choose,
+    comparing,
     doctor,
     exporting,
     look,
