@@ -22,6 +22,8 @@ from tui_agent.policy.script import (
 _BIN = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/")
 _SAME = {"python3": "python", "pip3": "pip"}
 _DEPTH = 5
+MOST_EXECUTED = 8
+"""Commands behind `-exec` that are judged; one with more may do anything."""
 
 
 class CommandReader:
@@ -118,20 +120,20 @@ class CommandReader:
         self, part: Part, call: Call, words: Sequence[Word], more: list[Part], depth: int
     ) -> Sequence[Word]:
         """Judge what `find -exec` runs on what it finds; the words without it, or as they are where that is not plain."""
-        at = next((i for i, word in enumerate(words) if word.value in call.program.executes), None)
-        if at is None:
-            return words
-        ends = [i for i in range(at + 1, len(words)) if words[i].value == ";" or _plus(words, i)]
-        if not ends or ends[0] == at + 1:
-            return words
-        names = found(words[:at], part.places if words[at].value == "-exec" else ("",))
-        inner = _filled(words[at + 1 : ends[0]], "{}", names, self._table)
-        run = Part(" ".join(word.text for word in inner), inner[0].text, places=part.places)
-        run.words = tuple(word.value for word in inner)
-        self._judge(run, inner, more, depth + 1)
-        more.insert(0, run)
-        rest = [*words[:at], *words[ends[0] + 1 :]]
-        return self._executed(part, call, rest, more, depth)
+        kept = list(words)
+        for _ in range(MOST_EXECUTED):
+            at = next((i for i, word in enumerate(kept) if word.value in call.program.executes), None)
+            end = None if at is None else _end(kept, at)
+            if at is None or end is None:
+                break
+            names = found(kept[:at], part.places if kept[at].value == "-exec" else ("",))
+            inner = _filled(kept[at + 1 : end], "{}", names, self._table)
+            run = Part(" ".join(word.text for word in inner), inner[0].text, places=part.places)
+            run.words = tuple(word.value for word in inner)
+            self._judge(run, inner, more, depth + 1)
+            more.insert(0, run)
+            del kept[at : end + 1]
+        return kept
 
     def _family(self, name: str) -> Program | None:
         """`mkfs.ext4` is a `mkfs`, `python3.11` a `python`."""
@@ -293,8 +295,12 @@ class CommandReader:
         return program.subs.get(words[1].value or "")
 
 
-def _plus(words: Sequence[Word], at: int) -> bool:
-    return words[at].value == "+" and words[at - 1].value == "{}"
+def _end(words: Sequence[Word], at: int) -> int | None:
+    """Where the command behind `-exec` ends; None where it has no words or no end."""
+    for index in range(at + 1, len(words)):
+        if words[index].value == ";" or (words[index].value == "+" and words[index - 1].value == "{}"):
+            return index if index > at + 1 else None
+    return None
 
 
 def _filled(words: Sequence[Word], placeholder: str, names: Fed, table: Table) -> list[Word]:

@@ -23,6 +23,8 @@ MAX_DEPTH = 100
 NESTED = 12
 """What one substitution inside another counts of the depth."""
 MAX_BLANKS = 40
+MAX_FEEDING = 8
+"""Commands of a pipeline through which names are followed."""
 
 _STATEMENTS = frozenset(
     {
@@ -214,7 +216,11 @@ class _Reader:
                 feeding = None
                 continue
             last = self.commands[-1]
-            if feeding is not None and not any(redirect.reads for redirect in last.redirects):
+            if (
+                feeding is not None
+                and len(feeding) < MAX_FEEDING
+                and not any(redirect.reads for redirect in last.redirects)
+            ):
                 self.commands[-1] = last = replace(last, fed_by=feeding)
                 feeding = (*feeding, last)
             else:
