@@ -113,7 +113,7 @@ class SlowStore:
     def notices(self) -> tuple[str, ...]:
         return ()
 
-    async def look(self, paths: Sequence[str] | None = None) -> Changes:
+    async def look(self, paths: Sequence[str] | None = None, *, also: Sequence[str] = ()) -> Changes:
         return Changes((), ())
 
     async def commit(self, changes: Changes, *, part: int, author: Author, message: str) -> str:

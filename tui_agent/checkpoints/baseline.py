@@ -64,6 +64,7 @@ async def first(shadow: Shadow) -> Baseline:
         shadow.tracked = {}
         await move_head(shadow, made, taken)
     shadow.grown = 0
+    shadow.strangers = set(gathered.skips.paths())
     await run_sync(_note_size, shadow)
     return Baseline(made, gathered.skips.words())
 

@@ -110,10 +110,10 @@ class GitShadow:
         self._shadow.notices.clear()
         return told
 
-    async def look(self, paths: Sequence[str] | None = None) -> Changes:
-        """What differs now from the newest checkpoint: at `paths`, or anywhere."""
+    async def look(self, paths: Sequence[str] | None = None, *, also: Sequence[str] = ()) -> Changes:
+        """What differs now from the newest checkpoint: at `paths`; or anywhere, and at `also` though it is ignored."""
         async with self._alone() as shadow:
-            return await look(shadow, paths)
+            return await look(shadow, paths, also)
 
     async def commit(self, changes: Changes, *, part: int, author: Author, message: str) -> str:
         """Keep these changes as the newest checkpoint; returns its commit."""

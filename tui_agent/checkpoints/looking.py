@@ -12,6 +12,7 @@ from pathlib import Path
 import anyio
 from anyio.to_thread import run_sync
 
+from tui_agent.checkpoints import strangers
 from tui_agent.checkpoints.anchored import EXECUTABLE, LINK, PLAIN, Stand
 from tui_agent.checkpoints.git import names_of
 from tui_agent.checkpoints.ignoring import patterns_from_above
@@ -36,6 +37,10 @@ class Skips:
         """One path, for this reason."""
         self.reasons.setdefault(reason, []).append(path)
 
+    def paths(self) -> list[str]:
+        """All of them."""
+        return [path for paths in self.reasons.values() for path in paths]
+
     def words(self) -> tuple[str, ...]:
         """One sentence a reason."""
         return tuple(f"{reason}: {some(paths)}" for reason, paths in sorted(self.reasons.items()))
@@ -56,22 +61,31 @@ class Found:
     stand: Stand
 
 
-async def look(shadow: Shadow, paths: Sequence[str] | None = None) -> Changes:
-    """What differs now, at `paths` or anywhere."""
+async def look(shadow: Shadow, paths: Sequence[str] | None = None, also: Sequence[str] = ()) -> Changes:
+    """What differs now: at `paths`; or anywhere, and at the paths in `also` though they are ignored."""
     skips = Skips()
-    if paths is None:
-        candidates = await anywhere(shadow)
-    else:
-        candidates = set(paths)
+    candidates = await anywhere(shadow) | set(also) if paths is None else set(paths)
     found = await run_sync(examine, shadow, candidates, skips, paths is not None)
     shadow.require_workspace()  # it may have gone meanwhile
     if found:
         found = await within_quota(shadow, found, skips)
+    if paths is None:
+        shadow.checked = frozenset(also)
+    await _note_strangers(shadow, found, skips, named=paths is not None)
     return Changes(
         paths=tuple(each.path for each in found),
         files=await told(shadow, found),
         skipped=skips.words(),
     )
+
+
+async def _note_strangers(shadow: Shadow, found: list[Found], skips: Skips, *, named: bool) -> None:
+    new = [each.path for each in found if each.entry is None]
+    if named:
+        await strangers.note_ignored(shadow, new)
+    else:
+        await strangers.note_brought_to_light(shadow, new, [each.path for each in found])
+        await strangers.note(shadow, [*skips.paths(), *shadow.checked.intersection(new)])
 
 
 async def anywhere(shadow: Shadow, index: Path | None = None) -> set[str]:

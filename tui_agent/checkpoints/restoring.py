@@ -17,8 +17,10 @@ from tui_agent.checkpoints.committing import commit_tree, keep, move_head, take
 from tui_agent.checkpoints.git import names_of
 from tui_agent.checkpoints.looking import Skips, anywhere, examine, some
 from tui_agent.checkpoints.moving import FileActs, Move, Staging, folder_bits
-from tui_agent.checkpoints.planning import HUMAN, Prepared, Putting, blocked_by_places, prepare
+from tui_agent.checkpoints.planning import Prepared, Putting, blocked_by_places, prepare
 from tui_agent.checkpoints.state import EMPTY_FOLDERS, STAGING, Shadow, shielded_on_fault
+from tui_agent.checkpoints.strangers import before_lines
+from tui_agent.checkpoints.touching import HUMAN
 from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import FileStand, Restored, RestorePlan
 
@@ -179,7 +181,7 @@ async def settle_head(shadow: Shadow, prepared: Prepared, done: set[str]) -> str
         candidates = await anywhere(shadow) | done
         found = await run_sync(examine, shadow, candidates, Skips(), False)
         taken = await take(shadow, draft, {each.path for each in found} | done)
-        lines = taken.modes.since(prepared.modes)
+        lines = [*before_lines(prepared.first_kept & done), *taken.modes.since(prepared.modes)]
         commit = prepared.source
         if taken.tree != await shadow.tree(prepared.source) or lines:
             message = "The files after a restore"

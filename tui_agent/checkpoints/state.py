@@ -47,6 +47,11 @@ class Shadow:
     modes: Modes = field(default_factory=Modes)
     grown: int = 0
     """Bytes that the store has grown by since its first checkpoint; at most too many, never too few."""
+    strangers: set[str] = field(default_factory=set)
+    """Paths (folders end with `/`) at which something is that no checkpoint held though it was there: a look skipped
+    it, or it was ignored."""
+    checked: frozenset[str] = frozenset()
+    """Paths that the last look at everything was asked about though they are ignored."""
     settled: str = ""
     """The newest checkpoint when what is borrowed was last copied."""
     notices: list[str] = field(default_factory=list)
@@ -94,6 +99,13 @@ class Shadow:
         out = await self.git("ls-files", "-s", "-z", index=index)
         return await run_sync(_entries, out)
 
+    def is_stranger(self, path: str) -> bool:
+        """Whether something was at this new path before, which no checkpoint held."""
+        parts = path.split("/")
+        return path in self.strangers or any(
+            "/".join(parts[:end]) + "/" in self.strangers for end in range(1, len(parts))
+        )
+
     async def modes_at(self, commit: str) -> Modes:
         """The permission bits of a checkpoint."""
         out = await self.git("log", "-z", "--first-parent", "--reverse", "--format=%B", commit, "--")
@@ -108,6 +120,15 @@ class Shadow:
                 hint="Nothing was changed. The conversation can go back there without the files.",
             )
         return ended.out.decode().strip()
+
+    async def entry_at(self, commit: str, path: str) -> Entry | None:
+        """What a commit holds at a path."""
+        for item in names_of(await self.git("ls-tree", "-z", commit, "--", path)):
+            info, name = item.split("\t", 1)
+            mode, kind, oid = info.split(" ")
+            if name == path and kind == "blob":
+                return Entry(int(mode, 8), oid)
+        return None
 
     async def between(self, before: str, after: str) -> dict[str, tuple[Entry | None, Entry | None]]:
         """The paths in which two trees or commits differ, with what each of them holds."""

@@ -6,7 +6,7 @@ tried again; what it missed is kept then.
 """
 
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -95,8 +95,9 @@ class Checkpointing:
         async with self._guard:
             await self._begin()
 
-    async def before(self, call_id: CallId, author: Author) -> None:
-        """A call is about to run that may change files: what others changed since the last look is theirs."""
+    async def before(self, call_id: CallId, author: Author, paths: Iterable[str] = ()) -> None:
+        """A call is about to run that may change files, those at `paths` for certain: what others changed since the
+        last look is theirs."""
         if self._store is None:
             self._tell_refusal()
             return
@@ -104,7 +105,7 @@ class Checkpointing:
             self._open = (call_id, author)
             if self._begun or self._clock.monotonic() >= self._again_at:
                 with self._going_on():
-                    await self._theirs()
+                    await self._theirs(sorted(set(paths)))
 
     async def changed(self, paths: Iterable[str] | None) -> Changes | None:
         """What the open call changed: at `paths` only, or (None) anywhere; told as `file.changed` where its tool
@@ -234,24 +235,28 @@ class Checkpointing:
             part = self._recorder.state.parts - 1 if self._recorder.state.commit else -1
             self._emit(CheckpointTaken(part=part, commit=made.commit, author="human", skipped=made.skipped))
 
-    async def _theirs(self) -> None:
+    async def _theirs(self, also: Sequence[str] = ()) -> None:
         """A store that was damaged while it was open is opened again before it counts as failed."""
         if self._begun:
             with contextlib.suppress(CheckpointError):
-                await self._take_theirs()
+                await self._take_theirs(also)
                 return
         await self._begin()
-        await self._take_theirs()
+        await self._take_theirs(also)
 
-    async def _take_theirs(self) -> None:
+    async def _take_theirs(self, also: Sequence[str] = ()) -> None:
         self._tell_baseline()
-        if not self._missed.anything and self._missed.paths:
+        if self._missed.anything:
+            await self._take("command")
+        elif self._missed.paths:
             await self._take("agent", sorted(self._missed.paths))
-        await self._take("command" if self._missed.anything else "human")
         self._missed = Missed()
+        await self._take("human", also=also)
 
-    async def _take(self, author: Author, paths: list[str] | None = None) -> None:
-        changes = await self._ask(lambda store: store.look(paths))
+    async def _take(
+        self, author: Author, paths: list[str] | None = None, *, also: Sequence[str] = ()
+    ) -> None:
+        changes = await self._ask(lambda store: store.look(paths, also=also))
         if changes:
             await self._tell(changes, author, None)
             await self._commit(changes, self._recorder.state.parts - 1, author, None)

@@ -114,8 +114,9 @@ class Checkpoints(Protocol):
         cut restore left."""
         ...
 
-    async def look(self, paths: Sequence[str] | None = None) -> Changes:
-        """What differs now from the newest checkpoint: at `paths`, or anywhere. Changes nothing."""
+    async def look(self, paths: Sequence[str] | None = None, *, also: Sequence[str] = ()) -> Changes:
+        """What differs now from the newest checkpoint: at `paths`; or anywhere, and at the paths in `also` though they
+        are ignored: a call is about to change them. Changes nothing."""
         ...
 
     async def commit(self, changes: Changes, *, part: int, author: Author, message: str) -> str:
