@@ -13,9 +13,10 @@ import anyio
 
 from tui_agent import wiring
 from tui_agent.cli.headless import Begin, Coda, Outcome, Show, result_lines, run_supervised, trouble
-from tui_agent.cli.options import EVERYTHING, GROUPS, session_options
+from tui_agent.cli.options import EVERYTHING, GROUPS, count, session_options
 from tui_agent.cli.output import record_json, say
 from tui_agent.cli.parts import PartStream
+from tui_agent.cli.supervise import kept_running
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError, UsageError
 from tui_agent.folds.words import unpriced
@@ -31,6 +32,7 @@ examples:
   git diff | tui-agent run - --policy plan
   tui-agent run "fix the failing test" -m openai/MODEL --json | jq -r .payload.kind
   tui-agent run "fix the failing test" --stream
+  tui-agent run "port the parser" --policy accept-edits --retry-crashed 3
   tui-agent run --go-on --session ses_01 --max-iterations 40
   tui-agent run -- "--version prints nothing, why?"
 
@@ -55,6 +57,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print a line for each part as it happens (with --json an object in place of the events)",
     )
+    parser.add_argument(
+        "--retry-crashed",
+        metavar="N",
+        type=count,
+        help="where the process is killed, start it again and go on, at most N times",
+    )
     for group in EVERYTHING:
         GROUPS[group](parser)
 
@@ -64,7 +72,11 @@ def run(arguments: argparse.Namespace) -> int:
     begin = _go_on(arguments) if arguments.go_on else _prompt(arguments.prompt)
     arguments.prompt = None
     options = session_options(arguments, client="headless", interactive=False)
-    return one_turn(options, begin, as_json=arguments.json, stream=arguments.stream)
+    run_once = partial(one_turn, as_json=arguments.json, stream=arguments.stream)
+    if arguments.retry_crashed is None:
+        return run_once(options, begin)
+    tell_end = partial(finish, as_json=arguments.json)
+    return kept_running(options, begin, arguments.retry_crashed, run_once, tell_end)
 
 
 def _prompt(said: str | None) -> str:
