@@ -152,19 +152,19 @@ class SessionMachine(RuleBasedStateMachine):
         self.written(self.plain.events[first:])
 
     def written(self, events: list[Envelope]) -> None:
-        """Every call that was carried out left its text; one that was stopped may have."""
+        """Every call that was carried out left its text; one that was stopped may have, or left the one before."""
+        texts: dict[str, set[str | None]] = {}
         for event in events:
             if not isinstance(event.payload, ToolFinished) or event.payload.call_id not in self.answers.puts:
                 continue
             path, text = self.answers.puts[event.payload.call_id]
-            if event.payload.status != "ok":
-                there = files_in(self.plain.workspace).get(path)
-                assert there in (text, self.plain.files.get(path)), "half of a file"
-                text = there
-            if text is None:
-                self.plain.files.pop(path, None)
-            else:
-                self.plain.files[path] = text
+            before = texts.get(path, {self.plain.files.get(path)})
+            texts[path] = {text} if event.payload.status == "ok" else {*before, text}
+        there = files_in(self.plain.workspace)
+        for path, possible in texts.items():
+            assert there.get(path) in possible, f"{path} is what no call made it"
+        self.plain.files = {path: text for path, text in self.plain.files.items() if path not in texts}
+        self.plain.files |= {path: there[path] for path in texts if path in there}
 
     @rule(turn=TURNS)
     def turn(self, turn: Turn) -> None:
@@ -290,6 +290,8 @@ class SessionMachine(RuleBasedStateMachine):
         if not self.plain.undone():
             return
         to_seq = self.plain.undone()[-1]
+        if to_seq not in [event.seq for event in self.plain.events]:
+            return  # a fork does not hold what its parent had taken back
         prompts, files = self.plain.prompts(to_seq), self.expected_files(to_seq)
         self.move(Redo())
         self.moved_to(files)

@@ -93,6 +93,11 @@ class Rewind:
             case Redo():
                 if known.redo_to is None:
                     raise UsageError("Nothing was taken back.", hint="/undo takes the newest turn back.")
+                if not self._recorder.holds(known.redo_to):
+                    raise UsageError(
+                        "Nothing was taken back in this session.",
+                        hint="What was taken back before the fork is in the session that it was forked from.",
+                    )
                 to_seq, reason, conversation, files = known.redo_to, "redo", True, True
         last = self._recorder.state.seq
         if not 0 <= to_seq <= last:
