@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
@@ -82,7 +82,9 @@ class SessionMachine(RuleBasedStateMachine):
     """`sessions` are the models; `plain` is the one that `life` holds."""
 
     git = False
-    portal: BlockingPortal
+    portal: ClassVar[BlockingPortal]
+    checked: ClassVar[int] = 0
+    """How many states were held against the model."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -429,6 +431,7 @@ class SessionMachine(RuleBasedStateMachine):
 
     def check(self, *, strictly: bool = False) -> None:
         """`strictly`: the history is shown to a third provider, too."""
+        SessionMachine.checked += 1
         plain, recorder = self.plain, self.live.bench.recorder
         assert self.read(plain) == plain.events
         line = plain.line()
