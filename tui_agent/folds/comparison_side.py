@@ -135,14 +135,14 @@ def side(branch: Branch, shared: int) -> Side:
 
 
 def _name(events: Sequence[Envelope], shares: bool, state: SessionStateView) -> str:
-    for event in events:
-        match event.payload:
-            case SessionForked(at_seq=seq):
-                return f"fork at {seq}"
-            case SessionHeadMoved(to_seq=seq):
-                return f"branch at {seq}"
-            case _:
-                pass
+    """By how it parts from the other; what goes back and forth later on is its own matter."""
+    match events[0].payload if events else None:
+        case SessionForked(at_seq=seq):
+            return f"fork at {seq}"
+        case SessionHeadMoved(to_seq=seq):
+            return f"branch at {seq}"
+        case _:
+            pass
     return "main" if shares else state.title or "untitled"
 
 

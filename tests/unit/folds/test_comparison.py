@@ -125,6 +125,14 @@ def test_two_branches_of_one_log_part_where_the_head_was_moved_to() -> None:
     assert (found.left.name, found.right.name) == ("main", "branch at 2")
 
 
+def test_a_session_that_was_moved_to_and_fro_later_is_still_the_main_one(tmp_path: Path) -> None:
+    store, _ = two_ways(tmp_path)
+    again = store.open(MAIN)
+    again.append(SessionHeadMoved(to_seq=again.last_seq, from_seq=again.last_seq, reason="redo"))
+    again.close()
+    assert compare(_read(store.folder(MAIN)), _read(store.folder(FORK))).left.name == "main"
+
+
 def test_sessions_that_share_nothing_are_compared_as_a_whole(tmp_path: Path) -> None:
     store, _ = two_ways(tmp_path)
     found = compare(_read(store.folder(MAIN)), Branch("ses_golden", golden("night_shift")))

@@ -11,8 +11,8 @@ from tui_agent.folds.comparison import Differing, ForkPoint
 from tui_agent.folds.comparison_side import Side
 from tui_agent.tui import units
 
-MUCH = 1.1
-"""A ratio below it is not told."""
+MUCH, VERY_MUCH = 1.1, 10.0
+"""A ratio below the first is not told; from the second on it is told without a decimal."""
 
 
 class Sums(NamedTuple):
@@ -138,7 +138,7 @@ def _time(own: Sums, other: Sums) -> Cell:
 
 def _cost(own: Sums, other: Sums) -> Cell:
     if own.cost_usd is None:
-        return Cell("not known")
+        return Cell("not known" if own.tokens_in or own.tokens_out else "none")
     note = "local model" if own.local and not own.cost_usd else _times(own.cost_usd, other.cost_usd or 0.0)
     return Cell(units.money(own.cost_usd), own.cost_usd, note)
 
@@ -164,7 +164,8 @@ def _files(own: Sums, other: Sums) -> Cell:
 
 
 def _times(own: float, other: float) -> str:
-    return f"{own / other:.1f} times" if other > 0 and own / other >= MUCH else ""
+    ratio = own / other if other > 0 else 0.0
+    return f"{ratio:.{0 if ratio >= VERY_MUCH else 1}f} times" if ratio >= MUCH else ""
 
 
 _ROWS: tuple[tuple[str, _CellOf], ...] = (
