@@ -63,7 +63,7 @@ def preview(store: SessionStore, name: str) -> dict[str, object]:
 
     `whole` says whether all of the log was read; where not, what is told stands in its end. Raises `SessionNotFound`.
     """
-    summary = store.summary(name)
+    summary = store.index.summary(store.folder(name))
     seen = glimpse(summary.path, summary.size_bytes)
     records = branch(seen.records)
     state = fold(SessionState(), records)
@@ -176,7 +176,7 @@ def _forks(store: SessionStore, summary: SessionSummary) -> list[dict[str, objec
     for name in (store.forks(summary.id) if names is None else names)[:MOST_FORKS]:
         if not (store.folder(name) / "events.jsonl").is_file():
             continue
-        fork = store.summary(name)
+        fork = store.index.summary(store.folder(name))
         found.append(
             {
                 "kind": "fork",

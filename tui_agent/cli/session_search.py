@@ -2,6 +2,7 @@
 
 import argparse
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 from tui_agent.cli.exit_codes import Exit
@@ -61,7 +62,7 @@ def search_sessions(arguments: argparse.Namespace) -> int:
     workspace = None if arguments.all else str(base.options.cwd)
     text = " ".join(arguments.text)
     if arguments.sessions:
-        found = base.store.search_sessions(text, workspace)
+        found: Sequence[Found] = base.store.index.sessions_with(base.store.stands(), text, workspace)
     else:
         found = base.store.search(text, workspace, arguments.limit)
     if arguments.json:

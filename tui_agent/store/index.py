@@ -11,13 +11,14 @@ from contextlib import closing, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
+from tui_agent.errors import SessionNotFound
 from tui_agent.store import index_search
 from tui_agent.store.index_rows import SCHEMA, Stand, drop, known_rows, put, take_in
 from tui_agent.store.index_search import Found, read_through, words_of
 from tui_agent.store.summary import SessionSummary, summarise
 
 FILE = "index.sqlite"
-VERSION = 3
+VERSION = 4
 BUSY_MS = 2_000
 WORTH = 50
 """Sessions from which on a list keeps an index."""
@@ -87,6 +88,16 @@ class SessionIndex:
                 for stand, summary in new:  # where this cannot be kept the next list reads the logs again
                     put(db, stand, summary)
         return [*found, *(summary for _, summary in new)]
+
+    def summary(self, folder: Path) -> SessionSummary:
+        """What a list shows of one session. Raises `SessionNotFound`."""
+        stand = Stand.of(str(folder))
+        found = self.summaries([stand]) if stand is not None else []
+        if not found:
+            raise SessionNotFound(
+                f"Nothing of a session {folder.name} can be read.", hint="`sessions list --all` shows them."
+            )
+        return found[0]
 
     def _heed(self, fault: Exception) -> None:
         """A damaged index goes; one that is only locked, or cannot be written, stays."""

@@ -248,22 +248,6 @@ class SessionStore:
         """The events (of one workspace) in which all words of a text stand, the newest session first."""
         return self.index.search(self.stands(), text, workspace, limit)
 
-    def search_sessions(self, text: str, workspace: str | None = None) -> Sequence[Found]:
-        """The sessions (of one workspace) in which all words of a text stand, each with the newest such event."""
-        return self.index.sessions_with(self.stands(), text, workspace)
-
-    def summary(self, session_id: str) -> SessionSummary:
-        """What a list shows of one session. Raises `SessionNotFound`."""
-        folder = self.folder(session_id)
-        self._require(folder)
-        stand = Stand.of(str(folder))
-        found = self.index.summaries([stand]) if stand is not None else []
-        if not found:
-            raise SessionNotFound(
-                f"Nothing of {session_id} can be read.", hint=f"sessions verify {session_id} says why."
-            )
-        return found[0]
-
     def latest(self, workspace: str | None) -> SessionId | None:
         """The session of this workspace that was used last; one in which nothing was said only where all are so."""
         sessions = [each for each in self.list(workspace) if workspace in (None, each.workspace)]

@@ -19,9 +19,10 @@ from tui_agent.protocol.parts import ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.store.figures import MOST
 from tui_agent.store.glimpse import glimpse
+from tui_agent.store.index_search import Found
 from tui_agent.store.reader import read_records
 from tui_agent.store.sessions import SessionStore
-from tui_agent.store.summary import summarise
+from tui_agent.store.summary import SessionSummary, summarise
 
 SETTINGS = SessionSettings(model=ModelInfo(profile="p", provider="x", model="m"))
 STARTED = SessionStarted(workspace="/work", product="p", settings=SETTINGS)
@@ -63,8 +64,16 @@ def made(root: Path, *payloads: Payload, name: str = "ses_1") -> SessionStore:
     return sessions
 
 
+def shown(sessions: SessionStore, name: str = "ses_1") -> SessionSummary:
+    return sessions.index.summary(sessions.folder(name))
+
+
+def searched(sessions: SessionStore, text: str, workspace: str | None = None) -> list[Found]:
+    return sessions.index.sessions_with(sessions.stands(), text, workspace)
+
+
 def of(sessions: SessionStore, name: str = "ses_1") -> tuple[int, float | None, str]:
-    found = sessions.summary(name)
+    found = shown(sessions, name)
     assert found.figures is not None
     return found.figures.turns, found.figures.cost_usd, found.state
 
@@ -91,15 +100,15 @@ def ended(reason: TurnEnd) -> tuple[Payload, ...]:
 def test_a_session_stands_as_its_newest_turn_does(
     tmp_path: Path, payloads: tuple[Payload, ...], state: str
 ) -> None:
-    assert made(tmp_path, *payloads).summary("ses_1").state == state
+    assert shown(made(tmp_path, *payloads), "ses_1").state == state
 
 
 def test_a_turn_without_an_end_runs_while_someone_holds_the_session(tmp_path: Path) -> None:
     sessions = made(tmp_path, STARTED, said("go"), TurnStarted(turn=1))
     log = sessions.open("ses_1")
-    assert sessions.summary("ses_1").state == "running"
+    assert shown(sessions, "ses_1").state == "running"
     log.close()
-    assert sessions.summary("ses_1").state == "stopped"
+    assert shown(sessions, "ses_1").state == "stopped"
 
 
 def test_turns_and_costs_are_those_of_the_fold(tmp_path: Path) -> None:
@@ -137,7 +146,7 @@ def test_a_fork_counts_what_it_did_itself_also_when_it_was_made_whole(tmp_path: 
     sessions = made(tmp_path, STARTED, answer(0.5), *ended("finished")[1:])
     sessions.fork("ses_1", 4, "ses_2")
     assert of(sessions, "ses_2") == (0, None, "empty")
-    found = sessions.summary("ses_2")
+    found = shown(sessions, "ses_2")
     assert (found.parent, found.forked_at) == ("ses_1", 4)
     log = sessions.open("ses_2")
     for payload in (*ended("rejected")[1:], answer(0.25)):
@@ -145,7 +154,7 @@ def test_a_fork_counts_what_it_did_itself_also_when_it_was_made_whole(tmp_path: 
     log.close()
     assert of(sessions, "ses_2") == (1, 0.25, "failed")
     sessions.remove("ses_1")
-    found = sessions.summary("ses_2")
+    found = shown(sessions, "ses_2")
     assert (of(sessions, "ses_2"), found.parent, found.forked_at) == ((1, 0.25, "failed"), "", None)
 
 
@@ -162,11 +171,11 @@ def test_a_long_log_is_listed_without_being_counted_and_counted_when_the_index_r
     tmp_path: Path,
 ) -> None:
     sessions = long_log(tmp_path)
-    found = sessions.summary("ses_1")
+    found = shown(sessions, "ses_1")
     assert (found.figures, found.title, found.state, found.model) == (None, "long", "failed", "m")
     sessions.search("go")
     assert of(sessions) == (2, 1.0, "failed")
-    assert sessions.summary("ses_1").title == "long"
+    assert shown(sessions, "ses_1").title == "long"
 
 
 def test_a_glimpse_of_a_long_log_is_its_end_and_its_first_message(tmp_path: Path) -> None:
@@ -174,7 +183,7 @@ def test_a_glimpse_of_a_long_log_is_its_end_and_its_first_message(tmp_path: Path
     folder = sessions.folder("ses_1")
     seen = glimpse(folder, (folder / "events.jsonl").stat().st_size, most=4096)
     assert not seen.whole and seen.first_message == "go"
-    assert seen.records[-1].seq == sessions.summary("ses_1").events - 1
+    assert seen.records[-1].seq == shown(sessions, "ses_1").events - 1
     short = made(tmp_path / "b", *ended("finished"))
     assert glimpse(short.folder("ses_1"), 2_000).whole
 
@@ -182,8 +191,8 @@ def test_a_glimpse_of_a_long_log_is_its_end_and_its_first_message(tmp_path: Path
 def test_a_search_for_sessions_gives_each_once_with_its_newest_place(tmp_path: Path) -> None:
     sessions = made(tmp_path, STARTED, said("the night shift"), said("a shift more"))
     made(tmp_path, STARTED, said("nothing here"), name="ses_2")
-    (found,) = sessions.search_sessions("shif")
+    (found,) = searched(sessions, "shif")
     assert (found.session, found.seq, found.places, found.snippet) == ("ses_1", 2, 2, "a shift more")
     sessions.index.path.write_bytes(b"not a database at all" * 500)
-    assert sessions.search_sessions("shif") == [found]
-    assert sessions.search_sessions("shif", "/elsewhere") == []
+    assert searched(sessions, "shif") == [found]
+    assert searched(sessions, "shif", "/elsewhere") == []

@@ -113,7 +113,7 @@ class Deeds:
             self._screen.say(
                 f"Forked {row.name} at its end, event {row.events - 1}. Enter opens the fork.", "done"
             )
-            self._screen.read(child)
+            self._screen.answers.read(child)
 
         self._screen.say("forking …")
         self._ask("The fork", "sessions", "fork", row.id, "--at", str(row.events - 1), "--json", then=forked)
@@ -135,7 +135,7 @@ class Deeds:
         if row.open:
             self._screen.say("Another window holds this session. Close it there first.", "warning")
             return
-        forks = sum(other.parent == row.id for other in self._screen.rows)
+        forks = sum(other.parent == row.id for other in self._screen.answers.rows)
         kept = (
             "A fork of it keeps what it took. " if forks == 1 else f"Its {forks} forks keep what they took. "
         )
@@ -163,7 +163,7 @@ class Deeds:
 
     def _removed(self, row: Row) -> None:
         self._screen.say(f"{row.name} is gone.", "done")
-        self._screen.read()
+        self._screen.answers.read()
 
     # -- a name ----------------------------------------------------------------------------------------------------
 
@@ -193,11 +193,11 @@ class Deeds:
     def _named(self, row: Row, title: str) -> None:
         def renamed(said: str) -> None:
             self._screen.say(f"It is called {title} now.", "done")
-            self._screen.read(row.id)
+            self._screen.answers.read(row.id)
 
         if row.id == self._live.app.session_id and self._live.session is not None:
             self._live.submit(Rename(title=title))
-            self._screen.renamed(row.id, title)
+            self._screen.answers.renamed(row.id, title)
             self._screen.say(f"It is called {title} now.", "done")
         else:
             self._ask("Renaming", "sessions", "rename", row.id, title, then=renamed)

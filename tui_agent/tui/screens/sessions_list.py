@@ -87,12 +87,12 @@ class SessionListing(Listing):
 
     def _session_near(self, at: int, by: int) -> int:
         """The first line with a session from here on in a direction, else in the other one."""
-        for step in (by, -by):
+        for way in (by, -by):
             place = at
             while 0 <= place < len(self.lines):
                 if self.lines[place].row is not None:
                     return place
-                place += step
+                place += way
         return 0
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import PurePath
 from typing import Final, Literal, TypeAlias
 
@@ -139,9 +139,10 @@ def arranged(rows: Sequence[Row], sort: Sort, now: float) -> list[Line]:
     if sort != "used":
         return [line for family in families for line in family]
     lines: list[Line] = []
-    group = ""
+    group, groups = "", days(now)
     for family in families:
-        named = day(_used(family), now)
+        used = _used(family)
+        named = next((name for name, since in groups if used >= since), "Earlier")
         if named != group:
             lines += [Line()] if lines else []
             lines.append(Line(group=named))
@@ -176,14 +177,11 @@ def _order(family: Sequence[Line], sort: Sort) -> tuple[object, ...]:
             return (-max(line.row.size for line in family if line.row), -_used(family))
 
 
-def day(at: float, now: float) -> str:
-    """The group of a time: by the calendar of whoever looks."""
-    days = (datetime.fromtimestamp(now).date() - datetime.fromtimestamp(at).date()).days
-    if days <= 0:
-        return "Today"
-    if days == 1:
-        return "Yesterday"
-    return "This month" if days <= 31 else "Earlier"
+def days(now: float) -> tuple[tuple[str, float], ...]:
+    """The groups, each with the time from which on it is that one."""
+    today = datetime.fromtimestamp(now).replace(hour=0, minute=0, second=0, microsecond=0)
+    before = (("Today", 0), ("Yesterday", 1), ("This month", 31))
+    return tuple((name, (today - timedelta(days=ago)).timestamp()) for name, ago in before)
 
 
 def state_of(row: Row, symbols: Symbols) -> tuple[str, Role, str]:
