@@ -186,3 +186,87 @@ def test_a_draft_that_cannot_be_kept_is_told_in_the_app(on_disk: Program, disk: 
         while not any("more" in path.read_text() for path in drafts.glob("*/draft")):
             assert time.monotonic() < end, "the draft is not kept"
             terminal.read_for(0.05)
+
+
+def kinds_of(program: Program, session: str) -> list[dict[str, object]]:
+    shown = program.run("sessions", "show", session, "--json").stdout
+    return [json.loads(line)["payload"] for line in shown.splitlines()]
+
+
+def seq_before(program: Program, session: str, text: str) -> int:
+    """The event before the user's message."""
+    payloads = kinds_of(program, session)
+    return (
+        next(at for at, one in enumerate(payloads) if one["kind"] == "user.message" and one["text"] == text)
+        - 1
+    )
+
+
+@pytest.mark.parametrize("left", [0, 400_000])
+def test_a_revert_that_has_no_room_says_so_and_changes_no_file(
+    on_disk: Program, disk: SmallDisk, left: int
+) -> None:
+    """`left`: bytes that the log still finds, and the file does not."""
+    place = disk.place / "work"
+    place.mkdir()
+    program = replace(on_disk, workspace=place)
+    path = on_disk.workspace.parent / "script.yaml"
+    path.write_text(
+        "answers:\n"
+        "  - calls: [{run_command: {command: head -c 2000000 /dev/urandom > big}}]\n"
+        "  - text: Made.\n"
+        "  - calls: [{run_command: {command: rm big; echo x > small}}]\n"
+        "  - text: Gone.\n"
+    )
+    words = ("--session", "ses_r", "-m", f"scripted:{path}", "--policy", "bypass")
+    assert program.run("run", "one", *words).returncode == 0
+    content = (place / "big").read_bytes()
+    assert program.run("run", "two", *words).returncode == 0
+    to = str(seq_before(program, "ses_r", "two"))
+    disk.fill(but=left)
+    done = program.run("sessions", "revert", "ses_r", "--to", to)
+    assert done.returncode != 0
+    assert "space" in done.stderr and "Traceback" not in done.stderr, done.stderr
+    assert {each.name for each in place.iterdir()} == {"small"}
+    disk.free()
+    done = program.run("sessions", "revert", "ses_r", "--to", to)
+    assert done.returncode == 0, done.stderr
+    assert (place / "big").read_bytes() == content and not (place / "small").exists()
+    whole(program)
+
+
+def test_a_checkpoint_that_has_no_room_is_told_and_taken_once_there_is_some(
+    on_disk: Program, disk: SmallDisk
+) -> None:
+    big = "head -c 3000000 /dev/urandom > big"
+    words = script(
+        on_disk,
+        f"{HELLO}  - calls: [{{run_command: {{command: '{big}'}}}}]\n  - text: Made.\n"
+        "  - calls: [{run_command: {command: echo more > more}}]\n  - text: More.\n",
+    )
+    assert on_disk.run("run", "one", "--session", "ses_c", *words).returncode == 0
+    disk.fill(but=1_500_000)
+    done = on_disk.run("run", "two", "--session", "ses_c", *words)
+    assert (done.returncode, (on_disk.workspace / "big").stat().st_size) == (0, 3_000_000), done.stderr
+    told = [one for one in kinds_of(on_disk, "ses_c") if one["kind"] == "error.raised"]
+    assert told and all("space" in f"{one['message']} {one['hint']}" for one in told), told
+    disk.free()
+    assert on_disk.run("run", "three", "--session", "ses_c", *words).returncode == 0
+    to = str(seq_before(on_disk, "ses_c", "three"))
+    assert on_disk.run("sessions", "revert", "ses_c", "--to", to).returncode == 0
+    assert not (on_disk.workspace / "more").exists()
+    whole(on_disk)
+
+
+def test_a_setting_that_cannot_be_written_is_told_and_the_old_one_stays(
+    on_disk: Program, disk: SmallDisk
+) -> None:
+    assert on_disk.run("plugins", "disable", "todo").returncode == 0
+    before = on_disk.run("plugins", "list", "--json").stdout
+    disk.fill()
+    done = on_disk.run("plugins", "disable", "search")
+    assert done.returncode != 0
+    assert "space" in done.stderr and "Traceback" not in done.stderr, done.stderr
+    assert on_disk.run("plugins", "list", "--json").stdout == before
+    disk.free()
+    assert on_disk.run("plugins", "disable", "search").returncode == 0
