@@ -49,6 +49,7 @@ from tui_agent.protocol.events.session import (
     SessionContextLoaded,
     SessionStarted,
     SettingsChanged,
+    WorkspaceMoved,
 )
 from tui_agent.protocol.settings import Budgets, Effort, ModelInfo, SessionSettings
 from tui_agent.session.carrying import carried
@@ -178,13 +179,7 @@ def _assemble(
 ) -> LocalSession:
     past = Unfinished()
     recorder = _recorder(log, past.passing(history), loaded)
-    run = RunStarted(
-        run_id=base.ids.run(),
-        pid=os.getpid(),
-        client=base.options.client,
-        product=PRODUCT,
-        model=settings.model,
-    )
+    run = _run(base, settings)
     workspace = _workspace(base, recorder, past)
     state = recorder.state
     lost = state.forked is None and any(call.started and call.writes for call in state.open_calls)
@@ -192,8 +187,7 @@ def _assemble(
     if past.empty:
         begin(recorder, run, workspace=str(workspace), settings=settings, earlier=earlier)
     else:
-        if state.settings is None:  # its first line is damaged: what it said is said again
-            recorder.append(_start_again(workspace, settings, state.title))
+        _start_again(recorder, workspace, settings)
         take_up(recorder, run, past.records, log.repaired)
         _take_on_changes(base, models, recorder)
         _apply_options(base, recorder, settings)
@@ -220,12 +214,7 @@ def _assemble(
         ids=base.ids,
         interactive=base.options.interactive,
         remember_rule=partial(_remember, base.config.paths.config_dir / "policy.toml"),
-        checkpoints=GitShadow(
-            workspace,
-            log.folder / "checkpoints.git",
-            limits=limits_of(base.config.checkpoints),
-            sessions=base.store.root,
-        ),
+        checkpoints=_checkpoints(base, workspace, log),
         lost_call=lost,
         unkept=unkept,
     )
@@ -235,8 +224,34 @@ def _assemble(
     return LocalSession(log, recorder, Engine(parts, trouble), base.ids, run.run_id, release, warm)
 
 
-def _start_again(workspace: Path, settings: SessionSettings, title: str) -> SessionStarted:
-    return SessionStarted(workspace=str(workspace), product=PRODUCT, settings=settings, title=title)
+def _run(base: Ground, settings: SessionSettings) -> RunStarted:
+    return RunStarted(
+        run_id=base.ids.run(),
+        pid=os.getpid(),
+        client=base.options.client,
+        product=PRODUCT,
+        model=settings.model,
+    )
+
+
+def _checkpoints(base: Ground, workspace: Path, log: SessionLog) -> GitShadow:
+    return GitShadow(
+        workspace,
+        log.folder / "checkpoints.git",
+        limits=limits_of(base.config.checkpoints),
+        sessions=base.store.root,
+    )
+
+
+def _start_again(recorder: Recorder, workspace: Path, settings: SessionSettings) -> None:
+    """Say again what a damaged first line said, and in which folder the session goes on where its own is gone."""
+    state, place = recorder.state, str(workspace)
+    if state.settings is None:
+        recorder.append(
+            SessionStarted(workspace=place, product=PRODUCT, settings=settings, title=state.title)
+        )
+    elif state.workspace and Path(state.workspace) != workspace:
+        recorder.append(WorkspaceMoved(workspace=place, previous=state.workspace))
 
 
 def _recorder(log: SessionLog, history: Iterable[Record], loaded: LoadedPlugins) -> Recorder:
@@ -325,8 +340,13 @@ def _change(recorder: Recorder, key: str, settings: SessionSettings, known: Sess
 def _workspace(base: Ground, recorder: Recorder, past: Unfinished) -> Path:
     known = recorder.state.workspace or past.root
     workspace = Path(known) if known else base.options.cwd.resolve()
+    if not workspace.is_dir() and base.options.cwd_given:
+        workspace = base.options.cwd.resolve()
     if not workspace.is_dir():
-        raise ConfigError(f"The workspace {workspace} is not there.", hint="Give its folder with --cwd.")
+        raise ConfigError(
+            f"The workspace {workspace} is not there.",
+            hint="Say where it is now: -C DIR. The session goes on there.",
+        )
     if not os.access(workspace, os.R_OK | os.X_OK):
         raise ConfigError(f"The workspace {workspace} cannot be read.", hint="Check its permissions.")
     return workspace

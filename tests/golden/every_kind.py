@@ -40,6 +40,7 @@ from tui_agent.protocol.events.session import (
     SessionStarted,
     SessionTitled,
     SettingsChanged,
+    WorkspaceMoved,
 )
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.tool import ToolFinished, ToolProgress
@@ -84,6 +85,7 @@ def opening(s: Scribe) -> None:
     s.emit(EvalCaseStarted(suite="smoke", case="fix-it", arm="baseline"))
     s.emit(RepomapBuilt(files=12, symbols=90, skipped=1, partial=False, duration_ms=31.0))
     s.emit(SessionTitled(title="every-kind", by="user"))
+    s.emit(WorkspaceMoved(workspace="/srv/app", previous="/srv/app-before"))
     s.emit(SettingsChanged(key="policy", value="accept-edits", previous="ask"))
     s.emit(
         CommandRejected(command="fork", reason="There is nothing to fork yet.", hint="Say something first.")

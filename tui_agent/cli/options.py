@@ -199,6 +199,7 @@ def session_options(arguments: argparse.Namespace, *, client: Client, interactiv
     timeout = said.get("timeout_seconds")
     return SessionOptions(
         cwd=cwd.resolve(),
+        cwd_given=said.get("cwd") is not None,
         client=client,
         interactive=interactive,
         model=said.get("model"),

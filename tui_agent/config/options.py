@@ -45,6 +45,8 @@ class SessionOptions:
     """Variables and the keys that the user typed for this run alone: they are in memory only, and win."""
     interactive: bool = True
     """Someone can answer questions. Without, what the policy would ask is denied."""
+    cwd_given: bool = False
+    """`cwd` was named: a session whose own workspace is gone goes on there."""
 
     def to_json(self) -> dict[str, object]:
         """A JSON object for the engine's process; `from_json` gives the same options back."""

@@ -22,7 +22,7 @@ from tui_agent.protocol.events.files import (
     CheckpointTaken,
     PlannedAct,
 )
-from tui_agent.protocol.events.session import SessionHeadMoved, SessionTitled, SettingsChanged
+from tui_agent.protocol.events.session import SessionHeadMoved, SessionTitled, SettingsChanged, WorkspaceMoved
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.settings import SessionSettings
 
@@ -162,8 +162,10 @@ class Rewind:
         self._keep_ground(before)
 
     def _keep_ground(self, before: SessionStateView) -> None:
-        """Going back changes what was said and done, not what the user works with: settings and name stay."""
+        """Going back changes what was said and done, not what the user works with: settings, name and folder stay."""
         recorder = self._recorder
+        if before.workspace != recorder.state.workspace:
+            recorder.append(WorkspaceMoved(workspace=before.workspace, previous=recorder.state.workspace))
         if before.title != recorder.state.title:
             recorder.append(SessionTitled(title=before.title, by="user"))
         wanted, there = before.settings, recorder.state.settings

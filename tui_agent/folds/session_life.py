@@ -20,6 +20,7 @@ from tui_agent.protocol.events.session import (
     SessionStarted,
     SessionTitled,
     SettingsChanged,
+    WorkspaceMoved,
 )
 from tui_agent.protocol.settings import SessionSettings
 
@@ -41,6 +42,12 @@ def _forked(fold: SessionFold, ev: Envelope, payload: SessionForked) -> bool:
     now.forked, now.clean = payload.changed, True
     if not now.turn_running:
         now.last_turn_end = "interrupted"
+    return True
+
+
+@ON_LIFE.on(WorkspaceMoved)
+def _workspace_moved(fold: SessionFold, ev: Envelope, payload: WorkspaceMoved) -> bool:
+    fold.draft.workspace = payload.workspace
     return True
 
 

@@ -26,6 +26,7 @@ from tui_agent.protocol.events.session import (
     SessionHeadMoved,
     SessionStarted,
     SettingsChanged,
+    WorkspaceMoved,
 )
 from tui_agent.protocol.events.turn import ShellEnd, UserShellFinished, UserShellProgress, UserShellStarted
 from tui_agent.protocol.ids import MAIN_AGENT
@@ -271,6 +272,13 @@ def _forked(draft: Draft, ev: Envelope, payload: SessionForked) -> bool:
     words = f"Forked from {payload.parent_session} at event {payload.at_seq}."
     different = "; ".join(fork_changes(payload.changed))
     draft.notice(ev, "resume", "info", (words, f"Different: {different}." if different else ""))
+    return True
+
+
+@ON_NOTICES.on(WorkspaceMoved)
+def _workspace_moved(draft: Draft, ev: Envelope, payload: WorkspaceMoved) -> bool:
+    words = f"The session works in {payload.workspace} from here on."
+    draft.notice(ev, "resume", "info", (words, f"It worked in {payload.previous} before."))
     return True
 
 

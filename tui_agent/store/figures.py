@@ -1,4 +1,4 @@
-"""L1: what a list shows of a session's course: turns, cost, title and model, counted; how it stands, from its end.
+"""L1: what a list shows of a session's course: turns, cost, title, model and folder, counted; how it stands, from its end.
 
 Invariant: each byte of a log is counted once, and a line is decoded only where its kind may say something; whatever
 shape a line has, nothing is raised. A fork counts what it did itself.
@@ -12,7 +12,14 @@ from typing import Final, Literal, TypeAlias
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
-from tui_agent.protocol.events.session import RunStarted, SessionStarted, SessionTitled, SettingsChanged
+from tui_agent.protocol.events.session import (
+    RunStarted,
+    SessionForked,
+    SessionStarted,
+    SessionTitled,
+    SettingsChanged,
+    WorkspaceMoved,
+)
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnEnd, TurnFinished
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.store.blobs import BlobStore
@@ -30,8 +37,9 @@ _COST = re.compile(rb'"cost_usd":(-?[0-9][0-9.eE+-]*)')
 _TURN, _TITLE = b'turn.started"', b'session.titled"'
 _BILLED = (b'model.responded"', b'model.failed"')
 _FORKED = b'session.forked"'
+_MOVED = b'session.workspace_moved"'
 _MODEL = (b'model.requested"', b'run.started"', b'session.started"', b'settings.changed","key":"model"')
-_COUNTED = (_TURN, _TITLE, *_BILLED, _FORKED, *_MODEL)
+_COUNTED = (_TURN, _TITLE, *_BILLED, _FORKED, _MOVED, *_MODEL)
 _ENDS: Final[dict[TurnEnd, Outcome]] = {
     "finished": "done",
     "rejected": "failed",
@@ -47,18 +55,20 @@ _WITHIN = (b"iteration.", b"user.message")
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What was counted of a log's first `read_to` bytes. `cost_usd` is None where no price was known."""
+    """What was counted of a log's first `read_to` bytes. `cost_usd` is None where no price was known; `workspace` is the
+    folder that the session moved to, or took as a fork; empty where it works where it began."""
 
     turns: int = 0
     cost_usd: float | None = None
     title: str = ""
     model: str = ""
+    workspace: str = ""
     read_to: int = 0
 
 
 def counted(piece: bytes, before: Figures, blobs: BlobStore) -> Figures:
     """The figures with the whole lines that come next."""
-    turns, cost, title = before.turns, before.cost_usd, before.title
+    turns, cost, title, place = before.turns, before.cost_usd, before.title, before.workspace
     start, size = 0, len(piece)
     asked: list[bytes] = []
     while start < size:
@@ -75,6 +85,9 @@ def counted(piece: bytes, before: Figures, blobs: BlobStore) -> Figures:
                 title = _title(line, blobs) or title
             elif piece.startswith(_FORKED, kind):
                 turns, cost = 0, None
+                place = _place(line, blobs) or place
+            elif piece.startswith(_MOVED, kind):
+                place = _place(line, blobs) or place
             elif piece.startswith(_MODEL, kind):
                 asked.append(line)
             elif (spent := _cost(line, blobs)) is not None:
@@ -82,7 +95,7 @@ def counted(piece: bytes, before: Figures, blobs: BlobStore) -> Figures:
         start = end + 1
     # Delegates ask, too: the newest of the main agent's is nearly always among the last.
     model = next((name for line in reversed(asked) if (name := _model(line, blobs))), before.model)
-    return Figures(turns, cost, title, model, before.read_to + size)
+    return Figures(turns, cost, title, model, place, before.read_to + size)
 
 
 def figures(folder: Path, size: int, blobs: BlobStore, known: Figures | None = None) -> Figures | None:
@@ -101,6 +114,17 @@ def _title(line: bytes, blobs: BlobStore) -> str:
     record = decode(line, blobs)
     payload = record.payload if isinstance(record, Envelope) else None
     return payload.title if isinstance(payload, SessionTitled) else ""
+
+
+def _place(line: bytes, blobs: BlobStore) -> str:
+    record = decode(line, blobs)
+    match record.payload if isinstance(record, Envelope) else None:
+        case SessionForked(changed=changed):
+            return changed.workspace
+        case WorkspaceMoved(workspace=workspace):
+            return workspace
+        case _:
+            return ""
 
 
 def _cost(line: bytes, blobs: BlobStore) -> float | None:

@@ -25,7 +25,7 @@ CREATE TABLE sessions (
   number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, place INTEGER NOT NULL, started REAL NOT NULL,
   updated REAL NOT NULL, title TEXT NOT NULL, events INTEGER NOT NULL, size INTEGER NOT NULL,
   damaged INTEGER NOT NULL, newer INTEGER NOT NULL, counted_to INTEGER, turns INTEGER, cost REAL, named TEXT,
-  counted_model TEXT, outcome TEXT NOT NULL, model TEXT NOT NULL, parent TEXT NOT NULL, forked_at INTEGER,
+  counted_model TEXT, counted_place TEXT, outcome TEXT NOT NULL, model TEXT NOT NULL, parent TEXT NOT NULL, forked_at INTEGER,
   stamp TEXT NOT NULL, file INTEGER NOT NULL, read_to INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE places (number INTEGER PRIMARY KEY, workspace TEXT NOT NULL UNIQUE);
 CREATE TABLE texts (
@@ -56,7 +56,7 @@ class Stand:
 
 _COLUMNS = (
     "started", "updated", "title", "events", "size", "damaged", "newer",
-    "counted_to", "turns", "cost", "named", "counted_model", "outcome", "model", "parent", "forked_at",
+    "counted_to", "turns", "cost", "named", "counted_model", "counted_place", "outcome", "model", "parent", "forked_at",
 )  # fmt: skip
 
 
@@ -78,20 +78,20 @@ def known_rows(
         if row is None or row[2] != stand.file:
             stale.append((stand, None))
         elif row[1] != stand.stamp:
-            stale.append((stand, _figures(row[11:16])))
+            stale.append((stand, _figures(row[11:17])))
         else:
             found.append(_summary(stand.folder, row[3:]))
     return found, stale
 
 
 def _figures(row: tuple[Any, ...]) -> Figures | None:
-    counted_to, turns, cost, named, model = row
-    return None if counted_to is None else Figures(turns, cost, named, model, counted_to)
+    counted_to, turns, cost, named, model, place = row
+    return None if counted_to is None else Figures(turns, cost, named, model, place, counted_to)
 
 
 def _summary(folder: Path, row: tuple[Any, ...]) -> SessionSummary:
     workspace, started, updated, title, events, size, damaged, newer = row[:8]
-    outcome, model, parent, forked_at = row[13:]
+    outcome, model, parent, forked_at = row[14:]
     return SessionSummary(
         SessionId(folder.name),
         folder,
@@ -104,7 +104,7 @@ def _summary(folder: Path, row: tuple[Any, ...]) -> SessionSummary:
         size,
         damaged=bool(damaged),
         newer=bool(newer),
-        figures=_figures(row[8:13]),
+        figures=_figures(row[8:14]),
         outcome=outcome,
         model=model,
         parent=parent,
@@ -120,7 +120,11 @@ def put(db: sqlite3.Connection, stand: Stand, summary: SessionSummary) -> None:
     db.execute("INSERT OR IGNORE INTO places (workspace) VALUES (?)", (summary.workspace,))
     (place,) = db.execute("SELECT number FROM places WHERE workspace = ?", (summary.workspace,)).fetchone()
     sums = summary.figures
-    counted = (sums.read_to, sums.turns, sums.cost_usd, sums.title, sums.model) if sums else (None,) * 5
+    counted = (
+        (sums.read_to, sums.turns, sums.cost_usd, sums.title, sums.model, sums.workspace)
+        if sums
+        else (None,) * 6
+    )
     db.execute(
         _PUT,
         (
@@ -162,10 +166,10 @@ def drop(db: sqlite3.Connection, name: str) -> None:
 def take_in(db: sqlite3.Connection, stand: Stand) -> None:
     """Take in what is new in a session's log."""
     before = db.execute(
-        "SELECT counted_to, turns, cost, named, counted_model, file FROM sessions WHERE name = ?",
+        "SELECT counted_to, turns, cost, named, counted_model, counted_place, file FROM sessions WHERE name = ?",
         (stand.folder.name,),
     ).fetchone()
-    known = _figures(before[:5]) if before is not None and before[5] == stand.file else None
+    known = _figures(before[:6]) if before is not None and before[6] == stand.file else None
     summary = summarise(stand.folder, known)
     if summary is None:
         return

@@ -13,7 +13,7 @@ from tui_agent.folds.branches import Stretch, on_branch
 from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.env import EnvStarted
-from tui_agent.protocol.events.session import SessionForked, SessionStarted, SessionTitled
+from tui_agent.protocol.events.session import SessionForked, SessionStarted, SessionTitled, WorkspaceMoved
 from tui_agent.protocol.ids import SessionId
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.figures import Figures, Outcome, counted, figures, outcome
@@ -29,6 +29,7 @@ _HEAD_BYTES, _TAIL_BYTES, _LONG_TAIL_BYTES = 16 * 1024, 4 * 1024, 128 * 1024
 _TITLED = b'"payload":{"kind":"session.titled"'
 _PLACED = (b'"payload":{"kind":"session.started"', b'"payload":{"kind":"env.started"')
 _FORKED = b'"payload":{"kind":"session.forked"'
+_MOVED = b'"payload":{"kind":"session.workspace_moved"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ def summarise(folder: Path, known: Figures | None = None) -> SessionSummary | No
     return SessionSummary(
         id=SessionId(folder.name),
         path=folder,
-        workspace=workspace,
+        workspace=named.workspace or workspace,
         started=foreign.at if foreign else (start.at if start else 0.0),
         updated=last.at if last else (start.at if start else 0.0),
         title=named.title or title,
@@ -112,11 +113,16 @@ def summarise(folder: Path, known: Figures | None = None) -> SessionSummary | No
 def _ends_of(path: Path, blobs: BlobStore, known: Figures | None) -> Figures:
     """Title and model of a log that is too long to be counted now: the newest at its end, else what was known."""
     end = counted(tail_bytes(path, _LONG_TAIL_BYTES), known or Figures(), blobs)
-    if end.title and end.model:
+    if end.title and end.model and end.workspace:
         return end
     with path.open("rb") as log:
         head = counted(log.read(_HEAD_BYTES), Figures(), blobs)
-    return replace(end, title=end.title or head.title, model=end.model or head.model)
+    return replace(
+        end,
+        title=end.title or head.title,
+        model=end.model or head.model,
+        workspace=end.workspace or head.workspace,
+    )
 
 
 def _is_newer(record: Record | None) -> TypeGuard[UnknownEvent]:
@@ -164,12 +170,23 @@ def _inherited(folder: Path, start: Envelope | None) -> tuple[str, str]:
 
 def _workspace(elders: Sequence[Strand]) -> str:
     for strand in reversed(elders):
+        moved = _moved_to(strand.folder / EVENTS, strand.kept)
+        if moved:
+            return moved
         start = _first(strand.folder)
         if start is not None and isinstance(start.payload, SessionStarted):
             return start.payload.workspace
         forked = start.payload if start is not None else None
         if isinstance(forked, SessionForked) and forked.changed.workspace:
             return forked.changed.workspace
+    return ""
+
+
+def _moved_to(path: Path, kept: Sequence[Stretch] | None) -> str:
+    """The folder to which a parent had moved by then, if it had."""
+    for payload, seq in _from_the_end(path, path.stat().st_size, _MOVED):
+        if isinstance(payload, WorkspaceMoved) and (kept is None or on_branch(seq, kept)):
+            return payload.workspace
     return ""
 
 

@@ -81,7 +81,12 @@ class Opening:
     def options_of(self, session_id: str) -> SessionOptions:
         """What opens a session that is there."""
         return replace(
-            self._live.app.options, session=session_id, continue_latest=False, carry_from=None, prompt=None
+            self._live.app.options,
+            session=session_id,
+            continue_latest=False,
+            carry_from=None,
+            prompt=None,
+            cwd_given=False,
         )
 
     async def _open(self, options: SessionOptions) -> TuiAgentError | None:

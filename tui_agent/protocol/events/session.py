@@ -59,6 +59,14 @@ class SessionForked(Payload):
     changed: ForkChange = ForkChange()
 
 
+class WorkspaceMoved(Payload):
+    """The session goes on in another folder, since its own was moved or is gone. Paths are relative to it as before."""
+
+    kind: Literal["session.workspace_moved"] = "session.workspace_moved"
+    workspace: str
+    previous: str
+
+
 class SessionHeadMoved(Payload):
     """The branch continues from `to_seq`; what came after it is off the branch,
     not deleted.
