@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from benchmarks.big_turns import MODEL, Day
-from benchmarks.ptybench import Tui, cpu, pss_of, tree
+from benchmarks.ptybench import Tui, cpu, cpu_of, prioritise, pss_of, tree
 from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.env import EnvStarted
@@ -101,12 +101,11 @@ def peak_mib(pid: int) -> float:
     return round(int(found[1]) / 1024, 1) if found else 0.0
 
 
-def app(data: Path, env: Mapping[str, str]) -> Figures:
+def app(data: Path, env: Mapping[str, str], nice: int) -> Figures:
     """Opening it in a terminal: seconds from the start of the program, MiB."""
     line = ["env", "-i", *(f"{name}={value}" for name, value in env.items())]
-    tui = Tui(
-        [*line, *command(data, "--session", SESSION, "--model", "mock", "--base-url", "http://127.0.0.1:1")]
-    )
+    words = command(data, "--session", SESSION, "--model", "mock", "--base-url", "http://127.0.0.1:1")
+    tui = Tui([*line, *words], nice=nice)
     try:
         shown = tui.wait(tui.shows(LAST_WORDS), 120)
         typed, _ = tui.ready(120)
@@ -116,6 +115,8 @@ def app(data: Path, env: Mapping[str, str]) -> Figures:
             "shown_s": shown and round(shown - tui.t0, 2),
             "echo_s": typed and round(typed - tui.t0, 2),
             "quiet_s": round(quiet - tui.t0, 2),
+            "cpu_s": round(cpu(), 2),
+            "app_cpu_s": round(cpu_of(tui.pid), 2),
             "app_peak_mib": peak_mib(tui.pid),
             "app_pss_mib": pss_of(tui.pid),
             "engine_peak_mib": peak_mib(engine),
@@ -158,6 +159,7 @@ def engine(data: Path, env: Mapping[str, str]) -> Figures:
             found[f"{name}_s"] = round(time.perf_counter() - begun, 2)
         if name in ("opened", "failed"):
             break
+    found["cpu_s"] = round(cpu_of(child.pid), 2)
     found["peak_mib"] = peak_mib(child.pid)
     child.stdin.close()
     child.stdout.read()
@@ -210,7 +212,7 @@ async def main():
     took = time.perf_counter() - begun
     found = Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]
     view = views.transcript.view()
-    print(json.dumps({"seconds": round(took, 2), "peak_mib": round(int(found) / 1024, 1), "entries": len(view.entries)}))
+    print(json.dumps({"seconds": round(took, 2), "cpu_s": round(time.process_time(), 2), "peak_mib": round(int(found) / 1024, 1), "entries": len(view.entries)}))
 
 asyncio.run(main())
 """
@@ -253,7 +255,10 @@ def main() -> None:
     options.add_argument("--events", type=int, default=1_000_000)
     options.add_argument("--no-deltas", action="store_true")
     options.add_argument("--only", default="engine,app,again,whole,commands")
+    options.add_argument("--nice", type=int, default=0)
     given = options.parse_args()
+    if given.nice:
+        prioritise(given.nice)
     with tempfile.TemporaryDirectory() as scratch:
         place = given.folder or Path(scratch) / "data"
         begun = time.perf_counter()
@@ -265,8 +270,8 @@ def main() -> None:
         env = environment(home)
         parts: dict[str, Callable[[], object]] = {
             "engine": lambda: engine(place, env),
-            "app": lambda: app(place, env),
-            "again": lambda: app(place, env),
+            "app": lambda: app(place, env, given.nice),
+            "again": lambda: app(place, env, given.nice),
             "whole": lambda: whole(folder, env),
             "commands": lambda: commands(place, env),
         }

@@ -98,6 +98,10 @@ def main(sessions: int, count: int) -> dict[str, float]:
         figures["search_rare_s"] = best(lambda: store.search("needle"))
         figures["search_common_s"] = best(lambda: store.search(WORDS[1]))
         figures["search_two_s"] = best(lambda: store.search(f"{WORDS[1]} {WORDS[2]}", "/work/7"))
+        figures["search_sessions_s"] = best(lambda: store.index.sessions_with(store.stands(), WORDS[1]))
+        figures["search_sessions_letter_s"] = best(
+            lambda: store.index.sessions_with(store.stands(), WORDS[1][0])
+        )
         figures["search_prefix_s"] = best(lambda: store.search(WORDS[3][:2]))
         figures["max_rss_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
     return figures

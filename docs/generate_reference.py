@@ -17,7 +17,7 @@ from tui_agent.cli.main import parser_for
 from tui_agent.cli.options import EVERYTHING, GROUPS, Parser
 from tui_agent.cli.verbs import APP, VERBS, Verb
 from tui_agent.config.layers import FALLBACKS, VARIABLES
-from tui_agent.config.settings import Config, ModelProfile
+from tui_agent.config.settings import CheckpointSettings, Config, ModelProfile
 from tui_agent.protocol.settings import Budgets
 
 COMMAND_LINE = Path(__file__).parent / "command-line.md"
@@ -173,6 +173,8 @@ def configuration_page() -> str:
     lines += ["\n## `[models.NAME]`\n\nExamples for vendors and local servers: [models.md](models.md).", head]
     lines += settings(ModelProfile)
     lines += ["\n## `[budgets]`", head, *settings(Budgets)]
+    lines += ["\n## `[checkpoints]`\n\nWhat they mean: [checkpoints.md](checkpoints.md).", head]
+    lines += settings(CheckpointSettings)
     lines.append("\n## Environment variables\n\n| variable | sets |\n|---|---|")
     lines += [f"| `{name}` | `{'.'.join(key)}` |" for name, key in VARIABLES.items()]
     lines.append("| `TUI_AGENT_HOME` | `data_dir` |")

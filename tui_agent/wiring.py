@@ -16,6 +16,7 @@ import anyio
 
 from tui_agent import __version__
 from tui_agent.checkpoints.git_shadow import GitShadow
+from tui_agent.checkpoints.limits import limits_of
 from tui_agent.config.options import SessionOptions
 from tui_agent.context.assemble import Assembly
 from tui_agent.engine.clients import Clients
@@ -43,8 +44,16 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.plugin import PluginFailed
-from tui_agent.protocol.events.session import RunStarted, SessionStarted, SettingsChanged
-from tui_agent.protocol.settings import Budgets, ModelInfo, SessionSettings
+from tui_agent.protocol.events.session import (
+    RunStarted,
+    SessionContextLoaded,
+    SessionStarted,
+    SettingsChanged,
+    WorkspaceMoved,
+)
+from tui_agent.protocol.settings import Budgets, Effort, ModelInfo, SessionSettings
+from tui_agent.session.carrying import carried
+from tui_agent.session.fork_change import take_on_settings
 from tui_agent.session.local import LocalSession
 from tui_agent.session.past import Past
 from tui_agent.session.resume import Unfinished, begin, take_up
@@ -106,12 +115,13 @@ def _open(
     if base.config.investigator_profile:
         models.resolve(base.config.investigator_profile)
     _require_agent(settings.agent, _agents(loaded))
+    earlier = carried(base.store.find(base.options.carry_from)) if base.options.carry_from else None
     log, old = _hold(base)
     try:
         if on_hold is not None:
             on_hold(log)
         past = Past.of(log) if old else Past()
-        opened = _assemble(base, models, loaded, settings, log, past, on_trouble)
+        opened = _assemble(base, models, loaded, settings, log, past, on_trouble, earlier)
         if past.kept is None:
             opened.keep_fold()
         return opened
@@ -153,6 +163,11 @@ def _hold(base: Ground) -> tuple[SessionLog, bool]:
         return store.create(base.ids.session(), lazily=True), False
     if not (store.folder(wanted) / "events.jsonl").exists():
         return store.create(wanted), False
+    if options.carry_from:
+        raise ConfigError(
+            f"The session {wanted} has begun; only a new one can carry on from another.",
+            hint="Leave --session out, or give an id that no session has.",
+        )
     return store.open(wanted), True
 
 
@@ -164,28 +179,22 @@ def _assemble(
     log: SessionLog,
     before: Past,
     on_trouble: Callable[[TuiAgentError], None] | None,
+    earlier: SessionContextLoaded | None,
 ) -> LocalSession:
     past = Unfinished(begun=before.kept is not None)
     recorder = _recorder(log, before, past, loaded)
-    run = RunStarted(
-        run_id=base.ids.run(),
-        pid=os.getpid(),
-        client=base.options.client,
-        product=PRODUCT,
-        model=settings.model,
-    )
+    run = _run(base, settings)
     workspace = _workspace(base, recorder, past)
-    lost = any(call.started and call.writes for call in recorder.state.open_calls)
-    if not past.empty:
-        if recorder.state.settings is None:  # its first line is damaged: what it said is said again
-            started = SessionStarted(
-                workspace=str(workspace), product=PRODUCT, settings=settings, title=recorder.state.title
-            )
-            recorder.append(started)
-        take_up(recorder, run, past.records, log.repaired)
-        _apply_options(base, recorder, settings)
+    state = recorder.state
+    lost = state.forked is None and any(call.started and call.writes for call in state.open_calls)
+    unkept = past.unkept() if state.forked is None else frozenset()
+    if past.empty:
+        begin(recorder, run, workspace=str(workspace), settings=settings, earlier=earlier)
     else:
-        begin(recorder, run, workspace=str(workspace), settings=settings)
+        _start_again(recorder, workspace, settings)
+        take_up(recorder, run, past.records, log.repaired)
+        _take_on_changes(base, models, recorder)
+        _apply_options(base, recorder, settings)
     tools, failed = _tools(loaded)
     for event in [*loaded.events, *failed]:
         recorder.append(event)
@@ -209,13 +218,44 @@ def _assemble(
         ids=base.ids,
         interactive=base.options.interactive,
         remember_rule=partial(_remember, base.config.paths.config_dir / "policy.toml"),
-        checkpoints=GitShadow(workspace, log.folder / "checkpoints.git"),
+        checkpoints=_checkpoints(base, workspace, log),
         lost_call=lost,
+        unkept=unkept,
     )
     trouble = on_trouble if on_trouble is not None else _tell_stderr
     release = partial(_release, env, clients)
     warm = partial(models.warm, settings.model)
     return LocalSession(log, recorder, Engine(parts, trouble), base.ids, run.run_id, release, warm)
+
+
+def _run(base: Ground, settings: SessionSettings) -> RunStarted:
+    return RunStarted(
+        run_id=base.ids.run(),
+        pid=os.getpid(),
+        client=base.options.client,
+        product=PRODUCT,
+        model=settings.model,
+    )
+
+
+def _checkpoints(base: Ground, workspace: Path, log: SessionLog) -> GitShadow:
+    return GitShadow(
+        workspace,
+        log.folder / "checkpoints.git",
+        limits=limits_of(base.config.checkpoints),
+        sessions=base.store.root,
+    )
+
+
+def _start_again(recorder: Recorder, workspace: Path, settings: SessionSettings) -> None:
+    """Say again what a damaged first line said, and in which folder the session goes on where its own is gone."""
+    state, place = recorder.state, str(workspace)
+    if state.settings is None:
+        recorder.append(
+            SessionStarted(workspace=place, product=PRODUCT, settings=settings, title=state.title)
+        )
+    elif state.workspace and Path(state.workspace) != workspace:
+        recorder.append(WorkspaceMoved(workspace=place, previous=state.workspace))
 
 
 def _recorder(log: SessionLog, before: Past, past: Unfinished, loaded: LoadedPlugins) -> Recorder:
@@ -258,6 +298,21 @@ def _model(base: Ground, models: ModelFactory) -> ModelInfo:
         return models.absent(str(error))
 
 
+def _take_on_changes(base: Ground, models: ModelFactory, recorder: Recorder) -> None:
+    """What a fork was made with. A model that cannot be used keeps nothing from opening where one can be chosen."""
+    options = base.options
+
+    def resolve(name: str, base_url: str, effort: Effort | None) -> ModelInfo:
+        try:
+            return models.resolve(name, base_url, effort)
+        except ConfigError as error:
+            if options.client not in CHOOSERS:
+                raise
+            return models.absent(str(error))
+
+    take_on_settings(recorder, resolve, model_given=bool(options.model or options.base_url))
+
+
 def _apply_options(base: Ground, recorder: Recorder, settings: SessionSettings) -> None:
     """A session that is taken up keeps its settings, but for what this start asked for."""
     known = recorder.state.settings
@@ -289,8 +344,13 @@ def _change(recorder: Recorder, key: str, settings: SessionSettings, known: Sess
 def _workspace(base: Ground, recorder: Recorder, past: Unfinished) -> Path:
     known = recorder.state.workspace or past.root
     workspace = Path(known) if known else base.options.cwd.resolve()
+    if not workspace.is_dir() and base.options.cwd_given:
+        workspace = base.options.cwd.resolve()
     if not workspace.is_dir():
-        raise ConfigError(f"The workspace {workspace} is not there.", hint="Give its folder with --cwd.")
+        raise ConfigError(
+            f"The workspace {workspace} is not there.",
+            hint="Say where it is now: -C DIR. The session goes on there.",
+        )
     if not os.access(workspace, os.R_OK | os.X_OK):
         raise ConfigError(f"The workspace {workspace} cannot be read.", hint="Check its permissions.")
     return workspace

@@ -91,6 +91,12 @@ class Terminal:
                 raise AssertionError(f"waited in vain for {what}; the screen:\n{self.text}")
         return self.text
 
+    def read_for(self, seconds: float) -> None:
+        """Read whatever comes in this time, or until the program has ended."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0 and self._read(left):
+            pass
+
     def until_text(self, text: str) -> str:
         """Read until `text` stands on the screen."""
         return self.until(lambda screen: text in screen, repr(text))

@@ -36,6 +36,29 @@ def test_a_demo_does_its_task(program: Program, tmp_path: Path, name: str) -> No
     assert tested.returncode == 0, tested.stderr
 
 
+@pytest.mark.parametrize("name", ["bugfix", "todo-api"])
+def test_a_demo_ends_with_its_turn_taken_back_and_brought_forward_again(
+    program: Program, tmp_path: Path, name: str
+) -> None:
+    done = program.run("demo", name, "--headless", "--json", "--cwd", str(tmp_path / "kept"))
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    payloads = [event["payload"] for event in events]
+    message = next(event for event in events if event["payload"]["kind"] == "user.message")
+    moves = [each for each in payloads if each["kind"] == "session.head_moved"]
+    assert [(each["reason"], each["files"]) for each in moves] == [("revert", True), ("redo", True)]
+    assert moves[0]["to_seq"] == message["parent"]
+    changed = {each["path"] for each in payloads if each["kind"] == "file.changed"}
+    back, forth = [set(each["paths"]) for each in payloads if each["kind"] == "checkpoint.restored"]
+    assert back == forth == changed
+    commits = [each["commit"] for each in payloads if each["kind"].startswith("checkpoint.ta")]
+    restored = [each["commit"] for each in payloads if each["kind"] == "checkpoint.restored"]
+    assert restored[0] != commits[-1]
+    told = json.loads(program.run("trace", "latest", "--json").stdout)
+    spent = [each["cost_usd"] for each in payloads if each["kind"] == "model.responded"]
+    assert told["cost_usd"] == pytest.approx(sum(spent))
+
+
 def test_a_demo_leaves_nothing_behind_but_its_session(program: Program) -> None:
     done = program.run("demo", "bugfix", "--headless")
     assert done.returncode == 0, done.stderr

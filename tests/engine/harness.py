@@ -19,6 +19,7 @@ from tui_agent.engine.serve import Engine
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.ports.agent import Agent
+from tui_agent.ports.checkpoint import Checkpoints
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import Finished, ModelChunk, ModelClient, ModelRequest, TextChunk, ToolCallChunk
@@ -220,10 +221,13 @@ async def running(
     serve: bool = True,
     remember: Callable[[str], None] | None = None,
     ops: FileOps | None = None,
-    checkpoints: bool = False,
+    checkpoints: bool | Checkpoints = False,
+    workspace: Path | None = None,
+    ids: SequentialIds | None = None,
+    on_event: Callable[[Envelope], None] | None = None,
 ) -> AsyncIterator[Bench]:
     """An engine that serves until the block ends."""
-    clock, ids = QuickClock(), SequentialIds()
+    clock, ids = QuickClock(), ids or SequentialIds()
     store = SessionStore(tmp_path / "sessions", clock, Redactor(), ops=ops)
     exists = (tmp_path / "sessions" / session).exists()
     log = store.open(session) if exists else store.create(session)
@@ -236,8 +240,11 @@ async def running(
         registry.add("test", tool)  # type: ignore[arg-type]
     model = FakeModel(answers)
     clients: list[ModelClient] = [model]
-    workspace = tmp_path / "workspace"
+    workspace = workspace or tmp_path / "workspace"
     workspace.mkdir(exist_ok=True)
+    state = recorder.state
+    lost = state.forked is None and any(call.started and call.writes for call in state.open_calls)
+    unkept = past.unkept() if state.forked is None else frozenset()
     parts = EngineParts(
         recorder=recorder,
         blobs=log.blobs,
@@ -254,10 +261,12 @@ async def running(
         ids=ids,
         interactive=interactive,
         remember_rule=remember,
-        checkpoints=GitShadow(workspace, log.folder / "checkpoints.git") if checkpoints else None,
+        checkpoints=_store(checkpoints, workspace, log.folder),
+        lost_call=lost,
+        unkept=unkept,
     )
     engine = Engine(parts, lambda error: bench[0].trouble(error))
-    bench.append(Bench(engine, recorder, model, [], clients.append))
+    bench.append(Bench(engine, recorder, model, [], clients.append, on_event=on_event))
     settings = SessionSettings(model=MODEL, policy=policy_name, budgets=budgets or Budgets())
     run = RunStarted(run_id=RunId("run_0"), pid=1, client="headless", product="test", model=MODEL)
     if history:
@@ -276,6 +285,12 @@ async def running(
     finally:
         await parts.env.aclose()
         log.close()
+
+
+def _store(wanted: bool | Checkpoints, workspace: Path, folder: Path) -> Checkpoints | None:
+    if isinstance(wanted, bool):
+        return GitShadow(workspace, folder / "checkpoints.git") if wanted else None
+    return wanted
 
 
 def _resolve(name: str, base_url: str, effort: object) -> ModelInfo:

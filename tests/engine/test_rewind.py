@@ -19,6 +19,9 @@ from tui_agent.protocol.events.files import (
 from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved
 from tui_agent.protocol.events.todo import TodoUpdated
 from tui_agent.protocol.messages import UserMessage, check_pairs
+from tui_agent.session.clock import SystemClock
+from tui_agent.store.redact import Redactor
+from tui_agent.store.sessions import SessionStore
 
 
 def tools() -> list[object]:
@@ -230,3 +233,37 @@ async def test_a_plan_says_what_would_happen_and_changes_nothing(tmp_path: Path)
         assert acts == {"a.txt": ("remove", True), "b.txt": ("remove", False)}
         assert files(tmp_path) == {"a.txt": "mine", "b.txt": "x\n"}
         assert start == []
+
+
+async def test_going_to_an_event_beside_the_branch_is_told_as_that_and_brings_its_files(
+    tmp_path: Path,
+) -> None:
+    answers = [write("a.txt", "one"), say("A."), write("b.txt", "two"), say("B.")]
+    async with told(tmp_path, *answers) as bench:
+        await turn(bench, "first")
+        end = bench.recorder.state.seq
+        await go(bench, Undo())
+        await turn(bench, "second")
+        assert files(tmp_path) == {"b.txt": "two"}
+        await go(bench, Revert(to_seq=end))
+        assert (files(tmp_path), said(bench)) == ({"a.txt": "one"}, ["first"])
+        await go(bench, Revert(to_seq=end - 1))
+        moved = [one.reason for one in bench.of(SessionHeadMoved) if isinstance(one, SessionHeadMoved)]
+        assert moved == ["undo", "branch", "revert"]
+
+
+async def test_a_fork_cannot_go_to_an_event_that_it_did_not_take_over(tmp_path: Path) -> None:
+    async with told(tmp_path, say("A."), say("B."), session="ses_parent") as bench:
+        await turn(bench, "first")
+        aside = bench.recorder.state.seq
+        await go(bench, Undo())
+        await turn(bench, "second")
+        at = bench.recorder.state.seq
+    SessionStore(tmp_path / "sessions", SystemClock(), Redactor()).fork("ses_parent", at, "ses_fork")
+    async with told(tmp_path, session="ses_fork") as bench:
+        bench.submit(Revert(to_seq=aside))
+        rejected = (await bench.until("command.rejected")).payload
+        assert isinstance(rejected, CommandRejected)
+        assert rejected.reason == f"There is no event {aside} in this session."
+        await go(bench, Revert(to_seq=at))
+        assert said(bench) == ["second"]

@@ -12,13 +12,14 @@ import pytest
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import BlobMissing, ConfigError, SessionLocked, TuiAgentError
 from tui_agent.ports.session import Session
-from tui_agent.protocol.commands import Interrupt, SetPolicy, SubmitPrompt
+from tui_agent.protocol.commands import GoOn, Interrupt, SetBudgets, SetPolicy, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import CommandRejected, RunFinished
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.parts import TextPart
+from tui_agent.protocol.settings import Budgets
 from tui_agent.session.remote import RemoteSession
 from tui_agent.wiring import session
 
@@ -161,6 +162,28 @@ async def test_closing_stops_a_running_command_and_a_later_session_continues(
         assert seqs == sorted(set(seqs))
         before = _without_deltas(events)
         assert _without_deltas(again.events)[: len(before)] == before
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_turn_that_a_limit_ended_goes_on_without_a_message(
+    form: str, options: SessionOptions
+) -> None:
+    async with opened(form, replace(options, max_iterations=1)) as session:
+        reading = Reading(session)
+        session.submit(SubmitPrompt(text="read"))
+        await reading.until(TurnFinished)
+        session.submit(SetBudgets(budgets=Budgets()))
+        session.submit(GoOn())
+        first, second = [
+            each.payload
+            for each in await reading.until(TurnFinished, 2)
+            if isinstance(each.payload, TurnFinished)
+        ]
+        assert (first.reason, second.reason) == ("iteration_limit", "finished")
+        session.submit(GoOn())
+        (rejected,) = await reading.until(CommandRejected)
+        assert isinstance(rejected.payload, CommandRejected)
+        assert rejected.payload.reason == "The agent has answered; there is nothing to go on from."
 
 
 @pytest.mark.parametrize("form", FORMS)

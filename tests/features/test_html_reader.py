@@ -177,6 +177,46 @@ def test_the_scrubber_goes_through_the_session_and_follows_the_reader(page: Page
 
 
 @pytest_browser
+def test_timeline_and_filters_work_by_keyboard_alone(page: Page, tmp_path: Path) -> None:
+    page.open(night(tmp_path), height=700)
+    page.key("]")
+    second = page.run("at.value")
+    assert page.run("then.textContent.split(' · ')[1]") == "turn 2"
+    page.key("[")
+    assert (page.run("at.value"), page.run("then.textContent.split(' · ')[1]")) == ("0", "turn 1")
+    focused = "document.activeElement.id || document.activeElement.dataset.filter || ''"
+    for _ in range(40):
+        if page.run(focused) == "at":
+            break
+        page.key("Tab")
+    assert page.run(focused) == "at"
+    for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "End", "Home", "ArrowRight"):
+        page.key(key)
+    assert page.run("at.value") == "1" and page.run("document.querySelector('.now').id") == "e1"
+    page.key("]")
+    assert page.run("at.value") == second
+    shown = "[...document.querySelectorAll('.e')].filter((e) => e.checkVisibility()).length"
+    everything = page.run(shown)
+    page.key("4")
+    assert page.run(shown) == 1 and page.run("document.querySelector('.now').dataset.tags").count("errors")
+    page.key("4")
+    assert page.run(shown) == everything
+    page.run("document.querySelector('[data-filter=files]').focus()")
+    page.key("Enter")
+    assert 0 < page.run(shown) < everything
+    page.key("Enter")
+    assert page.run(shown) == everything
+
+
+@pytest_browser
+def test_on_a_phone_no_verb_breaks_and_the_facts_leave_room(page: Page, tmp_path: Path) -> None:
+    page.open(night(tmp_path), width=400)
+    lines = "((v) => ((r) => (r.selectNodeContents(v), r.getClientRects().length))(new Range()))"
+    assert set(page.run(f"[...document.querySelectorAll('.verb')].map({lines})")) == {1}
+    assert page.run("document.querySelector('.bar').getBoundingClientRect().top") < 330
+
+
+@pytest_browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_looks_as_the_reader_likes_it(page: Page, tmp_path: Path, scheme: str) -> None:
     for width in (1440, 390):

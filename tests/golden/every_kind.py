@@ -28,6 +28,7 @@ from tui_agent.protocol.events.policy import Choice, PermissionDecided, Permissi
 from tui_agent.protocol.events.session import (
     CommandRejected,
     ErrorRaised,
+    ForkChange,
     LogRepaired,
     RunFinished,
     RunResumed,
@@ -39,6 +40,7 @@ from tui_agent.protocol.events.session import (
     SessionStarted,
     SessionTitled,
     SettingsChanged,
+    WorkspaceMoved,
 )
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.tool import ToolFinished, ToolProgress
@@ -72,7 +74,7 @@ def opening(s: Scribe) -> None:
             parent_session=SessionId("ses_0000000000parent"),
             at_seq=40,
             parent_crc="0badcafe",
-            changed={"model": "x"},
+            changed=ForkChange(workspace="/srv/app", model="demo", message="Try the other way."),
         )
     )
     s.emit(RunStarted(run_id=FIRST_RUN, pid=100, client="headless", product="tui-agent 0.1.0", model=SONNET))
@@ -83,6 +85,7 @@ def opening(s: Scribe) -> None:
     s.emit(EvalCaseStarted(suite="smoke", case="fix-it", arm="baseline"))
     s.emit(RepomapBuilt(files=12, symbols=90, skipped=1, partial=False, duration_ms=31.0))
     s.emit(SessionTitled(title="every-kind", by="user"))
+    s.emit(WorkspaceMoved(workspace="/srv/app", previous="/srv/app-before"))
     s.emit(SettingsChanged(key="policy", value="accept-edits", previous="ask"))
     s.emit(
         CommandRejected(command="fork", reason="There is nothing to fork yet.", hint="Say something first.")

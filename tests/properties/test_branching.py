@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.stubs.store import said, store
 from tui_agent.engine.recorder import Recorder
 from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded
 from tui_agent.protocol.events.session import SessionHeadMoved, SessionTitled
 from tui_agent.protocol.events.tool import ToolProgress
@@ -23,7 +24,7 @@ from tui_agent.store.reader import iterate_records, read_marks, read_records
 
 ACTS = st.lists(
     st.one_of(
-        st.sampled_from(["turn", "half", "title", "decoy", "fork"]),
+        st.sampled_from(["turn", "half", "on", "title", "keep", "decoy", "fork"]),
         st.tuples(st.just("move"), st.floats(0, 1), st.sampled_from(["revert", "undo", "redo", "branch"])),
     ),
     min_size=1,
@@ -32,10 +33,11 @@ ACTS = st.lists(
 DECOY = '{"payload":{"kind":"session.head_moved","to_seq":0}}'
 
 
-def turn(number: int, *, whole: bool) -> Iterator[Payload]:
+def turn(number: int, *, whole: bool, goes_on: bool) -> Iterator[Payload]:
     request = RequestId(f"r{number}")
-    yield said(f"do {number}")
-    yield TurnStarted(turn=number)
+    if not goes_on:
+        yield said(f"do {number}")
+    yield TurnStarted(turn=number, goes_on=goes_on)
     yield ModelDelta(request_id=request, part="text", block=0, text=f"part of {number}")
     if whole:
         yield ModelResponded(
@@ -81,11 +83,13 @@ def check(root: Path, acts: list[str | tuple[str, float, str]], cut: float) -> N
                 to_seq = known[int(where * (len(known) - 1))].seq
                 moved = {"to_seq": to_seq, "from_seq": log.last_seq, "reason": reason}
                 recorder.append(SessionHeadMoved.model_validate(moved))
-            case "turn" | "half":
-                for payload in turn(number, whole=act == "turn"):
+            case "turn" | "half" | "on":
+                for payload in turn(number, whole=act != "half", goes_on=act == "on"):
                     recorder.append(payload)
             case "title":
                 recorder.append(SessionTitled(title=f"title {number}", by="user"))
+            case "keep":
+                recorder.append(CheckpointTaken(part=number, commit=f"commit{number}"))
             case "decoy":
                 recorder.append(ToolProgress(call_id=CallId("c"), text=DECOY, stream="output"))
             case "fork" if log.last_seq >= 0:
@@ -112,3 +116,5 @@ def same(one: Recorder, other: Recorder) -> None:
     assert one.state == other.state
     assert one.messages() == other.messages()
     assert one.branches == other.branches
+    for seq in range(one.state.seq + 1):
+        assert one.checkpoint_at(seq) == other.checkpoint_at(seq)

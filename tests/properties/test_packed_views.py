@@ -11,7 +11,10 @@ from tests.stubs.golden import golden
 from tui_agent.folds.base import branch
 from tui_agent.folds.shelves import SpanShelf
 from tui_agent.folds.spans import Span
+from tui_agent.folds.trace import Trace
+from tui_agent.folds.transcript import Transcript
 from tui_agent.folds.views import Views
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.ids import MAIN_AGENT
 
 
@@ -81,3 +84,16 @@ def test_a_shelf_is_the_list_of_what_was_put_there(keep: int, acts: list[tuple[s
     assert shelf == model
     assert list(shelf[2:9]) == model[2:9]
     assert list(reversed(shelf)) == model[::-1]
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_each_fold_is_given_all_that_it_takes(name: str) -> None:
+    together, alone = Views(), Views()
+    for record in branch(golden(name)):
+        together.take(record)
+        for _, one in alone._all:
+            if isinstance(record, Envelope):
+                one.apply(record)
+    for (_, one), (_, other) in zip(together._all, alone._all, strict=True):
+        if not isinstance(one, Trace | Transcript):
+            assert one.view() == other.view()

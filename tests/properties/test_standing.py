@@ -6,6 +6,7 @@ from tests.golden.make import LOGS
 from tests.stubs.golden import golden
 from tui_agent.folds.base import branch
 from tui_agent.folds.branches import Branches
+from tui_agent.folds.commits import Commits
 from tui_agent.folds.context_meter import ContextMeter
 from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.folds.session_state import SessionState
@@ -21,18 +22,25 @@ class Folds:
         self.messages = ModelMessages.taken_up(kept.messages) if kept else ModelMessages()
         self.meter = ContextMeter.taken_up(kept.meter) if kept else ContextMeter()
         self.branches = Branches.taken_up(kept.branches) if kept else Branches()
+        self.commits = Commits.taken_up(kept.commits) if kept else Commits()
 
     def apply(self, records: list[Record]) -> None:
         for record in records:
             if isinstance(record, Envelope):
-                for fold in (self.state, self.messages, self.meter, self.branches):
+                for fold in (self.state, self.messages, self.meter, self.branches, self.commits):
                     fold.apply(record)
 
     def views(self) -> tuple[object, ...]:
-        return self.state.view(), self.messages.view(), self.meter.view(), self.branches.view()
+        return (
+            self.state.view(),
+            self.messages.view(),
+            self.meter.view(),
+            self.branches.view(),
+            self.commits.view(),
+        )
 
     def kept(self) -> Standing | None:
-        return standing(self.state, self.messages, self.meter, self.branches)
+        return standing(self.state, self.messages, self.meter, self.branches, self.commits)
 
 
 @pytest.mark.parametrize("name", LOGS)

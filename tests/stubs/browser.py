@@ -18,6 +18,10 @@ def program() -> str | None:
     return next((found for name in PROGRAMS if (found := shutil.which(name))), None)
 
 
+CODES = {"Tab": 9, "Enter": 13, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowRight": 39}
+"""Of keys that the browser itself acts on."""
+
+
 class Page:
     """One open page. `requests` are the addresses that it asked for, `troubles` what its console complained of."""
 
@@ -88,8 +92,11 @@ class Page:
 
     def key(self, key: str) -> None:
         """Press and release a key."""
-        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, text=key if len(key) == 1 else "")
-        self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
+        code = CODES.get(key, 0)
+        text = key if len(key) == 1 else "\r" if key == "Enter" else ""
+        named = {"key": key, "code": key, "windowsVirtualKeyCode": code} if code else {"key": key}
+        self.call("Input.dispatchKeyEvent", type="keyDown", text=text, **named)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **named)
 
     def picture(self, path: Path) -> bytes:
         """What is on the screen as PNG, also written to a file."""

@@ -10,9 +10,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import anyio
 from anyio.to_thread import run_sync
 
 from tui_agent.checkpoints.anchored import ABSENT, LINK, Near, Stand
+from tui_agent.checkpoints.borrowing import borrow
 from tui_agent.checkpoints.committing import Taken, commit_tree, keep, move_head
 from tui_agent.checkpoints.git import ATTRIBUTES, listing, names_of
 from tui_agent.checkpoints.ignoring import Repository, find_repository
@@ -20,7 +22,7 @@ from tui_agent.checkpoints.index_file import IndexEntry, Unreadable, entry_of, r
 from tui_agent.checkpoints.limits import size_in_words
 from tui_agent.checkpoints.looking import Skips, listed, unfit
 from tui_agent.checkpoints.modes import Modes, most_usual
-from tui_agent.checkpoints.state import EMPTY_FOLDERS, Entry, Shadow, folder_size
+from tui_agent.checkpoints.state import EMPTY_FOLDERS, Entry, Shadow, folder_size, put
 from tui_agent.ports.checkpoint import Baseline
 
 BATCH = 32_000_000
@@ -62,6 +64,7 @@ async def first(shadow: Shadow) -> Baseline:
         shadow.tracked = {}
         await move_head(shadow, made, taken)
     shadow.grown = 0
+    shadow.strangers = set(gathered.skips.paths())
     await run_sync(_note_size, shadow)
     return Baseline(made, gathered.skips.words())
 
@@ -74,7 +77,8 @@ def _as_of(repository: Repository | None, began: int) -> int:
 
 
 def _note_size(shadow: Shadow) -> None:
-    (shadow.git.folder / "first-size").write_text(str(folder_size(shadow.git.folder / "objects")))
+    size = folder_size(shadow.git.folder / "objects")
+    put(shadow.git.folder, shadow.git.folder / "first-size", str(size).encode())
 
 
 def _note_empty_folders(shadow: Shadow, untracked: list[str]) -> None:
@@ -83,7 +87,7 @@ def _note_empty_folders(shadow: Shadow, untracked: list[str]) -> None:
     for name in untracked:
         if name.endswith("/"):
             found |= _without_files(shadow.workspace, name.rstrip("/"))
-    (shadow.git.folder / EMPTY_FOLDERS).write_bytes(listing(sorted(found)))
+    put(shadow.git.folder, shadow.git.folder / EMPTY_FOLDERS, listing(sorted(found)))
 
 
 def _without_files(workspace: Path, name: str) -> set[str]:
@@ -101,8 +105,7 @@ async def borrowed(shadow: Shadow, repository: Repository) -> dict[str, IndexEnt
         entries = await run_sync(_own_entries, shadow, repository)
     except (Unreadable, OSError):
         return {}  # then every file is read
-    alternates = shadow.git.folder / "objects" / "info" / "alternates"
-    await run_sync(_write_alternates, alternates, repository.common / "objects")
+    await run_sync(borrow, shadow.git.folder, repository.common / "objects")
     return entries
 
 
@@ -116,15 +119,6 @@ def _own_entries(shadow: Shadow, repository: Repository) -> dict[str, IndexEntry
             path = entry.path[len(prefix) :]
             found[os.fsdecode(path)] = IndexEntry(path, entry.stat, entry.oid)
     return found
-
-
-def _write_alternates(alternates: Path, objects: Path) -> None:
-    alternates.parent.mkdir(parents=True, exist_ok=True)
-    name = os.fsencode(objects)
-    if name.startswith((b'"', b"#")) or b"\n" in name:
-        escaped = name.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
-        name = b'"' + escaped + b'"'
-    alternates.write_bytes(name + b"\n")
 
 
 async def doubtful(shadow: Shadow, gathered: Gathered, repository: Repository | None) -> set[str]:
@@ -143,16 +137,23 @@ async def converted(shadow: Shadow, gathered: Gathered, repository: Repository) 
     if not any(word in text for word in CONVERTING for text in texts):
         return set()
     attributes = shadow.git.folder / "info" / "attributes"
-    attributes.write_text("".join(texts[:-1]), encoding="utf-8", errors="surrogateescape")
+    wanted = "".join(texts[:-1]).encode("utf-8", "surrogateescape")
+    await run_sync(put, shadow.git.folder, attributes, wanted)
     try:
         out = await shadow.git(
             "check-attr", "-z", "--stdin", *CONVERTING, stdin=listing(list(gathered.entries))
         )
     finally:
-        attributes.write_text(ATTRIBUTES)
+        await _own_attributes(shadow)
     words = names_of(out)
     said = zip(words[::3], words[2::3], strict=True)
     return {path for path, value in said if value not in ("unspecified", "unset")}
+
+
+async def _own_attributes(shadow: Shadow) -> None:
+    """Bytes are kept as they are again, whatever comes."""
+    with anyio.CancelScope(shield=True):
+        await run_sync(put, shadow.git.folder, shadow.git.folder / "info" / "attributes", ATTRIBUTES.encode())
 
 
 def _attributes(shadow: Shadow, gathered: Gathered, repository: Repository) -> list[str]:

@@ -15,6 +15,7 @@ from tui_agent.checkpoints.anchored import Stand
 from tui_agent.checkpoints.git import listing
 from tui_agent.checkpoints.modes import Modes
 from tui_agent.checkpoints.state import KEPT, MAIN, Entry, Shadow
+from tui_agent.checkpoints.strangers import lines_of
 
 MESSAGE_LENGTH = 4_000
 
@@ -33,7 +34,7 @@ async def commit(shadow: Shadow, paths: Collection[str], *, message: str, author
     """Keep what stands at `paths` as the newest checkpoint; its commit."""
     with shadow.draft() as draft:
         taken = await take(shadow, draft, paths)
-        lines = [f"Part: {part}", *taken.modes.since(shadow.modes)]
+        lines = [f"Part: {part}", *lines_of(shadow, paths), *taken.modes.since(shadow.modes)]
         made = await commit_tree(shadow, taken.tree, shadow.head, author=author, message=message, lines=lines)
         await move_head(shadow, made, taken)
     return made
@@ -49,7 +50,7 @@ async def take(shadow: Shadow, draft: Path, paths: Collection[str]) -> Taken:
     if present:
         options = ("--add", "--remove", "--replace", "-z", "--stdin")
         await shadow.git("update-index", *options, stdin=listing(present), index=draft)
-    tree = await shadow.git.one("write-tree", index=draft)
+    tree = await shadow.git.one("write-tree", "--missing-ok", index=draft)
     differing = await shadow.between(shadow.head, tree)
     changed = {path: after for path, (_, after) in differing.items()}
     found = {}

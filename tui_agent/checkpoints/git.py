@@ -4,12 +4,16 @@ Invariant: folder, index and configuration are given with every call, so that no
 filter, pager or monitor is ever read or run.
 """
 
+import contextlib
 import os
+import signal
+import subprocess
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
+from anyio.abc import ByteReceiveStream
 
 from tui_agent.errors import CheckpointError
 
@@ -77,9 +81,35 @@ Run = Callable[[Sequence[str], bytes, Mapping[str, str], Path], Awaitable[Ended]
 
 
 async def run_program(argv: Sequence[str], stdin: bytes, env: Mapping[str, str], cwd: Path) -> Ended:
-    """The real thing. Cancelled, it ends the program."""
-    done = await anyio.run_process(argv, input=stdin, env=env, cwd=cwd, check=False, start_new_session=True)
-    return Ended(done.returncode, done.stdout, done.stderr)
+    """The real thing. Cancelled, it ends the program and every program that this one started."""
+    out, err = bytearray(), bytearray()
+    pipe = subprocess.PIPE
+    with anyio.CancelScope(shield=True):  # cancelled in the middle, nobody would wait for the program
+        process = await anyio.open_process(
+            argv, stdin=pipe, stdout=pipe, stderr=pipe, env=env, cwd=cwd, start_new_session=True
+        )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    async with process:
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(_drain, process.stdout, out)
+                group.start_soon(_drain, process.stderr, err)
+                with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    await process.stdin.send(stdin)
+                await process.stdin.aclose()
+                code = await process.wait()
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return Ended(code, bytes(out), bytes(err))
+
+
+async def _drain(stream: ByteReceiveStream, into: bytearray) -> None:
+    async for chunk in stream:
+        into += chunk
 
 
 class Git:
@@ -129,8 +159,11 @@ class Git:
         tree: Path | None = None,
         author: str = "agent",
     ) -> Ended:
-        """Run git and say how it ended. `tree` stands for the workspace. Raises `CheckpointError` if it cannot run."""
-        folder = tree or self.workspace
+        """Run git and say how it ended. `tree` stands for the workspace. Raises `CheckpointError` if it cannot run.
+
+        Where the workspace is gone, the store stands for it: what was kept can still be read.
+        """
+        folder = tree or (self.workspace if self.workspace.is_dir() else self.folder)
         env = self._environment(index or self.index, folder, author)
         try:
             return await self._run((self._program, *ALWAYS, *args), stdin, env, folder)

@@ -13,6 +13,7 @@ from anyio.to_thread import run_sync
 from tui_agent.checkpoints import (
     baseline,
     committing,
+    mending,
     opening,
     planning,
     reading,
@@ -36,7 +37,7 @@ DEFAULT_LIMITS = Limits()
 class GitShadow:
     """Checkpoints of `workspace` in the folder `store`. `git` is the program, found on the path when not given.
 
-    Calls wait for each other. The session's lock must be held: one process uses a store.
+    `sessions` is the folder of all sessions, which the workspace must not hold. Calls wait for each other. The session's lock must be held: one process uses a store.
     """
 
     def __init__(
@@ -48,10 +49,11 @@ class GitShadow:
         limits: Limits = DEFAULT_LIMITS,
         run: Run = run_program,
         acts: FileActs | None = None,
+        sessions: Path | None = None,
     ) -> None:
         workspace = workspace.resolve()
         program = git or git_program(workspace)
-        self._unavailable = why_unavailable(workspace, program)
+        self._unavailable = why_unavailable(workspace, program, sessions)
         self._shadow = Shadow(Git(program or "git", store.absolute(), workspace, run), workspace, limits)
         self._acts = acts or FileActs()
         self._lock = anyio.Lock()
@@ -79,27 +81,39 @@ class GitShadow:
                 raise CheckpointError(
                     "There is no checkpoint yet.", hint="Wait until the first one is taken."
                 )
+            if begun and not upkeep:
+                self._shadow.require_workspace()
             try:
                 yield self._shadow
             except OSError as fault:
                 raise disk_fault(self._shadow.git.folder, fault) from fault
 
-    async def begin(self, known: str) -> Baseline | None:
-        """Go on from the checkpoint `known`; without one keep the files as they are, which is then returned."""
+    async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
+        """Go on from the checkpoint `known`; without one, or where it is lost, keep the files as they are, which is then
+        returned. `unchanged`: the session changed nothing since `known`, so that the new one stands in for it."""
         if self._unavailable:
             return None
         async with self._alone(begun=False) as shadow:
+            shadow.require_workspace()
             await opening.open_store(shadow)
             await run_sync(restoring.recover, shadow, self._acts)
-            if known:
-                await opening.go_on(shadow, known)
+            if known and await opening.take_up(shadow, known):
                 return None
-            return await baseline.first(shadow)
+            made = await baseline.first(shadow)
+            if known and unchanged:
+                await run_sync(mending.stand_in, shadow.git.folder, known, made.commit)
+            return made
 
-    async def look(self, paths: Sequence[str] | None = None) -> Changes:
-        """What differs now from the newest checkpoint: at `paths`, or anywhere."""
+    def notices(self) -> tuple[str, ...]:
+        """What happened to the store by itself since the last call, as sentences for the user."""
+        told = tuple(self._shadow.notices)
+        self._shadow.notices.clear()
+        return told
+
+    async def look(self, paths: Sequence[str] | None = None, *, also: Sequence[str] = ()) -> Changes:
+        """What differs now from the newest checkpoint: at `paths`; or anywhere, and at `also` though it is ignored."""
         async with self._alone() as shadow:
-            return await look(shadow, paths)
+            return await look(shadow, paths, also)
 
     async def commit(self, changes: Changes, *, part: int, author: Author, message: str) -> str:
         """Keep these changes as the newest checkpoint; returns its commit."""
@@ -111,6 +125,7 @@ class GitShadow:
     async def plan(self, source: str, named: Sequence[str] = ()) -> RestorePlan:
         """What putting the files back to the checkpoint `source` would do, with the `named` paths in any case."""
         async with self._alone() as shadow:
+            source = await run_sync(mending.meant, shadow.git.folder, source)
             return planning.shown(shadow, await planning.prepare(shadow, source, named))
 
     async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> Restored:
@@ -164,6 +179,16 @@ class GitShadow:
         """What is wrong with the store; empty where nothing is."""
         async with self._alone(begun=False) as shadow:
             return await settling.verify(shadow)
+
+    async def lost(self, commits: Sequence[str]) -> list[str]:
+        """Those of these checkpoints that are not in the store any more."""
+        async with self._alone(begun=False) as shadow:
+            return await reading.lost(shadow, commits)
+
+    async def borrowed(self) -> str:
+        """Why a part of the first checkpoint stays in the user's repository, as a sentence; empty where none does."""
+        async with self._alone(begun=False) as shadow:
+            return await settling.borrowed(shadow)
 
     async def size(self) -> int:
         """Bytes that the store takes."""

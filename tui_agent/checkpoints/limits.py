@@ -5,6 +5,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from tui_agent.config.settings import CheckpointSettings
 from tui_agent.protocol.events.files import PATHS_NAMED
 
 MEGABYTE = 1_000_000
@@ -26,6 +27,15 @@ class Limits:
     """Changed paths that are told in detail."""
 
 
+def limits_of(settings: CheckpointSettings) -> Limits:
+    """The limits that the configuration gives."""
+    return Limits(
+        file_bytes=round(settings.file_mb * MEGABYTE),
+        total_bytes=round(settings.total_mb * MEGABYTE),
+        baseline_bytes=round(settings.borrowed_mb * MEGABYTE),
+    )
+
+
 def git_program(workspace: Path) -> str | None:
     """The git program, never one that lies in the workspace."""
     folders = [
@@ -36,13 +46,21 @@ def git_program(workspace: Path) -> str | None:
     return shutil.which("git", path=os.pathsep.join(folders))
 
 
-def why_unavailable(workspace: Path, program: str | None) -> str:
-    """Why there are no checkpoints of this (resolved) workspace; empty where there can be."""
+def why_unavailable(workspace: Path, program: str | None, sessions: Path | None = None) -> str:
+    """Why there are no checkpoints of this (resolved) workspace; empty where there can be.
+
+    `sessions` is the folder of all sessions: a workspace that holds it would keep what the sessions write as they go.
+    """
     home = _home()
     if workspace == workspace.parent or (home is not None and home.is_relative_to(workspace)):
         what = "the home folder" if workspace == home else "a folder that holds the home folder"
         return (
             f"There are no checkpoints here: {workspace} is {what}. Start in a project's folder to have them."
+        )
+    if sessions is not None and sessions.resolve().is_relative_to(workspace):
+        return (
+            f"There are no checkpoints here: {workspace} holds the sessions themselves ({sessions}). "
+            "Start in a project's folder, or move the sessions with --data-dir, to have them."
         )
     if not workspace.is_dir():
         return f"There are no checkpoints: {workspace} is not a folder."

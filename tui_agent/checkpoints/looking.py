@@ -12,11 +12,12 @@ from pathlib import Path
 import anyio
 from anyio.to_thread import run_sync
 
+from tui_agent.checkpoints import strangers
 from tui_agent.checkpoints.anchored import EXECUTABLE, LINK, PLAIN, Stand
 from tui_agent.checkpoints.git import names_of
 from tui_agent.checkpoints.ignoring import patterns_from_above
 from tui_agent.checkpoints.limits import size_in_words
-from tui_agent.checkpoints.state import STAGING, Entry, Shadow, disk_fault, folder_size
+from tui_agent.checkpoints.state import STAGING, Entry, Shadow, disk_fault, folder_size, put
 from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import Changes, FileStand
 
@@ -36,12 +37,17 @@ class Skips:
         """One path, for this reason."""
         self.reasons.setdefault(reason, []).append(path)
 
+    def paths(self) -> list[str]:
+        """All of them."""
+        return [path for paths in self.reasons.values() for path in paths]
+
     def words(self) -> tuple[str, ...]:
         """One sentence a reason."""
-        return tuple(f"{reason}: {_some(paths)}" for reason, paths in sorted(self.reasons.items()))
+        return tuple(f"{reason}: {some(paths)}" for reason, paths in sorted(self.reasons.items()))
 
 
-def _some(paths: list[str]) -> str:
+def some(paths: Sequence[str]) -> str:
+    """The first of these paths, and how many more there are."""
     named = ", ".join(path.encode("utf-8", "backslashreplace").decode() for path in sorted(paths)[:EXAMPLES])
     return named + (f" and {len(paths) - EXAMPLES} more" if len(paths) > EXAMPLES else "")
 
@@ -55,21 +61,31 @@ class Found:
     stand: Stand
 
 
-async def look(shadow: Shadow, paths: Sequence[str] | None = None) -> Changes:
-    """What differs now, at `paths` or anywhere."""
+async def look(shadow: Shadow, paths: Sequence[str] | None = None, also: Sequence[str] = ()) -> Changes:
+    """What differs now: at `paths`; or anywhere, and at the paths in `also` though they are ignored."""
     skips = Skips()
-    if paths is None:
-        candidates = await anywhere(shadow)
-    else:
-        candidates = set(paths)
+    candidates = await anywhere(shadow) | set(also) if paths is None else set(paths)
     found = await run_sync(examine, shadow, candidates, skips, paths is not None)
+    shadow.require_workspace()  # it may have gone meanwhile
     if found:
         found = await within_quota(shadow, found, skips)
+    if paths is None:
+        shadow.checked = frozenset(also)
+    await _note_strangers(shadow, found, skips, named=paths is not None)
     return Changes(
         paths=tuple(each.path for each in found),
         files=await told(shadow, found),
         skipped=skips.words(),
     )
+
+
+async def _note_strangers(shadow: Shadow, found: list[Found], skips: Skips, *, named: bool) -> None:
+    new = [each.path for each in found if each.entry is None]
+    if named:
+        await strangers.note_ignored(shadow, new)
+    else:
+        await strangers.note_brought_to_light(shadow, new, [each.path for each in found])
+        await strangers.note(shadow, [*skips.paths(), *shadow.checked.intersection(new)])
 
 
 async def anywhere(shadow: Shadow, index: Path | None = None) -> set[str]:
@@ -89,6 +105,8 @@ async def anywhere(shadow: Shadow, index: Path | None = None) -> set[str]:
             candidates.update(await listed(shadow, index))
         except CheckpointError as fault:
             faults.append(fault)
+        except OSError as fault:
+            faults.append(disk_fault(shadow.git.folder, fault))
     if faults:
         raise faults[0]
     return candidates | await run_sync(under_links, shadow, candidates)
@@ -122,7 +140,7 @@ def write_patterns(shadow: Shadow) -> None:
     wanted = patterns_from_above(shadow.workspace).encode("utf-8", "surrogateescape")
     path = shadow.git.folder / "info" / "exclude"
     if not path.exists() or path.read_bytes() != wanted:
-        path.write_bytes(wanted)
+        put(shadow.git.folder, path, wanted)
 
 
 def other_bits(shadow: Shadow) -> list[str]:

@@ -6,17 +6,20 @@ journal, and each of them can be undone from what the staging folder then holds,
 
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from tui_agent.checkpoints.anchored import FILE_FLAGS, Anchored
+from tui_agent.checkpoints.anchored import FILE_FLAGS, FOLDER_FLAGS, Anchored
 
 JOURNAL = "journal.json"
+SAVED = ".tui-agent-saved-"
+"""How the folder's name begins in which an undone restore keeps what it could not put back."""
 TEMPORARY = 0o600
 NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}
 
@@ -68,15 +71,21 @@ class FileActs:
         os.symlink(os.fsdecode(target), name, dir_fd=fd)
 
 
+Mark = tuple[int, int, int]
+"""By which a file is known again, under whatever name: its inode, time of change and size."""
+
+
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One act on a path. `staged` numbers what is laid out for it; `before` is the bits that it had."""
+    """One act on a path. `staged` numbers what is laid out for it, which `mark` tells; `before` is the bits that it
+    had."""
 
     kind: Literal["write", "create", "remove", "mode", "mkdir", "rmdir"]
     path: str
     staged: int
     bits: int = 0
     before: int = 0
+    mark: Mark | None = None
 
 
 class Staging:
@@ -86,12 +95,37 @@ class Staging:
         self._files = files
         self._name = name
         self._acts = acts
+        self._held: int | None = None
 
     def open(self) -> None:
-        """Make the folder."""
+        """Make the folder, and hold it as long as this process lives or until it is cleared."""
         with self._files.folder([]) as root:
             self._acts.mkdir(self._name, root)
             os.chmod(self._name, 0o700, dir_fd=root)
+        self.hold()
+
+    def hold(self) -> bool:
+        """Take hold of the folder; False where another process is at work in it."""
+        try:
+            with self._files.folder([]) as root:
+                fd = os.open(self._name, FOLDER_FLAGS, dir_fd=root)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            return False
+        except OSError:
+            os.close(fd)  # a file system without locks
+            return True
+        self._held = fd
+        return True
+
+    def _let_go(self) -> None:
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
 
     def lay_out(self, number: int, content: bytes, bits: int, *, link: bool) -> None:
         """Put a new file or link there, to be moved later."""
@@ -103,8 +137,9 @@ class Staging:
 
     def carry_out(self, moves: Sequence[Move]) -> None:
         """All moves; on a fault none. Raises OSError."""
-        journal = json.dumps([asdict(move) for move in moves]).encode()
         with self._files.folder([self._name]) as stage:
+            marked = [replace(move, mark=_mark(f"{move.staged}.new", stage)) for move in moves]
+            journal = json.dumps([asdict(move) for move in marked]).encode()
             self._acts.write(f"{JOURNAL}.new", stage, journal, TEMPORARY, sync=True)
             self._acts.rename(f"{JOURNAL}.new", stage, JOURNAL, stage)
             for move in moves:
@@ -137,28 +172,44 @@ class Staging:
                 raise
             self._acts.rename(source, source_fd, target, target_fd)
 
-    def undo(self) -> None:
-        """Put everything back as it was before; does nothing where nothing was moved. Raises OSError."""
+    def undo(self) -> tuple[str, ...]:
+        """Put everything back as it was before, but for what someone else changed since: such a path stays as it is.
+
+        Returns these paths; what stood there before is then kept in a folder beside. Does nothing where nothing was
+        moved. Raises OSError.
+        """
+        left: list[Move] = []
         try:
             with self._files.folder([self._name]) as stage:
                 for move in reversed(_journal(stage)):
                     with contextlib.suppress(FileNotFoundError):
-                        self._undo(stage, move)
+                        self._undo(stage, move, left)
+            self._save([move for move in left if move.kind != "create"])
+            self.clear()
         except FileNotFoundError:
-            return
-        self.clear()
+            return ()  # it never was there
+        finally:
+            self._let_go()
+        return tuple(sorted(move.path for move in left))
 
-    def _undo(self, stage: int, move: Move) -> None:
+    def _undo(self, stage: int, move: Move, left: list[Move]) -> None:
         old = f"{move.staged}.old"
         with self._files.parent(move.path) as (fd, name):
             match move.kind:
                 case "create":
-                    if _arrived(f"{move.staged}.new", stage, name, fd):
+                    if _mark(name, fd) == move.mark:
                         self._acts.unlink(name, fd)
+                    elif not _there(f"{move.staged}.new", stage):
+                        left.append(move)
                 case "write" | "remove":
-                    self._acts.rename(old, stage, name, fd)
+                    before = os.lstat(old, dir_fd=stage)
+                    if _free(name, fd, move, before):
+                        self._acts.rename(old, stage, name, fd)
+                    else:
+                        left.append(move)
                 case "mode":
-                    self._acts.chmod(name, fd, move.before)
+                    if stat.S_IMODE(os.lstat(name, dir_fd=fd).st_mode) == move.bits:
+                        self._acts.chmod(name, fd, move.before)
                 case "mkdir":
                     with _tolerated(errno.ENOTEMPTY):
                         self._acts.rmdir(name, fd)
@@ -166,6 +217,22 @@ class Staging:
                     with _tolerated(errno.EEXIST):
                         self._acts.mkdir(name, fd)
                         os.chmod(name, move.before, dir_fd=fd)
+
+    def _save(self, moves: Sequence[Move]) -> None:
+        """Keep what stood at these paths before in a folder of the workspace."""
+        if not moves:
+            return
+        with self._files.folder([]) as root:
+            os.mkdir(self.saved, 0o700, dir_fd=root)
+        with self._files.folder([self._name]) as stage, self._files.folder([self.saved]) as saved:
+            for move in moves:
+                name = f"{move.staged}-{move.path.rsplit('/', 1)[-1]}"
+                os.rename(f"{move.staged}.old", name, src_dir_fd=stage, dst_dir_fd=saved)
+
+    @property
+    def saved(self) -> str:
+        """Where `undo` keeps what it could not put back."""
+        return SAVED + self._name.rsplit("-", 1)[-1]
 
     def clear(self) -> None:
         """Remove the folder and all that is in it, first of all the journal. Raises OSError."""
@@ -179,6 +246,8 @@ class Staging:
                 os.rmdir(self._name, dir_fd=root)
         except FileNotFoundError:
             return
+        finally:
+            self._let_go()
 
 
 def _journal(stage: int) -> list[Move]:
@@ -189,19 +258,38 @@ def _journal(stage: int) -> list[Move]:
     with os.fdopen(file, "rb") as reader:
         content = reader.read()
     try:
-        return [Move(**move) for move in json.loads(content)]
-    except (ValueError, TypeError) as fault:
+        return [_move_of(words) for words in json.loads(content)]
+    except (ValueError, TypeError, KeyError, AttributeError) as fault:
         raise OSError(errno.EIO, f"the journal of a restore is damaged: {fault}") from fault
 
 
-def _arrived(new: str, stage: int, name: str, fd: int) -> bool:
-    """Whether what stands there is what was laid out: it has both names, or the first is gone."""
-    there = os.lstat(name, dir_fd=fd)
+def _move_of(words: dict[str, Any]) -> Move:
+    mark = words.pop("mark")
+    return Move(**words, mark=None if mark is None else (int(mark[0]), int(mark[1]), int(mark[2])))
+
+
+def _mark(name: str, fd: int) -> Mark | None:
+    """By what the file is known again; None where there is none."""
     try:
-        laid_out = os.lstat(new, dir_fd=stage)
+        found = os.lstat(name, dir_fd=fd)
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _there(name: str, fd: int) -> bool:
+    return _mark(name, fd) is not None
+
+
+def _free(name: str, fd: int, move: Move, before: os.stat_result) -> bool:
+    """Whether what stood at a path can go back there: nothing is there now, or what was moved there, or it is there
+    already."""
+    try:
+        now = os.lstat(name, dir_fd=fd)
     except FileNotFoundError:
         return True
-    return (laid_out.st_dev, laid_out.st_ino) == (there.st_dev, there.st_ino)
+    same = (now.st_dev, now.st_ino) == (before.st_dev, before.st_ino)
+    return same or (now.st_ino, now.st_mtime_ns, now.st_size) == move.mark
 
 
 @contextlib.contextmanager

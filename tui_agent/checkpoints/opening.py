@@ -1,5 +1,6 @@
 """L3: opening the store: making it, mending it, and going on from a checkpoint that the log knows."""
 
+import shutil
 from pathlib import Path
 
 from anyio.to_thread import run_sync
@@ -7,8 +8,10 @@ from anyio.to_thread import run_sync
 from tui_agent.checkpoints.committing import Taken, keep, move_head
 from tui_agent.checkpoints.git import ATTRIBUTES, CONFIG
 from tui_agent.checkpoints.looking import grown, write_patterns
+from tui_agent.checkpoints.mending import is_whole, set_aside
 from tui_agent.checkpoints.settling import clear_locks
-from tui_agent.checkpoints.state import MAIN, Shadow, disk_fault
+from tui_agent.checkpoints.state import MAIN, Shadow, disk_fault, put
+from tui_agent.errors import CheckpointError
 
 FOLDER_MODE = 0o700
 
@@ -27,23 +30,54 @@ def _lay_out(store: Path) -> None:
         (store / folder).mkdir(parents=True, exist_ok=True)
     store.chmod(FOLDER_MODE)
     clear_locks(store)
-    _write(store / "HEAD", f"ref: {MAIN}\n")
-    _write(store / "config", CONFIG)
-    _write(store / "info" / "attributes", ATTRIBUTES)
+    for name, text in (("HEAD", f"ref: {MAIN}\n"), ("config", CONFIG), ("info/attributes", ATTRIBUTES)):
+        path = store / name
+        if not path.is_file() or path.read_bytes() != text.encode():
+            put(store, path, text.encode())
 
 
-def _write(path: Path, text: str) -> None:
-    if not path.is_file() or path.read_text(errors="replace") != text:
-        path.write_text(text)
+def _clear_name(path: Path) -> None:
+    """Remove a name that leads nowhere: git would not replace it."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+
+
+async def take_up(shadow: Shadow, known: str) -> bool:
+    """Go on from the checkpoint `known`. False where the store has lost it: then a first one must be taken anew, and
+    what is damaged lies aside.
+
+    Raises `CheckpointError` where it is there but cannot be used now.
+    """
+    try:
+        await go_on(shadow, known)
+    except CheckpointError:
+        if await is_whole(shadow, known):
+            raise
+        try:
+            await set_aside(shadow)
+        except OSError as fault:
+            raise disk_fault(shadow.git.folder, fault) from fault
+        shadow.head, shadow.settled = "", ""
+        shadow.notices.append(
+            f"The checkpoints in {shadow.git.folder} are damaged: the files up to here cannot be put back any more. "
+            "A new first checkpoint holds them as they are now."
+        )
+        return False
+    return True
 
 
 async def go_on(shadow: Shadow, known: str) -> None:
     """Take up the checkpoint `known`. An index that is broken or belongs to another is read from it again."""
     tree = await shadow.tree(known)
+    if not await is_whole(shadow, known):  # an index that is whole hides that its folders are gone
+        raise shadow.git.missing(tree)
     newest = await shadow.git.end("rev-parse", "--verify", "--quiet", f"{MAIN}^{{commit}}")
     main = newest.out.decode().strip() if newest.code == 0 else ""
     if main and main != known:
         await keep(shadow, main)
+    if not main:
+        await run_sync(_clear_name, shadow.git.folder / MAIN)
     with shadow.draft(empty=not shadow.git.index.exists()) as draft:
         held = await shadow.git.end("write-tree", index=draft)
         if held.code or held.out.decode().strip() != tree:

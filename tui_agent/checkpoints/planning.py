@@ -14,15 +14,15 @@ from typing import Literal
 from anyio.to_thread import run_sync
 
 from tui_agent.checkpoints.anchored import LINK, Stand
-from tui_agent.checkpoints.git import names_of
-from tui_agent.checkpoints.modes import Modes, mode_paths
+from tui_agent.checkpoints.modes import Modes
 from tui_agent.checkpoints.state import Entry, Shadow
+from tui_agent.checkpoints.touching import Touched, touched
 from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import RestoreAct, RestorePlan
 
-HUMAN = "human"
 CHANGED_SINCE = "changed since the newest checkpoint"
 CHANGED_BY_YOU = "also changed by you"
+WAS_THERE = "was there before the session changed it, and was not kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,8 @@ class Prepared:
     modes: Modes
     contents: Mapping[str, bytes] = field(default_factory=dict)
     """The small contents of the source that the acts need, by name."""
+    first_kept: frozenset[str] = frozenset()
+    """Paths that are put back as they were kept first, since the source holds none of them."""
 
 
 async def prepare(shadow: Shadow, source: str, named: Iterable[str] = ()) -> Prepared:
@@ -58,20 +60,24 @@ async def prepare(shadow: Shadow, source: str, named: Iterable[str] = ()) -> Pre
     ended = await shadow.git.end("merge-base", source, shadow.head)
     if ended.code:
         raise CheckpointError(
-            f"The checkpoint {source[:12]} and the newest one have no common beginning.",
-            hint="Only checkpoints of this session can be put back; nothing was changed.",
+            f"The checkpoint {source[:12]} and the newest one have no common beginning: what lay between is lost.",
+            hint="Nothing was changed. The conversation can go back there without the files.",
         )
     base = ended.out.decode().strip()
-    theirs, _ = await touched(shadow, base, source)
-    ours, humans = await touched(shadow, base, shadow.head)
+    theirs = (await touched(shadow, base, source)).session
+    ours = await touched(shadow, base, shadow.head)
     modes = await shadow.modes_at(source)
     differing = await shadow.between(shadow.head, source)
-    owned = sorted(theirs | ours | set(named))
-    acts = await run_sync(_acts, shadow, owned, humans, differing, modes)
+    first_kept = await _first_kept(shadow, ours, differing)
+    differing.update({path: (shadow.tracked.get(path), entry) for path, (entry, _) in first_kept.items()})
+    meant = modes.changed({path: (entry.git_mode, bits) for path, (entry, bits) in first_kept.items()}, ())
+    owned = sorted(theirs | ours.session | set(named))
+    acts = await run_sync(_acts, shadow, owned, ours, differing, meant)
     wanted = [act.entry.oid for act in acts if act.entry is not None and act.kind != "mode"]
     sizes = await shadow.git.sizes(wanted)
     small = {oid: size for oid, size in sizes.items() if size <= shadow.limits.shown_bytes}
-    return Prepared(source, tuple(acts), modes, await shadow.git.contents(small))
+    contents = await shadow.git.contents(small)
+    return Prepared(source, tuple(acts), modes, contents, frozenset(first_kept))
 
 
 def shown(shadow: Shadow, prepared: Prepared) -> RestorePlan:
@@ -97,33 +103,27 @@ def line_counts(before: bytes, after: bytes) -> tuple[int, int]:
     return (new - old).total(), (old - new).total()
 
 
-async def touched(shadow: Shadow, base: str, tip: str) -> tuple[set[str], set[str]]:
-    """The paths that commits after `base` up to `tip` touched: those of agent and commands, and those of people."""
-    out = await shadow.git("log", "-z", "--format=%H%n%an%n%B", f"{base}..{tip}", "--")
-    authors: dict[str, str] = {}
-    session: set[str] = set()
-    humans: set[str] = set()
-    for item in names_of(out):
-        commit, author, message = item.lstrip("\n").split("\n", 2)
-        authors[commit] = author
-        (humans if author == HUMAN else session).update(mode_paths(message))
-    stdin = "".join(f"{commit}\n" for commit in authors).encode()
-    out = await shadow.git(
-        "diff-tree", "--stdin", "-r", "-z", "--root", "--name-only", "--no-renames", stdin=stdin
-    )
-    author = HUMAN
-    for word in names_of(out):
-        if word in authors:
-            author = authors[word]
-        else:
-            (humans if author == HUMAN else session).add(word)
-    return session, humans
+async def _first_kept(
+    shadow: Shadow, ours: Touched, differing: Mapping[str, tuple[Entry | None, Entry | None]]
+) -> dict[str, tuple[Entry, int]]:
+    """What was at a path, with its bits, when it was kept first: for those of which the source holds nothing because
+    nothing was kept yet."""
+    found = {}
+    modes: dict[str, Modes] = {}
+    for path, commit in ours.first_kept.items():
+        there = differing[path][1] if path in differing else shadow.tracked.get(path)
+        entry = await shadow.entry_at(commit, path) if path in ours.session and there is None else None
+        if entry is not None:
+            if commit not in modes:
+                modes[commit] = await shadow.modes_at(commit)
+            found[path] = entry, modes[commit].bits(path, entry.git_mode)
+    return found
 
 
 def _acts(
     shadow: Shadow,
     owned: list[str],
-    humans: set[str],
+    ours: Touched,
     differing: Mapping[str, tuple[Entry | None, Entry | None]],
     modes: Modes,
 ) -> list[Putting]:
@@ -138,7 +138,9 @@ def _acts(
             if kind is not None:
                 head_bits = 0 if head is None else shadow.modes.bits(path, head.git_mode)
                 since = "" if same(stand, head, head_bits) else CHANGED_SINCE
-                conflict = since or (CHANGED_BY_YOU if path in humans else "")
+                conflict = since or (CHANGED_BY_YOU if path in ours.humans else "")
+                if kind == "remove" and path in ours.strangers:
+                    conflict = conflict or WAS_THERE
                 acts.append(Putting(path, kind, stand, source, bits, conflict, _blocked_by(stand)))
     return blocked_by_places(shadow, acts, {act.path for act in acts if not act.conflict and not act.blocked})
 

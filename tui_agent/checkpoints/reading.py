@@ -1,5 +1,6 @@
 """L3: what checkpoints hold, read without touching the workspace."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -7,6 +8,7 @@ from anyio.to_thread import run_sync
 
 from tui_agent.checkpoints.anchored import LINK
 from tui_agent.checkpoints.git import names_of
+from tui_agent.checkpoints.mending import meant
 from tui_agent.checkpoints.modes import Modes
 from tui_agent.checkpoints.state import Shadow, disk_fault
 from tui_agent.errors import CheckpointError
@@ -43,6 +45,16 @@ async def files_at(shadow: Shadow, commit: str) -> list[KeptFile]:
         whole = git_mode | 0o777 if git_mode == LINK else (git_mode & 0o170000) | modes.bits(path, git_mode)
         found.append(KeptFile(path, int(size), whole))
     return sorted(found)
+
+
+async def lost(shadow: Shadow, commits: Sequence[str]) -> list[str]:
+    """Those of these commits that are not in the store any more, nor one that stands in for them."""
+    known = {commit: await run_sync(meant, shadow.git.folder, commit) for commit in dict.fromkeys(commits)}
+    if not known:
+        return []
+    stdin = "".join(f"{other}^{{tree}}\n" for other in known.values()).encode()
+    lines = (await shadow.git("cat-file", "--batch-check", stdin=stdin)).splitlines()
+    return [commit for commit, line in zip(known, lines, strict=True) if line.endswith(b" missing")]
 
 
 async def read_at(shadow: Shadow, commit: str, path: str) -> bytes:

@@ -15,10 +15,12 @@ from anyio.to_thread import run_sync
 from tui_agent.checkpoints.anchored import LINK, Stand
 from tui_agent.checkpoints.committing import commit_tree, keep, move_head, take
 from tui_agent.checkpoints.git import names_of
-from tui_agent.checkpoints.looking import Skips, anywhere, examine
+from tui_agent.checkpoints.looking import Skips, anywhere, examine, some
 from tui_agent.checkpoints.moving import FileActs, Move, Staging, folder_bits
-from tui_agent.checkpoints.planning import HUMAN, Prepared, Putting, blocked_by_places, prepare
+from tui_agent.checkpoints.planning import Prepared, Putting, blocked_by_places, prepare
 from tui_agent.checkpoints.state import EMPTY_FOLDERS, STAGING, Shadow, shielded_on_fault
+from tui_agent.checkpoints.strangers import before_lines
+from tui_agent.checkpoints.touching import HUMAN
 from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import FileStand, Restored, RestorePlan
 
@@ -42,7 +44,7 @@ async def restore(shadow: Shadow, plan: RestorePlan, overwrite: Sequence[str], a
     staging = Staging(shadow.files, f"{STAGING}{uuid4().hex[:12]}", acts)
 
     async def undo() -> None:
-        await run_sync(_undo, staging, shadow.workspace)
+        await run_sync(_undo, shadow, staging)
 
     async with shielded_on_fault(undo):
         files = await put(shadow, prepared, doing, staging)
@@ -179,7 +181,7 @@ async def settle_head(shadow: Shadow, prepared: Prepared, done: set[str]) -> str
         candidates = await anywhere(shadow) | done
         found = await run_sync(examine, shadow, candidates, Skips(), False)
         taken = await take(shadow, draft, {each.path for each in found} | done)
-        lines = taken.modes.since(prepared.modes)
+        lines = [*before_lines(prepared.first_kept & done), *taken.modes.since(prepared.modes)]
         commit = prepared.source
         if taken.tree != await shadow.tree(prepared.source) or lines:
             message = "The files after a restore"
@@ -214,14 +216,20 @@ def _fault(fault: OSError) -> CheckpointError:
     )
 
 
-def _undo(staging: Staging, workspace: Path) -> None:
+def _undo(shadow: Shadow, staging: Staging) -> None:
     try:
-        staging.undo()
+        left = staging.undo()
     except OSError as fault:
         raise CheckpointError(
             f"A restore failed and could not be undone whole: {fault.strerror or fault}.",
-            hint=f"What it moved away lies in {workspace}/{STAGING}*; it is put back when the session opens again.",
+            hint=f"What it moved away lies in {shadow.workspace}/{STAGING}*; it is put back when the session opens again.",
         ) from fault
+    if left:
+        saved = shadow.workspace / staging.saved
+        shadow.notices.append(
+            f"A restore was cut off and is undone, but for what was changed since: {some(left)}."
+            + (f" What stood there before lies in {saved}." if saved.is_dir() else "")
+        )
 
 
 def _clear(staging: Staging) -> None:
@@ -232,7 +240,9 @@ def _clear(staging: Staging) -> None:
 
 
 def recover(shadow: Shadow, acts: FileActs) -> None:
-    """Undo a restore that the program did not live to end."""
+    """Undo a restore that a program did not live to end; one that is at work is let alone."""
     for left in sorted(shadow.workspace.glob(f"{STAGING}*")):
         if left.is_dir() and not left.is_symlink():
-            _undo(Staging(shadow.files, left.name, acts), shadow.workspace)
+            staging = Staging(shadow.files, left.name, acts)
+            if staging.hold():
+                _undo(shadow, staging)

@@ -5,45 +5,71 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
+from tui_agent.checkpoints.borrowing import (
+    DURABLE,
+    alternates_of,
+    copy_needed,
+    needed_bytes,
+    over_quota,
+    release_copies,
+)
 from tui_agent.checkpoints.looking import grown
-from tui_agent.checkpoints.state import Shadow, disk_fault, folder_size
+from tui_agent.checkpoints.state import Shadow, disk_fault, folder_size, put, shielded_on_fault
 
 LOOSE = 100
 """Loose objects from which on packing pays."""
 PACKS = 8
-DURABLE = ("-c", "core.fsync=pack,pack-metadata,loose-object,reference")
 
 
 async def settle(shadow: Shadow) -> bool:
-    """Copy what is borrowed, where that is not too much, and pack what is loose. True if anything was done.
+    """Copy what is borrowed, as far as the quota goes, and pack what is loose. True if anything was done.
 
-    Cancelled at any moment it leaves a whole store.
+    Ended at any moment it leaves a whole store, and nothing half done in it.
     """
-    alternates = shadow.git.folder / "objects" / "info" / "alternates"
-    borrowing = await run_sync(alternates.exists)
-    own = False
-    if borrowing:
-        words = await shadow.git.one("rev-list", "--objects", "--disk-usage", "--all")
-        own = int(words) <= shadow.limits.baseline_bytes + shadow.grown
+
+    async def clear() -> None:
+        await run_sync(clear_drafts, shadow.git.folder)
+
+    async with shielded_on_fault(clear):
+        return await _settle(shadow)
+
+
+async def _settle(shadow: Shadow) -> bool:
+    borrowing = await run_sync(alternates_of(shadow.git.folder).exists)
+    own = copied = False
+    if borrowing and shadow.settled != shadow.head:
+        own = not over_quota(shadow, await needed_bytes(shadow))
+        copied = not own and await copy_needed(shadow)
     loose, packs = await run_sync(_counted, shadow.git.folder)
-    if not own and loose < LOOSE and packs < PACKS:
-        return False
-    options = ("-a", "-d", "-k", "-q", "--window=20", "--depth=50")
+    if own or loose >= LOOSE or packs >= PACKS:
+        await _repack(shadow, own=own, borrowing=borrowing)
+        copied = True
+    if copied:
+        shadow.grown = await run_sync(grown, shadow)
+    shadow.settled = shadow.head
+    return copied
+
+
+async def _repack(shadow: Shadow, *, own: bool, borrowing: bool) -> None:
+    """One pack of everything, with what is borrowed (`own`) or without it."""
+    if own:
+        await run_sync(release_copies, shadow.git.folder)
     local = () if own or not borrowing else ("-l",)
+    options = ("-a", "-d", "-k", "-q", "--window=20", "--depth=50")
     await shadow.git(*DURABLE, "repack", *options, *local)
     if own:
-        await run_sync(alternates.unlink)
-        first = int(await shadow.git.one("rev-list", "--objects", "--disk-usage", "--max-parents=0", "--all"))
-        await run_sync((shadow.git.folder / "first-size").write_text, str(first))
-    shadow.grown = await run_sync(grown, shadow)
-    return True
+        await run_sync(alternates_of(shadow.git.folder).unlink)
+        words = ("--objects", "--disk-usage", "--max-parents=0", "--all")
+        first = await shadow.git.one("rev-list", *words)
+        await run_sync(put, shadow.git.folder, shadow.git.folder / "first-size", first.encode())
 
 
 def _counted(store: Path) -> tuple[int, int]:
-    """Loose objects and packs."""
+    """Loose objects and packs, those of copies apart."""
     objects = store / "objects"
     loose = sum(len(list(place.iterdir())) for place in objects.iterdir() if len(place.name) == 2)
-    return loose, len(list((objects / "pack").glob("*.pack"))) if (objects / "pack").is_dir() else 0
+    packs = {path.stem for path in (objects / "pack").glob("*.pack")}
+    return loose, len(packs - {path.stem for path in (objects / "pack").glob("*.keep")})
 
 
 async def verify(shadow: Shadow) -> list[str]:
@@ -83,10 +109,22 @@ async def size(shadow: Shadow) -> int:
     return await run_sync(folder_size, shadow.git.folder)
 
 
+async def borrowed(shadow: Shadow) -> str:
+    """What of the first checkpoint is not the store's own, as a sentence; empty where all is, or soon will be."""
+    if not await run_sync(alternates_of(shadow.git.folder).exists):
+        return ""
+    return over_quota(shadow, await needed_bytes(shadow))
+
+
 def clear_locks(store: Path) -> None:
     """Remove what a killed git left: its locks and half-written files. The session's own lock must be held."""
     for left in (*store.glob("*.lock"), *store.glob("draft-*"), *store.glob("refs/**/*.lock")):
         left.unlink(missing_ok=True)
+    clear_drafts(store)
+
+
+def clear_drafts(store: Path) -> None:
+    """Remove half-written objects and packs."""
     for left in (*store.glob("objects/**/tmp_*"), *store.glob("objects/pack/.tmp-*")):
         if left.is_dir():
             shutil.rmtree(left)

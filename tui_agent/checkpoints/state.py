@@ -47,6 +47,15 @@ class Shadow:
     modes: Modes = field(default_factory=Modes)
     grown: int = 0
     """Bytes that the store has grown by since its first checkpoint; at most too many, never too few."""
+    strangers: set[str] = field(default_factory=set)
+    """Paths (folders end with `/`) at which something is that no checkpoint held though it was there: a look skipped
+    it, or it was ignored."""
+    checked: frozenset[str] = frozenset()
+    """Paths that the last look at everything was asked about though they are ignored."""
+    settled: str = ""
+    """The newest checkpoint when what is borrowed was last copied."""
+    notices: list[str] = field(default_factory=list)
+    """What happened to the store by itself and was not told yet, as sentences."""
 
     @cached_property
     def files(self) -> Anchored:
@@ -61,6 +70,15 @@ class Shadow:
             return ""
         session = store.parent if store.parent != self.workspace else store
         return session.relative_to(self.workspace).as_posix()
+
+    def require_workspace(self) -> None:
+        """Raises `CheckpointError` where the workspace is no folder any more: nothing in it was deleted then."""
+        if not self.workspace.is_dir():
+            what = "is no folder any more" if self.workspace.exists() else "is not there any more"
+            raise CheckpointError(
+                f"The workspace {self.workspace} {what}.",
+                hint="Put it back where it was; the checkpoints are kept.",
+            )
 
     @contextlib.contextmanager
     def draft(self, *, empty: bool = False) -> Iterator[Path]:
@@ -81,6 +99,13 @@ class Shadow:
         out = await self.git("ls-files", "-s", "-z", index=index)
         return await run_sync(_entries, out)
 
+    def is_stranger(self, path: str) -> bool:
+        """Whether something was at this new path before, which no checkpoint held."""
+        parts = path.split("/")
+        return path in self.strangers or any(
+            "/".join(parts[:end]) + "/" in self.strangers for end in range(1, len(parts))
+        )
+
     async def modes_at(self, commit: str) -> Modes:
         """The permission bits of a checkpoint."""
         out = await self.git("log", "-z", "--first-parent", "--reverse", "--format=%B", commit, "--")
@@ -92,9 +117,18 @@ class Shadow:
         if ended.code:
             raise CheckpointError(
                 f"The checkpoint {commit[:12]} is not in the store {self.git.folder}.",
-                hint="Its files cannot be shown or put back; the workspace is as it was.",
+                hint="Nothing was changed. The conversation can go back there without the files.",
             )
         return ended.out.decode().strip()
+
+    async def entry_at(self, commit: str, path: str) -> Entry | None:
+        """What a commit holds at a path."""
+        for item in names_of(await self.git("ls-tree", "-z", commit, "--", path)):
+            info, name = item.split("\t", 1)
+            mode, kind, oid = info.split(" ")
+            if name == path and kind == "blob":
+                return Entry(int(mode, 8), oid)
+        return None
 
     async def between(self, before: str, after: str) -> dict[str, tuple[Entry | None, Entry | None]]:
         """The paths in which two trees or commits differ, with what each of them holds."""
@@ -128,6 +162,17 @@ def copy_index(source: Path, target: Path) -> None:
     shutil.copyfile(source, target)
     found = source.stat()
     os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def put(store: Path, path: Path, content: bytes) -> None:
+    """Write a file of the store whole or not at all. Raises OSError."""
+    draft = store / f"draft-{uuid4().hex}"
+    try:
+        draft.write_bytes(content)
+        draft.replace(path)
+    finally:
+        with contextlib.suppress(OSError):  # what failed above says it already
+            draft.unlink(missing_ok=True)
 
 
 def disk_fault(place: Path, fault: OSError) -> CheckpointError:

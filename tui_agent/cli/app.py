@@ -55,11 +55,12 @@ def run(arguments: argparse.Namespace) -> int:
         need_terminal()
     options = session_options(arguments, client="app", interactive=True)
     refuse_demo(options)
-    if arguments.resume is not None:
+    choose = arguments.resume == CHOOSE and not as_lines
+    if arguments.resume is not None and not choose:
         options = replace(
             options, session=import_module("tui_agent.cli.resume").chosen(options, arguments.resume)
         )
-    return open_lines(options) if as_lines else open_app(options)
+    return open_lines(options) if as_lines else open_app(options, choose=choose)
 
 
 def refuse_demo(options: SessionOptions) -> None:
@@ -72,8 +73,8 @@ def refuse_demo(options: SessionOptions) -> None:
         )
 
 
-def open_app(options: SessionOptions) -> int:
-    """Draw `options`' session on this terminal until the user leaves."""
+def open_app(options: SessionOptions, *, choose: bool = False) -> int:
+    """Draw `options`' session on this terminal until the user leaves; `choose`: with all sessions over it, to choose."""
     need_terminal()
     # What start-up makes lives as long as the app: collecting it would only cost time. Loading the screen's library
     # alone sets the collector off eighty times. The app lets it work again once everything is loaded.
@@ -81,7 +82,7 @@ def open_app(options: SessionOptions) -> int:
     # The engine's process first, so that it starts beside the screen's library, which is slow to import. Both by
     # name: nothing else on the command line needs them.
     handle = import_module("tui_agent.session.engine_handle").EngineHandle.start(options)
-    status: int = import_module("tui_agent.tui.app").run_app(options, handle=handle)
+    status: int = import_module("tui_agent.tui.app").run_app(options, handle=handle, choose=choose)
     return status
 
 

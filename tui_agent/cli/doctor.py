@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from tui_agent import __version__, wiring
+from tui_agent.checkpoints.limits import git_program, why_unavailable
 from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import say, say_json, size
 from tui_agent.config.options import SessionOptions
@@ -188,9 +189,24 @@ def workspace(base: Ground) -> Finding:
     return Finding("workspace", "ok", str(folder))
 
 
+def checkpoints(base: Ground) -> Finding:
+    """Whether files can be put back here, and how much is kept for that."""
+    workspace = base.options.cwd.resolve()
+    why = why_unavailable(workspace, git_program(workspace), base.store.root)
+    if why:
+        return Finding("checkpoints", "note", why)
+    limits = base.config.checkpoints
+    return Finding(
+        "checkpoints",
+        "ok",
+        f"up to {limits.total_mb:g} MB a session, {limits.borrowed_mb:g} MB of them copied from a repository",
+    )
+
+
 LOOKS: dict[str, Callable[[Ground], Finding]] = {
     "workspace": workspace,
     "sessions": sessions,
+    "checkpoints": checkpoints,
     "model": model,
     "plugins": plugins,
 }

@@ -76,12 +76,23 @@ def import_session(arguments: argparse.Namespace) -> int:
     made = anyio.run(import_archive, archive, base.store.root, base.ids.session())
     if arguments.json:
         say_json(
-            {"session": made.session, "exported_as": made.manifest.session, "events": made.manifest.events}
+            {
+                "session": made.session,
+                "exported_as": made.manifest.session,
+                "events": made.manifest.events,
+                "workspace": made.manifest.workspace,
+                "workspace_there": Path(made.manifest.workspace).is_dir(),
+            }
         )
         return 0
     other = "" if made.session == made.manifest.session else f" (it was {made.manifest.session})"
     say(f"{made.session}{other}: {made.manifest.events} events, {made.manifest.title or 'untitled'}")
-    say(f"It worked in {made.manifest.workspace}. Open it: tui-agent --session {made.session}")
+    workspace = made.manifest.workspace
+    if Path(workspace).is_dir():
+        say(f"It worked in {workspace}. Open it: tui-agent --session {made.session}")
+    else:
+        say(f"It worked in {workspace}, which is not there. Open it in the folder that takes its place:")
+        say(f"  tui-agent --session {made.session} -C DIR")
     if made.trouble:
         say(f"tui-agent: Its checkpoints were left out: {made.trouble}", file=sys.stderr)
     return 0

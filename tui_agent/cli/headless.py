@@ -4,8 +4,9 @@ Invariant: knows nothing of engines or models; any `Session` will do.
 """
 
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import anyio
 
@@ -13,7 +14,7 @@ from tui_agent.cli.exit_codes import Exit, of_turn_end
 from tui_agent.errors import BudgetReached, TuiAgentError, UsageError
 from tui_agent.ports.session import Session
 from tui_agent.protocol.base import LongText
-from tui_agent.protocol.commands import Interrupt, SubmitPrompt
+from tui_agent.protocol.commands import GoOn, Interrupt, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided
@@ -23,6 +24,10 @@ from tui_agent.protocol.ids import MAIN_AGENT, CommandId
 from tui_agent.protocol.parts import TextPart, ToolCallPart
 
 Show = Callable[[Record], None]
+Begin: TypeAlias = str | GoOn
+"""What begins a turn: a prompt's words, or nothing new."""
+Coda: TypeAlias = Callable[[Session], Awaitable[None]]
+"""What is done in the session once the turn has finished, before it is closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +51,17 @@ class Outcome:
         return of_turn_end(self.reason)
 
 
-async def run_turn(session: Session, prompt: str, show: Show, after: int = -1) -> Outcome:
-    """Submit `prompt`, follow the session to the end of that turn, and close it.
+async def run_turn(
+    session: Session, begin: Begin, show: Show, after: int = -1, coda: Coda | None = None
+) -> Outcome:
+    """Begin a turn, follow the session to the end of that turn, and close it.
 
     `after` is the last event of earlier runs, where that is known: the history need not be read for this one.
     `show` sees every record of this run in order, those of the closing too.
 
-    Raises `BudgetReached` where the session has had its turns, `UsageError` where it refuses the prompt otherwise, `TuiAgentError` where it ends before the turn does.
+    Raises `BudgetReached` where the session has had its turns, `UsageError` where it refuses to begin otherwise, `TuiAgentError` where it ends before the turn does.
     """
-    command = session.submit(SubmitPrompt(text=prompt))
+    command = session.submit(SubmitPrompt(text=begin) if isinstance(begin, str) else begin)
     turn = _Turn(command, show)
     follower = session.follow(after)
     try:
@@ -66,6 +73,8 @@ async def run_turn(session: Session, prompt: str, show: Show, after: int = -1) -
                 )
             turn.take(batch)
         answer = await whole(session, turn.words)
+        if coda is not None and turn.ended.reason == "finished":
+            await coda(session)
         await session.aclose()
         while batch := await follower.next():
             turn.take(batch)
@@ -154,11 +163,13 @@ async def interrupt_on_signal(session: Session) -> None:
             session.submit(Interrupt())
 
 
-async def run_supervised(session: Session, prompt: str, show: Show, after: int = -1) -> Outcome:
+async def run_supervised(
+    session: Session, begin: Begin, show: Show, after: int = -1, coda: Coda | None = None
+) -> Outcome:
     """`run_turn`, with the user's Ctrl+C as an interruption of the turn."""
     async with anyio.create_task_group() as group:
         group.start_soon(interrupt_on_signal, session)
-        outcome = await run_turn(session, prompt, show, after)
+        outcome = await run_turn(session, begin, show, after, coda)
         group.cancel_scope.cancel()
     return outcome
 

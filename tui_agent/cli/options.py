@@ -83,6 +83,11 @@ def add_session(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="open this workspace's newest session (the word `latest` means the newest of all workspaces)",
     )
+    group.add_argument(
+        "--carry-from",
+        metavar="ID",
+        help="begin a new session with a bounded summary of that one's turns",
+    )
     group.add_argument("--policy", choices=POLICIES, help="what the agent may do without asking")
     group.add_argument("--agent", metavar="NAME", help="which agent answers (see: tui-agent agents list)")
     group.add_argument(
@@ -183,12 +188,18 @@ def session_options(arguments: argparse.Namespace, *, client: Client, interactiv
     named = "--session" if said.get("session") else "--resume" if said.get("resume") is not None else ""
     if named and said.get("continue_latest"):
         raise UsageError(f"{named} and --continue name two sessions.", hint="Give one of them.")
+    if said.get("carry_from") and (said.get("continue_latest") or named == "--resume"):
+        raise UsageError(
+            "--carry-from begins a new session; --continue and --resume open an earlier one.",
+            hint="Give one of them.",
+        )
     data_dir: Path | None = said.get("data_dir")
     if said.get("theme"):
         import_module("tui_agent.cli.theme_names").require(said["theme"], cwd, data_dir)
     timeout = said.get("timeout_seconds")
     return SessionOptions(
         cwd=cwd.resolve(),
+        cwd_given=said.get("cwd") is not None,
         client=client,
         interactive=interactive,
         model=said.get("model"),
@@ -199,6 +210,7 @@ def session_options(arguments: argparse.Namespace, *, client: Client, interactiv
         session=said.get("session"),
         prompt=said.get("prompt"),
         continue_latest=bool(said.get("continue_latest")),
+        carry_from=said.get("carry_from"),
         context_mode=said.get("context_mode"),
         repo_map=said.get("repo_map"),
         max_parts=said.get("max_parts"),

@@ -37,6 +37,12 @@ def say_json(value: object, file: TextIO | None = None) -> None:
     print(plain_json(json.dumps(value, ensure_ascii=False, default=str)), file=file, flush=True)
 
 
+def say_json_lines(values: Iterable[object]) -> None:
+    """Many JSON lines for a program, at once: thousands that come one by one would only wake it up."""
+    lines = [plain_json(json.dumps(value, ensure_ascii=False, default=str)) for value in values]
+    print("".join(f"{line}\n" for line in lines), end="", flush=True)
+
+
 def plain_json(line: str) -> str:
     """The same JSON value, with everything escaped that a terminal would obey or hide, also one of 8 bits."""
     return _UNSEEN.sub(lambda found: json.dumps(found[0])[1:-1], line)

@@ -32,12 +32,12 @@ from tui_agent.middleware.stuck import StuckNotice
 from tui_agent.models.replay import ReplayClient, recorded_answers
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.protocol.base import text_preview
-from tui_agent.protocol.commands import AnswerQuestion, Close, Command, DecidePermission, SubmitPrompt
+from tui_agent.protocol.commands import AnswerQuestion, Close, Command, DecidePermission, GoOn, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import RunStarted, SessionStarted
-from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnFinished, UserMessageReceived
+from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnFinished
 from tui_agent.session.resume import begin
 from tui_agent.store.lineage import blobs_of, lineage
 from tui_agent.store.redact import Redactor
@@ -210,9 +210,7 @@ class Bench:
     async def play(self, turn: Turn) -> list[Envelope]:
         """Say the message again, and what the user answered; the turn's events, to its end."""
         self._heard.clear()
-        text = turn.message.text
-        whole = text if isinstance(text, str) else self._log.blobs.text(text)
-        self.submit(SubmitPrompt(text=whole))
+        self.submit(self._begins(turn))
         at = 0
         with anyio.move_on_after(PATIENCE_S):
             while not (at and isinstance(self._heard[at - 1].payload, TurnFinished)):
@@ -223,8 +221,15 @@ class Bench:
                     raise self._failures[0]
                 self._answer(self._heard[at])
                 at += 1
-        begun = (here for here, one in enumerate(self._heard) if isinstance(one.payload, UserMessageReceived))
+        first = turn.events[0].payload.kind
+        begun = (here for here, one in enumerate(self._heard) if one.payload.kind == first)
         return self._heard[next(begun, 0) : at]
+
+    def _begins(self, turn: Turn) -> Command:
+        if turn.message is None:
+            return GoOn()
+        text = turn.message.text
+        return SubmitPrompt(text=text if isinstance(text, str) else self._log.blobs.text(text))
 
     def _answer(self, event: Envelope) -> None:
         payload = event.payload

@@ -12,14 +12,16 @@ from typing import TextIO
 import anyio
 
 from tui_agent import wiring
-from tui_agent.cli.headless import Outcome, Show, result_lines, run_supervised, trouble
-from tui_agent.cli.options import EVERYTHING, GROUPS, session_options
+from tui_agent.cli.headless import Begin, Coda, Outcome, Show, result_lines, run_supervised, trouble
+from tui_agent.cli.options import EVERYTHING, GROUPS, count, session_options
 from tui_agent.cli.output import record_json, say
 from tui_agent.cli.parts import PartStream
+from tui_agent.cli.supervise import kept_running
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError, UsageError
 from tui_agent.folds.words import unpriced
 from tui_agent.ground import ground
+from tui_agent.protocol.commands import GoOn
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.settings import SessionSettings
@@ -30,6 +32,8 @@ examples:
   git diff | tui-agent run - --policy plan
   tui-agent run "fix the failing test" -m openai/MODEL --json | jq -r .payload.kind
   tui-agent run "fix the failing test" --stream
+  tui-agent run "port the parser" --policy accept-edits --retry-crashed 3
+  tui-agent run --go-on --session ses_01 --max-iterations 40
   tui-agent run -- "--version prints nothing, why?"
 
 exit status: 0 done, 1 failed, 2 usage or configuration, 3 a budget was reached, 4 a permission was denied,
@@ -39,12 +43,25 @@ exit status: 0 done, 1 failed, 2 usage or configuration, 3 a budget was reached,
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The prompt, and every common option."""
-    parser.add_argument("prompt", metavar="PROMPT", help="what to do; - reads it from standard input")
+    parser.add_argument(
+        "prompt", metavar="PROMPT", nargs="?", help="what to do; - reads it from standard input"
+    )
+    parser.add_argument(
+        "--go-on",
+        action="store_true",
+        help="no prompt: the agent goes on from where the session stands (with --session or --continue)",
+    )
     parser.add_argument("--json", action="store_true", help="print every event as a JSON line as it happens")
     parser.add_argument(
         "--stream",
         action="store_true",
         help="print a line for each part as it happens (with --json an object in place of the events)",
+    )
+    parser.add_argument(
+        "--retry-crashed",
+        metavar="N",
+        type=count,
+        help="where the process is killed, start it again and go on, at most N times",
     )
     for group in EVERYTHING:
         GROUPS[group](parser)
@@ -52,26 +69,58 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run one turn and return its exit status."""
-    prompt = sys.stdin.read() if arguments.prompt == "-" else arguments.prompt
-    if not prompt.strip():
-        raise UsageError("The prompt is empty.", hint='Say what to do: tui-agent run "…"')
+    begin = _go_on(arguments) if arguments.go_on else _prompt(arguments.prompt)
     arguments.prompt = None
     options = session_options(arguments, client="headless", interactive=False)
-    return one_turn(options, prompt, as_json=arguments.json, stream=arguments.stream)
+    run_once = partial(one_turn, as_json=arguments.json, stream=arguments.stream)
+    if arguments.retry_crashed is None:
+        return run_once(options, begin)
+    tell_end = partial(finish, as_json=arguments.json)
+    return kept_running(options, begin, arguments.retry_crashed, run_once, tell_end)
 
 
-def one_turn(options: SessionOptions, prompt: str, *, as_json: bool, stream: bool = False) -> int:
+def _prompt(said: str | None) -> str:
+    if said is None:
+        raise UsageError("There is no prompt.", hint='Say what to do: tui-agent run "…"')
+    prompt = sys.stdin.read() if said == "-" else said
+    if not prompt.strip():
+        raise UsageError("The prompt is empty.", hint='Say what to do: tui-agent run "…"')
+    return prompt
+
+
+def _go_on(arguments: argparse.Namespace) -> GoOn:
+    if arguments.prompt is not None:
+        raise UsageError("--go-on takes no prompt.", hint="Leave one of them out.")
+    if not (arguments.session or arguments.continue_latest):
+        raise UsageError(
+            "--go-on needs a session to go on.", hint="Name it with --session, or give --continue."
+        )
+    return GoOn()
+
+
+def one_turn(
+    options: SessionOptions, begin: Begin, *, as_json: bool, stream: bool = False, coda: Coda | None = None
+) -> int:
     """Run a turn from opening to closing, print it, and return its exit status."""
     out = sys.stdout
     show: Show = (
         PartStream(out, as_json=as_json) if stream else partial(print_record, out) if as_json else ignore
     )
     with redirect_stdout(sys.stderr):  # standard output is the result's: what plugins print goes elsewhere
-        outcome = anyio.run(turn, options, prompt, show)
+        outcome = anyio.run(turn, options, begin, show, coda)
     return finish(outcome, as_json=as_json)
 
 
-async def turn(options: SessionOptions, prompt: str, show: Show) -> Outcome:
+def go_on(options: SessionOptions) -> int:
+    """Let the agent go on in a session, print nothing but why it did not finish, and return the exit status."""
+    with redirect_stdout(sys.stderr):
+        outcome = anyio.run(turn, options, GoOn(), ignore)
+    if outcome.exit:
+        say(f"tui-agent: {trouble(outcome)}", file=sys.stderr)
+    return outcome.exit
+
+
+async def turn(options: SessionOptions, begin: Begin, show: Show, coda: Coda | None = None) -> Outcome:
     """Open the session, run one turn of it, and let go of it.
 
     Raises `ConfigError` where no model is set, `StoreError` where the log cannot take what happens.
@@ -93,7 +142,7 @@ async def turn(options: SessionOptions, prompt: str, show: Show) -> Outcome:
     async with wiring.session(options, base, give_up) as session:
         warn_of_cost(session.settings)
         with running:
-            return await run_supervised(session, prompt, partial(telling, show), session.log.before)
+            return await run_supervised(session, begin, partial(telling, show), session.log.before, coda)
     raise troubles[0]
 
 

@@ -1,4 +1,4 @@
-"""L7: the verbs of `sessions` that make, check and remove sessions. Invariant: nothing goes without being asked for."""
+"""L7: the verbs of `sessions` that check and remove sessions. Invariant: nothing goes without being asked for."""
 
 import argparse
 import sys
@@ -13,16 +13,11 @@ from tui_agent.cli.options import Parser, add_verb, amount, session_options
 from tui_agent.cli.output import say, say_json, size, table
 from tui_agent.errors import CheckpointError, TuiAgentError, UsageError
 from tui_agent.ground import Ground, ground
-from tui_agent.protocol.base import JsonMap
 from tui_agent.session.forking import (
-    STORE,
-    add_worktree,
+    checkpoint_notes,
     detach_checkpoints,
-    fork_checkpoints,
-    state_of,
     verify_checkpoints,
 )
-from tui_agent.store.forks import fork_point
 from tui_agent.store.prune import Waste, clear, sizes, waste
 from tui_agent.store.reader import read_records
 from tui_agent.store.sessions import SessionStore
@@ -32,8 +27,6 @@ Ask = Callable[[str], str]
 DAY = 86_400.0
 EXAMPLES = """\
 examples:
-  tui-agent sessions fork latest --at 40
-  tui-agent sessions fork ses_01 --at 40 --worktree ../try-it-again
   tui-agent sessions verify --all
   tui-agent sessions rm ses_01
   tui-agent sessions prune --older-than 90
@@ -49,24 +42,7 @@ WASTE = {
 
 
 def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
-    """The verbs `fork`, `rm`, `verify` and `prune`."""
-    fork = add_verb(
-        verbs,
-        "fork",
-        fork_session,
-        help="a new session that goes on from an event of another",
-        examples=EXAMPLES,
-    )
-    fork.add_argument("id", metavar="ID", help=WHICH)
-    fork.add_argument(
-        "--at", metavar="SEQ", type=int, required=True, help="the last event that it takes over"
-    )
-    fork.add_argument(
-        "--worktree",
-        metavar="DIR",
-        type=Path,
-        help="work in a new git work tree at DIR, with the files as they were at that event",
-    )
+    """The verbs `rm`, `verify` and `prune`."""
     remove = add_verb(verbs, "rm", remove_sessions, help="delete a session for good", examples=EXAMPLES)
     remove.add_argument("id", metavar="ID", nargs="+", help=WHICH)
     remove.add_argument("--yes", action="store_true", help="without asking")
@@ -95,47 +71,6 @@ def _base(arguments: argparse.Namespace) -> Ground:
     return ground(session_options(arguments, client="headless", interactive=False))
 
 
-def fork_session(arguments: argparse.Namespace) -> int:
-    """Make a fork and say how to open it."""
-    base = _base(arguments)
-    store = base.store
-    parent = store.resolve(arguments.id)
-    changed: JsonMap = {}
-    if arguments.worktree is not None:
-        dest = arguments.worktree.expanduser().resolve()
-        changed = {"workspace": str(anyio.run(_worktree, store, store.folder(parent), arguments.at, dest))}
-    child = store.fork(parent, arguments.at, base.ids.session(), changed)
-    owner = fork_point(store.folder(parent), arguments.at).parent_session
-    fork_checkpoints(store.folder(owner), store.folder(child))
-    state = state_of(store.folder(child))
-    workspace = state.workspace
-    if arguments.json:
-        say_json(
-            {
-                "id": child,
-                "path": str(store.folder(child)),
-                "parent": parent,
-                "at": arguments.at,
-                "workspace": workspace,
-            }
-        )
-        return Exit.DONE
-    say(f"{child}  a fork of {parent} after event {arguments.at}, in {workspace or '(unknown)'}")
-    if arguments.worktree is not None and not state.commit:
-        say(
-            "No checkpoint was taken up to that event: the files are those of the repository's newest commit."
-        )
-    say(f"Open it: tui-agent --session {child}")
-    return Exit.DONE
-
-
-async def _worktree(store: SessionStore, folder: Path, at_seq: int, dest: Path) -> Path:
-    """The new work tree's folder for the workspace. Raises `StoreError` where there is no such event."""
-    owner = store.folder(fork_point(folder, at_seq).parent_session)
-    state = state_of(folder, at_seq)
-    return await add_worktree(Path(state.workspace), dest, owner / STORE, state.commit)
-
-
 def remove_sessions(arguments: argparse.Namespace, ask: Ask = input) -> int:
     """Delete sessions, each after a question."""
     store = _base(arguments).store
@@ -146,6 +81,11 @@ def remove_sessions(arguments: argparse.Namespace, ask: Ask = input) -> int:
             _require_terminal()
             forks = store.forks(name)
             also = f" Its {len(forks)} forks get a copy of what they take from it." if forks else ""
+            also += (
+                " The files that it worked on in its folder go too."
+                if (folder / "workspace").is_dir()
+                else ""
+            )
             answer = ask(f"Delete {name} ({size(total)}) for good?{also} [y/N] ")
             if answer.strip().lower() not in ("y", "yes"):
                 say(f"{name} stays.")
@@ -165,17 +105,21 @@ def _require_terminal() -> None:
 
 def verify_sessions(arguments: argparse.Namespace) -> int:
     """Say what is wrong; 1 if anything is."""
-    store = _base(arguments).store
+    base = _base(arguments)
+    store = base.store
     folders = sorted(store.folders()) if arguments.all else [store.find(arguments.id)]
     worst = Exit.DONE
     for folder in folders:
         problems = verify(folder, _look_at_checkpoints)
         worst = Exit.FAILED if problems else worst
         if arguments.json:
-            say_json({"id": folder.name, "path": str(folder), "problems": problems})
+            notes = _notes(base, folder)
+            say_json({"id": folder.name, "path": str(folder), "problems": problems, "notes": notes})
             continue
         for problem in problems:
             say(f"{folder.name}  {problem}")
+        for note in _notes(base, folder):
+            say(f"{folder.name}  Note: {note}")
         if not problems and not arguments.all:
             say(f"{folder.name} is whole: {len(read_records(folder))} events.")
     if arguments.all and not arguments.json and worst is Exit.DONE:
@@ -188,6 +132,13 @@ def _look_at_checkpoints(folder: Path) -> list[str]:
         return anyio.run(verify_checkpoints, folder)
     except CheckpointError as error:
         return [error.message]
+
+
+def _notes(base: Ground, folder: Path) -> list[str]:
+    try:
+        return anyio.run(checkpoint_notes, folder, base.config.checkpoints)
+    except CheckpointError:
+        return []  # the look before has told what is wrong
 
 
 def prune_sessions(arguments: argparse.Namespace) -> int:
@@ -238,7 +189,8 @@ def _report(store: SessionStore, found: Sequence[Waste], *, removed: bool) -> No
         say(f"{total} could go." + (" --yes removes it." if found else ""))
     left = [sizes(folder) for folder in store.folders()]
     words = ", ".join(
-        f"{what} {size(sum(each[what] for each in left))}" for what in ("log", "texts", "checkpoints")
+        f"{what} {size(sum(each[what] for each in left))}"
+        for what in ("log", "texts", "checkpoints", "workspace")
     )
     quota = size(Limits().total_bytes)
     say(f"{len(left)} sessions: {words}. The checkpoints of each may grow by {quota} after the first.")

@@ -2,14 +2,15 @@
 
 import argparse
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import Parser, add_verb, count, session_options
-from tui_agent.cli.output import faint, moment, printable, say, say_json, size, width
+from tui_agent.cli.output import faint, moment, printable, say, say_json, say_json_lines, size, width
 from tui_agent.errors import StoreError
 from tui_agent.ground import Ground, ground
-from tui_agent.store.index import Found
+from tui_agent.store.index_search import Found
 
 EXAMPLES = """\
 examples:
@@ -42,6 +43,11 @@ def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
         "--workspace", action="store_true", help="only this workspace's sessions (the default)"
     )
     where.add_argument("--all", action="store_true", help="those of every workspace")
+    search.add_argument(
+        "--sessions",
+        action="store_true",
+        help="each session once, with the newest place and how many there are",
+    )
     search.add_argument("--limit", metavar="N", type=count, default=MOST, help=f"at most N places ({MOST})")
     add_verb(verbs, "reindex", reindex, help="make the index of all sessions anew", examples=EXAMPLES)
 
@@ -54,13 +60,17 @@ def search_sessions(arguments: argparse.Namespace) -> int:
     """Print a line for each place."""
     base = _base(arguments)
     workspace = None if arguments.all else str(base.options.cwd)
-    found = base.store.search(" ".join(arguments.text), workspace, arguments.limit)
+    text = " ".join(arguments.text)
+    if arguments.sessions:
+        found: Sequence[Found] = base.store.index.sessions_with(base.store.stands(), text, workspace)
+    else:
+        found = base.store.search(text, workspace, arguments.limit)
+    if arguments.json:
+        say_json_lines(as_json(each) for each in found)
+        return Exit.DONE if found else Exit.FAILED
     for each in found:
-        if arguments.json:
-            say_json(as_json(each))
-        else:
-            say(line(each, everywhere=arguments.all))
-    if not found and not arguments.json:
+        say(line(each, everywhere=arguments.all))
+    if not found:
         say("Nothing was found." + ("" if arguments.all else " In other workspaces: --all"))
     return Exit.DONE if found else Exit.FAILED
 
@@ -75,6 +85,7 @@ def as_json(found: Found) -> dict[str, object]:
         "title": found.title,
         "workspace": found.workspace,
         "snippet": found.snippet,
+        "places": found.places,
     }
 
 

@@ -3,9 +3,32 @@
 import argparse
 from collections.abc import Sequence
 
-from tui_agent.cli import export, session_care, session_search
+from tui_agent.cli import (
+    export,
+    session_care,
+    session_checkpoints,
+    session_fork,
+    session_name,
+    session_preview,
+    session_revert,
+    session_search,
+    session_tree,
+    session_what_if,
+)
 from tui_agent.cli.options import Parser, add_verb, session_options
-from tui_agent.cli.output import faint, moment, plain_json, printable, say, say_json, size, table, warn, width
+from tui_agent.cli.output import (
+    faint,
+    moment,
+    plain_json,
+    printable,
+    say,
+    say_json,
+    say_json_lines,
+    size,
+    table,
+    warn,
+    width,
+)
 from tui_agent.cli.trace import WHICH
 from tui_agent.folds.actions import Entry, history
 from tui_agent.folds.base import branch, fold
@@ -31,14 +54,27 @@ examples:
 def configure(parser: Parser) -> None:
     """The verbs below `sessions`."""
     verbs = parser.add_subparsers(
-        required=True, metavar="list | show | search | reindex | fork | rm | verify | prune | export | import"
+        required=True,
+        metavar="list | show | preview | tree | checkpoints | search | reindex | fork | what-if | revert | rename | rm | verify | prune | export | import",
     )
     listing = add_verb(
         verbs, "list", list_sessions, help="this workspace's sessions, newest first", examples=EXAMPLES
     )
     listing.add_argument("--all", action="store_true", help="those of every workspace")
+    listing.add_argument(
+        "--id",
+        metavar="BEGINNING",
+        help="only the one of this id, or those that begin so; latest: the one used last",
+    )
+    session_preview.add_verbs(verbs)
+    session_name.add_verbs(verbs)
     export.add_verbs(verbs)
     session_search.add_verbs(verbs)
+    session_tree.add_verbs(verbs)
+    session_checkpoints.add_verbs(verbs)
+    session_fork.add_verbs(verbs)
+    session_what_if.add_verbs(verbs)
+    session_revert.add_verbs(verbs)
     session_care.add_verbs(verbs)
     show = add_verb(verbs, "show", show_session, help="a session's events", examples=EXAMPLES)
     show.add_argument(
@@ -63,9 +99,13 @@ def list_sessions(arguments: argparse.Namespace) -> int:
     options = session_options(arguments, client="headless", interactive=False)
     store = ground(options).store
     found = store.list(None if arguments.all else str(options.cwd))
+    if arguments.id == "latest":
+        found = found[:1]
+    elif arguments.id:
+        named = [summary for summary in found if summary.id == arguments.id]
+        found = named or [summary for summary in found if summary.id.startswith(arguments.id)]
     if arguments.json:
-        for summary in found:
-            say_json(as_json(summary))
+        say_json_lines(as_json(summary) for summary in found)
         return 0
     if not found:
         say("No sessions yet." if arguments.all else f"No sessions of {options.cwd} yet. Others: --all")
@@ -84,6 +124,12 @@ def as_json(summary: SessionSummary) -> dict[str, object]:
         "updated": summary.updated,
         "title": summary.title,
         "events": summary.events,
+        "turns": summary.figures.turns if summary.figures else None,
+        "cost_usd": summary.figures.cost_usd if summary.figures else None,
+        "outcome": summary.state,
+        "model": summary.model,
+        "parent": summary.parent or None,
+        "forked_at": summary.forked_at,
         "size_bytes": summary.size_bytes,
         "open": summary.locked,
         "damaged": summary.damaged,

@@ -20,6 +20,7 @@ VERBS: dict[str, Verb] = {
     "sessions": Verb("tui_agent.cli.sessions", "list the recorded sessions, or show one's events"),
     "trace": Verb("tui_agent.cli.trace", "a session's figures: events, tools, files, tokens, cost, answer"),
     "checkout-part": Verb("tui_agent.cli.checkout_part", "the workspace as it was after a part of a session"),
+    "compare": Verb("tui_agent.cli.compare", "two sessions, or branches, side by side"),
     "replay": Verb("tui_agent.cli.replay", "a recorded session as it was at any of its events"),
     "policy": Verb("tui_agent.cli.policy", "how a command line would be judged"),
     "models": Verb("tui_agent.cli.models", "list the models, or check that one answers"),

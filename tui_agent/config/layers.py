@@ -19,7 +19,7 @@ from tui_agent.config import dotenv, trust
 from tui_agent.config.files import read_small
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import Paths, find
-from tui_agent.config.settings import Config, ModelProfile
+from tui_agent.config.settings import CheckpointSettings, Config, ModelProfile
 from tui_agent.errors import ConfigError
 from tui_agent.protocol.settings import Budgets
 
@@ -206,6 +206,8 @@ def _known_keys(key: str) -> list[str]:
         return sorted(ModelProfile.model_fields)
     if parent == ["budgets"]:
         return sorted(Budgets.model_fields)
+    if parent == ["checkpoints"]:
+        return sorted(CheckpointSettings.model_fields)
     return []
 
 

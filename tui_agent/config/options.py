@@ -25,6 +25,8 @@ class SessionOptions:
     """Open this session, or make it where it is absent."""
     continue_latest: bool = False
     """Open the newest session of this workspace (a new one where there is none)."""
+    carry_from: str | None = None
+    """A new session begins with a bounded summary of this one's turns (an id, its beginning, or `latest`)."""
     context_mode: str | None = None
     repo_map: str | None = None
     max_parts: int | None = None
@@ -43,6 +45,8 @@ class SessionOptions:
     """Variables and the keys that the user typed for this run alone: they are in memory only, and win."""
     interactive: bool = True
     """Someone can answer questions. Without, what the policy would ask is denied."""
+    cwd_given: bool = False
+    """`cwd` was named: a session whose own workspace is gone goes on there."""
 
     def to_json(self) -> dict[str, object]:
         """A JSON object for the engine's process; `from_json` gives the same options back."""

@@ -63,6 +63,24 @@ class ModelProfile(Table):
     )
 
 
+class CheckpointSettings(Table):
+    """The `[checkpoints]` table: what a session may keep of the files, in millions of bytes."""
+
+    file_mb: float = Field(5.0, ge=0, allow_inf_nan=False, description="A new file above this is not kept.")
+    total_mb: float = Field(
+        1_000.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="What a session's checkpoints may grow by; also what a first one reads at most.",
+    )
+    borrowed_mb: float = Field(
+        256.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="What is copied of a git repository's own objects, in the background between turns; 0: nothing.",
+    )
+
+
 class Config(Table):
     """The effective configuration. `origin` tells which layer gave a value."""
 
@@ -82,6 +100,9 @@ class Config(Table):
         "auto", description="Whether the repository map goes into the context."
     )
     budgets: Budgets = Field(default_factory=Budgets, description="Limits that end a turn.")
+    checkpoints: CheckpointSettings = Field(
+        default_factory=CheckpointSettings, description="What may be kept of the files for /undo."
+    )
     theme: str = Field("", description="A theme's name; empty: by the terminal's background.")
     symbols: Symbols = Field(
         "auto",

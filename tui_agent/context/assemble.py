@@ -65,9 +65,10 @@ class Assembly:
         messages: Sequence[Message],
         tools: Sequence[ToolSchema],
         *,
-        session_context: bool = False,
+        session_context: str = "",
     ) -> Packed:
-        """Compose the system prompt and count every section."""
+        """Compose the system prompt and count every section. `session_context`: what the state says was taken over of
+        an earlier session; it has a section of its own where the messages begin with it."""
         ordered = sorted(fragments, key=lambda each: (each.priority, each.id))
         clipped = [(each, self._clip(each)) for each in ordered]
         system = SEPARATOR.join(text for _, text in clipped if text)
@@ -78,7 +79,10 @@ class Assembly:
             sent[fragment.section] += len(text)
         raw["available_tools"] = sent["available_tools"] = sum(self._tool_size(tool) for tool in tools)
         self._count(messages)
-        raw["messages"] = sent["messages"] = self._said
+        carried = _carried_chars(messages, session_context)
+        raw["session_context"] += carried
+        sent["session_context"] += carried
+        raw["messages"] = sent["messages"] = self._said - carried
         raw["tool_results"] = sent["tool_results"] = self._observed
         sections = tuple(
             Section(
@@ -100,7 +104,7 @@ class Assembly:
             sections=sections,
             fragments=tuple(self._record(fragment, text) for fragment, text in clipped),
             prefix_digest=_digest(system),
-            session_context_injected=session_context,
+            session_context_injected=bool(carried),
         )
         return Packed(system=system, manifest=manifest)
 
@@ -138,6 +142,14 @@ class Assembly:
         size = len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters))
         self._tool_sizes[tool.name] = (tool, size)
         return size
+
+
+def _carried_chars(messages: Sequence[Message], session_context: str) -> int:
+    """Characters of the first message, where it is what was taken over of an earlier session."""
+    first = messages[0] if messages and session_context else None
+    if not isinstance(first, SummaryMessage) or text_preview(first.text) != session_context:
+        return 0
+    return message_chars(first)
 
 
 def message_chars(message: Message) -> int:

@@ -74,7 +74,14 @@ class ModelCaller:
             fragment for middleware in self._parts.middlewares for fragment in middleware.contribute(state)
         ]
         request_id = self._parts.ids.request()
-        packed = self._parts.assembly.pack(request_id, settings.model.window, fragments, history, tools)
+        packed = self._parts.assembly.pack(
+            request_id,
+            settings.model.window,
+            fragments,
+            history,
+            tools,
+            session_context=state.session_context,
+        )
         messages = self._builder.messages(history)
         request = ModelRequest(
             request_id=request_id,

@@ -1,19 +1,24 @@
 """L4: checkpoints around whatever changes files: who changed what, kept after the part that did it.
 
 Invariant: before a call that can change files runs, everything that others changed until then is in a checkpoint of
-theirs; after it, what differs is the call's. A store of checkpoints that fails is told once and costs no turn.
+theirs; after it, what differs is the call's. A store of checkpoints that fails is told once, costs no turn, and is
+tried again; what it missed is kept then.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import anyio
 from anyio import to_thread
 
 from tui_agent.engine.recorder import Recorder
+from tui_agent.engine.upkeep import Upkeep
 from tui_agent.errors import CheckpointError
 from tui_agent.folds.line_diff import count_changes
 from tui_agent.ports.checkpoint import Baseline, Changes, Checkpoints, FileStand
+from tui_agent.ports.clock import Clock
 from tui_agent.ports.log import Blobs
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import PATHS_NAMED, Author, CheckpointTaken, FileChanged
@@ -24,42 +29,83 @@ ResultT = TypeVar("ResultT")
 
 CLOSING_S = 5.0
 """Seconds that looking at the files may take when a turn was stopped."""
+PATIENCE = 10.0
+"""Within a turn a store that failed is tried again after this many times what the failure took."""
+
+
+@dataclass
+class Missed:
+    """What calls changed while nothing could be kept: at these paths, or (`anything`) anywhere."""
+
+    anything: bool = False
+    paths: set[str] = field(default_factory=set)
+
+    def add(self, author: Author, paths: Iterable[str] | None) -> None:
+        """A call of this author changed something; of a command, anything."""
+        if paths is None or author == "command":
+            self.anything = True
+        else:
+            self.paths |= set(paths)
 
 
 class Checkpointing:
     """One session's checkpoints, taken as the engine runs. Without a store every call does nothing."""
 
     def __init__(
-        self, recorder: Recorder, blobs: Blobs, store: Checkpoints | None, *, lost_call: bool = False
+        self,
+        recorder: Recorder,
+        blobs: Blobs,
+        store: Checkpoints | None,
+        clock: Clock,
+        *,
+        lost_call: bool = False,
+        unkept: Iterable[str] = (),
     ) -> None:
         self._recorder = recorder
         self._blobs = blobs
+        self._clock = clock
         self.unavailable = "No checkpoints are taken here." if store is None else store.unavailable
         """Why files cannot be put back, as a sentence; empty where they can."""
+        self._refused = store is not None and bool(self.unavailable)
         self._store = None if self.unavailable else store
         self._guard = anyio.Lock()
         self._begun = False
         self._open: tuple[CallId, Author] | None = None
-        self._lost_call = lost_call
+        self._missed = Missed(anything=lost_call, paths=set(unkept))
         self._baseline: Baseline | None = None
+        self._trouble = False
+        self._again_at = 0.0
+        self._upkeep = None if self._store is None else Upkeep(self._store, clock, self.tell)
 
     @property
     def store(self) -> Checkpoints | None:
-        """The store, where there is one that works."""
+        """The store, where there can be one."""
         return self._store
 
+    @property
+    def owing(self) -> bool:
+        """Something that calls changed is in no checkpoint yet: to be kept before anybody else changes more."""
+        return self._store is not None and self._missed != Missed()
+
     async def begin(self) -> None:
-        """Keep the files as the session found them; to be started early, since it may take a while."""
+        """Keep the files as the session found them; to be started early, since it may take a while.
+
+        Raises `CheckpointError`; it is tried again by whatever comes next.
+        """
         async with self._guard:
             await self._begin()
 
-    async def before(self, call_id: CallId, author: Author) -> None:
-        """A call is about to run that may change files: what others changed since the last look is theirs."""
+    async def before(self, call_id: CallId, author: Author, paths: Iterable[str] = ()) -> None:
+        """A call is about to run that may change files, those at `paths` for certain: what others changed since the
+        last look is theirs."""
         if self._store is None:
+            self._tell_refusal()
             return
         async with self._guard:
-            await self._theirs()
             self._open = (call_id, author)
+            if self._begun or self._clock.monotonic() >= self._again_at:
+                with self._going_on():
+                    await self._theirs(sorted(set(paths)))
 
     async def changed(self, paths: Iterable[str] | None) -> Changes | None:
         """What the open call changed: at `paths` only, or (None) anywhere; told as `file.changed` where its tool
@@ -67,10 +113,15 @@ class Checkpointing:
         if self._store is None or self._open is None:
             return None
         named = None if paths is None else sorted(set(paths))
+        call_id, author = self._open
+        changes = None
         async with self._guard:
-            changes = await self._safely(lambda store: store.look(named))
+            with self._going_on():
+                if self._begun:
+                    changes = await self._ask(lambda store: store.look(named))
+            if changes is None:
+                self._missed.add(author, named)
         if changes and named is None:
-            call_id, author = self._open
             await self._tell(changes, author, call_id)
         return changes
 
@@ -79,8 +130,12 @@ class Checkpointing:
         opened, self._open = self._open, None
         if self._store is None or not changes or opened is None:
             return
+        call_id, author = opened
         async with self._guard:
-            await self._commit(changes, part, opened[1], opened[0])
+            with self._going_on():
+                await self._commit(changes, part, author, call_id)
+            if not self._begun:
+                self._missed.add(author, changes.paths)
 
     async def close(self) -> None:
         """The turn ends. Where it was stopped inside a call, what that call had changed is kept as its own."""
@@ -93,55 +148,124 @@ class Checkpointing:
         self._open = None
 
     async def settle(self) -> None:
-        """Keep what others changed, so that the newest checkpoint is the workspace as it stands."""
+        """Keep what others changed, so that the newest checkpoint is the workspace as it stands.
+
+        Raises `CheckpointError`.
+        """
         if self._store is not None:
             async with self._guard:
                 await self._theirs()
 
+    def tell(self, fault: CheckpointError) -> None:
+        """Say what failed, once until it works again: the work goes on without checkpoints."""
+        if not self._trouble:
+            hint = f"{fault.hint} The work goes on; what changes meanwhile is kept as soon as it works again."
+            self._emit(ErrorRaised(where="checkpoints", message=fault.message, hint=hint.strip()))
+        self._trouble = True
+
+    def busy(self) -> None:
+        """Something runs that may change files: upkeep ends at once."""
+        if self._upkeep is not None:
+            self._upkeep.stop()
+
+    def idle(self) -> None:
+        """Nothing runs any more."""
+        if self._upkeep is not None and self._begun:
+            self._upkeep.rest()
+
+    async def run(self) -> None:
+        """Look after the store in the background, until cancelled."""
+        if self._upkeep is not None:
+            await self._upkeep.run()
+
     async def aclose(self) -> None:
         """Stop what the store does in the background."""
+        self.busy()
         if self._store is not None:
             await self._store.aclose()
 
     # -- with the guard held ---------------------------------------------------------------------------------------
 
+    @contextlib.contextmanager
+    def _going_on(self) -> Iterator[None]:
+        """What fails in it is told, and ends only this."""
+        try:
+            yield
+        except CheckpointError as fault:
+            self.tell(fault)
+
     async def _begin(self) -> None:
         if self._begun or self._store is None:
             return
         known = self._recorder.state.commit
-        self._begun = True
-        made = await self._safely(lambda store: store.begin(known))
+        began = self._clock.monotonic()
+        try:
+            made = await self._store.begin(known, unchanged=self._missed == Missed())
+        except CheckpointError:
+            now = self._clock.monotonic()
+            self._again_at = now + PATIENCE * (now - began)
+            raise
+        finally:
+            self._tell_notices()
+        self._begun, self._trouble = True, False
         self._baseline = made
-        if self._lost_call:
-            self._lost_call = False
+        if made is not None:
+            self._missed = Missed()
+        if known:
             self._tell_baseline()
-            await self._take(author="command")
+        if self._missed != Missed():
+            await self._take_theirs()
+
+    def _tell_notices(self) -> None:
+        for notice in () if self._store is None else self._store.notices():
+            self._emit(ErrorRaised(where="checkpoints", message=notice))
+
+    def _tell_refusal(self) -> None:
+        """Where there can be no checkpoints, say so once, before the first change."""
+        if self._refused:
+            hint = "What is changed here cannot be taken back with /undo."
+            self._emit(ErrorRaised(where="checkpoints", message=self.unavailable, hint=hint))
+        self._refused = False
 
     def _tell_baseline(self) -> None:
         """The first checkpoint stands in the log before the first call that can write, or at the end of its turn: not
         wherever the files happened to be read."""
         made, self._baseline = self._baseline, None
         if made is not None:
-            self._emit(CheckpointTaken(part=-1, commit=made.commit, author="human", skipped=made.skipped))
+            part = self._recorder.state.parts - 1 if self._recorder.state.commit else -1
+            self._emit(CheckpointTaken(part=part, commit=made.commit, author="human", skipped=made.skipped))
 
-    async def _theirs(self) -> None:
+    async def _theirs(self, also: Sequence[str] = ()) -> None:
+        """A store that was damaged while it was open is opened again before it counts as failed."""
+        if self._begun:
+            with contextlib.suppress(CheckpointError):
+                await self._take_theirs(also)
+                return
         await self._begin()
-        self._tell_baseline()
-        await self._take(author="human")
+        await self._take_theirs(also)
 
-    async def _take(self, author: Author) -> None:
-        changes = await self._safely(lambda store: store.look())
+    async def _take_theirs(self, also: Sequence[str] = ()) -> None:
+        self._tell_baseline()
+        if self._missed.anything:
+            await self._take("command")
+        elif self._missed.paths:
+            await self._take("agent", sorted(self._missed.paths))
+        self._missed = Missed()
+        await self._take("human", also=also)
+
+    async def _take(
+        self, author: Author, paths: list[str] | None = None, *, also: Sequence[str] = ()
+    ) -> None:
+        changes = await self._ask(lambda store: store.look(paths, also=also))
         if changes:
             await self._tell(changes, author, None)
             await self._commit(changes, self._recorder.state.parts - 1, author, None)
 
     async def _commit(self, changes: Changes, part: int, author: Author, call_id: CallId | None) -> None:
         message = f"{author}: part {part}" if part >= 0 else f"{author}: before the first part"
-        commit = await self._safely(
+        commit = await self._ask(
             lambda store: store.commit(changes, part=part, author=author, message=message)
         )
-        if commit is None:
-            return
         self._emit(
             CheckpointTaken(
                 part=part,
@@ -154,17 +278,14 @@ class Checkpointing:
             )
         )
 
-    async def _safely(self, act: Callable[[Checkpoints], Awaitable[ResultT]]) -> ResultT | None:
-        """A store that fails is told and left alone from then on: the work goes on without checkpoints."""
-        if self._store is None:
-            return None
+    async def _ask(self, act: Callable[[Checkpoints], Awaitable[ResultT]]) -> ResultT:
+        """Where the store fails it is opened anew before it is used again."""
+        assert self._store is not None
         try:
             return await act(self._store)
-        except CheckpointError as fault:
-            self._store, self.unavailable = None, fault.message
-            hint = f"{fault.hint} Files cannot be put back from here on.".strip()
-            self._emit(ErrorRaised(where="checkpoints", message=fault.message, hint=hint))
-            return None
+        except CheckpointError:
+            self._begun = False
+            raise
 
     async def _tell(self, changes: Changes, author: Author, call_id: CallId | None) -> None:
         for file in changes.files:

@@ -27,9 +27,12 @@ def close_calls(
     *,
     crashed: bool = False,
     why: str = "",
+    lost: str = "",
     printed: Printed | None = None,
 ) -> int:
     """Give open calls (all, or these) their result; returns how many. `crashed`: a started one counts as lost.
+
+    `why` is told of one that did not start, `lost` in place of the usual words of one that is lost.
 
     What `printed` holds of a call's output becomes part of its result.
     """
@@ -40,6 +43,8 @@ def close_calls(
         for_model, summary = _WORDS[status]
         if why and not call.started:
             for_model, summary = f"Not run: {why}", "not run"
+        elif lost and status == "lost":
+            for_model = lost
         for_model = with_output(for_model, printed.take(call.call_id))
         recorder.append(
             ToolFinished(

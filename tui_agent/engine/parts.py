@@ -49,3 +49,5 @@ class EngineParts:
     """Where the workspace's files are kept after each part that changed some; None: nowhere."""
     lost_call: bool = False
     """The run before ended inside a call that could write: what differs at first is that call's."""
+    unkept: frozenset[str] = frozenset()
+    """Files that calls of the run before had changed when it ended, before there was a checkpoint of them."""

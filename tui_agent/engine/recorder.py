@@ -7,7 +7,8 @@ the branch; when the head moves they begin anew.
 from collections.abc import Callable, Iterable, Sequence
 
 from tui_agent.folds.base import branch
-from tui_agent.folds.branches import Branches, BranchesView
+from tui_agent.folds.branches import Branches, BranchesView, stretches
+from tui_agent.folds.commits import Commits
 from tui_agent.folds.context_meter import ContextMeter, ContextMeterView
 from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.folds.session_state import SessionState, SessionStateView
@@ -33,7 +34,7 @@ class Recorder:
         marks: Iterable[Record] | None = None,
         kept: Standing | None = None,
     ) -> None:
-        """`history` is the whole log; or its branch, where `marks` are the moves and messages of all branches; or what
+        """`history` is the whole log; or its branch, where `marks` are what `read_marks` finds on all branches; or what
         came since a fold was `kept`, in which no head was moved."""
         self._log = log
         self._hooks = tuple(hooks)
@@ -41,13 +42,14 @@ class Recorder:
         if kept is not None:
             self._take_up(kept, history)
             return
-        self._branches = Branches()
+        self._branches, self._commits = Branches(), Commits()
         if marks is None:
             marks = whole = list(history)
             history = branch(whole)
         for record in marks:
             if isinstance(record, Envelope):
                 self._branches.apply(record)
+                self._commits.apply(record)
         self._fold(history)
 
     def _fold(self, history: Iterable[Record]) -> None:
@@ -66,17 +68,19 @@ class Recorder:
 
     def _take_up(self, kept: Standing, rest: Iterable[Record]) -> None:
         self._branches = Branches.taken_up(kept.branches)
+        self._commits = Commits.taken_up(kept.commits)
         self._state = SessionState.taken_up(kept.state)
         self._messages = {MAIN_AGENT: ModelMessages.taken_up(kept.messages)}
         self._meter = ContextMeter.taken_up(kept.meter)
         for record in rest:
             if isinstance(record, Envelope):
                 self._branches.apply(record)
+                self._commits.apply(record)
                 self._take(record)
 
     def standing(self) -> Standing | None:
         """The folds as they stand, to be dumped at once; None in the middle of something."""
-        return standing(self._state, self._messages[MAIN_AGENT], self._meter, self._branches)
+        return standing(self._state, self._messages[MAIN_AGENT], self._meter, self._branches, self._commits)
 
     @property
     def state(self) -> SessionStateView:
@@ -108,6 +112,7 @@ class Recorder:
     def _append(self, payload: Payload, agent: AgentId, cause: CommandId | None) -> Envelope:
         envelope = self._log.append(payload, agent=agent, cause=cause or self.cause)
         self._branches.apply(envelope)
+        self._commits.apply(envelope)
         if isinstance(payload, SessionHeadMoved):
             self._fold(self._log.branch())
         else:
@@ -124,9 +129,14 @@ class Recorder:
         self._mend()
         await self._log.commit()
 
-    def records(self) -> Sequence[Record]:
-        """The whole log, on the branch or not."""
-        return self._log.read()
+    def checkpoint_at(self, seq: int) -> str:
+        """The commit of the files as they were at an event: the newest on the branch that ends there, else the first of
+        all; empty where there is none."""
+        return self._commits.at(stretches(self._branches.view().moves, seq))
+
+    def holds(self, seq: int) -> bool:
+        """Whether the log has this event, on the branch or not."""
+        return self._log.holds(seq)
 
     def messages(self, agent: AgentId = MAIN_AGENT) -> tuple[Message, ...]:
         """An agent's history as its model sees it."""

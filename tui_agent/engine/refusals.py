@@ -3,6 +3,7 @@
 Invariant: while a turn runs, whatever would change its ground is refused; reading, answering and stopping never are.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,6 +13,7 @@ from tui_agent.protocol.commands import (
     AnswerQuestion,
     Command,
     DecidePermission,
+    GoOn,
     Interrupt,
     Pause,
     PlanRevert,
@@ -29,6 +31,7 @@ from tui_agent.protocol.commands import (
     Undo,
     Unqueue,
 )
+from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,10 @@ def refusal(
     match command:
         case SubmitPrompt() if running and state.shell is None:
             return Refusal("A turn is running.", "Enter steers it, Tab sends after it, Esc stops it.")
+        case GoOn() if running:
+            return Refusal(f"{what} is running. The agent can go on after it.", _AFTER)
+        case GoOn():
+            return _turns_refusal(state, running)
         case SetModel() | SetEffort() | SetAgent() | SetContextMode() if running:
             name = command.kind.removeprefix("set_").replace("_", " ")
             return Refusal(f"{what} is running. The {name} can change after it.", _AFTER)
@@ -79,6 +86,16 @@ def refusal(
         case SendQueued():
             return _turns_refusal(state, running)
     return None
+
+
+def nothing_to_answer(history: Sequence[Message]) -> Refusal | None:
+    """Why the agent cannot go on behind this history; None where a message or results wait for an answer."""
+    last = history[-1] if history else None
+    if isinstance(last, UserMessage | ToolMessage):
+        return None
+    if last is None or isinstance(last, SummaryMessage):
+        return Refusal("Nothing was said yet that the agent could go on from.", "Say what to do.")
+    return Refusal("The agent has answered; there is nothing to go on from.", "Say what to do next.")
 
 
 def _message_refusal(

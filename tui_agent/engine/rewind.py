@@ -4,18 +4,16 @@ Invariant: nothing is deleted. What is left is kept as it stands (files too) bef
 can be taken back. An intent is stored before a file is touched.
 """
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tui_agent.engine.checkpointing import Checkpointing, file_changed
 from tui_agent.engine.closing import close_calls, close_requests
 from tui_agent.engine.parts import EngineParts
 from tui_agent.errors import UsageError
-from tui_agent.folds.branches import on_branch, stretches
+from tui_agent.folds.branches import Reason, on_branch, stretches
 from tui_agent.folds.session_view import SessionStateView
 from tui_agent.ports.checkpoint import Checkpoints, Restored
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
-from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import (
     PATHS_NAMED,
     CheckpointPlanned,
@@ -24,7 +22,7 @@ from tui_agent.protocol.events.files import (
     CheckpointTaken,
     PlannedAct,
 )
-from tui_agent.protocol.events.session import SessionHeadMoved, SessionTitled, SettingsChanged
+from tui_agent.protocol.events.session import SessionHeadMoved, SessionTitled, SettingsChanged, WorkspaceMoved
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.settings import SessionSettings
 
@@ -34,7 +32,7 @@ class Target:
     """Where a command wants to go. `checkpoint` is the commit of the files there; empty where none is known."""
 
     to_seq: int
-    reason: str
+    reason: Reason
     conversation: bool
     files: bool
     checkpoint: str
@@ -65,7 +63,7 @@ class Rewind:
 
     async def plan(self, command: PlanRevert) -> None:
         """Record what putting the files back would do."""
-        store, source = self._checkpointing.store, self._checkpoint_at(command.to_seq)
+        store, source = self._checkpointing.store, self._recorder.checkpoint_at(command.to_seq)
         if store is None or not source:
             why = self._checkpointing.unavailable or "No checkpoint of the files was taken yet."
             self._recorder.append(CheckpointPlanned(to_seq=command.to_seq, unavailable=why))
@@ -86,7 +84,7 @@ class Rewind:
         known = self._recorder.branches
         match command:
             case Revert():
-                to_seq, reason = command.to_seq, "revert"
+                to_seq, reason = command.to_seq, self._reason(command.to_seq)
                 conversation, files = command.conversation, command.files
             case Undo():
                 if known.undo_to is None:
@@ -95,25 +93,29 @@ class Rewind:
             case Redo():
                 if known.redo_to is None:
                     raise UsageError("Nothing was taken back.", hint="/undo takes the newest turn back.")
+                if not self._recorder.holds(known.redo_to):
+                    raise UsageError(
+                        "Nothing was taken back in this session.",
+                        hint="What was taken back before the fork is in the session that it was forked from.",
+                    )
                 to_seq, reason, conversation, files = known.redo_to, "redo", True, True
         last = self._recorder.state.seq
         if not 0 <= to_seq <= last:
             raise UsageError(f"There is no event {to_seq}.", hint=f"The newest is {last}.")
+        if isinstance(command, Revert) and not self._recorder.holds(to_seq):
+            raise UsageError(
+                f"There is no event {to_seq} in this session.",
+                hint="A fork has not all events of its parent: `sessions tree` shows where it began.",
+            )
         if not conversation and not files:
             raise UsageError("Neither the conversation nor the files were to go back.")
-        checkpoint = self._checkpoint_at(to_seq)
+        checkpoint = self._recorder.checkpoint_at(to_seq)
         return Target(to_seq, reason, conversation, files, checkpoint, command.overwrite)
 
-    def _checkpoint_at(self, seq: int) -> str:
-        """The commit of the files as they were at an event: the newest on its branch, else the first of all."""
-        records = self._recorder.records()
-        wanted = stretches(self._recorder.branches.moves, seq)
-        first = newest = ""
-        for at, commit in _checkpoints(records):
-            first = first or commit
-            if on_branch(at, wanted):
-                newest = commit
-        return newest or first
+    def _reason(self, to_seq: int) -> Reason:
+        """Going back on the branch is a revert; to an event beside it, it is a change of branches."""
+        here = stretches(self._recorder.branches.moves, self._recorder.state.seq)
+        return "revert" if on_branch(to_seq, here) else "branch"
 
     async def _restore(self, store: Checkpoints, target: Target) -> Restored | None:
         plan = await store.plan(target.checkpoint, target.overwrite)
@@ -135,17 +137,15 @@ class Rewind:
         recorder = self._recorder
         before = recorder.state
         recorder.append(
-            SessionHeadMoved.model_validate(
-                {
-                    "to_seq": target.to_seq,
-                    "from_seq": before.seq,
-                    "reason": target.reason,
-                    "files": files,
-                    "parts": before.parts,
-                    "turn": before.turn,
-                    "iteration": before.iteration,
-                    "run_id": before.run_id,
-                }
+            SessionHeadMoved(
+                to_seq=target.to_seq,
+                from_seq=before.seq,
+                reason=target.reason,
+                files=files,
+                parts=before.parts,
+                turn=before.turn,
+                iteration=before.iteration,
+                run_id=before.run_id,
             )
         )
         close_calls(recorder, why="the session went back to here")
@@ -162,8 +162,10 @@ class Rewind:
         self._keep_ground(before)
 
     def _keep_ground(self, before: SessionStateView) -> None:
-        """Going back changes what was said and done, not what the user works with: settings and name stay."""
+        """Going back changes what was said and done, not what the user works with: settings, name and folder stay."""
         recorder = self._recorder
+        if before.workspace != recorder.state.workspace:
+            recorder.append(WorkspaceMoved(workspace=before.workspace, previous=recorder.state.workspace))
         if before.title != recorder.state.title:
             recorder.append(SessionTitled(title=before.title, by="user"))
         wanted, there = before.settings, recorder.state.settings
@@ -198,10 +200,3 @@ class Rewind:
         recorder, store = self._recorder, self._checkpointing.store
         if store is not None and store.head and store.head != recorder.state.commit:
             recorder.append(CheckpointTaken(part=recorder.state.parts - 1, commit=store.head, author="human"))
-
-
-def _checkpoints(records: Sequence[Record]) -> Iterator[tuple[int, str]]:
-    """Every checkpoint of a log: (seq, commit)."""
-    for record in records:
-        if isinstance(record, Envelope) and isinstance(record.payload, CheckpointTaken | CheckpointRestored):
-            yield record.seq, record.payload.commit

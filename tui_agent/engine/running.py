@@ -4,10 +4,14 @@ Invariant: `tool.started` is stored (and synced, where the call can change somet
 the tool raises becomes its result, never the turn's end, but for cancellation and a store that cannot write.
 """
 
+import contextlib
+import os
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 import anyio
+from anyio import to_thread
 from pydantic import BaseModel
 
 from tui_agent.engine.asking import Asker
@@ -65,7 +69,9 @@ class CallRunner:
         writes = any(isinstance(effect, Writes | Runs | Connects) for effect in effects)
         runs = any(isinstance(effect, Runs) for effect in effects)
         if writes:
-            await self._checkpointing.before(call.call_id, "command" if runs else "agent")
+            wanted = [effect.path for effect in effects if isinstance(effect, Writes)]
+            places = await to_thread.run_sync(inside, self._parts.env.root, wanted)
+            await self._checkpointing.before(call.call_id, "command" if runs else "agent", places)
         recorder.append(ToolStarted(call_id=call.call_id, writes=writes), agent=agent)
         if writes:
             await recorder.commit()
@@ -202,3 +208,13 @@ def _failure(message: str, summary: str) -> ToolResult:
 
 async def _wrapped(middleware: Middleware, nxt: ToolNext, call: ToolCallPart) -> ToolResult:
     return await middleware.wrap_tool(call, nxt)
+
+
+def inside(root: str, paths: Sequence[str]) -> list[str]:
+    """These paths as they stand in the workspace, where they do: relative, without links on the way."""
+    top = os.path.realpath(root)
+    found = []
+    for path in paths:
+        with contextlib.suppress(ValueError):  # no path that a file system knows; the tool refuses it
+            found.append(os.path.relpath(os.path.realpath(os.path.join(top, path)), top))  # noqa: PTH118
+    return [path for path in found if path != "." and path.split("/")[0] != ".."]

@@ -15,7 +15,7 @@ from tui_agent.engine.checkpointing import Checkpointing
 from tui_agent.engine.mailbox import Mailbox, Waiting
 from tui_agent.engine.merge import Ticker
 from tui_agent.engine.parts import EngineParts
-from tui_agent.engine.refusals import Refusal, refusal
+from tui_agent.engine.refusals import Refusal, nothing_to_answer, refusal
 from tui_agent.engine.rewind import Rewind
 from tui_agent.engine.settings import apply_setting
 from tui_agent.engine.states import StateKeeper
@@ -27,6 +27,7 @@ from tui_agent.protocol.commands import (
     Close,
     Command,
     DecidePermission,
+    GoOn,
     Interrupt,
     Pause,
     PlanRevert,
@@ -75,7 +76,12 @@ class Engine:
         self._answers: Waiting[AnswerQuestion] = Waiting()
         self._closing = False
         self._checkpointing = Checkpointing(
-            parts.recorder, parts.blobs, parts.checkpoints, lost_call=parts.lost_call
+            parts.recorder,
+            parts.blobs,
+            parts.checkpoints,
+            parts.clock,
+            lost_call=parts.lost_call,
+            unkept=parts.unkept,
         )
         self._turns = Turns(
             parts, self._states, self._ticker, self._decisions, self._answers, self._checkpointing
@@ -90,7 +96,10 @@ class Engine:
         """Carry out commands until `Close`; then stop the turn, and return once all is closed."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._ticker.run)
+            group.start_soon(self._checkpointing.run)
             self._guard(partial(self._states.set, AgentState.IDLE))
+            if self._checkpointing.owing:
+                group.start_soon(self._baseline)
             self._next_in_queue(group)
             async for command in self._mailbox.commands():
                 if isinstance(command, Close):
@@ -129,6 +138,8 @@ class Engine:
         match command:
             case SubmitPrompt() | Steer() | Queue():
                 self._message(command, group)
+            case GoOn():
+                self._go_on(command, group)
             case Unqueue(queue_id=queue_id):
                 self._parts.recorder.append(UserUnqueued(queue_id=queue_id), cause=command.id)
             case SendQueued(queue_id=queue_id):
@@ -174,6 +185,19 @@ class Engine:
         message = UserMessageReceived(text=command.text, attachments=images)
         self._begin(message, group, command)
 
+    def _go_on(self, command: GoOn, group: TaskGroup) -> None:
+        recorder = self._parts.recorder
+        forked = recorder.state.forked
+        if forked is not None and forked.message is not None:
+            self._begin(UserMessageReceived(text=forked.message), group, command)
+            return
+        why = nothing_to_answer(recorder.messages())
+        if why is not None:
+            self._reject(command, why)
+            return
+        recorder.cause = command.id
+        self._run_turn(group, goes_on=recorder.state.pending_prompt is None)
+
     def _send_queued(self, queue_id: RequestId, group: TaskGroup, command: Command) -> None:
         recorder = self._parts.recorder
         waiting = next(each for each in recorder.state.queue if each.queue_id == queue_id)
@@ -188,9 +212,12 @@ class Engine:
         recorder.cause = command.id if command is not None else None
         self._title(message)
         recorder.append(message)
+        self._run_turn(group, goes_on=False)
+
+    def _run_turn(self, group: TaskGroup, *, goes_on: bool) -> None:
         self._turns.reserve()
         group.start_soon(self._baseline)
-        group.start_soon(self._turn, group)
+        group.start_soon(partial(self._turn, group, goes_on=goes_on))
 
     def _title(self, message: UserMessageReceived) -> None:
         """A session is named after its first prompt."""
@@ -203,9 +230,9 @@ class Engine:
         cut = words if len(words) <= TITLE_LENGTH else words[:TITLE_LENGTH].rsplit(" ", 1)[0] + "…"
         recorder.append(SessionTitled(title=cut, by="auto"))
 
-    async def _turn(self, group: TaskGroup) -> None:
+    async def _turn(self, group: TaskGroup, *, goes_on: bool) -> None:
         try:
-            await self._turns.run()
+            await self._turns.run(goes_on=goes_on)
         except StoreError as error:
             self._on_trouble(error)
         self._next_in_queue(group)
@@ -226,6 +253,8 @@ class Engine:
             with self._turns.scope:
                 await run_user_shell(self._parts, self._states, self._ticker, command)
                 await self._checkpointing.settle()
+        except CheckpointError as fault:
+            self._guard(partial(self._checkpointing.tell, fault))
         except StoreError as error:
             self._on_trouble(error)
         finally:
@@ -236,6 +265,8 @@ class Engine:
     async def _baseline(self) -> None:
         try:
             await self._checkpointing.begin()
+        except CheckpointError as fault:
+            self._guard(partial(self._checkpointing.tell, fault))
         except StoreError as error:
             self._on_trouble(error)
 

@@ -68,6 +68,7 @@ class Turns:
 
     def reserve(self) -> None:
         """Claim the turn at once, before its task begins, so that no second one can."""
+        self._checkpointing.busy()
         self._scope = anyio.CancelScope()
         self._done = anyio.Event()
 
@@ -75,6 +76,7 @@ class Turns:
         """Give a claim back that no turn used."""
         self._scope = None
         self._done.set()
+        self._checkpointing.idle()
 
     @property
     def scope(self) -> anyio.CancelScope:
@@ -98,14 +100,14 @@ class Turns:
         """Wait until no turn runs."""
         await self._done.wait()
 
-    async def run(self) -> TurnEnd:
-        """Run the reserved turn to its end and record it. Raises only `StoreError`."""
+    async def run(self, *, goes_on: bool = False) -> TurnEnd:
+        """Run the reserved turn to its end and record it (`goes_on`: it has no message). Raises only `StoreError`."""
         recorder, clock, scope = self._parts.recorder, self._parts.clock, self.scope
         turn = recorder.state.turn + 1
         started = clock.monotonic()
         try:
             close_calls(recorder, why="the turn before ended first")
-            recorder.append(TurnStarted(turn=turn))
+            recorder.append(TurnStarted(turn=turn, goes_on=goes_on))
             outcome = await self._bounded(turn)
             with anyio.CancelScope(shield=True):
                 await self._checkpointing.close()

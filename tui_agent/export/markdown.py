@@ -45,8 +45,8 @@ def to_markdown(story: Story) -> str:
 
 
 def _blocks(story: Story) -> Iterator[str]:
-    yield f"# {_inline(story.title) or 'A session'}"
-    yield "\n".join(f"- {name}: {_inline(value)}" for name, value in facts(story))
+    yield f"# {inline(story.title) or 'A session'}"
+    yield "\n".join(f"- {name}: {inline(value)}" for name, value in facts(story))
     strangers = [change for change in story.changes if change.call_id is None]
     turn = 0
     for entry in story.entries:
@@ -65,36 +65,36 @@ def _entry(entry: Entry, story: Story) -> Iterator[str]:
     match entry:
         case UserEntry(text=text, state=state):
             yield f"**You**{_aside(SAID[state], moment(entry.at))}"
-            yield _quote("\n".join([texts.whole(text), *(f"[{name}]" for name in pictures(entry, texts))]))
+            yield quote("\n".join([texts.whole(text), *(f"[{name}]" for name in pictures(entry, texts))]))
         case AnswerEntry(text=text, stopped=stopped):
             words = _without_html(texts.whole(text))
             yield f"**Agent**{_aside('cut short' if stopped else '')}" if words.strip() else ""
             yield words
         case ReasoningEntry(text=text):
-            yield _quote(f"*Thinking*\n\n{texts.whole(text)}") if texts.whole(text).strip() else ""
+            yield quote(f"*Thinking*\n\n{texts.whole(text)}") if texts.whole(text).strip() else ""
         case ToolEntry() if not entry.asks:
             yield from _tool(entry, story)
         case QuestionEntry(text=text, options=options):
             yield "**Question**"
-            yield _quote("\n".join([texts.whole(text), *(f"- {texts.plain(option)}" for option in options)]))
-            yield _quote(f"Answer: {answered(entry, texts)}")
+            yield quote("\n".join([texts.whole(text), *(f"- {texts.plain(option)}" for option in options)]))
+            yield quote(f"Answer: {answered(entry, texts)}")
         case NoticeEntry(lines=lines, blocks=blocks, level=level):
-            words = _inline(" ".join(texts.plain(line) for line in lines))
+            words = inline(" ".join(texts.plain(line) for line in lines))
             yield f"*{level}:* {words}" if level in ("warning", "error") else f"*{words}*"
             yield from (_block(block, texts) for block in blocks)
         case TurnEntry(detail=detail):
-            said = _inline(texts.plain(detail))
+            said = inline(texts.plain(detail))
             yield f"*Turn {entry.turn}: {turn_end(entry)}{'. ' + said if said else ''}*"
 
 
 def _tool(entry: ToolEntry, story: Story) -> Iterator[str]:
     verb, target, outcome = tool_words(entry, story.texts)
-    what = f" {_code(target)}" if target else ""
-    yield f"- **{_inline(verb)}**{what}{' — ' + _inline(outcome) if outcome else ''}"
+    what = f" {code(target)}" if target else ""
+    yield f"- **{inline(verb)}**{what}{' — ' + inline(outcome) if outcome else ''}"
     for block in entry.blocks:
         yield _block(block, story.texts)
     if entry.output and not entry.blocks:
-        yield _fenced(clipped(story.texts.plain(entry.output)), "")
+        yield fenced(clipped(story.texts.plain(entry.output)), "")
     for change in other_changes(entry, story.changes_of(entry.call_id)):
         yield from _change(change)
 
@@ -103,15 +103,15 @@ def _block(block: DisplayBlock, texts: Texts) -> str:
     text = block_text(block, texts)
     if isinstance(block, DiffBlock):
         path = texts.plain(block.path)
-        return f"{_code(path)} +{block.added} −{block.removed}\n\n{_fenced(clipped(text), 'diff')}"
+        return f"{code(path)} +{block.added} −{block.removed}\n\n{fenced(clipped(text), 'diff')}"
     if isinstance(block, MarkdownBlock):
-        return _quote(_without_html(text))
-    return _fenced(clipped(text), "") if text.strip() else ""
+        return quote(_without_html(text))
+    return fenced(clipped(text), "") if text.strip() else ""
 
 
 def _change(change: Change) -> Iterator[str]:
-    yield f"{_code(change.path)} +{change.added} −{change.removed}, {AUTHORS.get(change.author, change.author)}"
-    yield _fenced(clipped(change.diff), "diff") if change.diff else f"({change.note})"
+    yield f"{code(change.path)} +{change.added} −{change.removed}, {AUTHORS.get(change.author, change.author)}"
+    yield fenced(clipped(change.diff), "diff") if change.diff else f"({change.note})"
 
 
 def clipped(text: str, lines: int = OUTPUT_LINES, width: int = LINE_CHARS) -> str:
@@ -131,25 +131,28 @@ def _aside(*words: str) -> str:
     return f" ({said})" if said else ""
 
 
-def _quote(text: str) -> str:
+def quote(text: str) -> str:
+    """Markdown of others, set off from ours."""
     lines = _without_html(text).split("\n")
     return "\n".join(f"> {line}" if line.strip() else ">" for line in lines)
 
 
-def _fenced(text: str, language: str) -> str:
+def fenced(text: str, language: str) -> str:
+    """A text in a fence that it cannot close."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
+    """A text of one line as code, whatever signs it has."""
     one_line = " ".join(text.split())
     longest = max((len(run) for run in re.findall("`+", one_line)), default=0)
     ticks = "`" * (longest + 1)
     return f"{ticks} {one_line} {ticks}" if longest else f"`{one_line}`"
 
 
-def _inline(text: str) -> str:
+def inline(text: str) -> str:
     """Words of others in a line of ours: none of their signs means anything."""
     return _SIGNS.sub(r"\\\g<0>", " ".join(text.split()))
 

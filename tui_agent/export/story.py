@@ -15,7 +15,13 @@ from tui_agent.folds.transcript import Transcript
 from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged
-from tui_agent.protocol.events.session import RunStarted, SessionForked, SessionStarted, SessionTitled
+from tui_agent.protocol.events.session import (
+    RunStarted,
+    SessionForked,
+    SessionStarted,
+    SessionTitled,
+    WorkspaceMoved,
+)
 from tui_agent.protocol.ids import CallId
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.lineage import blobs_of
@@ -154,8 +160,10 @@ def load(folder: Path, redactor: Redactor) -> Story:
         match event.payload:
             case SessionStarted(workspace=place, title=name):
                 workspace, title = place, name or title
-            case SessionForked(changed=changed) if isinstance(changed.get("workspace"), str):
-                workspace = str(changed["workspace"])
+            case SessionForked(changed=changed):
+                workspace = changed.workspace or workspace
+            case WorkspaceMoved(workspace=place):
+                workspace = place
             case SessionTitled(title=name):
                 title = name
             case RunStarted(model=used):

@@ -139,3 +139,7 @@ def _responded(fold: AgentsTree, ev: Envelope, payload: ModelResponded) -> bool:
 @_ON.on(ModelFailed)
 def _failed(fold: AgentsTree, ev: Envelope, payload: ModelFailed) -> bool:
     return fold.spend(ev.agent, payload.usage, payload.cost_usd)
+
+
+TAKES = _ON.classes
+"""The events that change it."""

@@ -17,6 +17,10 @@ class ApprovalsView:
     questions: tuple[QuestionAsked, ...] = ()
 
 
+TAKES = (PermissionRequested, PermissionDecided, ToolFinished, QuestionAsked, QuestionAnswered, TurnFinished)
+"""The events that change it."""
+
+
 class Approvals:
     """Folds requests, decisions, questions and answers. A request asked again for the same call replaces the first."""
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionHeadMoved
-from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
 from tui_agent.protocol.ids import MAIN_AGENT
 
 Reason = Literal["revert", "undo", "redo", "branch"]
@@ -40,7 +40,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class BranchesView:
-    """`moves` in order; `undo_to` is where the newest message's turn begins, `redo_to` what was last taken back."""
+    """`moves` in order; `undo_to` is where the newest turn begins, `redo_to` what was last taken back."""
 
     moves: tuple[Move, ...] = ()
     undo_to: int | None = None
@@ -84,7 +84,7 @@ class Branches:
     def __init__(self) -> None:
         self._moves: list[Move] = []
         self._prompts: list[tuple[int, int]] = []
-        """(seq, parent) of each of the user's messages, on whatever branch."""
+        """(seq, parent) of each of the user's messages, and of each turn without one, on whatever branch."""
         self._undone: list[int] = []
         self._view: BranchesView | None = None
 
@@ -106,7 +106,9 @@ class Branches:
         match payload:
             case SessionHeadMoved():
                 self._moved(ev, payload)
-            case UserMessageReceived() if ev.agent == MAIN_AGENT and ev.parent is not None:
+            case UserMessageReceived() | TurnStarted(goes_on=True) if (
+                ev.agent == MAIN_AGENT and ev.parent is not None
+            ):
                 self._prompts.append((ev.seq, ev.parent))
                 self._undone.clear()
             case _:
@@ -131,7 +133,7 @@ class Branches:
         return self._view
 
     def _newest_prompt(self) -> int | None:
-        """What stood before the newest message that is on the branch."""
+        """What stood before the newest turn that is on the branch."""
         last = max(self._prompts[-1][0] if self._prompts else -1, self._moves[-1].seq if self._moves else -1)
         branch = stretches(self._moves, last)
         return next((parent for seq, parent in reversed(self._prompts) if on_branch(seq, branch)), None)

@@ -79,6 +79,10 @@ NAMES: dict[SectionName, str] = {
 """What a person reads for each section."""
 
 
+TAKES = (ContextPacked, ModelRequested, ModelResponded, ContextCompacted, SettingsChanged, SessionStarted)
+"""The events that change it."""
+
+
 @dataclass(frozen=True, slots=True)
 class MeterState:
     """All that a meter holds, to be kept and taken up again."""
@@ -115,10 +119,14 @@ class ContextMeter:
         self._cache_break = ""
         self._request: RequestId | None = None
         self._answer = Usage()
+        self._packed_now: ContextPacked | None = None
+        """The newest manifest, whose sections are not worked out yet, and the totals that came since."""
+        self._totals: list[int] = []
         self._view: ContextMeterView | None = None
 
     def kept(self) -> MeterState:
         """The state, for `taken_up`."""
+        self._settle()
         return MeterState(**{one.name: getattr(self, f"_{one.name}") for one in fields(MeterState)})
 
     @classmethod
@@ -166,10 +174,7 @@ class ContextMeter:
             self._cache_breaks += 1
             self._cache_break = _what_differs(before, packed)
         self._window = packed.window or self._window
-        self._sections = tuple(MeterSection(NAMES[item.name], item.tokens) for item in packed.sections)
-        self._warnings = tuple(
-            _warning(item) for item in packed.sections if item.reduced or item.dropped_blocks
-        )
+        self._packed_now, self._totals = packed, []
         self._estimated, self._answer = packed.estimated, Usage()
         self._set(packed.total_tokens)
 
@@ -182,14 +187,27 @@ class ContextMeter:
     def _set(self, used: int) -> None:
         """Take a new total; the sections are stretched so that they still add up to it."""
         self._used = used
-        shares = shares_of([item.tokens for item in self._sections], used)
-        self._sections = tuple(
-            MeterSection(item.name, share) for item, share in zip(self._sections, shares, strict=True)
-        )
+        self._totals.append(used)
+
+    def _settle(self) -> None:
+        """Work out the sections: of most requests of a log that is folded nobody asks for them."""
+        packed, self._packed_now = self._packed_now, None
+        if packed is not None:
+            self._sections = tuple(MeterSection(NAMES[item.name], item.tokens) for item in packed.sections)
+            self._warnings = tuple(
+                _warning(item) for item in packed.sections if item.reduced or item.dropped_blocks
+            )
+        totals, self._totals = self._totals, []
+        for used in totals:
+            shares = shares_of([item.tokens for item in self._sections], used)
+            self._sections = tuple(
+                MeterSection(item.name, share) for item, share in zip(self._sections, shares, strict=True)
+            )
 
     def view(self) -> ContextMeterView:
         """The meter as of the newest request."""
         if self._view is None:
+            self._settle()
             new = self._answer.output_tokens
             self._view = ContextMeterView(
                 used=self._used,

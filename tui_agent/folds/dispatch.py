@@ -29,6 +29,11 @@ class Handlers(Generic[FoldT]):
 
         return register
 
+    @property
+    def classes(self) -> tuple[type[Payload], ...]:
+        """The classes of payload that there is a function for."""
+        return tuple(self._by_class)
+
     def apply(self, fold: FoldT, ev: Envelope) -> bool:
         """Hand the event to its function; False where the fold has none for it."""
         handler = self._by_class.get(type(ev.payload))

@@ -13,10 +13,11 @@ from pydantic import JsonValue
 from tui_agent.folds.base import branch
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import ContextCompacted, ContextPacked
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelRetried
 from tui_agent.protocol.events.tool import ToolProgress
-from tui_agent.protocol.events.turn import TurnFinished, UserMessageReceived, UserSteered
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived, UserSteered
 from tui_agent.protocol.ids import MAIN_AGENT
 
 VOLATILE: Final = frozenset(
@@ -38,17 +39,16 @@ ASIDE: Final = ("checkpoint.", "run.", "env.", "plugin.loaded", "plugin.failed",
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The events from a message to its turn's end; `before` came since the end of the turn before."""
+    """The events from what began it to its end; `before` came since the end of the turn before."""
 
     before: tuple[Envelope, ...]
     events: tuple[Envelope, ...]
 
     @property
-    def message(self) -> UserMessageReceived:
-        """What began it."""
+    def message(self) -> UserMessageReceived | None:
+        """What began it; None where the agent went on without a message."""
         first = self.events[0].payload
-        assert isinstance(first, UserMessageReceived)
-        return first
+        return first if isinstance(first, UserMessageReceived) else None
 
     @property
     def why_not(self) -> str:
@@ -59,7 +59,7 @@ class Turn:
             return "it did not end"
         if end.reason == "interrupted":
             return "it was stopped"
-        if self.message.attachments:
+        if self.message is not None and self.message.attachments:
             return "its message carries a picture"
         reasons = (
             (UserSteered, "it was steered while it ran"),
@@ -90,7 +90,7 @@ def turns(records: Sequence[Record]) -> tuple[list[Turn], tuple[Envelope, ...]]:
     for record in branch(records):
         if not isinstance(record, Envelope):
             continue
-        begins = isinstance(record.payload, UserMessageReceived) and record.agent == MAIN_AGENT
+        begins = record.agent == MAIN_AGENT and _begins(record.payload)
         if events and begins:  # a crash left the one before without an end
             found.append(Turn(tuple(before), tuple(events)))
             before, events = [], []
@@ -102,6 +102,10 @@ def turns(records: Sequence[Record]) -> tuple[list[Turn], tuple[Envelope, ...]]:
             found.append(Turn(tuple(before), tuple(events)))
             before, events = [], []
     return found, (*before, *events)
+
+
+def _begins(payload: Payload) -> bool:
+    return isinstance(payload, UserMessageReceived) or (isinstance(payload, TurnStarted) and payload.goes_on)
 
 
 def first_difference(recorded: Iterable[Envelope], again: Iterable[Envelope]) -> Divergence | None:

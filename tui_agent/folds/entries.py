@@ -108,6 +108,11 @@ class NoticeEntry(EntryBase):
     blocks: tuple[DisplayBlock, ...] = ()
     command: str = ""
 
+    @property
+    def summarises(self) -> bool:
+        """Stands for a longer story that is there to be opened: folded from the start."""
+        return self.kind == "compaction" or (self.kind == "context" and bool(self.blocks))
+
 
 @dataclass(frozen=True, slots=True)
 class QuestionEntry(EntryBase):

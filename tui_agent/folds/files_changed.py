@@ -30,6 +30,10 @@ class FilesChangedView:
     turn_files: tuple[str, ...] = ()
 
 
+TAKES = (FileChanged, TurnStarted)
+"""The events that change it."""
+
+
 class FilesChanged:
     """Folds `file.changed`."""
 

@@ -12,7 +12,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.context import ContextCompacted
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
-from tui_agent.protocol.events.session import RunStarted, SessionContextLoaded
+from tui_agent.protocol.events.session import RunStarted, SessionContextLoaded, SessionForked
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import (
     TurnFinished,
@@ -26,6 +26,7 @@ from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessag
 from tui_agent.protocol.parts import Content, ImageContent, TextContent, TextPart, ToolCallPart
 
 INTERRUPTED = "[The user interrupted here.]"
+GONE_ON = "[The user interrupted here, and now lets you go on.]"
 BROKEN_OFF = "[The program ended here, in the middle of the turn, and was started again.]"
 
 
@@ -59,6 +60,8 @@ class ModelMessages:
         self._view: tuple[Message, ...] | None = None
         self.broken = False
         """The turn that runs was left open by a run that is gone."""
+        self.forked = False
+        """No turn began since the session was forked: one that ends now only stands open where the fork begins."""
 
     def kept(self) -> MessagesState:
         """The state, for `taken_up`."""
@@ -104,6 +107,14 @@ class ModelMessages:
     def mark(self, message: Message) -> bool:
         """Put a note where the history stands, before what waits to be sent."""
         (self._late if self._open else self._messages).append(message)
+        return True
+
+    def goes_on(self) -> bool:
+        """The user lets the agent go on from here: where they had interrupted it, that is told too."""
+        last = self._messages[-1] if self._messages else None
+        if not isinstance(last, UserMessage) or last.content != (TextContent(text=INTERRUPTED),):
+            return False
+        self._messages[-1] = last.model_copy(update={"content": (TextContent(text=GONE_ON),)})
         return True
 
     def delay(self, message: Message) -> bool:
@@ -270,15 +281,21 @@ def _run(fold: ModelMessages, ev: Envelope, payload: RunStarted) -> bool:
     return False
 
 
+@_ON.on(SessionForked)
+def _forked(fold: ModelMessages, ev: Envelope, payload: SessionForked) -> bool:
+    fold.forked = True
+    return False
+
+
 @_ON.on(TurnStarted)
 def _turn_started(fold: ModelMessages, ev: Envelope, payload: TurnStarted) -> bool:
-    fold.broken = False
-    return False
+    fold.broken = fold.forked = False
+    return payload.goes_on and fold.goes_on()
 
 
 @_ON.on(TurnFinished)
 def _turn_finished(fold: ModelMessages, ev: Envelope, payload: TurnFinished) -> bool:
-    if payload.reason != "interrupted":
+    if payload.reason != "interrupted" or fold.forked:
         return False
     words = BROKEN_OFF if fold.broken else INTERRUPTED
     return fold.mark(UserMessage(content=(TextContent(text=words),), seq=ev.seq))

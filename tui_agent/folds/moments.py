@@ -56,6 +56,11 @@ class Moments:
         """Whether every move is cheap."""
         return self._built == len(self.records)
 
+    @property
+    def total_cost(self) -> float | None:
+        """What was spent by the newest record that has its keyframes."""
+        return self._builder.metrics.view().cost_usd
+
     def prepare(self, count: int = SPAN) -> bool:
         """Fold so many records more for the keyframes; True while there are more."""
         for record in self.records[self._built : self._built + count]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from tui_agent.folds.session_view import OpenCall, ReadFile, Totals
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.policy import PermissionRequested
+from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.events.todo import TodoItem
 from tui_agent.protocol.events.turn import (
     QuestionAsked,
@@ -68,6 +69,7 @@ class Draft:
     turn_totals: Totals = field(default_factory=Totals)
     clean: bool = True
     commit: str = ""
+    forked: ForkChange | None = None
     extra: JsonMap = field(default_factory=dict)
 
 
@@ -99,6 +101,14 @@ class SessionFold:
         now.turn_totals = _more(now.turn_totals, usage, cost)
         now.turn_cost_usd = now.turn_totals.cost_usd
         return True
+
+    def taken_on(self, *fields: str) -> None:
+        """These changes of a fork have been made, or others in their place."""
+        if self.draft.forked is not None:
+            bare = ForkChange()
+            self.draft.forked = self.draft.forked.model_copy(
+                update={name: getattr(bare, name) for name in fields}
+            )
 
     def retask(self) -> bool:
         """The sub-task is the todo in progress, unless a delegate says its own."""

@@ -20,6 +20,7 @@ from tui_agent.protocol.events.session import (
     SessionStarted,
     SessionTitled,
     SettingsChanged,
+    WorkspaceMoved,
 )
 from tui_agent.protocol.settings import SessionSettings
 
@@ -35,10 +36,18 @@ def _started(fold: SessionFold, ev: Envelope, payload: SessionStarted) -> bool:
 
 @ON_LIFE.on(SessionForked)
 def _forked(fold: SessionFold, ev: Envelope, payload: SessionForked) -> bool:
-    """A fork may work in a folder of its own."""
-    workspace = payload.changed.get("workspace")
-    if isinstance(workspace, str):
-        fold.draft.workspace = workspace
+    """A fork may work in a folder of its own; what waited in its parent waits until someone says so."""
+    now = fold.draft
+    now.workspace = payload.changed.workspace or now.workspace
+    now.forked, now.clean = payload.changed, True
+    if not now.turn_running:
+        now.last_turn_end = "interrupted"
+    return True
+
+
+@ON_LIFE.on(WorkspaceMoved)
+def _workspace_moved(fold: SessionFold, ev: Envelope, payload: WorkspaceMoved) -> bool:
+    fold.draft.workspace = payload.workspace
     return True
 
 
@@ -58,6 +67,13 @@ def _settings(fold: SessionFold, ev: Envelope, payload: SettingsChanged) -> bool
         now.settings = SessionSettings.model_validate(plain)
     except ValidationError:  # a value of another version: the one before stays
         return False
+    match payload.key:
+        case "model":
+            fold.taken_on("model", "reasoning_effort")
+        case "context_mode":
+            fold.taken_on("context_mode")
+        case _:
+            pass
     return True
 
 

@@ -108,6 +108,7 @@ def _message(fold: SessionFold, ev: Envelope, payload: UserMessageReceived) -> b
     now.pending_prompt, now.root_task, now.phase = payload, text_preview(payload.text), "message"
     if payload.queue_id is not None:
         now.queue.pop(payload.queue_id, None)
+    fold.taken_on("message")
     return True
 
 
@@ -147,6 +148,7 @@ def _turn_started(fold: SessionFold, ev: Envelope, payload: TurnStarted) -> bool
     now.turn_start_part, now.turn_iterations, now.turn_cost_usd = now.parts, 0, None
     now.turn_totals, now.pending_prompt = Totals(), None
     now.repeated_call, now.repeats, now.almost_stuck = "", 0, False
+    now.forked = None
     return True
 
 
@@ -245,6 +247,8 @@ def _tool_finished(fold: SessionFold, ev: Envelope, payload: ToolFinished) -> bo
     now = fold.draft
     now.open_calls.pop(payload.call_id, None)
     now.permissions.pop(payload.call_id, None)
+    if now.forked is not None and payload.call_id == now.forked.call_id:
+        fold.taken_on("call_id", "result")
     if payload.part is not None:
         now.parts = max(now.parts, payload.part + 1)
     if payload.status in ("failed", "invalid", "lost"):

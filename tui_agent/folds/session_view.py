@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.policy import PermissionRequested
+from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.events.todo import TodoItem
 from tui_agent.protocol.events.turn import (
     QuestionAsked,
@@ -141,6 +142,8 @@ class SessionStateView:
     """The newest run finished in order (or none has begun)."""
     commit: str = ""
     """The newest checkpoint of the workspace; empty before the first."""
+    forked: ForkChange | None = None
+    """The session was forked here and no turn began since: what of the fork's changes is still to be made."""
     extra: JsonMap = field(default_factory=dict)
     """A plugin's task-specific values: plugin.event named `state`, by plugin."""
 

@@ -10,6 +10,7 @@ from typing import Final
 from pydantic import TypeAdapter, ValidationError
 
 from tui_agent.folds.branches import Branches, BranchesState
+from tui_agent.folds.commits import Commits, CommitsState
 from tui_agent.folds.context_meter import ContextMeter, MeterState
 from tui_agent.folds.model_messages import MessagesState, ModelMessages
 from tui_agent.folds.session_draft import FoldState
@@ -28,6 +29,7 @@ class Standing:
     messages: MessagesState
     meter: MeterState
     branches: BranchesState
+    commits: CommitsState
 
 
 @cache
@@ -36,17 +38,21 @@ def _adapter() -> TypeAdapter[Standing]:
 
 
 def standing(
-    state: SessionState, messages: ModelMessages, meter: ContextMeter, branches: Branches
+    state: SessionState,
+    messages: ModelMessages,
+    meter: ContextMeter,
+    branches: Branches,
+    commits: Commits,
 ) -> Standing | None:
     """What the folds hold; None in the middle of something, of a log without a beginning, and where it is too much."""
     now = state.view()
     open_now = now.busy or now.open_calls or now.open_requests or now.pending_prompt or now.permissions
-    if open_now or not now.workspace or now.settings is None:
+    if open_now or now.forked is not None or not now.workspace or now.settings is None:
         return None
     kept = messages.kept()
     if len(kept.messages) > MOST_MESSAGES:
         return None
-    return Standing(state.kept(), kept, meter.kept(), branches.kept())
+    return Standing(state.kept(), kept, meter.kept(), branches.kept(), commits.kept())
 
 
 def dumped(found: Standing) -> bytes:

@@ -16,7 +16,7 @@ from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished, ToolProgress
-from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
+from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived, UserSteered
 from tui_agent.protocol.ids import MAIN_AGENT
 
 PAUSE_S = 8.0
@@ -81,14 +81,22 @@ class Timeline:
 
 def timeline(records: Sequence[Record]) -> Timeline:
     """The line of a whole log."""
-    parts = [place for place, record in enumerate(records) if _has_part(record)]
-    turns = [place for place, record in enumerate(records) if _begins_turn(record)]
-    markers = (Marker(place, mark) for place, record in enumerate(records) if (mark := _mark(record)))
-    return Timeline(tuple(_clock(records)), tuple(markers), tuple(parts), tuple(turns))
+    return extended(Timeline((), (), (), ()), records[0].at if records else 0.0, records)
 
 
-def _clock(records: Sequence[Record]) -> Iterable[float]:
-    now, before = 0.0, records[0].at if records else 0.0
+def extended(line: Timeline, last_at: float, new: Sequence[Record]) -> Timeline:
+    """The line once these records have come behind its last one, which happened at `last_at`."""
+    first = len(line)
+    markers = (Marker(place, mark) for place, record in enumerate(new, first) if (mark := mark_of(record)))
+    return Timeline(
+        (*line.clock, *_clock(new, line.length, last_at)),
+        (*line.markers, *markers),
+        (*line.parts, *(place for place, record in enumerate(new, first) if _has_part(record))),
+        (*line.turns, *(place for place, record in enumerate(new, first) if _begins_turn(record))),
+    )
+
+
+def _clock(records: Iterable[Record], now: float, before: float) -> Iterable[float]:
     for record in records:
         now += min(PAUSE_S, max(0.0, record.at - before))
         before = record.at
@@ -103,11 +111,15 @@ def _has_part(record: Record) -> bool:
 
 
 def _begins_turn(record: Record) -> bool:
-    own = isinstance(record, Envelope) and record.agent == MAIN_AGENT
-    return own and isinstance(record, Envelope) and isinstance(record.payload, UserMessageReceived)
+    match record:
+        case Envelope(agent="main", payload=UserMessageReceived() | TurnStarted(goes_on=True)):
+            return True
+        case _:
+            return False
 
 
-def _mark(record: Record) -> Mark | None:
+def mark_of(record: Record) -> Mark | None:
+    """What stands out in an event, if something does."""
     if not isinstance(record, Envelope) or isinstance(record.payload, ModelDelta | ToolProgress):
         return None
     return _mark_of(record.payload, main=record.agent == MAIN_AGENT)

@@ -16,6 +16,10 @@ class TodoView:
     current: int | None = None
 
 
+TAKES = (TodoUpdated,)
+"""The events that change it."""
+
+
 class Todo:
     """Folds `todo.updated` of the main agent; delegates keep their own lists to themselves."""
 

@@ -8,7 +8,7 @@ from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.entries import NoticeEntry, NoticeLevel
 from tui_agent.folds.growing import TAIL
 from tui_agent.folds.transcript_draft import Draft
-from tui_agent.folds.words import stepped_over, unknown_events, unpriced
+from tui_agent.folds.words import fork_changes, stepped_over, unknown_events, unpriced
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.display import MarkdownBlock, TerminalBlock
 from tui_agent.protocol.envelope import Envelope, UnknownEvent
@@ -26,6 +26,7 @@ from tui_agent.protocol.events.session import (
     SessionHeadMoved,
     SessionStarted,
     SettingsChanged,
+    WorkspaceMoved,
 )
 from tui_agent.protocol.events.turn import ShellEnd, UserShellFinished, UserShellProgress, UserShellStarted
 from tui_agent.protocol.ids import MAIN_AGENT
@@ -241,7 +242,7 @@ def _resumed(draft: Draft, ev: Envelope, payload: RunResumed) -> bool:
 
 @ON_NOTICES.on(SessionHeadMoved)
 def _moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> bool:
-    words = "Forward again" if payload.reason == "redo" else "Went back"
+    words = {"redo": "Forward again", "branch": "On another branch"}.get(payload.reason, "Went back")
     stays = "" if payload.files else "The files are as they were."
     draft.notice(
         ev,
@@ -268,13 +269,23 @@ def _restored(draft: Draft, ev: Envelope, payload: CheckpointRestored) -> bool:
 
 @ON_NOTICES.on(SessionForked)
 def _forked(draft: Draft, ev: Envelope, payload: SessionForked) -> bool:
-    draft.notice(ev, "resume", "info", (f"Forked from {payload.parent_session} at event {payload.at_seq}.",))
+    words = f"Forked from {payload.parent_session} at event {payload.at_seq}."
+    different = "; ".join(fork_changes(payload.changed))
+    draft.notice(ev, "resume", "info", (words, f"Different: {different}." if different else ""))
+    return True
+
+
+@ON_NOTICES.on(WorkspaceMoved)
+def _workspace_moved(draft: Draft, ev: Envelope, payload: WorkspaceMoved) -> bool:
+    words = f"The session works in {payload.workspace} from here on."
+    draft.notice(ev, "resume", "info", (words, f"It worked in {payload.previous} before."))
     return True
 
 
 @ON_NOTICES.on(SessionContextLoaded)
 def _loaded(draft: Draft, ev: Envelope, payload: SessionContextLoaded) -> bool:
-    words = f"A summary of {payload.turns} turns of {payload.from_session} was taken in."
+    turns = "1 turn" if payload.turns == 1 else f"{payload.turns} turns"
+    words = f"{turns} of {payload.from_session} as a summary; its log is kept"
     head = draft.head(ev, f"notice.{ev.seq}")
     draft.add(NoticeEntry(*head, "context", "info", (words,), (MarkdownBlock(text=payload.summary),)))
     return True

@@ -106,7 +106,9 @@ def _steered(draft: Draft, ev: Envelope, payload: UserSteered) -> bool:
 def _turn_started(draft: Draft, ev: Envelope, payload: TurnStarted) -> bool:
     draft.turn, draft.turn_running, draft.sums = payload.turn, True, TurnSums()
     draft.turn_started_at, draft.broke_at, draft.failure = ev.at, None, None
-    return False
+    if payload.goes_on:
+        draft.notice(ev, "resume", "info", ("The agent goes on from here.",))
+    return payload.goes_on
 
 
 @ON_TALK.on(IterationStarted)

@@ -6,6 +6,7 @@ last taken. An unknown event folds to nothing but a notice in the transcript.
 
 from typing import Final, Literal, TypeAlias
 
+from tui_agent.folds import agents_tree, approvals, context_meter, files_changed, todo
 from tui_agent.folds.agents_tree import AgentsTree
 from tui_agent.folds.approvals import Approvals
 from tui_agent.folds.base import Projection
@@ -21,6 +22,7 @@ from tui_agent.folds.trace import Trace
 from tui_agent.folds.transcript import Transcript
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored
 from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
@@ -31,6 +33,16 @@ from tui_agent.protocol.events.turn import UserMessageReceived
 ViewName: TypeAlias = Literal[
     "state", "transcript", "trace", "todo", "meter", "files", "agents", "metrics", "approvals", "plugins"
 ]
+
+
+TAKES: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
+    "todo": todo.TAKES,
+    "meter": context_meter.TAKES,
+    "files": files_changed.TAKES,
+    "agents": agents_tree.TAKES,
+    "approvals": approvals.TAKES,
+}
+"""The events that a fold takes, for those that are changed by few kinds: none is asked about the others."""
 
 
 class Views:
@@ -83,6 +95,12 @@ class Views:
             ("approvals", self.approvals),
         )
 
+        self._taking: dict[type[Payload], tuple[tuple[ViewName, Projection[object]], ...]] = {}
+
+    def _that_take(self, kind: type[Payload]) -> tuple[tuple[ViewName, Projection[object]], ...]:
+        """The folds to which a class of payload means anything."""
+        return tuple((name, fold) for name, fold in self._all if name not in TAKES or kind in TAKES[name])
+
     def copy(self) -> "Views":
         """The same state, to be folded on alone. Nothing of it counts as changed."""
         copy = copied(self, {id(self.trace): self.trace.copy()})
@@ -133,7 +151,10 @@ class Views:
             return
         payload = record.payload
         self.last_kind = payload.kind
-        for name, projection in self._all:
+        taking = self._taking.get(type(payload))
+        if taking is None:
+            taking = self._taking[type(payload)] = self._that_take(type(payload))
+        for name, projection in taking:
             if projection.apply(record):
                 self._changed.add(name)
         match payload:

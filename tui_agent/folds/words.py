@@ -3,6 +3,7 @@
 from typing import Final
 
 from tui_agent.folds.spans import SpanState
+from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.events.tool import ToolStatus
 from tui_agent.protocol.events.turn import TurnEnd
 
@@ -53,6 +54,22 @@ def unpriced(model: str, price: float | None, limit_usd: float | None) -> str:
     if limit_usd is None or price is not None or not model:
         return ""
     return f"The price of {model} is not known, so the cost limit of ${limit_usd:g} cannot hold."
+
+
+def fork_changes(changed: ForkChange) -> tuple[str, ...]:
+    """What is different in a fork, a few words each: a model's, a tool's and a user's own words are left out."""
+    named = {
+        "model": changed.model,
+        "reasoning effort": changed.reasoning_effort,
+        "context mode": changed.context_mode,
+        "folder": changed.workspace,
+    }
+    found = [f"{what} {value}" for what, value in named.items() if value]
+    if changed.result is not None:
+        found.append("another tool result")
+    if changed.message is not None:
+        found.append("another message")
+    return tuple(found)
 
 
 def stepped_over(count: int) -> str:

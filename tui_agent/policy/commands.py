@@ -5,6 +5,7 @@ Invariant: a command is `read-only` only where its program, every option and eve
 
 from collections.abc import Sequence
 
+from tui_agent.policy.feeding import NOTHING, Fed, fed, found
 from tui_agent.policy.options import Call, read_options, sed_script
 from tui_agent.policy.part import Part
 from tui_agent.policy.programs import Program, Table
@@ -21,6 +22,8 @@ from tui_agent.policy.script import (
 _BIN = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/")
 _SAME = {"python3": "python", "pip3": "pip"}
 _DEPTH = 5
+MOST_EXECUTED = 8
+"""Commands behind `-exec` that are judged; one with more may do anything."""
 
 
 class CommandReader:
@@ -29,12 +32,15 @@ class CommandReader:
     def __init__(self, table: Table, functions: frozenset[str] = frozenset()) -> None:
         self._table = table
         self._functions = functions
+        self._fed: Fed = NOTHING
+        """The names that come through the pipe into the command that is read."""
 
     def parts(self, command: Command) -> list[Part]:
         """The command and, where it runs another, that one too."""
         parts: list[Part] = []
         part = Part(command.text, command.words[0].text if command.words else command.text)
         part.places = command.places
+        self._fed = fed(command.fed_by, self._harmless) if command.fed_by else NOTHING
         self._environment(part, command)
         self._redirects(part, command)
         if command.words:
@@ -44,10 +50,15 @@ class CommandReader:
             part.classes.add(READ_ONLY)
         return [part, *parts]
 
+    def _harmless(self, command: Command) -> bool:
+        reader = CommandReader(self._table, self._functions)
+        return all(part.harmless for part in reader.parts(command))
+
     def _environment(self, part: Part, command: Command) -> None:
         for name, _ in command.assignments:
             own = not command.words and name.isascii() and name.isidentifier() and name.islower()
             own = own and not name.endswith("_proxy")
+            own = own or (name == "IFS" and bool(command.words) and command.words[0].value == "read")
             if not own and name not in self._table.safe_environment:
                 part.turn(ARBITRARY, f"it sets {name}")
                 part.unsure = True
@@ -84,14 +95,45 @@ class CommandReader:
             part.keeps = 1
             part.mention(words[1:])
             return
+        if len(words) == 2 and words[1].value in program.alone and name != "eval":
+            part.classes.add(READ_ONLY)
+            part.name, part.keeps = bare, program.keeps
+            return
         call = Call(program, bare)
+        words = self._executed(part, call, words, more, depth)
         rest = self._subcommand(part, call, words[1:])
         part.name = call.name
-        read_options(part, call, rest)
+        call.words = [self._named(word, call.program) for word in rest]
+        read_options(part, call, call.words)
         if call.program.wraps is None or part.classes - {READ_ONLY} or not call.operands:
             self._finish(part, call)
         if call.program.wraps is not None:
             self._wrapped(part, call, more, depth)
+
+    def _named(self, word: Word, program: Program) -> Word:
+        """A word that is the output of a lister stands for the names that it lists."""
+        if not word.made_by:
+            return word
+        return fed(word.made_by, self._harmless).word(word.text, program, whole=not word.split)
+
+    def _executed(
+        self, part: Part, call: Call, words: Sequence[Word], more: list[Part], depth: int
+    ) -> Sequence[Word]:
+        """Judge what `find -exec` runs on what it finds; the words without it, or as they are where that is not plain."""
+        kept = list(words)
+        for _ in range(MOST_EXECUTED):
+            at = next((i for i, word in enumerate(kept) if word.value in call.program.executes), None)
+            end = None if at is None else _end(kept, at)
+            if at is None or end is None:
+                break
+            names = found(kept[:at], part.places if kept[at].value == "-exec" else ("",))
+            inner = _filled(kept[at + 1 : end], "{}", names, self._table)
+            run = Part(" ".join(word.text for word in inner), inner[0].text, places=part.places)
+            run.words = tuple(word.value for word in inner)
+            self._judge(run, inner, more, depth + 1)
+            more.insert(0, run)
+            del kept[at : end + 1]
+        return kept
 
     def _family(self, name: str) -> Program | None:
         """`mkfs.ext4` is a `mkfs`, `python3.11` a `python`."""
@@ -148,6 +190,8 @@ class CommandReader:
             part.turn(program.otherwise, f"{call.name} writes its last operand")
         if program.operands == "none" and operands:
             part.turn(program.otherwise, f"{call.name} changes something")
+        if program.operands == "names" and not all(_own_name(word.value or "") for word in operands):
+            part.turn(program.otherwise, f"{call.name} sets more than a variable of this line")
         if program.only and not all((word.value or "").startswith(program.only) for word in operands):
             part.turn(program.otherwise, f"{call.name} changes something")
         if program.trap and not call.guarded and any(_may_be_option(word) for word in operands):
@@ -163,14 +207,14 @@ class CommandReader:
             first = operands.pop(0)
             if program.first == "sed":
                 sed_script(part, call, first)
-            elif program.forbid and (first.values is None or any(p in first.text for p in program.forbid)):
+            elif program.forbid and (first.values is None or _forbidden(program, first.text)):
                 part.turn(program.otherwise, f"its {call.name} script may do more than read")
         if program.operands != "text" and program.does != "privilege":
             part.stand()
         match program.operands:
             case "text":
                 self._text(part, program, operands)
-            case "none":
+            case "none" | "names":
                 pass
             case "look":
                 part.add(part.looks, operands)
@@ -226,10 +270,51 @@ class CommandReader:
         part.classes.add(READ_ONLY)
         part.keeps = 0
         run = Part(" ".join(word.text for word in inner), inner[0].text, places=part.places)
-        words = [*inner, Word("…", None)] if program.appends else inner
+        words = self._appended(call, inner) if program.appends else inner
         run.words = tuple(word.value for word in words)
         self._judge(run, words, more, depth + 1)
         more.insert(0, run)
+
+    def _appended(self, call: Call, inner: Sequence[Word]) -> Sequence[Word]:
+        """What `xargs` runs: the names it is fed stand behind the words, or where its placeholder does."""
+        given = [word.value or "" for word in call.words]
+        whole = bool({"-0", "--null"} & set(call.options)) or "\\n" in given or "-d\\n" in given
+        if "-I" in call.options:
+            placeholder = given[given.index("-I") + 1] if "-I" in given[:-1] else "{}"
+            return _filled(inner, placeholder, self._fed, self._table)
+        if {"-r", "-i", "--replace"} & set(call.options) - {"-r"}:
+            return [*inner, Word("…", None)]
+        program = self._table.programs.get(inner[0].value or "")
+        program = self._inner_program(program, inner)
+        return [*inner, self._fed.word("…", program, whole=whole)]
+
+    def _inner_program(self, program: Program | None, words: Sequence[Word]) -> Program | None:
+        """The entry that judges the operands: that of the subcommand, where there is one."""
+        if program is None or not program.sub or len(words) < 2:
+            return program
+        return program.subs.get(words[1].value or "")
+
+
+def _end(words: Sequence[Word], at: int) -> int | None:
+    """Where the command behind `-exec` ends; None where it has no words or no end."""
+    for index in range(at + 1, len(words)):
+        if words[index].value == ";" or (words[index].value == "+" and words[index - 1].value == "{}"):
+            return index if index > at + 1 else None
+    return None
+
+
+def _filled(words: Sequence[Word], placeholder: str, names: Fed, table: Table) -> list[Word]:
+    """A command with names in the places of its placeholder; where that is only part of a word, it is not certain."""
+    program = table.programs.get(words[0].value or "") if words else None
+    out: list[Word] = []
+    for word in words:
+        if word.value == placeholder:
+            out.append(names.word(word.text, program, whole=True))
+        elif placeholder in word.text:
+            out.append(Word(word.text, None))
+        else:
+            out.append(word)
+    return out
 
 
 _DOES = {
@@ -239,6 +324,16 @@ _DOES = {
     "privilege": "acts with other rights",
     ARBITRARY: "may do anything",
 }
+
+
+def _forbidden(program: Program, text: str) -> bool:
+    for piece in program.lets:
+        text = text.replace(piece, " ")
+    return any(piece in text for piece in program.forbid)
+
+
+def _own_name(name: str) -> bool:
+    return name.isascii() and name.isidentifier() and name.islower() and not name.endswith("_proxy")
 
 
 def _bare(name: str) -> str:

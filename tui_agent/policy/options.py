@@ -20,6 +20,8 @@ class Call:
     name: str
     options: list[str] = field(default_factory=list)
     operands: list[Word] = field(default_factory=list)
+    words: Sequence[Word] = ()
+    """All words behind its name."""
     guarded: bool = False
     """`--` stood in front of the operands."""
 

@@ -5,16 +5,19 @@ protected is enough. Links are followed by whoever fills `PolicyFacts.resolved`.
 """
 
 import posixpath
+import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
 from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from tui_agent.ports.policy import PolicyFacts
 
+OWN_WORKSPACE = "workspace"
+"""The folder below a session's own folder in which a fork works where no other was named."""
 Guard: TypeAlias = Literal["", "secret", "protected", "system", "ruin"]
 
 
@@ -68,15 +71,24 @@ class Guards:
             parts = path.split("/")
             if set(parts) & data.protected_folders:
                 return "protected"
-            if any(_ends(path, name) for name in data.protected_names):
+            if data.protected_names.fit(path):
                 return "protected"
             if any(f"/{tree}/" in f"/{path}/" for tree in data.protected_trees):
                 return "protected"
-        if any(_under(at.absolute, folder) for folder in self._own):
+        if any(_under(at.absolute, folder) for folder in self._own) and not self._of_a_fork(at, facts):
             return "protected"
         if not at.inside and posixpath.basename(at.absolute) in data.protected_outside:
             return "protected"
         return "system" if self._system(at, facts) else ""
+
+    def open_to_all(self, at: Place) -> bool:
+        """Whether it belongs to the system and tells nothing of anyone: libraries, headers, the release's name."""
+        return any(_under(at.absolute, folder) for folder in self._data.readable)
+
+    def _of_a_fork(self, at: Place, facts: PolicyFacts) -> bool:
+        """Whether it lies in the workspace, and that is the folder below its session's in which a fork works."""
+        session, name = posixpath.split(posixpath.normpath(facts.workspace))
+        return at.inside and name == OWN_WORKSPACE and posixpath.dirname(session) in self._own
 
     def ruins(self, path: str, at: Place, facts: PolicyFacts) -> bool:
         """Whether taking this away takes away a root, a home or the whole workspace."""
@@ -93,13 +105,13 @@ class Guards:
         data = self._data
         parts = [part for part in path.split("/") if part]
         name = parts[-1] if parts else ""
-        if any(fnmatchcase(name, shape) for shape in data.secret_except):
+        if data.secret_except.fit(name):
             return False
         if set(parts) & data.secret_folders:
             return True
         if parts[:1] == ["proc"] and name in data.process_files:
             return True
-        if any(_ends(path, shape) for shape in data.secret_names):
+        if data.secret_names.fit(path):
             return True
         return (
             pattern and name.strip("*?") != "" and any(fnmatchcase(sample, name) for sample in data.samples)
@@ -116,15 +128,16 @@ class Guards:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    secret_names: Sequence[str]
-    secret_except: Sequence[str]
+    secret_names: "_Shapes"
+    secret_except: "_Shapes"
     secret_folders: frozenset[str]
     process_files: frozenset[str]
     protected_folders: frozenset[str]
-    protected_names: Sequence[str]
+    protected_names: "_Shapes"
     protected_trees: Sequence[str]
     protected_outside: frozenset[str]
     roots: Sequence[str]
+    readable: Sequence[str]
     temporary: Sequence[str]
     ruin: frozenset[str]
     samples: Sequence[str]
@@ -137,25 +150,35 @@ def _places() -> _Places:
     secret, protected, system = found["secret"], found["protected"], found["system"]
     names = [name.lower() for name in secret["names"]]
     return _Places(
-        secret_names=names,
-        secret_except=secret["except"],
+        secret_names=_Shapes(names),
+        secret_except=_Shapes(secret["except"]),
         secret_folders=frozenset(secret["folders"]),
         process_files=frozenset(secret["files_of_processes"]),
         protected_folders=frozenset(protected["folders"]),
-        protected_names=protected["names"],
+        protected_names=_Shapes(protected["names"]),
         protected_trees=protected["trees"],
         protected_outside=frozenset(protected["outside"]),
         roots=system["roots"],
+        readable=system["readable"],
         temporary=system["temporary"],
         ruin=frozenset(system["ruin"]),
         samples=[name.rpartition("/")[2].replace("*", "x") for name in names],
     )
 
 
-def _ends(path: str, shape: str) -> bool:
-    count = shape.count("/") + 1
-    tail = "/".join(path.split("/")[-count:])
-    return fnmatchcase(tail, shape)
+class _Shapes:
+    """Patterns of names, or of the ends of paths, tried all at once."""
+
+    def __init__(self, shapes: Iterable[str]) -> None:
+        by_count: dict[int, list[str]] = {}
+        for shape in shapes:
+            by_count.setdefault(shape.count("/") + 1, []).append(translate(shape))
+        self._tried = [(count, re.compile("|".join(found))) for count, found in sorted(by_count.items())]
+
+    def fit(self, path: str) -> bool:
+        """Whether the path ends as one of them says."""
+        parts = path.split("/")
+        return any(tried.match("/".join(parts[-count:])) for count, tried in self._tried)
 
 
 def _under(path: str, folder: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, cast
 from tui_agent.policy.script import ARBITRARY, CLASSES, READ_ONLY
 
 Operands: TypeAlias = Literal[
-    "text", "none", "look", "read", "tree", "write", "remove", "copy", "move", "mixed"
+    "text", "none", "names", "look", "read", "tree", "write", "remove", "copy", "move", "mixed"
 ]
 Takes: TypeAlias = Literal["nothing", "maybe", "word", "words", "read", "write", "folder"]
 
@@ -62,6 +62,10 @@ class Program:
     assigns: bool = False
     appends: bool = False
     hosts: bool = False
+    alone: frozenset[str] = frozenset({"--version"})
+    lets: tuple[str, ...] = ()
+    sparing: bool = False
+    executes: frozenset[str] = frozenset()
     sub: bool | str = False
     subs: Mapping[str, "Program"] = field(default_factory=dict)
 
@@ -106,6 +110,8 @@ def _source(name: str, entry: Mapping[str, object], raw: Mapping[str, object]) -
         base = level.get("subs", {}).get(part) if "subs" in level and base is not raw else level.get(part)
     if not isinstance(base, dict):
         raise ValueError(f"{name}: like {like}: there is no such entry")
+    if " " not in like:
+        base = _source(like, base, raw)
     return {**{key: value for key, value in base.items() if key != "like"}, **own}
 
 
@@ -116,10 +122,24 @@ def _program(name: str, entry: dict[str, object]) -> Program:
         raise ValueError(f"{name}: unknown keys {sorted(unknown)}")
     values = dict(entry)
     values["options"] = _options(name, str(entry.get("options", "")))
-    for key in ("first_by", "plain", "needs", "deep_by", "narrows", "forbid", "anywhere", "default"):
+    for key in (
+        "first_by",
+        "plain",
+        "needs",
+        "deep_by",
+        "narrows",
+        "executes",
+        "alone",
+        "forbid",
+        "lets",
+        "anywhere",
+        "default",
+    ):
         given = cast("list[str]", entry.get(key, []))
         if key in entry:
-            values[key] = tuple(given) if key in ("forbid", "anywhere", "default") else frozenset(given)
+            values[key] = (
+                tuple(given) if key in ("forbid", "lets", "anywhere", "default") else frozenset(given)
+            )
     subs = cast("dict[str, dict[str, object]]", entry.get("subs", {}))
     values["subs"] = {sub: _program(f"{name} {sub}", _sub(name, sub, subs, entry)) for sub in subs}
     program = Program(**values)  # type: ignore[arg-type]
@@ -136,7 +156,7 @@ def _sub(
     entry = subs[sub]
     like = entry.get("like")
     if isinstance(like, str):
-        base = subs[like.removeprefix(f"{name} ")]
+        base = subs[like.partition(" ")[2]]
         entry = {**base, **{key: value for key, value in entry.items() if key != "like"}}
     words = 1 + len(sub.split())
     return {"keeps": words, **entry}

@@ -44,16 +44,14 @@ class RulePolicy:
         """Allow, ask or deny this call. See `ports.policy`."""
         rules = (*self._rules, *granted_rules(facts.granted))
         judge = _Judge(rules, self._guards, facts)
-        findings = judge.tool(tool)
-        for effect in effects:
-            findings += judge.effect(effect)
-        found = strongest(findings)
+        by_effect = [(effect, judge.effect(effect)) for effect in effects]
+        found = strongest([*judge.tool(tool), *(one for _, several in by_effect for one in several)])
         classes = classes_of(effects)
         if found.verdict != "ask":
             return Decision(found.verdict, found.rule_id, found.reason, classes)
         if not facts.interactive:
             return Decision("deny", found.rule_id, f"{found.reason}, and {NOBODY}", classes, risk=found.risk)
-        asked = [effect for effect in effects if judge.verdict(effect) == "ask"]
+        asked = [effect for effect, several in by_effect if strongest(several).verdict == "ask"]
         return Decision(
             "ask",
             found.rule_id,
@@ -109,10 +107,6 @@ class _Judge:
         rules = [rule for rule in self._rules if rule.what == "tool" and fits_tool(rule.rest, name)]
         return [_by_rule(rule) for rule in rules if rule.verdict != "allow"]
 
-    def verdict(self, effect: Effect) -> str:
-        """Allow, ask or deny, for this effect alone."""
-        return strongest(self.effect(effect)).verdict
-
     def effect(self, effect: Effect) -> list[Finding]:
         """Everything that stands about one effect."""
         match effect:
@@ -139,6 +133,10 @@ class _Judge:
             return Finding("ask", "rules.below", f"a rule stands against files below {at.given}")
         if at.inside:
             return Finding("allow", "reads.workspace", "it only reads this workspace")
+        if self._guards.open_to_all(at):
+            return Finding(
+                "allow", "reads.system", "it only reads what belongs to the system and is open to all"
+            )
         return self._by_profile(
             self._profile.reads_outside,
             _first(rules, "allow"),

@@ -24,11 +24,16 @@ def ranked(classes: frozenset[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word. `values` are all that it can be, None when that is not certain; with `glob` they are patterns."""
+    """One word. `values` are all that it can be, None when that is not certain; with `glob` they are patterns.
+
+    `made_by` is the pipeline whose output it is as a whole; `split`: that falls into words at its blanks.
+    """
 
     text: str
     values: tuple[str, ...] | None
     glob: bool = False
+    made_by: "tuple[Command, ...]" = ()
+    split: bool = False
 
     @property
     def value(self) -> str | None:
@@ -47,13 +52,15 @@ class Redirect:
 @dataclass(frozen=True, slots=True)
 class Command:
     """One simple command where it stands. `places` are the folders it may run in, relative to the script's start;
-    None stands for anywhere."""
+    None stands for anywhere. `fed_by` are the commands in front of it in its pipeline, where all of them are simple and
+    nothing else feeds it."""
 
     text: str
     words: tuple[Word, ...]
     assignments: tuple[tuple[str, Word], ...] = ()
     redirects: tuple[Redirect, ...] = ()
     places: tuple[str | None, ...] = ("",)
+    fed_by: "tuple[Command, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True)

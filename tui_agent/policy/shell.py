@@ -6,6 +6,7 @@ that a deny rule sees them. `analyse` never raises.
 
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ MAX_DEPTH = 100
 NESTED = 12
 """What one substitution inside another counts of the depth."""
 MAX_BLANKS = 40
+MAX_FEEDING = 8
+"""Commands of a pipeline through which names are followed."""
 
 _STATEMENTS = frozenset(
     {
@@ -136,6 +139,9 @@ def _assigned_once(root: "Node") -> frozenset[str]:
         if name is not None:
             text = name.text or b""
             counts[text] = counts.get(text, 0) + 1
+        if node.type == "command" and node.children and node.children[0].text == b"read":
+            for child in node.children[1:]:
+                counts[child.text or b""] = counts.get(child.text or b"", 0) + 1
         stack += node.children
     return frozenset(name.decode() for name, count in counts.items() if count == 1)
 
@@ -168,6 +174,8 @@ class _Reader:
             return self._list(node, scope, depth)
         if kind == "for_statement":
             return self._for(node, scope, depth)
+        if kind == "pipeline":
+            return self._pipeline(node, scope, depth)
         if kind in _ASSIGNMENTS:
             return self._assignment(node, scope)
         if kind == "test_command":
@@ -195,6 +203,29 @@ class _Reader:
             elif child.is_named:
                 inner = inner.joined(self.visit(child, inner, depth + 1))
         return scope if node.type in _OWN_SCOPE else scope.joined(inner)
+
+    def _pipeline(self, node: "Node", scope: Scope, depth: int) -> Scope:
+        """Each command with those in front of it; `|&` feeds more than names, and so does a command that is not simple."""
+        inner = scope
+        feeding: tuple[Command, ...] | None = ()
+        if any(child.type == "|&" for child in node.children):
+            feeding = None
+        for child in node.named_children:
+            inner = inner.joined(self.visit(child, inner, depth + 1))
+            if not _simple(child) or not self.commands:
+                feeding = None
+                continue
+            last = self.commands[-1]
+            if (
+                feeding is not None
+                and len(feeding) < MAX_FEEDING
+                and not any(redirect.reads for redirect in last.redirects)
+            ):
+                self.commands[-1] = last = replace(last, fed_by=feeding)
+                feeding = (*feeding, last)
+            else:
+                feeding = None
+        return scope
 
     def _is_pattern(self, node: "Node", child: "Node") -> bool:
         return (
@@ -254,7 +285,12 @@ class _Reader:
                 body = child
         if body is not None and body.type == "command":
             return self._command(body, scope, tuple(redirects), depth, extra)
+        first = len(self.commands)
         after = scope if body is None else self.visit(body, scope, depth + 1)
+        if any(child.type.startswith("here") for child in node.children) or any(
+            one.reads for one in redirects
+        ):
+            self.commands[first:] = [replace(command, fed_by=()) for command in self.commands[first:]]
         if redirects or extra:
             text = " ".join(self._text(child) for child in node.children if child.type.endswith("_redirect"))
             self.commands.append(Command(text, tuple(extra), (), tuple(redirects), after.seen))
@@ -382,13 +418,13 @@ class _Reader:
         for child in node.named_children:
             self.visit(child, scope, depth + 1)
 
-    def _substitution(self, node: "Node", scope: Scope) -> None:
-        """Commands inside a word: they run in a shell of their own."""
+    def _substitution(self, node: "Node", scope: Scope) -> tuple[Command, ...]:
+        """Commands inside a word: they run in a shell of their own. The pipeline that it is, where it is nothing else."""
         inner = scope.deeper()
         if inner is None:
             self.problems.append("it is nested too deeply")
             self.unread = True
-            return
+            return ()
         for child in node.children:
             if child.type.endswith("_redirect"):
                 into: list[Redirect] = []
@@ -396,12 +432,27 @@ class _Reader:
                 self.commands.append(Command(self._text(node), (), (), tuple(into), inner.places))
             elif child.is_named:
                 inner = self.visit(child, inner, inner.nesting * NESTED)
+        only = node.named_children[0] if node.named_child_count == 1 else None
+        if only is None or not self.commands or not (_simple(only) or only.type == "pipeline"):
+            return ()
+        last = self.commands[-1]
+        whole = only.type != "pipeline" or len(last.fed_by) == only.named_child_count - 1
+        return (*last.fed_by, last) if whole else ()
 
     def _note(self, problem: str) -> None:
         self.problems.append(problem)
 
     def _text(self, node: "Node") -> str:
         return self._raw[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+def _simple(node: "Node") -> bool:
+    """A command, with or without redirections that write."""
+    if node.type == "redirected_statement":
+        return any(child.type == "command" for child in node.children) and not any(
+            child.type.startswith("here") for child in node.children
+        )
+    return node.type == "command" and not any(child.type.startswith("here") for child in node.children)
 
 
 def _chain(node: "Node") -> "tuple[Node, list[tuple[str, Node]]]":

@@ -73,7 +73,7 @@ class Scope:
     def with_variable(self, name: str, words: list[Word]) -> "Scope":
         """A variable has one of these values from here on."""
         known = {key: value for key, value in self.variables.items() if key != name}
-        if words and all(word.values is not None for word in words):
+        if words and all(word.values is not None or (word.made_by and len(words) == 1) for word in words):
             known[name] = tuple(words)
         return replace(self, variables=known)
 
@@ -113,6 +113,8 @@ class _Piece:
     glob: bool = False
     folder: bool = False
     """It stands for a folder, and says so only as the whole first part of a path."""
+    made_by: tuple[Command, ...] = ()
+    """The pipeline whose output it is."""
 
 
 class WordReader:
@@ -121,7 +123,7 @@ class WordReader:
     def __init__(
         self,
         raw: bytes,
-        substitution: "Callable[[Node, Scope], None]",
+        substitution: "Callable[[Node, Scope], tuple[Command, ...]]",
         problem: Callable[[str], None],
     ) -> None:
         self._raw = raw
@@ -183,7 +185,9 @@ class WordReader:
             "q" if piece.quoted else (piece.values[0] if piece.values else "") for piece in pieces
         )
         if any(piece.values is None for piece in pieces) or _braces(text, loose) or _misplaced(pieces):
-            return Word(text, None)
+            filled = [piece for piece in pieces if piece.values != ("",)]
+            made_by = filled[0].made_by if len(filled) == 1 else ()
+            return Word(text, None, made_by=made_by, split=bool(made_by) and not filled[0].quoted)
         count = 1
         for piece in pieces:
             count *= len(piece.values or ("",))
@@ -215,9 +219,8 @@ class WordReader:
             self._substitution(node, scope)
             return [_Piece(("/dev/fd/0",), True)]
         if kind == "command_substitution":
-            self._substitution(node, scope)
-        else:
-            self.inside(node, scope)
+            return [_Piece(None, False, made_by=self._substitution(node, scope))]
+        self.inside(node, scope)
         return [_Piece(None, False)]
 
     def _quoted(self, node: "Node", scope: Scope) -> list[_Piece]:
@@ -235,11 +238,12 @@ class WordReader:
             elif child.type in ("simple_expansion", "expansion"):
                 pieces.append(self._expansion(child, scope, quoted=True))
             else:
+                made_by: tuple[Command, ...] = ()
                 if child.type == "command_substitution":
-                    self._substitution(child, scope)
+                    made_by = self._substitution(child, scope)
                 else:
                     self.inside(child, scope)
-                pieces.append(_Piece(None, True))
+                pieces.append(_Piece(None, True, made_by=made_by))
         return pieces
 
     def _expansion(self, node: "Node", scope: Scope, *, quoted: bool) -> _Piece:
@@ -256,6 +260,8 @@ class WordReader:
         words = scope.variables.get(name)
         if words is None:
             return _Piece(None, quoted)
+        if words[0].made_by:
+            return _Piece(None, quoted and not words[0].split, made_by=words[0].made_by)
         values = tuple(dict.fromkeys(value for word in words for value in word.values or ()))
         loose = any(char in value for value in values for char in " \t\n*?[") or "" in values
         if not quoted and loose and not any(word.glob for word in words):

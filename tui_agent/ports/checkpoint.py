@@ -100,15 +100,23 @@ class Checkpoints(Protocol):
         """The newest checkpoint's commit; empty before the first."""
         ...
 
-    async def begin(self, known: str) -> Baseline | None:
-        """Go on from the commit that the log knows as its newest; without one keep the files as they are.
+    async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
+        """Go on from the commit that the log knows as its newest; without one, or where the store has lost it, keep
+        the files as they are.
 
-        Returns the baseline where one was made.
+        Returns the baseline where one was made; it stands in for the lost one where the session changed nothing since
+        (`unchanged`). May be called again after a fault.
         """
         ...
 
-    async def look(self, paths: Sequence[str] | None = None) -> Changes:
-        """What differs now from the newest checkpoint: at `paths`, or anywhere. Changes nothing."""
+    def notices(self) -> tuple[str, ...]:
+        """What happened to the store by itself since the last call, as sentences for the user: what was lost, what a
+        cut restore left."""
+        ...
+
+    async def look(self, paths: Sequence[str] | None = None, *, also: Sequence[str] = ()) -> Changes:
+        """What differs now from the newest checkpoint: at `paths`; or anywhere, and at the paths in `also` though they
+        are ignored: a call is about to change them. Changes nothing."""
         ...
 
     async def commit(self, changes: Changes, *, part: int, author: Author, message: str) -> str:
@@ -129,6 +137,11 @@ class Checkpoints(Protocol):
 
         Never writes through a link. Afterwards `head` is the returned commit.
         """
+        ...
+
+    async def settle(self) -> bool:
+        """Upkeep, for when nothing else is to be done: make what is borrowed the store's own, and pack. True if it did
+        something. Any other call ends it, and so does cancellation, at once and at any moment."""
         ...
 
     async def aclose(self) -> None:

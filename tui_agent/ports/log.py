@@ -53,6 +53,10 @@ class Log(Protocol):
         """The records on the current branch, in order, but for the deltas of requests that have ended."""
         ...
 
+    def holds(self, seq: int) -> bool:
+        """Whether there is an event with this number, on the branch or not: a fork's history may have gaps."""
+        ...
+
     def read(self, after: int = -1) -> Sequence[Record]:
         """All records with `seq` > `after`."""
         ...

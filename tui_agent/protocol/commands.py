@@ -35,6 +35,16 @@ class SubmitPrompt(CommandBase):
     attachments: tuple[Attachment, ...] = ()
 
 
+class GoOn(CommandBase):
+    """Start a turn without a new message: the model goes on from where the branch ends.
+
+    Behind tool results, or behind a message without an answer; in a fork that carries a message of its own, with that.
+    Rejected where there is nothing to answer.
+    """
+
+    kind: Literal["go_on"] = "go_on"
+
+
 class Steer(CommandBase):
     """Put a message into the running turn. When none runs it starts one."""
 
@@ -207,6 +217,7 @@ class Close(CommandBase):
 
 Command: TypeAlias = Annotated[
     SubmitPrompt
+    | GoOn
     | Steer
     | Queue
     | Unqueue

@@ -14,12 +14,15 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.checkpoints.git_shadow import GitShadow
-from tui_agent.checkpoints.limits import Limits, git_program
+from tui_agent.checkpoints.limits import Limits, git_program, limits_of
 from tui_agent.checkpoints.state import MAIN
+from tui_agent.config.settings import CheckpointSettings
 from tui_agent.errors import UsageError
 from tui_agent.folds.base import branch, fold
 from tui_agent.folds.session_state import SessionState
 from tui_agent.folds.session_view import SessionStateView
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 from tui_agent.store.reader import read_records
 
 STORE = "checkpoints.git"
@@ -118,17 +121,40 @@ def _depth(folder: Path) -> int:
 
 
 async def verify_checkpoints(folder: Path) -> list[str]:
-    """What is wrong with a session's checkpoints, in words."""
+    """What is wrong with a session's checkpoints, in words; also where its workspace is gone."""
+    state, own = state_of(folder), _commits(folder)
     if not (folder / STORE).is_dir():
-        return []
-    state = state_of(folder)
-    shadow = GitShadow(Path(state.workspace or "/"), folder / STORE)
+        return [f"Checkpoints: {folder / STORE} is missing; no files can be put back."] if own else []
+    shadow = GitShadow(folder, folder / STORE)
     if shadow.unavailable:
         return []
     found = await shadow.verify()
+    lost = await shadow.lost(own)
+    if lost:
+        found.append(f"{len(lost)} of the log's checkpoints are lost; their files cannot be put back")
     if state.commit and not found:
         await shadow.files_at(state.commit)
     return [f"Checkpoints: {line}." for line in found]
+
+
+def _commits(folder: Path) -> list[str]:
+    """Every checkpoint that the session itself took; what a fork's parent took is in its own log."""
+    found = []
+    for record in read_records(folder, skip_deltas=True):
+        match record:
+            case Envelope(session=session, payload=CheckpointTaken() | CheckpointRestored() as payload):
+                if session == folder.name:
+                    found.append(payload.commit)
+    return found
+
+
+async def checkpoint_notes(folder: Path, settings: CheckpointSettings) -> list[str]:
+    """What is good to know of a session's checkpoints and no fault: what stays borrowed because of the quota."""
+    shadow = GitShadow(folder, folder / STORE, limits=limits_of(settings))
+    if shadow.unavailable or not (folder / STORE).is_dir():
+        return []
+    told = await shadow.borrowed()
+    return [told] if told else []
 
 
 async def add_worktree(workspace: Path, dest: Path, store: Path, commit: str) -> Path:

@@ -11,7 +11,7 @@ from tui_agent.errors import BlobMissing
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.envelope import Record
 from tui_agent.store.lineage import blobs_of
-from tui_agent.store.reader import read_records
+from tui_agent.store.reader import LogTail, read_records
 
 
 class RecordedSession:
@@ -19,6 +19,7 @@ class RecordedSession:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._tail: LogTail | None = None
 
     @property
     def id(self) -> str:
@@ -28,6 +29,12 @@ class RecordedSession:
     async def records(self) -> list[Record]:
         """Every event so far. Raises `SessionNotFound`."""
         return await to_thread.run_sync(read_records, self.folder)
+
+    async def newer(self, after: int) -> list[Record]:
+        """The events behind this one that are new since the last call: costs the new bytes only, but for the first."""
+        if self._tail is None:
+            self._tail = LogTail(self.folder, after)
+        return await to_thread.run_sync(self._tail.poll)
 
     async def read_text(self, text: LongText) -> str:
         """The whole of a text, wherever it is kept; its preview and the reason where it cannot be read."""

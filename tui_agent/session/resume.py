@@ -11,12 +11,23 @@ from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.usershell import close_shell
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.env import EnvStarted
+from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded, ModelRetried
-from tui_agent.protocol.events.session import LogRepaired, RunResumed, RunStarted, SessionStarted
+from tui_agent.protocol.events.session import (
+    LogRepaired,
+    RunResumed,
+    RunStarted,
+    SessionContextLoaded,
+    SessionForked,
+    SessionStarted,
+)
 from tui_agent.protocol.events.turn import TurnFinished, UserShellFinished
 from tui_agent.protocol.settings import SessionSettings
+from tui_agent.session.fork_change import answer_call
 
 MAX_PARTIAL = 200_000
+_FORKED_TURN = "The fork begins in the midst of this turn."
+_FORKED_CALL = "The session was forked while this call ran. What came of it is not known here: look before you run it again."
 
 
 class Unfinished:
@@ -48,11 +59,33 @@ class Unfinished:
             self.records.append(record)
             yield record
 
+    def unkept(self) -> frozenset[str]:
+        """The files that calls of the turn that broke off had changed, and of which no checkpoint was taken."""
+        found: set[str] = set()
+        for record in self.records:
+            match record.payload if isinstance(record, Envelope) else None:
+                case CheckpointTaken() | CheckpointRestored():
+                    found.clear()
+                case FileChanged(author="agent", path=path):
+                    found.add(path)
+                case _:
+                    pass
+        return frozenset(found)
 
-def begin(recorder: Recorder, run: RunStarted, *, workspace: str, settings: SessionSettings) -> None:
-    """The first events of a new session."""
+
+def begin(
+    recorder: Recorder,
+    run: RunStarted,
+    *,
+    workspace: str,
+    settings: SessionSettings,
+    earlier: SessionContextLoaded | None = None,
+) -> None:
+    """The first events of a new session; `earlier` is what it takes over of another one."""
     recorder.append(SessionStarted(workspace=workspace, product=run.product, settings=settings))
     recorder.append(run)
+    if earlier is not None:
+        recorder.append(earlier)
 
 
 def take_up(
@@ -65,8 +98,7 @@ def take_up(
     if repaired is not None:
         recorder.append(repaired)
     recorder.append(run)
-    closed = close_calls(recorder, crashed=True, printed=Printed.recorded(history))
-    close_requests(recorder, partials(history))
+    closed = _close(recorder, history)
     if state.shell is not None:
         close_shell(recorder, state.shell, history)
     if state.turn_running:
@@ -74,16 +106,33 @@ def take_up(
             TurnFinished(
                 turn=state.turn,
                 reason="interrupted",
-                detail="The program ended in this turn.",
+                detail=_FORKED_TURN if state.forked is not None else "The program ended in this turn.",
                 duration_ms=_lasted(state.turn_started_at, history),
             )
         )
     recorder.append(RunResumed(run_id=run.run_id, after_seq=after, clean=clean, closed_calls=closed))
 
 
+def _close(recorder: Recorder, history: Sequence[Record]) -> int:
+    """End the calls and requests that are open; returns how many calls. In a fork nothing had gone wrong with them."""
+    printed, forked = Printed.recorded(history), recorder.state.forked
+    if forked is None:
+        closed = close_calls(recorder, crashed=True, printed=printed)
+        close_requests(recorder, partials(history))
+        return closed
+    answered = answer_call(recorder, forked)
+    closed = close_calls(
+        recorder, crashed=True, why="the session was forked here", lost=_FORKED_CALL, printed=printed
+    )
+    close_requests(recorder, {})
+    return answered + closed
+
+
 def _lasted(started_at: float | None, history: Sequence[Record]) -> float:
     """How long the turn ran that broke off, in milliseconds: up to the last event of its own."""
-    last = next((record.at for record in reversed(history) if isinstance(record, Envelope)), None)
+    known = [record for record in history if isinstance(record, Envelope)]
+    forks = [place for place, record in enumerate(known) if isinstance(record.payload, SessionForked)]
+    last = next((record.at for record in reversed(known[: forks[-1] if forks else None])), None)
     if started_at is None or last is None:
         return 0.0
     return round(max(0.0, last - started_at) * 1_000, 1)

@@ -101,6 +101,12 @@ def lineage(folder: Path) -> Lineage:
     return Lineage((*elders, Strand(folder)), tuple(found), fault)
 
 
+def stands(folder: Path, seq: int) -> bool:
+    """Whether a session's history holds this event, whole. Only the neighbourhood of its place is read."""
+    strands = (one for one in lineage(folder).strands if one.kept is None or on_branch(seq, one.kept))
+    return any(line_at(strand.folder, seq) is not None for strand in strands)
+
+
 def cut(kept: Sequence[Stretch], last: int) -> tuple[Stretch, ...]:
     """What of these stretches ends at `last`: a parent may go on with numbers that its fork uses, too."""
     return tuple(Stretch(one.first, min(one.last, last)) for one in kept if one.first <= last)

@@ -76,7 +76,7 @@ def _holder(written: bytes) -> str:
     return f"process {pid} since {time.strftime('%H:%M' if today else '%Y-%m-%d %H:%M', moment)}"
 
 
-def is_locked(path: Path) -> bool:
+def is_locked(path: Path | str) -> bool:
     """Whether a process holds the lock now. Looks for a moment only; an opener that waits is not disturbed."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)

@@ -22,12 +22,12 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.session import LogRepaired, SessionHeadMoved
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CommandId, SessionId
-from tui_agent.store.blobs import whole_characters
+from tui_agent.store.blobs import BlobStore, whole_characters
 from tui_agent.store.files import FileOps, SystemFiles, advice, make_folder
 from tui_agent.store.follow import LogFollower
 from tui_agent.store.kept import Place, keep
 from tui_agent.store.line import LINE_LIMIT, body, decode, seal, validate
-from tui_agent.store.lineage import CRC_PLACE, blobs_of
+from tui_agent.store.lineage import CRC_PLACE, blobs_of, stands
 from tui_agent.store.lock import WriterLock
 from tui_agent.store.reader import iterate_records, read_records
 from tui_agent.store.redact import Redactor
@@ -170,7 +170,7 @@ class SessionLog:
         place = (self._last_seq + 1, self._clock.now(), self._name(self._session), self._name(agent))
         by = b"null" if cause is None else to_json(whole_characters(cause))
         line = seal(body(*place, self._parent_of(payload), by, raw))
-        event = self._as_read(line[:-1], payload.kind)
+        event = _as_read(line[:-1], payload.kind, self.blobs)
         if self._lock is None:
             self._unwritten.append(line)
         else:
@@ -194,18 +194,6 @@ class SessionLog:
         if encoded is None:
             encoded = self._names[name] = to_json(whole_characters(name))
         return encoded
-
-    def _as_read(self, line: bytes, kind: str) -> Envelope:
-        try:
-            return validate(line)
-        except ValidationError as fault:
-            event = decode(line, self.blobs)
-            if isinstance(event, Envelope):
-                return event
-            raise StoreError(
-                f"An event {kind} cannot be recorded, since no reader would understand it.",
-                hint=str(fault)[:500],
-            ) from fault
 
     def _write(self, line: bytes, kind: str) -> None:
         with self._file_guard:
@@ -314,6 +302,13 @@ class SessionLog:
         """The records on the current branch, without the deltas of requests that have ended; read from the file."""
         return branch(self._records) if self._lock is None else iterate_records(self.folder, branch=True)
 
+    def holds(self, seq: int) -> bool:
+        """Whether there is an event with this number, on the branch or not; the history is not read for it."""
+        if not self._records or seq < self._records[0].seq:
+            return self._lock is not None and stands(self.folder, seq)
+        place = self._index(seq - 1)
+        return place < len(self._records) and self._records[place].seq == seq
+
     def next_after(self, seq: int, limit: int) -> Sequence[Record]:
         """The next records behind `seq`, at most `limit`."""
         held = self._held(seq)
@@ -354,6 +349,19 @@ class SessionLog:
             self._lock.release()
         for follower in tuple(self._followers):
             follower.wake()
+
+
+def _as_read(line: bytes, kind: str, blobs: BlobStore) -> Envelope:
+    try:
+        return validate(line)
+    except ValidationError as fault:
+        event = decode(line, blobs)
+        if isinstance(event, Envelope):
+            return event
+        raise StoreError(
+            f"An event {kind} cannot be recorded, since no reader would understand it.",
+            hint=str(fault)[:500],
+        ) from fault
 
 
 def _seq(record: Record) -> int:

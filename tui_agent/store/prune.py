@@ -113,9 +113,10 @@ def clear(store: SessionStore, found: Waste, detach: Detach | None = None) -> No
 
 
 def sizes(folder: Path) -> dict[str, int]:
-    """What a session takes: its log, its texts, its checkpoints, in bytes."""
+    """What a session takes: its log, its texts, its checkpoints, a fork's own workspace, in bytes."""
     return {
         "log": size_of(folder / EVENTS),
         "texts": size_of(folder / "blobs"),
         "checkpoints": size_of(folder / "checkpoints.git"),
+        "workspace": size_of(folder / "workspace"),
     }

@@ -11,8 +11,9 @@ from pathlib import Path
 from tui_agent.errors import SessionNotFound
 from tui_agent.folds.branches import Stretch
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 from tui_agent.protocol.events.session import SessionHeadMoved
-from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
 from tui_agent.store.bulk import many_objects
 from tui_agent.store.lineage import Lineage, Strand, blobs_of, cut, lineage
 from tui_agent.store.pieces import lines_with, offset_before, pieces
@@ -20,7 +21,13 @@ from tui_agent.store.repair import EVENTS
 from tui_agent.store.scan import Sieve, ended_requests, records, sifted, sifted_lines
 
 TAIL_BYTES = 256 * 1024
-_MARKS = (b'"payload":{"kind":"session.head_moved"', b'"payload":{"kind":"user.message"')
+_MARKS = (
+    b'"payload":{"kind":"session.head_moved"',
+    b'"payload":{"kind":"user.message"',
+    b'"goes_on":true',
+    b'"payload":{"kind":"checkpoint.taken"',
+    b'"payload":{"kind":"checkpoint.restored"',
+)
 _BEHIND = 512 * 1024
 """Bytes in which the line lies of which only the neighbourhood is known."""
 
@@ -60,7 +67,8 @@ def iterate_records(folder: Path, after: int = -1, *, branch: bool = False) -> I
 
 
 def read_marks(folder: Path) -> list[Record]:
-    """Where the head was moved and the user's messages, on the branch or not: what `folds.branches.Branches` needs.
+    """Where the head was moved, turns began and checkpoints were taken, on the branch or not: what the folds `Branches`
+    and `Commits` need.
 
     Found by a search of the bytes; nothing else is parsed. Raises `SessionNotFound`.
     """
@@ -75,7 +83,13 @@ def read_marks(folder: Path) -> list[Record]:
 
 
 def _is_mark(record: Record) -> bool:
-    return isinstance(record, Envelope) and isinstance(record.payload, SessionHeadMoved | UserMessageReceived)
+    match record:
+        case Envelope(payload=SessionHeadMoved() | UserMessageReceived() | TurnStarted(goes_on=True)):
+            return True
+        case Envelope(payload=CheckpointTaken() | CheckpointRestored()):
+            return True
+        case _:
+            return False
 
 
 def stored_lines(folder: Path, after: int = -1) -> Iterator[tuple[int, str]]:

@@ -15,13 +15,15 @@ from functools import partial
 from pathlib import Path
 
 from tui_agent.errors import SessionNotFound, StoreError, UsageError
-from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Record
+from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.ids import SessionId
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.files import FOLDER_MODE, FileOps, SystemFiles, sync_path, unusable
 from tui_agent.store.forks import fork_point, forks_of, make_whole, write_fork
-from tui_agent.store.index import Found, SessionIndex, Stand
+from tui_agent.store.index import SessionIndex
+from tui_agent.store.index_rows import Stand
+from tui_agent.store.index_search import Found
 from tui_agent.store.kept import known_of
 from tui_agent.store.lineage import lineage
 from tui_agent.store.lock import WriterLock
@@ -130,16 +132,16 @@ class SessionStore:
             lock.release()
             raise
 
-    def fork(self, session_id: str, at_seq: int, new_id: str, changed: JsonMap | None = None) -> SessionId:
+    def fork(self, session_id: str, at_seq: int, new_id: str, changed: ForkChange | None = None) -> SessionId:
         """Make a session that goes on from an event of another one, held by someone or not; it refers to its log.
 
-        `changed` says what is different (`workspace`: a folder of its own). Raises `SessionNotFound`, `StoreError`
+        `changed` says what is different. Raises `SessionNotFound`, `StoreError`
         where there is no such event, a newer version wrote the session, or `new_id` is taken; `StoreFull`.
         """
         parent, folder = self.folder(session_id), self.folder(new_id)
         self._require(parent)
         require_known(parent, version_of_log(parent))
-        point = fork_point(parent, at_seq).model_copy(update={"changed": changed or {}})
+        point = fork_point(parent, at_seq).model_copy(update={"changed": changed or ForkChange()})
         lock = self._new_folder(folder)
         try:
             if (folder / EVENTS).exists():

@@ -1,21 +1,22 @@
-"""L1: what a list shows of a session, from the ends of its log only.
+"""L1: what a list shows of a session: from the ends of its log, and what `store.figures` counts of it.
 
-Invariant: nothing is parsed but the first line, the last one, and those that give a title.
+Invariant: nothing is parsed but the first line, the last ones, and those that give a title or a figure.
 """
 
 import mmap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeGuard
 
 from tui_agent.folds.branches import Stretch, on_branch
-from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.env import EnvStarted
-from tui_agent.protocol.events.session import SessionForked, SessionStarted, SessionTitled
+from tui_agent.protocol.events.session import SessionForked, SessionStarted, SessionTitled, WorkspaceMoved
 from tui_agent.protocol.ids import SessionId
+from tui_agent.store.blobs import BlobStore
+from tui_agent.store.figures import Figures, Outcome, counted, figures, outcome
 from tui_agent.store.line import decode
 from tui_agent.store.lineage import Strand, blobs_of, lineage
 from tui_agent.store.lock import is_locked
@@ -28,12 +29,15 @@ _HEAD_BYTES, _TAIL_BYTES, _LONG_TAIL_BYTES = 16 * 1024, 4 * 1024, 128 * 1024
 _TITLED = b'"payload":{"kind":"session.titled"'
 _PLACED = (b'"payload":{"kind":"session.started"', b'"payload":{"kind":"env.started"')
 _FORKED = b'"payload":{"kind":"session.forked"'
+_MOVED = b'"payload":{"kind":"session.workspace_moved"'
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
     """A session as a list shows it. `updated` is the time of its last event, `events` how many it has.
 
+    `figures` is None for a log that is too long to be counted for a list. `outcome` is how its newest turn stands.
+    `parent` and `forked_at` tell whose event it was forked from; empty for one that begins itself.
     `damaged`: its beginning cannot be read; then `workspace` is what another event says, empty where none does.
     `newer`: a newer version of the product wrote its beginning or its end; it can be listed and read, not opened.
     """
@@ -49,24 +53,39 @@ class SessionSummary:
     size_bytes: int
     damaged: bool = False
     newer: bool = False
+    figures: Figures | None = None
+    outcome: Outcome = "empty"
+    model: str = ""
+    parent: str = ""
+    forked_at: int | None = None
+
+    @property
+    def state(self) -> str:
+        """`outcome` in view of who holds it: a turn without an end is `running`, or was `stopped` by a crash."""
+        return self.outcome if self.outcome != "open" else "running" if self.locked else "stopped"
 
 
-def summarise(folder: Path) -> SessionSummary | None:
-    """A session's summary from its log's ends; None where nothing readable stands at either."""
+def summarise(folder: Path, known: Figures | None = None) -> SessionSummary | None:
+    """A session's summary from its log's ends; None where nothing readable stands at either.
+
+    `known` is what was counted of the log before; a long log is not counted for this.
+    """
     path = folder / EVENTS
+    blobs = blobs_of(folder)
     try:
-        with path.open("rb") as log:
-            head = log.read(_HEAD_BYTES)
         size = path.stat().st_size
-        last = _last(folder, head, size)
+        last, stands = _end(path, size, blobs)
+        sums = figures(folder, size, blobs, known)
+        named = sums or _ends_of(path, blobs, known)
+        first = decode(first_line(folder), blobs)
     except OSError:
         return None
-    first = decode(first_line(folder), blobs_of(folder))
     start = first if isinstance(first, Envelope) else None
     if first is None and last is None:
         return None
     foreign = first if _is_newer(first) else None
     workspace, title = _inherited(folder, start)
+    origin = start.payload if start is not None and isinstance(start.payload, SessionForked) else None
     if start is None:
         start = last if isinstance(last, Envelope) else None
         workspace = _told(foreign, "workspace") or _place_of(path, size)
@@ -74,15 +93,35 @@ def summarise(folder: Path) -> SessionSummary | None:
     return SessionSummary(
         id=SessionId(folder.name),
         path=folder,
-        workspace=workspace,
+        workspace=named.workspace or workspace,
         started=foreign.at if foreign else (start.at if start else 0.0),
         updated=last.at if last else (start.at if start else 0.0),
-        title=_title(path, size) or title,
+        title=named.title or title,
         events=last.seq + 1 if last else 0,
         locked=is_locked(folder / "lock"),
         size_bytes=size,
         damaged=not isinstance(first, Envelope) and foreign is None,
         newer=foreign is not None or _is_newer(last),
+        figures=sums,
+        outcome=stands,
+        model=named.model,
+        parent=origin.parent_session if origin else "",
+        forked_at=origin.at_seq if origin else None,
+    )
+
+
+def _ends_of(path: Path, blobs: BlobStore, known: Figures | None) -> Figures:
+    """Title and model of a log that is too long to be counted now: the newest at its end, else what was known."""
+    end = counted(tail_bytes(path, _LONG_TAIL_BYTES), known or Figures(), blobs)
+    if end.title and end.model and end.workspace:
+        return end
+    with path.open("rb") as log:
+        head = counted(log.read(_HEAD_BYTES), Figures(), blobs)
+    return replace(
+        end,
+        title=end.title or head.title,
+        model=end.model or head.model,
+        workspace=end.workspace or head.workspace,
     )
 
 
@@ -125,25 +164,29 @@ def _inherited(folder: Path, start: Envelope | None) -> tuple[str, str]:
             return workspace, title
         case SessionForked(changed=changed):
             elders = lineage(folder).elders
-            return _moved_to(changed) or _workspace(elders), _elder_title(elders)
+            return changed.workspace or _workspace(elders), _elder_title(elders)
     return "", ""
-
-
-def _moved_to(changed: JsonMap) -> str:
-    """The workspace that a fork took for its own, if it did."""
-    workspace = changed.get("workspace")
-    return workspace if isinstance(workspace, str) else ""
 
 
 def _workspace(elders: Sequence[Strand]) -> str:
     for strand in reversed(elders):
+        moved = _moved_to(strand.folder / EVENTS, strand.kept)
+        if moved:
+            return moved
         start = _first(strand.folder)
         if start is not None and isinstance(start.payload, SessionStarted):
             return start.payload.workspace
-        if start is not None and isinstance(start.payload, SessionForked) and start.payload.changed:
-            workspace = _moved_to(start.payload.changed)
-            if workspace:
-                return workspace
+        forked = start.payload if start is not None else None
+        if isinstance(forked, SessionForked) and forked.changed.workspace:
+            return forked.changed.workspace
+    return ""
+
+
+def _moved_to(path: Path, kept: Sequence[Stretch] | None) -> str:
+    """The folder to which a parent had moved by then, if it had."""
+    for payload, seq in _from_the_end(path, path.stat().st_size, _MOVED):
+        if isinstance(payload, WorkspaceMoved) and (kept is None or on_branch(seq, kept)):
+            return payload.workspace
     return ""
 
 
@@ -157,16 +200,27 @@ def _elder_title(elders: Sequence[Strand]) -> str:
     return start.payload.title if start and isinstance(start.payload, SessionStarted) else ""
 
 
-def _last(folder: Path, head: bytes, size: int) -> Record | None:
-    """The last whole record: from the last line, or from further back where that is a long or a torn one."""
+def _end(path: Path, size: int, blobs: BlobStore) -> tuple[Record | None, Outcome]:
+    """The last whole record, and how the session stands: from as little of the log's end as tells it."""
+    last: Record | None = None
     for reach in (_TAIL_BYTES, _LONG_TAIL_BYTES):
-        data = head if size <= len(head) else tail_bytes(folder / EVENTS, reach)
-        for _, line in reversed(list(lines(data))):
-            if seq_of(line) is None:
-                continue
-            found = list(records(line + b"\n", blobs_of(folder)))
-            if found:
-                return found[-1]
+        whole = size <= max(reach, _HEAD_BYTES)
+        data = path.read_bytes() if whole else tail_bytes(path, reach)
+        last = last or _last(data, blobs)
+        stands = outcome(data, blobs, whole=whole)
+        if whole or (last is not None and stands):
+            return last, stands
+    return last, "open"  # a turn so long that nothing else stands in all of it
+
+
+def _last(data: bytes, blobs: BlobStore) -> Record | None:
+    """The last whole record in these bytes, behind which a torn one may stand."""
+    for _, line in reversed(list(lines(data))):
+        if seq_of(line) is None:
+            continue
+        found = list(records(line + b"\n", blobs))
+        if found:
+            return found[-1]
     return None
 
 
@@ -181,8 +235,8 @@ def _title(path: Path, size: int, kept: Sequence[Stretch] | None = None) -> str:
 def _forked_to(path: Path) -> str:
     """The workspace of a fork that was made whole, where it has one of its own."""
     for payload, _ in _from_the_end(path, path.stat().st_size, _FORKED):
-        if isinstance(payload, SessionForked) and (workspace := _moved_to(payload.changed)):
-            return workspace
+        if isinstance(payload, SessionForked) and payload.changed.workspace:
+            return payload.changed.workspace
     return ""
 
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.session import SessionForked
-from tui_agent.store.line import decode, intact
+from tui_agent.store.line import decode, intact, version_of
 from tui_agent.store.lineage import blobs_of, lineage
 from tui_agent.store.pieces import pieces
 from tui_agent.store.reader import history_lines
@@ -28,7 +28,12 @@ def verify(folder: Path, *others: Look) -> list[str]:
     try:
         fault = lineage(folder).fault
         found = [] if fault is None else [fault.message]
-        found += [*_damage(folder), *_gaps(folder, whole=fault is None), *_lost_texts(folder)]
+        found += [
+            *_newer(folder),
+            *_damage(folder),
+            *_gaps(folder, whole=fault is None),
+            *_lost_texts(folder),
+        ]
     except OSError as problem:
         return [f"The log cannot be read: {problem.strerror or problem}."]
     for look in others:
@@ -36,15 +41,28 @@ def verify(folder: Path, *others: Look) -> list[str]:
     return found
 
 
+def _newer(folder: Path) -> Iterator[str]:
+    """Events, the session's own or its parents', of a version that this product does not know."""
+    versions = [version_of(line) for line, _ in history_lines(folder)]
+    newer = [version for version in versions if version > SCHEMA_VERSION]
+    if newer:
+        events = "1 event was" if len(newer) == 1 else f"{len(newer)} events were"
+        yield (
+            f"{events} written by a newer version of tui-agent (log version {max(newer)}, this one knows "
+            f"{SCHEMA_VERSION}); what is new in them could not be looked at."
+        )
+
+
 def _damage(folder: Path) -> Iterator[str]:
-    """Bytes of the session's own log that are no event."""
+    """Bytes of the session's own log that are no event. What is appended meanwhile is not looked at."""
     number = length = 0
-    for piece in pieces(folder):
+    size = (folder / EVENTS).stat().st_size
+    for piece in pieces(folder, size=size):
         for _, line in lines(piece):
             number, length = number + 1, length + len(line) + 1
             if not intact(line) or decode(line) is None:
                 yield f"Line {number} of the log is damaged."
-    rest = (folder / EVENTS).stat().st_size - length
+    rest = size - length
     if rest > 0:
         yield f"The log ends within a line, with {rest} bytes of it."
     if not number:

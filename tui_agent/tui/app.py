@@ -48,6 +48,8 @@ AFTER_A_FAULT = (
     ("/doctor", "check all"),
     ("Ctrl+P", "palette"),
 )
+COLLECTED = 20_000, 20, 20
+"""When the collector works: events that are decoded and folded by the thousand make nothing for it, but set it off."""
 TWICE_S = 1.5
 
 
@@ -81,6 +83,8 @@ class AgentApp(Frame):
         self.session_id = ""
         self.then: tuple[str, ...] = ()
         """Words for the product's command line, to go on with after leaving."""
+        self.choose = False
+        """A session is to be chosen first."""
         self.actions: tuple[Action, ...] = ACTIONS
         self.live: Live | None = None
         self.answer = ""
@@ -115,6 +119,7 @@ class AgentApp(Frame):
             live = await asyncio.to_thread(import_module, "tui_agent.tui.live")
         finally:
             gc.freeze()
+            gc.set_threshold(*COLLECTED)
             gc.enable()
         self.live = live.Live(self)
         await self.live.run()
@@ -190,6 +195,7 @@ class AgentApp(Frame):
         event.stop()
         if self.live is not None:
             self.live.keeping.drafted()
+            self.live.demo_end.typed()
 
     def stop(self) -> None:
         """Esc: close what is open, else interrupt."""
@@ -330,13 +336,15 @@ def run_app(
     *,
     spawn: Spawn | None = None,
     handle: "EngineHandle | None" = None,
+    choose: bool = False,
 ) -> int:
     """Draw the app until the user leaves; the exit status.
 
     `handle` is an engine's process that was started before this module was loaded; it is used for the first session.
+    `choose`: the list of all sessions stands over it at first.
     """
     app = AgentApp(options, spawn=spawn, watch_themes=True)
-    app.handle = handle
+    app.handle, app.choose = handle, choose
     return draw(app)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from textual import events
 
-from tui_agent.folds.entries import Entry, NoticeEntry, TranscriptView
+from tui_agent.folds.entries import Entry, NoticeEntry, TranscriptView, UserEntry
 from tui_agent.folds.transcript import Transcript
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope, Record
@@ -78,7 +78,9 @@ class ChatWidget(TranscriptWidget):
 
     def on_entry_action(self, message: EntryAction) -> None:
         message.stop()
-        self.chat.app.do(message.action)
+        entry = self.chat.entry_of(message.entry_id)
+        before = str(entry.seq - 1) if isinstance(entry, UserEntry) else ""
+        self.chat.app.do(message.action, before)
 
     def on_link_clicked(self, message: LinkClicked) -> None:
         message.stop()
@@ -315,6 +317,11 @@ class Chat:
         entries = self.views.transcript.view().entries
         at = bisect_right(entries, seq, key=lambda entry: entry.seq) - 1
         return at if at >= 0 else None
+
+    def entry_of(self, entry_id: str) -> Entry | None:
+        """The entry of this id."""
+        entries = self.views.transcript.view().entries if self.views is not None else ()
+        return next((one for one in entries if one.id == entry_id), None)
 
     def show_seq(self, seq: int) -> None:
         """Scroll to what this event opened."""

@@ -51,6 +51,7 @@ class Frames:
                 self._show_prompt(state)
         self._live.asking.look(views.approvals.view())
         self._live.rewinding.look()
+        self._live.demo_end.look()
         self._live.keeping.take_prompts()
 
     def show_figures(self, views: Views) -> None:

@@ -5,6 +5,7 @@ session: until something was said it lies beside the sessions.
 """
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,8 @@ class Keeping:
         self._draft: DraftFile | None = None
         self._unsaid: DraftFile | None = None
         self._draft_planned = False
+        self._told = False
+        """Whether it was said that the draft cannot be kept."""
 
     def take_prompts(self) -> None:
         """What the session's log says was asked joins the history."""
@@ -64,10 +67,25 @@ class Keeping:
         editor, draft = self._live.app.prompt.editor, self._draft
         text = editor.chips.to_json(editor.text) if editor.text.strip() else ""
         said = draft.path.parent.is_dir()
-        if self._unsaid is not None:
-            self._unsaid.save("" if said else text, make=True)
-        if said:
-            draft.save(text)
+        try:
+            if said:
+                draft.save(text)
+            elif self._unsaid is not None:
+                self._unsaid.save(text, make=True)
+        except OSError as fault:
+            self._not_kept(fault)
+        else:
+            self._told = False
+        if said and self._unsaid is not None:
+            with suppress(OSError):  # one too many is offered again
+                self._unsaid.save("")
+
+    def _not_kept(self, fault: OSError) -> None:
+        """Typing goes on; that a crash would lose it is said once."""
+        if not self._told:
+            self._told = True
+            reason = (fault.strerror or str(fault)).rstrip(".")
+            self._live.app.say(f"What you type cannot be kept for the next start: {reason}.", "warning")
 
 
 def stored(folder: Path | None) -> bool:

@@ -37,7 +37,7 @@ from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
 from tui_agent.protocol.events.todo import TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
-from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, UserMessageReceived
+from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.protocol.parts import TextPart
 from tui_agent.tui.keeping import stored
 from tui_agent.tui.modals.effects import deed_lines, effect_lines, question_of
@@ -83,6 +83,8 @@ class Linear:
         match record.payload:
             case UserMessageReceived(text=text):
                 return [f"you, {text_preview(text)}"]
+            case TurnStarted(goes_on=True):
+                return ["the agent goes on"]
             case ToolCalled() as call:
                 self.verbs[call.call_id] = f"{clean_line(call.verb)}, {clean_line(call.target)}"
                 return []

@@ -21,6 +21,7 @@ from tui_agent.tui.asking import Asking
 from tui_agent.tui.beginning import Beginning, configure, watch_themes
 from tui_agent.tui.chat import Chat
 from tui_agent.tui.defaults import Defaults
+from tui_agent.tui.demo_end import DemoEnd
 from tui_agent.tui.frames import Frames
 from tui_agent.tui.handlers.table import HANDLERS
 from tui_agent.tui.keeping import Keeping
@@ -64,6 +65,7 @@ class Live:
         self.sending = Sending(self)
         self.beginning = Beginning(self)
         self.defaults = Defaults(self)
+        self.demo_end = DemoEnd(self)
         self._escaped_at = 0.0
         self.halted_at = -2
         """The newest event when the engine could not store the next one: its turn has stopped there."""
@@ -81,6 +83,8 @@ class Live:
         self.app.set_interval(BEAT_S, self.frames.beat)
         if self.app.watch_themes:
             self.worker(watch_themes(self), "themes")
+        if self.app.choose:
+            self.act("sessions")
         await self.opening.open(self.app.options)
 
     # -- state -----------------------------------------------------------------------------------------------------

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tui_agent.config.options import SessionOptions
-from tui_agent.errors import TuiAgentError
+from tui_agent.errors import SessionLocked, TuiAgentError
 from tui_agent.folds.begun import begun
 from tui_agent.folds.views import Views
 from tui_agent.protocol.commands import Close
 from tui_agent.tui.app_session import AppSession, HeldSession
 from tui_agent.tui.beginning import configure
 from tui_agent.tui.keeping import stored
+from tui_agent.tui.looking_on import offer_to_look_on
 from tui_agent.tui.panes.base import Intent
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.box import Prompt
@@ -60,6 +61,8 @@ class Opening:
             self.under_way = False
         if fault is not None:
             self._not_open(fault)
+            if isinstance(fault, SessionLocked):
+                self._live.worker(offer_to_look_on(self._live, options, fault), "look on")
             return False
         self._live.keeping.take_draft()
         self._live.beginning.show()
@@ -73,6 +76,23 @@ class Opening:
             StatusView("opening", "opening", "another session"), self._live.app.clock()
         )
         self._live.worker(work, name)
+
+    def stay(self) -> None:
+        """The session that is open stays: what waited for another goes to it."""
+        self.under_way = False
+        self._live.frames.show_status()
+        self._send_waiting()
+
+    def options_of(self, session_id: str) -> SessionOptions:
+        """What opens a session that is there."""
+        return replace(
+            self._live.app.options,
+            session=session_id,
+            continue_latest=False,
+            carry_from=None,
+            prompt=None,
+            cwd_given=False,
+        )
 
     async def _open(self, options: SessionOptions) -> TuiAgentError | None:
         if self._live.config is None:
@@ -178,7 +198,9 @@ class Opening:
 
     def same_settings(self) -> SessionOptions:
         """What opens a session with the settings of this one; a model that cannot be used is looked for again."""
-        options = replace(self._live.app.options, session=None, continue_latest=False, prompt=None)
+        options = replace(
+            self._live.app.options, session=None, continue_latest=False, carry_from=None, prompt=None
+        )
         settings = self._live.state.settings
         if settings is None:
             return options

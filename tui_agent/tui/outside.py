@@ -24,7 +24,7 @@ class Ask(Protocol):
 
 
 class CommandLine:
-    """`Ask` by a child process. `environ` is the child's."""
+    """`Ask` by a child process, which ends where the question is cancelled. `environ` is the child's."""
 
     def __init__(self, environ: Mapping[str, str], cwd: str) -> None:
         self._environ = {**environ, "NO_COLOR": "1"}
@@ -45,6 +45,9 @@ class CommandLine:
         )
         try:
             said, _ = await asyncio.wait_for(child.communicate(), PATIENCE_S)
+        except asyncio.CancelledError:  # nobody waits for the answer any more
+            child.kill()
+            raise
         except TimeoutError:
             child.kill()
             await child.wait()

@@ -3,7 +3,7 @@
 Invariant: nothing is put back that was not shown before; what someone else changed too is asked about by its name.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tui_agent.folds.entries import UserEntry
@@ -57,7 +57,9 @@ class Rewinding:
             if not argument.isdecimal() or int(argument) > live.views.seq:
                 live.app.say(f"/revert takes the number of an event, up to {live.views.seq}.", "warning")
                 return
-            self._how(int(argument), f"event {argument}")
+            entry = next((one for one in self._said() if one.seq == int(argument) + 1), None)
+            where = f"event {argument}" if entry is None else f"before “{_line(entry)[:40]}”"
+            self.go(int(argument), f"Go back to {where}", entry)
             return
         said = self._said()
         if not said:
@@ -72,7 +74,7 @@ class Rewinding:
         def chosen(value: str | None) -> None:
             entry = next((one for one in said if str(one.seq) == value), None)
             if entry is not None:
-                self._how(entry.seq - 1, f"before “{_line(entry)[:40]}”", entry)
+                self.go(entry.seq - 1, f"Go back to before “{_line(entry)[:40]}”", entry)
 
         live.app.push_screen(Picker(lambda: live.app.looks, "Back to before which message?", items), chosen)
 
@@ -90,8 +92,18 @@ class Rewinding:
         if views.kept and moves:
             self._ask_of_kept(views.kept, moves[-1].to_seq)
 
-    def _how(self, to_seq: int, where: str, entry: UserEntry | None = None) -> None:
-        """Both, or one of them alone; below, what would happen to which file."""
+    def go(
+        self,
+        to_seq: int,
+        title: str,
+        entry: UserEntry | None = None,
+        *,
+        then: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Go to an event, on whichever branch: both, or one of them alone; below, what would happen to which file.
+
+        `entry` is the message that is taken back with it; `then` is called once it was decided to go.
+        """
         live = self._live
 
         def chosen(value: str | None) -> None:
@@ -101,9 +113,10 @@ class Rewinding:
             if value != "files" and entry is not None:
                 self._give_back([entry])
             live.submit(Revert(to_seq=to_seq, conversation=value != "files", files=value != "conversation"))
+            then()
 
         looking = Item("", "looking at the files …", offered=False, group="Files")
-        self._picker = Picker(lambda: live.app.looks, f"Go back to {where}", [*_ways(), looking])
+        self._picker = Picker(lambda: live.app.looks, title, [*_ways(), looking])
         self._to_seq, live.views.planned = to_seq, None
         live.app.push_screen(self._picker, chosen)
         live.submit(PlanRevert(to_seq=to_seq))

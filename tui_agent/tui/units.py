@@ -112,6 +112,11 @@ def age(seconds: float) -> str:
     return f"{int(seconds // 86_400)} d"
 
 
+def about_long(seconds: float) -> str:
+    """How long something went on, in one unit: `under a minute`, `3 min`, `2 h`, `5 d`."""
+    return "under a minute" if seconds < 60 else age(seconds)
+
+
 def changed_lines(
     added: int, removed: int, minus: str
 ) -> tuple[tuple[str, Literal["success", "error"]], ...]:

@@ -7,6 +7,7 @@ import pytest
 from tests.stubs.fake_session import FakeSession
 from tests.stubs.story import called, finished, started
 from tests.tui.app.driving import golden, open_app
+from tests.tui.app.sessions_story import Programs, told
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import SessionLocked
 from tui_agent.protocol.base import BlobText
@@ -107,15 +108,11 @@ MODELS = """
 {"profile": "demo:bugfix", "provider": "scripted", "model": "bugfix", "window": 0}
 not json
 """
-SESSIONS = """
-{"id": "ses_a", "path": "/x", "workspace": "/w", "started": 1, "title": "first [bold]", "events": 12}
-{"id": "ses_b", "path": "/y", "workspace": "/w", "started": 2, "title": "", "events": 3, "newer": true}
-"""
 
 
 async def outside(*words: str) -> tuple[int, str]:
     """The command line's answers."""
-    return 0, {"models": MODELS, "sessions": SESSIONS}.get(words[0], "nothing to say")
+    return 0, {"models": MODELS}.get(words[0], "nothing to say")
 
 
 async def test_the_model_picker_lists_what_was_found_and_takes_any_name() -> None:
@@ -146,24 +143,11 @@ async def test_a_demo_is_no_model_of_a_session_in_which_something_was_said(keys:
         assert driven.session.submitted == [] and not driven.app.left
 
 
-async def test_another_session_is_chosen_from_the_list_and_opened() -> None:
-    other = FakeSession(golden("streaming"), session_id="ses_a")
-    async with open_app(golden("night_shift"), outside=outside) as driven:
-        first = driven.session
-        driven.app.spawn = lambda _: other
-        await driven.type("/sessions")
-        await driven.press("enter")
-        assert "first [bold]" in driven.text() and "without a name" in driven.text()
-        assert "newer version  3 events  ses_b" in driven.text()
-        await driven.press("enter")
-        while driven.app.session_id != "ses_a":
-            await driven.pilot.pause(0.01)
-        assert first.closed and not other.closed
-
-
 async def test_a_session_that_cannot_be_opened_leaves_the_present_one() -> None:
     locked = FakeSession(failure=SessionLocked("Another process holds ses_b.", hint="Close it there."))
-    async with open_app(golden("night_shift")) as driven:
+    async with open_app(
+        golden("night_shift"), outside=Programs([told(1, "b", "x", 60, id="ses_b")])
+    ) as driven:
         driven.app.spawn = lambda _: locked
         await driven.type("/session ses_b")
         await driven.press("enter")

@@ -29,6 +29,7 @@ def test_every_action_of_the_app_has_a_handler() -> None:
 def test_every_handler_with_a_command_is_in_the_registry() -> None:
     without_command = {
         "limit_cost",
+        "open_session",
         "start",
         "demo",
         "write",

@@ -1,11 +1,13 @@
 """The replay on the screen: every moment, every key, the mouse, and what can be begun from there."""
 
 import json
+import random
 from functools import partial
 
 import pytest
 
-from tests.tui.app.driving import golden, open_app
+from tests.golden.make import LOGS
+from tests.tui.app.driving import Driven, golden, open_app
 from tests.tui.app.replaying import FakeCommandLine, Replayed, open_replay
 from tui_agent.folds.moments import SPAN, moment
 from tui_agent.folds.timeline import timeline
@@ -55,6 +57,58 @@ async def test_the_screen_depends_on_the_event_alone_whichever_way_led_there(
             assert shown.text() == await fresh(records, seq, size), seq
 
 
+def panes(shown: Replayed) -> dict[str, object]:
+    """What the panes hold, each by itself."""
+    screen = shown.screen
+    trace = screen.sidebar.trace
+    assert trace is not None
+    return {
+        "chat": [(slot.id, slot.revision) for slot in screen.chat.viewport.layout.slots],
+        "todo": (screen.sidebar.todo, screen.pane_strip.todo),
+        "trace": (trace.spans, trace.roots, trace.failed, trace.denied),
+        "context": (screen.sidebar.meter, screen.header.meter),
+        "cost": (screen.header.state.totals if screen.header.state else None, screen.header.total_cost),
+        "files": screen.pane_strip.files,
+        "part": screen.pane.head.part,
+        "seq": (screen.seq, screen.pane.head.seq, screen.pane.head.kind),
+    }
+
+
+def folded(records: list[Record], seq: int) -> dict[str, object]:
+    """The same from a fresh fold of the log up to this event."""
+    views, whole = moment(records, seq), moment(records, records[-1].seq)
+    trace, state = views.trace.view(), views.state.view()
+    return {
+        "chat": [(entry.id, entry.revision) for entry in views.transcript.view().entries],
+        "todo": (views.todo.view(), views.todo.view()),
+        "trace": (trace.spans, trace.roots, trace.failed, trace.denied),
+        "context": (views.meter.view(), views.meter.view()),
+        "cost": (state.totals, whole.metrics.view().cost_usd),
+        "files": views.files.view(),
+        "part": max(0, state.parts - 1),
+        "seq": (seq, seq, views.last_kind),
+    }
+
+
+@pytest.mark.parametrize("log", LOGS)
+async def test_every_pane_is_what_a_fresh_fold_gives_at_that_event(log: str) -> None:
+    records = golden(log)
+    jumps = random.Random(log)
+    async with open_replay(records, size=(160, 45)) as shown:
+        for seq in (jumps.randrange(len(records)) for _ in range(20)):
+            shown.screen.move(partial(Playhead.to, place=seq))
+            await shown.pilot.pause()
+            while shown.screen.chat._later is not None:
+                await shown.pilot.pause(0.01)
+            assert panes(shown) == folded(records, seq), seq
+            await shown.press("d")
+            text = shown.text()
+            assert f"Files at event {seq}" in text
+            for one in moment(records, seq).files.view().files:
+                assert one.path in text
+            await shown.press("escape")
+
+
 async def test_keys_go_by_event_part_turn_marker_and_tenth() -> None:
     line = timeline(NIGHT)
     async with open_replay(NIGHT, to_seq=150) as shown:
@@ -100,7 +154,7 @@ async def test_it_plays_at_a_speed_and_stops_at_the_end() -> None:
 
 async def test_a_press_and_a_drag_on_the_line_move_the_head() -> None:
     async with open_replay(NIGHT, size=(120, 40)) as shown:
-        y = next(at for at, row in enumerate(shown.rows()) if "●" in row and "───" in row)
+        y = next(at for at, row in enumerate(shown.rows()) if "●" in row and "━━━" in row)
         await shown.pilot.mouse_down(offset=(2, y))
         await shown.pilot.pause()
         first = shown.screen.playhead.place
@@ -164,12 +218,68 @@ async def test_in_the_app_it_opens_over_the_session_and_esc_comes_back() -> None
         while not screen.ready:
             await driven.pilot.pause(0.01)
         await driven.pilot.pause()
-        assert "event 150 of 196" in driven.text() and "R revert" in driven.text()
+        assert "event 150 of 196" in driven.text() and "V revert to here" in driven.text()
         driven.session.feed(TurnStarted(turn=3))
         await driven.press("left")
-        assert "event 149 of 196" in driven.text()
+        assert "event 149 of 19" in driven.text()
         await driven.press("escape")
         assert len(driven.app.screen_stack) == 1 and driven.session.submitted == []
+
+
+async def replaying(driven: Driven, words: str) -> ReplayScreen:
+    """The replay that these words open, once it stands at its first moment."""
+    await driven.type(words)
+    await driven.press("enter")
+    screen = driven.app.screen
+    assert isinstance(screen, ReplayScreen)
+    while not screen.ready:
+        await driven.pilot.pause(0.01)
+    await driven.pilot.pause()
+    return screen
+
+
+async def caught_up(driven: Driven, screen: ReplayScreen) -> None:
+    """The replay has taken in what the session was fed."""
+    while screen.moments.records[-1].seq < driven.session.records[-1].seq:
+        await driven.pilot.pause(0.01)
+    await driven.pilot.pause()
+
+
+async def test_at_its_end_a_replay_of_the_open_session_goes_on_with_it() -> None:
+    async with open_app(NIGHT[:120], size=(160, 45)) as driven:
+        screen = await replaying(driven, "/replay")
+        assert "event 119 of 119" in driven.text() and "$0.086 of" not in driven.text()
+        for until in (140, 151):
+            driven.session.records.extend(NIGHT[len(driven.session.records) : until])
+            driven.session.wake()
+            await caught_up(driven, screen)
+            assert f"event {until - 1} of {until - 1}" in driven.text()
+        assert "$0.086 of $0.086" in driven.rows()[0] and "✗ run pytest -q" in driven.text()
+        assert screen.playhead.line == timeline(NIGHT[:151])
+
+
+async def test_elsewhere_a_replay_of_the_open_session_stays_and_only_its_line_grows() -> None:
+    async with open_app(NIGHT[:151], size=(160, 45)) as driven:
+        screen = await replaying(driven, "/replay 60")
+        chat = [row[:100] for row in driven.rows()[1:36]]
+        driven.session.records.extend(NIGHT[151:])
+        driven.session.wake()
+        await caught_up(driven, screen)
+        assert "event 60 of 196" in driven.text()
+        assert [row[:100] for row in driven.rows()[1:36]] == chat
+        await driven.press("end")
+        assert "event 196 of 196" in driven.text()
+
+
+async def test_a_replay_that_plays_goes_on_playing_while_the_session_grows() -> None:
+    async with open_app(NIGHT[:151], size=(160, 45)) as driven:
+        screen = await replaying(driven, "/replay 60")
+        await driven.press("space")
+        played = screen.playhead.seconds
+        driven.session.records.extend(NIGHT[151:])
+        driven.session.wake()
+        await caught_up(driven, screen)
+        assert screen.playhead.playing and screen.playhead.seconds >= played
 
 
 async def test_in_the_app_the_session_goes_back_to_the_event_that_is_shown() -> None:

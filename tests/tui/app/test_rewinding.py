@@ -9,6 +9,7 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import TextPart, Usage
+from tui_agent.tui.transcript.messages import EntryAction
 
 
 def turn(driven: Driven, number: int, text: str, answer: str) -> int:
@@ -124,3 +125,21 @@ async def test_a_session_that_went_back_opens_where_it_is() -> None:
     async with open_app(session=FakeSession(session.records)) as again:
         assert "another first thing" in again.text()
         assert "the first thing" not in again.text().replace("another first thing", "")
+
+
+async def test_revert_on_a_message_goes_back_to_before_that_message() -> None:
+    async with open_app(session=begun()) as driven:
+        first = turn(driven, 1, "the first thing", "one")
+        turn(driven, 2, "the second thing", "two")
+        await driven.settle()
+        chat = driven.app.live.chat if driven.app.live is not None else None
+        assert chat is not None and chat.widget is not None
+        entry = chat.entry_at(first)
+        assert entry is not None
+        chat.widget.post_message(EntryAction(entry.id, "revert"))
+        await driven.pilot.pause()
+        assert "Go back to before “the first thing”" in driven.text()
+        await driven.press("enter")
+        (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
+        assert revert.to_seq == first - 1
+        assert driven.app.prompt.editor.text == "the first thing"

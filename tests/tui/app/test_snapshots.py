@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.tui.app.branching import walk
+from tests.tui.app.comparing import compared, open_comparison
 from tests.tui.app.driving import golden, open_app
 from tests.tui.app.replaying import open_replay
+from tests.tui.app.sessions_story import Programs, open_sessions
+from tests.tui.app.sessions_story import shown as shown_sessions
 
 FOLDER = Path(__file__).resolve().parents[1] / "snapshots"
 SCREENS = [
@@ -59,6 +63,53 @@ REPLAYS = [
 async def test_a_replay_is_as_it_was(name: str, size: tuple[int, int]) -> None:
     async with open_replay(golden("night_shift"), size=size, to_seq=150) as shown:
         _same(name, shown.text() + "\n")
+
+
+BRANCHING = [
+    (f"{name}-{width}x{height}", (width, height), keys)
+    for name, keys in (
+        ("tree", ("/tree", "up")),
+        ("checkpoints", ("/checkpoints", "down")),
+        ("fork", ("/fork 100", "right")),
+        ("what-if", ("/what-if", "right")),
+    )
+    for width, height in ((120, 40), (80, 24))
+]
+
+
+@pytest.mark.parametrize(("name", "size", "keys"), BRANCHING, ids=[screen[0] for screen in BRANCHING])
+async def test_what_shows_branches_is_as_it_was(
+    tmp_path: Path, name: str, size: tuple[int, int], keys: tuple[str, ...]
+) -> None:
+    async with walk(tmp_path, size=size) as walked:
+        await walked.slash(keys[0])
+        await walked.keys(*keys[1:])
+        _same(name, walked.text() + "\n")
+
+
+COMPARISONS = [
+    ("compare-160x45", (160, 45)),
+    ("compare-120x40", (120, 40)),
+    ("compare-80x24", (80, 24)),
+    ("compare-60x20", (60, 20)),
+]
+
+
+@pytest.mark.parametrize(("name", "size"), COMPARISONS, ids=[screen[0] for screen in COMPARISONS])
+async def test_a_comparison_is_as_it_was(name: str, size: tuple[int, int], tmp_path: Path) -> None:
+    async with open_comparison(compared(tmp_path), size=size) as shown:
+        _same(name, shown.text() + "\n")
+
+
+@pytest.mark.parametrize(("name", "size"), [("sessions-120x40", (120, 40)), ("sessions-80x24", (80, 24))])
+async def test_the_list_of_sessions_is_as_it_was(name: str, size: tuple[int, int]) -> None:
+    programs = Programs(texts={"ses_0000000000000005": "the slow shift of the runner"})
+    async with open_sessions(programs, size=size) as (driven, _):
+        await driven.type("shift")
+        await shown_sessions(driven)
+        await driven.press("down", "up")
+        await shown_sessions(driven)
+        _same(name, driven.text() + "\n")
 
 
 def _same(name: str, shown: str) -> None:

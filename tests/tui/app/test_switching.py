@@ -2,21 +2,29 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.stubs.fake_session import FakeSession
-from tests.tui.app.driving import Driven, golden, open_app
+from tests.tui.app.driving import GOLDEN, Driven, golden, open_app
+from tests.tui.app.sessions_story import Programs, told
 from tui_agent.errors import SessionLocked
 from tui_agent.protocol.commands import Command, Rename, SubmitPrompt
+from tui_agent.tui.modals.confirm import Confirm
 
 
-async def until(driven: Driven, done: Callable[[], bool]) -> None:
+async def until(driven: Driven, done: Callable[[], object]) -> None:
     for _ in range(200):
         if done():
             return
-        await driven.pilot.pause()
+        await driven.pilot.pause(0.01)
     raise AssertionError(driven.text())
+
+
+def knowing(*ids: str) -> Programs:
+    """A command line that knows these sessions."""
+    return Programs([told(1, "one", "x", 60, id=name) for name in ids])
 
 
 def held_back(**options: object) -> FakeSession:
@@ -38,7 +46,7 @@ async def send(driven: Driven, text: str) -> None:
 @pytest.mark.parametrize("way", ["/new", "/reset-session", "/session ses_b"])
 async def test_a_message_that_is_sent_while_another_session_opens_goes_there(way: str) -> None:
     second = held_back()
-    async with open_app(golden("night_shift")) as driven:
+    async with open_app(golden("night_shift"), outside=knowing("ses_b")) as driven:
         driven.app.spawn = lambda _: second
         await send(driven, way)
         await send(driven, "my words")
@@ -55,7 +63,7 @@ async def test_a_message_that_is_sent_while_another_session_opens_goes_there(way
 
 async def test_a_message_for_a_session_that_cannot_be_opened_comes_back_into_the_prompt() -> None:
     locked = held_back(failure=SessionLocked("Another process holds ses_b.", hint="Close it there."))
-    async with open_app(golden("night_shift")) as driven:
+    async with open_app(golden("night_shift"), outside=knowing("ses_b")) as driven:
         driven.app.spawn = lambda _: locked
         await send(driven, "/session ses_b")
         await send(driven, "my words")
@@ -102,3 +110,83 @@ async def test_two_messages_after_the_engines_death_open_the_session_once() -> N
         second.gate.set()
         await until(driven, lambda: len(second.submitted) == 2)
         assert len(opened) == 1 and driven.app.prompt.editor.text == ""
+
+
+async def test_a_word_that_is_no_session_names_this_one() -> None:
+    async with open_app(golden("night_shift"), outside=knowing("ses_b")) as driven:
+        await send(driven, "/session night shift")
+        await until(driven, lambda: driven.session.submitted)
+        await send(driven, "/session nights")
+        await until(driven, lambda: len(driven.session.submitted) == 2)
+        assert [one.title for one in driven.session.submitted if isinstance(one, Rename)] == [
+            "night shift",
+            "nights",
+        ]
+        assert "This session is called nights now." in driven.text()
+
+
+@pytest.mark.parametrize("way", ["/session ses_typo", "/resume ses_typo", "/resume nights"])
+async def test_a_session_that_is_not_there_is_neither_made_nor_a_name(way: str) -> None:
+    opened: list[object] = []
+    async with open_app(golden("night_shift"), outside=knowing("ses_b")) as driven:
+        driven.app.spawn = lambda options: opened.append(options) or held_back()  # type: ignore[func-returns-value]
+        await send(driven, way)
+        await until(driven, lambda: driven.app.note.display)
+        assert f"There is no session {way.split()[1]}." in driven.text()
+        assert not opened and driven.session.submitted == []
+        await send(driven, "goes on here")
+        assert said(driven.session.submitted) == ["goes on here"]
+
+
+async def test_the_beginning_of_an_id_opens_it_and_one_of_several_asks_for_more() -> None:
+    other = FakeSession(golden("night_shift"), session_id="ses_two")
+    asked: list[str | None] = []
+    async with open_app(golden("night_shift"), outside=knowing("ses_two", "ses_three")) as driven:
+        driven.app.spawn = lambda options: asked.append(options.session) or other  # type: ignore[func-returns-value]
+        await send(driven, "/session ses_t")
+        await until(driven, lambda: driven.app.note.display)
+        assert "2 sessions begin with ses_t: ses_two, ses_three. Give more of the id." in driven.text()
+        await send(driven, "/session ses_tw")
+        await until(driven, lambda: driven.app.session_id == "ses_two")
+        assert asked == ["ses_two"]
+
+
+async def test_while_a_turn_runs_a_name_can_be_given_and_no_other_session_opened() -> None:
+    async with open_app(golden("streaming"), outside=knowing("ses_b")) as driven:
+        await driven.type("/session nights")
+        await driven.press("enter")
+        await until(driven, lambda: driven.session.submitted)
+        assert isinstance(driven.session.submitted[0], Rename)
+        driven.app.hush()
+        await driven.type("/session ses_b")
+        await driven.press("enter")
+        await until(driven, lambda: driven.app.note.display)
+        assert "A turn is running." in driven.text() and len(driven.session.submitted) == 1
+
+
+async def test_a_session_that_another_window_holds_can_be_looked_on(tmp_path: Path) -> None:
+    log = tmp_path / "events.jsonl"
+    lines = (GOLDEN / "night_shift.jsonl").read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[:150]))
+    locked = FakeSession(
+        failure=SessionLocked("The session ses_b is in use by process 7.", hint="Close it there.")
+    )
+    programs = Programs([told(1, "held", "x", 60, id="ses_b", path=str(tmp_path), open=True)])
+    async with open_app(golden("night_shift"), outside=programs) as driven:
+        driven.app.spawn = lambda _: locked
+        await send(driven, "/session ses_b")
+        await until(driven, lambda: isinstance(driven.app.screen, Confirm))
+        assert "in use by process 7" in driven.text() and "Enter look on (read only)" in driven.text()
+        assert isinstance(driven.app.screen, Confirm)
+        driven.app.screen.hear_now()
+        await driven.press("enter")
+        await until(driven, lambda: "event 149 of 149" in driven.text())
+        with log.open("ab") as more:
+            more.write(b"".join(lines[150:160]))
+        await until(driven, lambda: "event 159 of 159" in driven.text())
+        await driven.press("left")
+        with log.open("ab") as more:
+            more.write(b"".join(lines[160:170]))
+        await until(driven, lambda: "event 158 of 169" in driven.text())
+        await driven.press("escape")
+        assert not driven.session.closed and log.read_bytes() == b"".join(lines[:170])

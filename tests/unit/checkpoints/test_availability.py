@@ -49,3 +49,16 @@ def test_a_git_in_the_workspace_is_not_the_git_program(
 async def test_before_the_first_checkpoint_it_is_said(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="no checkpoint yet"):
         await GitShadow(workspace(tmp_path), tmp_path / "store.git").look()
+
+
+@pytest.mark.parametrize("inside", [".", "data/sessions"])
+def test_a_workspace_that_holds_the_sessions_is_refused(tmp_path: Path, inside: str) -> None:
+    folder = workspace(tmp_path)
+    sessions = folder / inside
+    sessions.mkdir(parents=True, exist_ok=True)
+    made = GitShadow(folder, sessions / "ses_1" / "checkpoints.git", sessions=sessions)
+    assert "holds the sessions themselves" in made.unavailable
+    assert "--data-dir" in made.unavailable
+    (tmp_path / "link").symlink_to(folder)
+    assert GitShadow(tmp_path / "link", tmp_path / "store.git", sessions=sessions).unavailable
+    assert not GitShadow(folder, tmp_path / "x" / "store.git", sessions=tmp_path / "x").unavailable

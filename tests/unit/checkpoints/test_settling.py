@@ -3,12 +3,16 @@
 import os
 import random
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import anyio
 import pytest
 
-from tests.stubs.checkpoints import begun, git, snapshot, taken, workspace, write
+from tests.stubs.checkpoints import begun, git, shadow, snapshot, taken, workspace, write
+from tui_agent.checkpoints.borrowing import COPIES
+from tui_agent.checkpoints.git import Ended, run_program
+from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.checkpoints.limits import Limits
 from tui_agent.errors import CheckpointError
 
@@ -36,6 +40,124 @@ async def test_what_is_too_much_stays_borrowed_and_its_loss_is_said(tmp_path: Pa
     assert await made.verify()
     write(folder, {"README": "new\n"})
     assert (await made.look()).paths == ("README",)
+
+
+def rewrite_and_prune(folder: Path) -> None:
+    """Begin the history anew without what it held, and let git throw away all that is not in it."""
+    write(folder, {"README": "rewritten\n", "src/app.py": "rewritten\n"})
+    git(folder, "checkout", "-q", "--orphan", "anew")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "anew")
+    for name in git(folder, "for-each-ref", "--format=%(refname)", "refs/heads").split():
+        if name != "refs/heads/anew":
+            git(folder, "update-ref", "-d", name)
+    git(folder, "reflog", "expire", "--expire=now", "--all")
+    git(folder, "gc", "-q", "--prune=now")
+
+
+async def test_a_rewritten_and_pruned_history_breaks_no_settled_checkpoint(tmp_path: Path) -> None:
+    folder = workspace(tmp_path, repository=True)
+    made = await begun(folder)
+    first, before = made.head, snapshot(folder)
+    write(folder, {"README": "by the agent\n"})
+    second = await taken(made)
+    after = snapshot(folder)
+    assert await made.settle()
+    rewrite_and_prune(folder)
+    assert await made.verify() == []
+    await taken(made, "human")
+    await made.checkout(first, tmp_path / "first")
+    await made.checkout(second, tmp_path / "second")
+    assert snapshot(tmp_path / "first") == before
+    assert snapshot(tmp_path / "second") == after
+    plan = await made.plan(first)
+    assert (await made.restore(plan, [act.path for act in plan.acts])).paths == ("README",)
+    assert (folder / "README").read_text() == "read me\n"
+
+
+async def test_an_unsettled_store_survives_the_pruning_with_what_is_left(tmp_path: Path) -> None:
+    folder = workspace(tmp_path, repository=True)
+    made = await begun(folder)
+    first = made.head
+    write(folder, {"README": "by the agent\n"})
+    head = await taken(made)
+    rewrite_and_prune(folder)
+    before = snapshot(folder)
+    again = shadow(folder)
+    assert await again.begin(head) is not None
+    assert again.notices()
+    with pytest.raises(CheckpointError, match=r"missing|could not be used|not in the store"):
+        await again.restore(await again.plan(first))
+    assert snapshot(folder) == before
+    await taken(again, "human")
+    here = again.head
+    write(folder, {"README": "more\n"})
+    await taken(again)
+    await again.restore(await again.plan(here))
+    assert snapshot(folder) == before
+
+
+async def test_over_the_quota_what_the_session_changed_is_copied_and_survives(tmp_path: Path) -> None:
+    folder = workspace(tmp_path, repository=True)
+    write(folder, {"noise": os.urandom(300_000)})
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "noise")
+    limits = Limits(baseline_bytes=50_000)
+    made = await begun(folder, limits=limits)
+    first = made.head
+    for number in range(20):
+        write(folder, {"README": f"by the agent {number}\n"})
+        await taken(made, part=number)
+        await made.settle()
+    store = tmp_path / "checkpoints.git"
+    assert await made.size() < 250_000, "the large file stays where it is"
+    assert len(list((store / "objects" / "pack").glob("*.keep"))) <= COPIES
+    assert "more than the 50 KB" in await made.borrowed()
+    rewrite_and_prune(folder)
+    git(folder, "rm", "-q", "--cached", "noise")
+    git(folder, "commit", "-q", "--amend", "-m", "without")
+    git(folder, "reflog", "expire", "--expire=now", "--all")
+    git(folder, "gc", "-q", "--prune=now")
+    await taken(made, "human")
+    plan = await made.plan(first)
+    await made.restore(plan, [act.path for act in plan.acts])
+    assert (folder / "README").read_text() == "read me\n"
+    assert any("missing" in problem for problem in await made.verify()), "what was not copied is told"
+
+
+async def test_nothing_is_left_of_upkeep_that_was_ended(tmp_path: Path) -> None:
+    folder = workspace(tmp_path, repository=True)
+    write(folder, {"noise": os.urandom(5_000_000)})
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "noise")
+    made = await begun(folder)
+    store = tmp_path / "checkpoints.git" / "objects" / "pack"
+    for at in range(1, 8):
+        runs = CountedRuns(at)
+        counted = GitShadow(folder, tmp_path / "checkpoints.git", run=runs)
+        await counted.begin(made.head)
+        with anyio.CancelScope() as runs.scope:
+            await counted.settle()
+        if not runs.scope.cancelled_caught:
+            break
+        assert not list(store.glob("tmp_*")) + list(store.glob(".tmp-*"))
+        assert await counted.verify() == []
+    assert at > 2
+
+
+class CountedRuns:
+    """Ends the scope while the n-th program of upkeep runs."""
+
+    def __init__(self, at: int) -> None:
+        self.left = at
+        self.scope: anyio.CancelScope | None = None
+
+    async def __call__(self, argv: Sequence[str], stdin: bytes, env: Mapping[str, str], cwd: Path) -> Ended:
+        if self.scope is not None and self.scope.cancel_called is False:
+            self.left -= 1
+            if self.left == 0:
+                self.scope.deadline = anyio.current_time() + 0.03
+        return await run_program(argv, stdin, env, cwd)
 
 
 async def test_a_bundle_holds_what_is_borrowed(tmp_path: Path) -> None:

@@ -42,7 +42,11 @@ def test_the_lists_of_words_are_those_of_the_protocol() -> None:
 def test_nothing_said_leaves_everything_to_the_configuration(tmp_path: Path) -> None:
     found = parsed("-C", str(tmp_path))
     assert found == SessionOptions(
-        cwd=tmp_path, client="headless", interactive=False, timeout_seconds=options.HEADLESS_SECONDS
+        cwd=tmp_path,
+        cwd_given=True,
+        client="headless",
+        interactive=False,
+        timeout_seconds=options.HEADLESS_SECONDS,
     )
 
 
@@ -53,6 +57,7 @@ def test_every_common_option_reaches_the_session(tmp_path: Path) -> None:
         --theme day --data-dir {tmp_path}""".split()
     assert parsed(*words) == SessionOptions(
         cwd=tmp_path,
+        cwd_given=True,
         client="headless",
         interactive=False,
         model="fast",

@@ -76,6 +76,16 @@ def altered(tmp_path: Path, change: Callable[[Any], Any]) -> str:
     return "ses_altered"
 
 
+def test_a_turn_that_went_on_without_a_message_comes_out_the_same(call: Call, tmp_path: Path) -> None:
+    script = tmp_path / "short.yaml"
+    script.write_text("answers:\n  - calls:\n      - {list_directory: {path: .}}\n  - text: One file.\n")
+    place = ("-C", str(tmp_path / "work"), "-m", f"scripted:{script}", "--session", "ses_on")
+    assert call("run", "what is here?", *place, "--max-iterations", "1")[0] == 3
+    assert "One file." in call("run", "--go-on", *place, "--max-iterations", "9")[1]
+    status, out = call("replay", "ses_on", "--rerun", "--json")
+    assert (status, json.loads(out)["turns"]) == (0, 2), out
+
+
 def test_a_session_comes_out_the_same_and_nothing_is_done_again(call: Call, tmp_path: Path) -> None:
     work = tmp_path / "work"
     (work / "new.txt").unlink()

@@ -261,3 +261,36 @@ def test_damaged_lines_that_were_stepped_over_are_told_beside_the_output(
     path.write_bytes(path.read_bytes().replace(b'"three"', b'"eerht"', 1))
     told = "tui-agent: 2 damaged lines were stepped over in the log: lines 2, 4.\n"
     assert call("trace", "ses_a")[2] == told
+
+
+def test_verify_checks_the_checkpoints_of_a_workspace_that_is_gone(
+    call: Call, tmp_path: Path, work: Path
+) -> None:
+    git(work, "init", "-q")
+    (work / "noise").write_bytes(bytes(range(256)) * 400)
+    git(work, "add", ".")
+    git(work, "commit", "-q", "-m", "first")
+    store = talked(tmp_path, work)
+    checkpoints = store.folder("ses_a") / "checkpoints.git"
+
+    async def change() -> str:
+        shadow = GitShadow(work, checkpoints)
+        await shadow.begin("")
+        (work / "more.txt").write_text("more")
+        return await shadow.commit(await shadow.look(), part=1, author="agent", message="m")
+
+    log = store.open("ses_a")
+    log.append(CheckpointTaken(part=1, commit="1" * 40))
+    log.append(CheckpointTaken(part=1, commit=anyio.run(change)))
+    log.close()
+    status, out, _ = call("sessions", "verify", "ses_a")
+    assert (status, "1 of the log's checkpoints are lost" in out) == (1, True)
+    work.rename(tmp_path / "elsewhere")
+    status, out, _ = call("sessions", "verify", "ses_a", "--json")
+    (told,) = lines(out)
+    assert status == 1 and "missing" in " ".join(told["problems"]), (
+        "what was borrowed went with the workspace"
+    )
+    (tmp_path / "elsewhere").rename(work)
+    (checkpoints / "refs" / "heads" / "main").write_text("garbage")
+    assert "main" in call("sessions", "verify", "ses_a")[1]

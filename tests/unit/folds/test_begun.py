@@ -6,6 +6,7 @@ from tests.golden.make import LOGS
 from tests.stubs.golden import golden
 from tui_agent.folds.base import branch
 from tui_agent.folds.begun import begun
+from tui_agent.folds.commits import Commits
 from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.folds.standing import Standing, dumped, loaded, standing
 from tui_agent.folds.views import Views
@@ -20,7 +21,7 @@ def kept_of(records: list[Record]) -> Standing | None:
         views.apply(record)
         if isinstance(record, Envelope):
             messages.apply(record)
-    found = standing(views.state, messages, views.meter, views.branches)
+    found = standing(views.state, messages, views.meter, views.branches, Commits())
     return None if found is None else loaded(dumped(found))
 
 

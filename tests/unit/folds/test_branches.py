@@ -5,8 +5,10 @@ from hypothesis import strategies as st
 
 from tui_agent.folds.base import branch
 from tui_agent.folds.branches import Branches, BranchesView, on_branch, stretches
+from tui_agent.folds.commits import Commits
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope
 from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.events.session import SessionHeadMoved, SessionTitled
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.ids import MAIN_AGENT, SessionId
@@ -54,6 +56,26 @@ class Story:
     @property
     def view(self) -> BranchesView:
         return self.fold.view()
+
+
+@given(st.lists(st.integers(0, 10_000) | st.none(), max_size=60))
+def test_the_files_at_an_event_are_those_of_the_newest_checkpoint_on_its_branch(
+    script: list[int | None],
+) -> None:
+    story, commits, taken = Story(), Commits(), dict[int, str]()
+    for number, to_seq in enumerate(script):
+        if to_seq is None or not story.events:
+            seq = story.add(CheckpointTaken(part=number, commit=f"c{number}"))
+            taken[seq] = f"c{number}"
+        elif to_seq % 3:
+            story.add(SessionTitled(title="t", by="auto"))
+        else:
+            story.move(to_seq % len(story.events))
+        commits.apply(story.events[-1])
+    for last in range(len(story.events)):
+        there = [taken[one.seq] for one in branch(story.events[: last + 1]) if one.seq in taken]
+        first = next(iter(taken.values()), "")
+        assert commits.at(stretches(story.view.moves, last)) == (there[-1] if there else first)
 
 
 @given(st.lists(st.integers(0, 10_000) | st.none(), max_size=60))

@@ -60,6 +60,34 @@ READS = [
     "ls $PWD/src",
     "test -f a && echo yes",
     "set -euo pipefail; ls",
+    "find . -name '*.py' | xargs grep -n TODO",
+    "find . -name '*.py' -print0 | xargs -0 cat",
+    "find . -name '*.py' | xargs -I{} head -5 {}",
+    "find . -name '*.py' -exec cat {} +",
+    "find src -name '*.py' -exec grep -l foo {} + -exec wc -l {} +",
+    "git ls-files '*.py' | sort | head -5 | xargs wc -l",
+    "find . 2>/dev/null | xargs wc -l",
+    "wc -l $(git ls-files)",
+    "files=$(git ls-files); grep foo $files",
+    "for f in $(git ls-files '*.py'); do wc -l $f; done",
+    'while IFS= read -r line; do echo "$line"; done < a.py',
+    "awk 'NR>=10 && NR<=20 || /x/' a.py",
+    "cat /etc/os-release",
+    "grep -rn define /usr/include",
+    "tar -tzf a.tgz | head",
+    "unzip -l a.zip",
+    "git tag -l 'v*'",
+    "git branch --list 'f*'",
+    "pytest --version",
+    "ruff check . --diff",
+    "black --check src",
+    "tsc --noEmit -p tsconfig.json",
+    "docker ps -a",
+    "alias",
+    "ulimit -a",
+    "top -b -n 1",
+    "ip addr show eth0",
+    "less -N a.py",
 ]
 
 ASKS = [
@@ -81,6 +109,45 @@ ASKS = [
     "git remote add x y",
     "git log --ext-diff",
     "find . -exec cat {} +",
+    "find . -name '*.pyc' -exec rm {} +",
+    "find . -name a -exec sh -c 'cat {}' ';'",
+    "find . -name a -exec {} ';'",
+    "find . -name '*.py' -exec sed -i s/a/b/ {} +",
+    "find . -name '*.py' -exec grep -l a {} + -exec rm {} +",
+    "find -L . -name a | xargs wc",
+    "find / -name a | xargs wc",
+    "find . -name a | xargs -I{} cp {} b",
+    "find . -name a | sed 's/^/\\//' | xargs wc",
+    "find . -name a | grep -o '/etc.*' | xargs wc",
+    "git ls-files | xargs grep a < /etc/passwd",
+    "git ls-files | xargs grep a <<< /etc/passwd",
+    "git ls-files | xargs wc < names",
+    "git ls-files | xargs wc <<EOF\nx\nEOF",
+    "git ls-files < a | xargs wc -l",
+    "find . |& xargs wc",
+    "(find .) | xargs wc",
+    "{ find .; echo /etc/passwd; } | xargs wc",
+    "echo /etc/passwd | xargs wc",
+    "find . -name a | xargs cat",
+    "find . | xargs sort",
+    "cat $(git ls-files)",
+    "grep a $(cat names)",
+    "read PATH < a; ls",
+    "f=a.py; read f < names; cat $f",
+    "less +!x a",
+    "less -o x a",
+    "tar -tf host:a",
+    "tar tf a --to-command=x",
+    "ruff check --fix .",
+    "black --check --config x .",
+    "git tag -l -d x",
+    "docker ps -x",
+    "docker run x",
+    "top",
+    "ip addr add 10.0.0.1 dev eth0",
+    "alias ls=rm",
+    "./tool --version",
+    "awk '{print >= 1 > \"x\"}' a",
     "find . -name '*.pyc' -delete",
     "find . -fprint out",
     "sed -i s/a/b/ a.py",
@@ -125,6 +192,7 @@ ASKS = [
     "env -S 'ls -la'",
     "xargs rm",
     "ls | xargs cat",
+    "ls | xargs rm",
     "sh",
     "cat x | sh",
     'bash -c "$X"',
@@ -393,7 +461,8 @@ def test_the_table_of_programs_is_sound() -> None:
     programs = table().programs
     assert programs["egrep"].options == programs["grep"].options
     assert programs["git"].subs["show"].operands == "mixed"
-    assert not any(name in programs and programs[name].does == "read-only" for name in BUILTINS_THAT_ACT)
+    bare = {name for name in BUILTINS_THAT_ACT if name in programs and programs[name].does == "read-only"}
+    assert {programs[name].operands for name in bare} <= {"none", "names"}
 
 
 BUILTINS_THAT_ACT = [
@@ -406,7 +475,8 @@ BUILTINS_THAT_ACT = [
 
 @pytest.mark.parametrize("name", BUILTINS_THAT_ACT)
 def test_no_builtin_that_changes_the_shell_runs_unasked(name: str) -> None:
-    assert decide(f"{name} x").verdict == "ask"
+    assert decide(f"{name} PATH").verdict == "ask"
+    assert decide(f"{name} PATH=x").verdict == "ask"
 
 
 @pytest.mark.parametrize(

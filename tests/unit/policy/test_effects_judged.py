@@ -101,6 +101,21 @@ def test_what_decides_what_runs_is_never_written(path: str) -> None:
         assert policy.decide("write_file", (Writes(path=path),), facts(profile)).verdict == "deny"
 
 
+def test_a_fork_may_write_in_its_own_folder_below_its_session_and_nowhere_else_there() -> None:
+    data = "/home/ada/.local/share/tui-agent/sessions"
+    policy = RulePolicy(own=[data])
+    own = PolicyFacts(f"{data}/ses_1/workspace", "accept-edits")
+    assert policy.decide("write_file", (Writes(path="a.py"),), own).verdict == "allow"
+    for path in ("../events.jsonl", f"{data}/ses_2/workspace/a.py", f"{data}/ses_1/lock"):
+        assert policy.decide("write_file", (Writes(path=path),), own).verdict == "deny"
+    elsewhere = PolicyFacts(f"{data}/ses_1", "bypass")
+    assert policy.decide("write_file", (Writes(path="events.jsonl"),), elsewhere).verdict == "deny"
+    outside = PolicyFacts("/srv/app", "bypass")
+    assert (
+        policy.decide("write_file", (Writes(path=f"{data}/ses_1/workspace/a.py"),), outside).verdict == "deny"
+    )
+
+
 def test_files_of_the_version_control_may_be_read() -> None:
     assert decide(Reads(path=".git/HEAD")).verdict == "allow"
     assert decide(Writes(path=".gitignore"), "accept-edits").verdict == "allow"

@@ -11,6 +11,7 @@ from tui_agent.folds.base import branch
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import (
+    ForkChange,
     SessionForked,
     SessionHeadMoved,
     SessionStarted,
@@ -51,7 +52,7 @@ def family(root: Path) -> SessionStore:
     back(log, 4)
     log.append(said("of b again"))
     log.close()
-    sessions.fork("b", 9, "c", {"workspace": "/other"})
+    sessions.fork("b", 9, "c", ForkChange(workspace="/other"))
     return sessions
 
 

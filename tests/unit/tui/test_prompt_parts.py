@@ -152,5 +152,6 @@ def test_a_draft_is_replaced_whole_and_goes_when_it_is_empty(tmp_path: Path) -> 
     assert stat.S_IMODE(draft.path.stat().st_mode) == 0o600 and draft.load() == '"x"'
     draft.save("")
     assert not draft.path.exists()
-    DraftFile(tmp_path / "gone" / "draft").save("x")
+    with pytest.raises(FileNotFoundError):
+        DraftFile(tmp_path / "gone" / "draft").save("x")
     assert not (tmp_path / "gone").exists()

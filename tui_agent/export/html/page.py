@@ -16,6 +16,8 @@ from tui_agent.folds.entries import TurnEntry, UserEntry
 
 HERE = Path(__file__).parent
 FILTERS = {"you": "You", "agent": "Agent", "tools": "Tools", "errors": "Errors", "files": "Files"}
+KEYS = (("j k", "row"), ("[ ]", "turn"), ("1–5", "filter"), ("/", "search"), ("n", "next"), ("o", "folds"))
+"""As `reader.js` takes them."""
 TITLE_CHARS = 90
 TICK_ROOM = 24
 LONG = 300
@@ -186,5 +188,8 @@ def _scrubber(made: Sequence[Row]) -> Safe:
         value="0",
         aria_label="Place in the session",
     )
-    labels = el("div", el("span", id="then"), el("span", id="lasted"), class_="times")
+    keys = el(
+        "span", *(join(el("b", key), f" {does}") for key, does in KEYS), class_="keys", aria_hidden="true"
+    )
+    labels = el("div", el("span", id="then"), keys, el("span", id="lasted"), class_="times")
     return el("footer", join(picture, handle), labels, class_="scrub")

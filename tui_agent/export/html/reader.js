@@ -121,6 +121,12 @@
     if (rows[index]) go(index);
   }
 
+  function turn(way) {
+    const firsts = rows.flatMap((row, i) => "first" in row.dataset ? [i] : []);
+    const index = way > 0 ? firsts.find((i) => i > now) : firsts.reverse().find((i) => i < now);
+    if (index !== undefined) go(index);
+  }
+
   chips.forEach((chip) => chip.addEventListener("click", () => {
     chip.setAttribute("aria-pressed", String(chip.getAttribute("aria-pressed") !== "true"));
     filter();
@@ -141,10 +147,12 @@
     go(Number(link.hash.slice(2)));
   }));
   addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("#find")) return;
     if (event.key === "/") { event.preventDefault(); find.focus(); find.select(); }
     else if (event.key === "j") move(1);
     else if (event.key === "k") move(-1);
+    else if (event.key === "]") turn(1);
+    else if (event.key === "[") turn(-1);
     else if (event.key === "n") next(1);
     else if (event.key === "N") next(-1);
     else if (event.key === "o") foldAll();

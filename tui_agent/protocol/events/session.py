@@ -4,10 +4,10 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from tui_agent.protocol.base import JsonMap, LongText
+from tui_agent.protocol.base import Frozen, LongText
 from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.ids import RunId, SessionId
-from tui_agent.protocol.settings import ModelInfo, SessionSettings
+from tui_agent.protocol.ids import CallId, RunId, SessionId
+from tui_agent.protocol.settings import ContextMode, Effort, ModelInfo, SessionSettings
 
 
 class SessionStarted(Payload):
@@ -28,17 +28,43 @@ class SessionTitled(Payload):
     by: Literal["auto", "user"]
 
 
+class ForkChange(Frozen):
+    """What is different in a fork from its beginning on; what is empty or null stays as it was.
+
+    `workspace` is a folder of its own to work in. `model` (a name as `SetModel` takes it), `reasoning_effort` and
+    `context_mode` are set when the fork is first opened (`settings.changed`); then the open call `call_id` gets
+    `result` as its answer (`tool.finished`). `message` is what `GoOn` submits: the fork stands before the message that
+    it takes the place of.
+    """
+
+    workspace: str = ""
+    model: str = ""
+    reasoning_effort: Effort | None = None
+    context_mode: ContextMode | None = None
+    call_id: CallId | None = None
+    result: LongText | None = None
+    message: LongText | None = None
+
+
 class SessionForked(Payload):
     """This session continues another one's log up to and including `at_seq` (whose line had `parent_crc`).
 
-    `changed` holds what is different from here on: `workspace`, where the fork works in a folder of its own.
+    `changed` holds what is different from here on.
     """
 
     kind: Literal["session.forked"] = "session.forked"
     parent_session: SessionId
     at_seq: int
     parent_crc: str
-    changed: JsonMap = {}
+    changed: ForkChange = ForkChange()
+
+
+class WorkspaceMoved(Payload):
+    """The session goes on in another folder, since its own was moved or is gone. Paths are relative to it as before."""
+
+    kind: Literal["session.workspace_moved"] = "session.workspace_moved"
+    workspace: str
+    previous: str
 
 
 class SessionHeadMoved(Payload):

@@ -91,10 +91,11 @@ class UserShellFinished(Payload):
 
 
 class TurnStarted(Payload):
-    """`turn` counts from 1 in a session."""
+    """`turn` counts from 1 in a session. `goes_on`: no message began it; the model goes on from what stood there."""
 
     kind: Literal["turn.started"] = "turn.started"
     turn: int
+    goes_on: bool = False
 
 
 class TurnFinished(Payload):

@@ -50,6 +50,7 @@ from tui_agent.protocol.events.session import (
     SessionStarted,
     SessionTitled,
     SettingsChanged,
+    WorkspaceMoved,
 )
 from tui_agent.protocol.events.todo import TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted
@@ -73,6 +74,7 @@ CorePayload: TypeAlias = Annotated[
     SessionStarted
     | SessionTitled
     | SessionForked
+    | WorkspaceMoved
     | SessionHeadMoved
     | SessionContextLoaded
     | SessionEnded

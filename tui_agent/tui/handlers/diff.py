@@ -57,7 +57,7 @@ def diff(live: "Live", argument: str) -> None:
 
     async def read() -> None:
         for one in files:
-            found[one.path] = await _compared(live, one)
+            found[one.path] = await compared(live, one.before, one.after)
             viewer.plain = "\n".join(f"--- {path}\n{each.text or each.said}" for path, each in found.items())
             if len(found) == len(files):
                 viewer.right = f"{right} {_totals(live, found)}".rstrip()
@@ -73,25 +73,26 @@ def _totals(live: "Live", found: dict[str, Compared]) -> str:
     return " ".join(words for words, _ in changed_lines(added, removed, live.app.looks.symbols.minus))
 
 
-def _file(viewer: Viewer, one: ChangedFile, compared: Compared | None, width: int) -> list[Strip]:
+def _file(viewer: Viewer, one: ChangedFile, found: Compared | None, width: int) -> list[Strip]:
     left: list[Part] = [part(one.path, viewer.style(bold=True)), ("  ", viewer.style())]
-    if compared is not None:
-        for words, role in changed_lines(compared.added, compared.removed, viewer.looks.symbols.minus):
+    if found is not None:
+        for words, role in changed_lines(found.added, found.removed, viewer.looks.symbols.minus):
             left.append((f" {words}", viewer.style(role)))
     kind = "  created" if one.before is None else "  removed" if one.after is None else ""
     left.append((kind, viewer.style("t3")))
     head = viewer.line(width, left)
-    if compared is None:
+    if found is None:
         return [head, *viewer.say(width, "reading …", "t3")]
-    if compared.said:
-        return [head, *viewer.say(width, compared.said, "t3")]
-    return [head, *diff_strips(one.path, compared.text, "", viewer.looks, width)]
+    if found.said:
+        return [head, *viewer.say(width, found.said, "t3")]
+    return [head, *diff_strips(one.path, found.text, "", viewer.looks, width)]
 
 
-async def _compared(live: "Live", one: ChangedFile) -> Compared:
+async def compared(live: "Live", old: str | None, new: str | None) -> Compared:
+    """What lies between two contents, by their digests in the open session; None is no file."""
     try:
-        before = await _read(live, one.before)
-        after = await _read(live, one.after)
+        before = await _read(live, old)
+        after = await _read(live, new)
     except BlobMissing:
         return Compared(said="Its content is no longer in the session's folder, so it cannot be compared.")
     if len(before) > LARGEST or len(after) > LARGEST:

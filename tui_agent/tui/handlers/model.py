@@ -34,24 +34,41 @@ def model(live: "Live", argument: str) -> None:
     if argument:
         use(live, argument)
         return
-    late: list[Item] = []
-    picker = Picker(
-        lambda: live.app.looks, "Model", rows(live, late), free="use this name, as vendor/model or a profile"
-    )
 
-    def chosen(value: str | None) -> None:
-        if value is not None and value.startswith(ACT):
+    def chosen(value: str) -> None:
+        if value.startswith(ACT):
             name, _, rest = value.removeprefix(ACT).partition(" ")
             live.act(name, rest)
-        elif value is not None:
+        else:
             use(live, value)
+
+    _choose(live, chosen)
+
+
+def choose_model(live: "Live", then: Callable[[str], None]) -> None:
+    """Choose a model by its name, for what is not the open session."""
+    _choose(live, then, names_only=True)
+
+
+def _choose(live: "Live", then: Callable[[str], None], *, names_only: bool = False) -> None:
+    late: list[Item] = []
+
+    def offered() -> list[Item]:
+        return [one for one in rows(live, late) if not names_only or not one.value.startswith(ACT)]
+
+    free = "use this name, as vendor/model or a profile"
+    picker = Picker(lambda: live.app.looks, "Model", offered(), free=free)
+
+    def chosen(value: str | None) -> None:
+        if value is not None:
+            then(value)
 
     live.app.push_screen(picker, chosen)
 
     async def ask() -> None:
         late.extend(_found(row) for row in await live.reading.models_here())
         if picker.is_attached:
-            picker.set_items(rows(live, late))
+            picker.set_items(offered())
 
     live.worker(ask(), "models")
 

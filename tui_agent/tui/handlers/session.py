@@ -1,6 +1,6 @@
 """L7: actions about sessions: which one, another one, its name, its queue, its trace."""
 
-import time
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,24 +10,15 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import Pause, Rename, Resume, SendQueued, Unqueue
 from tui_agent.protocol.events.turn import UserQueued
 from tui_agent.protocol.settings import PAUSING
-from tui_agent.tui import units
-from tui_agent.tui.handlers.figures import status
 from tui_agent.tui.handlers.look import program
-from tui_agent.tui.modals.picker import Item, Picker
-from tui_agent.tui.outside import JsonRow, json_rows, number_of, text_of
+from tui_agent.tui.handlers.naming import begin, session
+from tui_agent.tui.keeping import stored
+from tui_agent.tui.screens.sessions import SessionsScreen
 from tui_agent.tui.screens.trace import TraceScreen
 from tui_agent.tui.text import clean_line
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
-
-
-def session(live: "Live", argument: str) -> None:
-    """This one in words, or open another."""
-    if argument:
-        switch(live, argument)
-    else:
-        status(live, "")
 
 
 def switch(live: "Live", session_id: str) -> None:
@@ -36,10 +27,9 @@ def switch(live: "Live", session_id: str) -> None:
         live.app.say("A turn is running. /session can open another after it; Esc stops it.", "warning")
         return
     if live.opening.under_way:
-        live.app.do("session", session_id)
+        live.app.do("open_session", session_id)
         return
-    options = replace(live.app.options, session=session_id, continue_latest=False, prompt=None)
-    live.opening.go_to(live.opening.open(options), "switch")
+    live.opening.go_to(live.opening.open(live.opening.options_of(session_id)), "switch")
 
 
 def new(live: "Live", argument: str) -> None:
@@ -48,60 +38,33 @@ def new(live: "Live", argument: str) -> None:
 
 
 def reset_session(live: "Live", argument: str) -> None:
-    """Start over from nothing; another session than this one cannot be reset."""
-    if argument and argument != live.app.session_id:
-        live.app.say(
-            f"Only the open session can be reset. /session {clean_line(argument)[:60]} opens that one first.",
-            "warning",
-        )
-    else:
-        new(live, "")
+    """A fresh session that begins with a summary of this one's turns, or of another's; the old log is kept."""
+    live.opening.go_to(_reset(live, argument), "reset")
+
+
+async def _reset(live: "Live", wanted: str) -> None:
+    state, old = live.state, live.app.session_id
+    said = bool(state.root_task or state.session_context)
+    here = old if said and await asyncio.to_thread(stored, live.folder) else ""
+    options = replace(live.opening.same_settings(), carry_from=wanted or here or None)
+    if await live.opening.open(options) and here:
+        live.app.say(f"A fresh session. /session {old} opens the one before.", "done")
 
 
 def sessions(live: "Live", argument: str) -> None:
-    """Choose among the sessions of this folder."""
-    picker = Picker(lambda: live.app.looks, "Sessions", [], empty="Reading …")
-
-    def chosen(value: str | None) -> None:
-        if value is not None and value != live.app.session_id:
-            switch(live, value)
-
-    live.app.push_screen(picker, chosen)
-
-    async def ask() -> None:
-        status_code, said = await live.ask("sessions", "list", "--json", "-C", str(live.app.options.cwd))
-        rows = json_rows(said)
-        if picker.is_attached:
-            picker.empty = (
-                "No sessions yet. Enter starts one; tui-agent demo shows one."
-                if status_code == 0
-                else said.strip()
-            )
-            picker.set_items([_item(live, row) for row in rows])
-
-    live.worker(ask(), "sessions")
+    """All sessions: look for one, open it, or do something with it."""
+    live.app.push_screen(SessionsScreen(live))
 
 
-def _item(live: "Live", row: JsonRow) -> Item:
-    at = number_of(row, "updated") or number_of(row, "started")
-    seconds = max(0.0, time.time() - at)
-    group = "Today" if seconds < 86_400 else "Yesterday" if seconds < 172_800 else "Earlier"
-    session_id = text_of(row, "id")
-    newer = "newer version  " if row.get("newer") else ""
-    return Item(
-        session_id,
-        text_of(row, "title") or "without a name",
-        about=f"{newer}{units.plural(round(number_of(row, 'events')), 'event')}  {session_id}",
-        right=units.age(seconds) if at else "",
-        group=group,
-        now=session_id == live.app.session_id,
-    )
+def open_session(live: "Live", argument: str) -> None:
+    """Open the session of this id, which is known to be there."""
+    switch(live, argument)
 
 
 def resume(live: "Live", argument: str) -> None:
     """A paused turn goes on; with an id, or when nothing is paused, an earlier session."""
     if argument:
-        switch(live, argument)
+        begin(live, argument, named=False)
     elif live.state.agent_state == "paused":
         live.submit(Resume())
     elif live.running and live.state.state_reason == PAUSING:
@@ -180,6 +143,7 @@ def _other_trace(live: "Live", argument: str) -> None:
 HANDLERS: "dict[str, Callable[[Live, str], None]]" = {
     "session": session,
     "sessions": sessions,
+    "open_session": open_session,
     "new": new,
     "reset_session": reset_session,
     "resume": resume,

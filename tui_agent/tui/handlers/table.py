@@ -7,7 +7,19 @@ engine's. A test holds these names and the registry together.
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from tui_agent.tui.handlers import choose, doctor, exporting, look, model, replaying, rewinding, session, work
+from tui_agent.tui.handlers import (
+    branching,
+    choose,
+    comparing,
+    doctor,
+    exporting,
+    look,
+    model,
+    replaying,
+    rewinding,
+    session,
+    work,
+)
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
@@ -20,6 +32,8 @@ HANDLERS: "Mapping[str, Callable[[Live, str], None]]" = {
     **session.HANDLERS,
     **rewinding.HANDLERS,
     **replaying.HANDLERS,
+    **comparing.HANDLERS,
+    **branching.HANDLERS,
     **exporting.HANDLERS,
     **work.HANDLERS,
 }

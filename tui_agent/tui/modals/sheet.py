@@ -204,6 +204,8 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
             return
         event.stop()
         event.prevent_default()
+        if not self.is_active:
+            return  # it was closed by the key before: this one must not close what lies below
         if self.deaf_now:
             # Who is still typing a word goes on typing it: the wait begins anew.
             self._opened_at = time.monotonic()

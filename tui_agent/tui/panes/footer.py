@@ -15,7 +15,7 @@ class Footer(LinePane):
 
     def set_keys(self, keys: Sequence[tuple[str, str]]) -> None:
         """Show these keys, with their words."""
-        if keys != self.keys:
+        if tuple(keys) != self.keys:
             self.keys = tuple(keys)
             self.show()
 

@@ -7,11 +7,12 @@ folder lies among the drafts of the data folder, and is offered to the next sess
 import hashlib
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 
 class DraftFile:
-    """One session's draft. All methods block for a small file; `save` is called in a thread."""
+    """One session's draft. All methods block for a small file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -24,21 +25,24 @@ class DraftFile:
             return ""
 
     def save(self, text: str, *, make: bool = False) -> None:
-        """Keep this text; an empty one removes the file. A folder that is not there is made only where asked."""
+        """Keep this text; an empty one removes the file. A folder that is not there is made only where asked.
+
+        Raises OSError; then what was kept before stands, and nothing lies beside it.
+        """
+        if not text:
+            self.path.unlink(missing_ok=True)
+            return
+        if make:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        beside = self.path.with_name(self.path.name + ".new")
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
-            if not text:
-                self.path.unlink(missing_ok=True)
-                return
-            if make:
-                self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            beside = self.path.with_name(self.path.name + ".new")
-            handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
                 file.write(text)
             beside.replace(self.path)
         except OSError:
-            # The session's folder may be read-only or gone; typing goes on.
-            return
+            beside.unlink(missing_ok=True)
+            raise
 
 
 class UnsaidDrafts:
@@ -59,7 +63,8 @@ class UnsaidDrafts:
             return ""
         draft = DraftFile(left[-1])
         text = draft.load()
-        draft.save("")
+        with suppress(OSError):  # it is offered once more then
+            draft.save("")
         return text
 
     def _left(self, lives: Callable[[int], bool]) -> list[Path]:

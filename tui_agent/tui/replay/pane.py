@@ -9,18 +9,12 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
-from tui_agent.folds.timeline import Mark, Timeline
+from tui_agent.folds.timeline import Timeline
 from tui_agent.tui.panes.base import LinePane
+from tui_agent.tui.panes.marks import MARKS, ROLES, loudest, mark_symbol
 from tui_agent.tui.rows import Part, blank, cells, cut, part, row
 from tui_agent.tui.theme import Role
 
-MARKS: Final[tuple[tuple[Mark, str, Role], ...]] = (
-    ("you", "you", "accent"),
-    ("files", "files", "success"),
-    ("error", "error", "error"),
-    ("compaction", "compaction", "warning"),
-)
-_LOUDEST: Final[tuple[Mark, ...]] = ("error", "you", "compaction", "files")
 SMALL, LOW = 1, 4
 FULL: Final = 7
 
@@ -98,14 +92,13 @@ class TimelinePane(LinePane):
         if height < FULL:
             return drawn
         empty = blank(width, self.style())
-        below = self._said() or [part(f"  {self.head.kind}", self.style("t3"))]
-        under = row(width, [("  ", self.style()), *below], fill=self.style())
+        under = row(width, [("  ", self.style()), *self._said()], fill=self.style())
         return [drawn[0], under, *drawn[1:], self._times(line, room), empty]
 
     def _state(self, line: Timeline, width: int) -> Strip:
         head, t2, t1 = self.head, self.style("t2"), self.style(bold=True)
         left: list[Part] = [("  ", self.style()), *self._speed(), ("   ", self.style())]
-        left += [("event ", t2), (str(head.seq), t1), (f" of {head.last_seq}", t2)]
+        left += [("event ", self.style()), (str(head.seq), t1), (f" of {head.last_seq}", t2)]
         low = self.size.height < FULL
         if low and (head.said or head.asked):
             return row(width, left, self._right(width - cells(left) - 4), fill=self.style())
@@ -119,6 +112,9 @@ class TimelinePane(LinePane):
         if width >= 100:
             left.append(("   " + head.clock, t2))
         right = self._right(width - cells(left) - 4)
+        kind = part(f"   {head.kind}", self.style("t3"))
+        if width >= 100 and cells([*left, kind, *right]) + 7 <= width:
+            left.append(kind)
         return row(width, left, right, fill=self.style())
 
     def _speed(self) -> list[Part]:
@@ -137,15 +133,11 @@ class TimelinePane(LinePane):
         if self.head.said and self.size.height < FULL:
             return cut(self._said(), room, self.looks.symbols.ellipsis)
         legend: list[Part] = []
+        symbols = self.looks.symbols
         for mark, word, role in MARKS:
             legend += [("   ", self.style())] if legend else []
-            legend += [(self._symbol(mark), self.style(role)), (f" {word}", self.style("t2"))]
+            legend += [(mark_symbol(mark, symbols), self.style(role)), (f" {word}", self.style("t2"))]
         return legend if cells(legend) <= room else []
-
-    def _symbol(self, mark: Mark) -> str:
-        symbols = self.looks.symbols
-        signs = {"you": symbols.bar, "files": symbols.files, "error": symbols.failed}
-        return signs.get(mark, symbols.compaction)
 
     def _bars(self, line: Timeline, room: int) -> Strip:
         levels = self.looks.symbols.activity
@@ -158,17 +150,15 @@ class TimelinePane(LinePane):
         )
 
     def _marks(self, line: Timeline, room: int) -> Strip:
-        found: dict[int, Mark] = {}
-        for one in line.markers:
-            column = line.column(line.clock[one.place], room)
-            known = found.get(column)
-            if known is None or _LOUDEST.index(one.mark) < _LOUDEST.index(known):
-                found[column] = one.mark
-        roles = {mark: role for mark, _, role in MARKS}
+        found = loudest((line.column(line.clock[one.place], room), one.mark) for one in line.markers)
+        symbols = self.looks.symbols
         pieces: list[Part] = []
         at = 0
         for column, mark in sorted(found.items()):
-            pieces += [(" " * (column - at), self.style()), (self._symbol(mark), self.style(roles[mark]))]
+            pieces += [
+                (" " * (column - at), self.style()),
+                (mark_symbol(mark, symbols), self.style(ROLES[mark])),
+            ]
             at = column + 1
         return self._padded(pieces, room)
 
@@ -179,7 +169,7 @@ class TimelinePane(LinePane):
         symbols, at = self.looks.symbols, self._column(line, room)
         lit, rest = self.style("accent"), self.style("border-strong")
         return [
-            (symbols.meter_rest * at, lit),
+            (symbols.meter_full * at, lit),
             (symbols.running, lit),
             (symbols.meter_rest * (room - at - 1), rest),
         ]

@@ -23,6 +23,13 @@ class Playhead:
         """The last place."""
         return max(0, len(self.line) - 1)
 
+    @property
+    def seconds(self) -> float:
+        """Where it is in time: between two places, while it plays."""
+        if not len(self.line):
+            return 0.0
+        return min(self._seconds, self.line.length) if self.playing else self.line.clock[self.place]
+
     def to(self, place: int) -> None:
         """Stand there; what plays goes on from there."""
         self.place = max(0, min(place, self.last))

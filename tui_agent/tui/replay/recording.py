@@ -3,13 +3,16 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.protocol.events.tool import ToolProgress
 from tui_agent.tui.outside import Ask
+
+if TYPE_CHECKING:
+    from tui_agent.tui.branching.forking import Begin
 
 
 class Recording(Protocol):
@@ -38,6 +41,9 @@ class Ways:
     copy: Callable[[str], bool]
     opens: str
     revert: Callable[[int], None] | None = None
+    fork: "Begin | None" = None
+    """Makes a fork of an event and opens it; without it the fork is made and named."""
+    what_if: "Begin | None" = None
     leave: Callable[[], None] | None = None
     """What Esc does; None goes back to what is below."""
 

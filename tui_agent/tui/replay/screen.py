@@ -131,9 +131,8 @@ class ReplayScreen(Screen[None]):
             return
         place = len(records) - 1 if self._to_seq is None else self.moments.index_of(self._to_seq)
         self.playhead = Playhead(line, place, self._speed)
-        self.header.total_cost = self.moments.at(records[-1].seq).metrics.view().cost_usd
+        self.header.total_cost = self.moments.total_cost
         self.pane.set_line(line)
-        self.footer.set_keys(footer(self.wishes.offered(), ("replay",), running=False))
         self.show_moment()
 
     async def _prepare(self) -> None:
@@ -174,6 +173,7 @@ class ReplayScreen(Screen[None]):
         if self.views is None:
             self.pane.set_head(Head(said=self._said[0], said_role=self._said[1]))
             return
+        self.footer.set_keys(footer(self.wishes.offered(), ("replay",), running=False))
         head, records = self.playhead, self.moments.records
         part = self.views.state.view().parts
         self.pane.set_head(

@@ -11,11 +11,14 @@ from textual.strip import Strip
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.tui import units
 from tui_agent.tui.actions import ACTIONS, Action
+from tui_agent.tui.branching.forking import ask_where
+from tui_agent.tui.branching.spot import Spot, make, spot_at
 from tui_agent.tui.modals.viewer import Viewer
-from tui_agent.tui.outside import json_rows, text_of
+from tui_agent.tui.panes.note import Level
 from tui_agent.tui.replay.recording import Ways
 from tui_agent.tui.rows import part
 from tui_agent.tui.text import clean_line
+from tui_agent.tui.theme import Role
 
 if TYPE_CHECKING:
     from tui_agent.tui.replay.playhead import By
@@ -54,6 +57,7 @@ class Wishes:
             **dict.fromkeys(("f2", "f3", "f4", "f6"), screen.toggle_panes),
             "d": self._files,
             "f": self._fork,
+            "w": self._what_if,
             "r": self._revert,
             "v": self._revert,
             "c": self._copy,
@@ -76,9 +80,13 @@ class Wishes:
         self.take_key(meant.get(name, ""))
 
     def offered(self) -> list[Action]:
-        """The actions of a replay that can be done in this one."""
-        without = "replay_revert" if self._ways.revert is None else ""
-        return [one for one in ACTIONS if one.scope == "replay" and one.name != without]
+        """The actions of a replay that can be done in this one, as they are called now."""
+        cannot = {"replay_revert": self._ways.revert, "replay_what_if": self._ways.what_if}
+        without = {name for name, way in cannot.items() if way is None}
+        found = [one for one in ACTIONS if one.scope == "replay" and one.name not in without]
+        if not self._screen.playhead.playing:
+            return found
+        return [one._replace(footer="pause") if one.name == "replay_play" else one for one in found]
 
     def _go(self, by: "By", *, forward: bool) -> None:
         self._screen.move(lambda head: head.go(by, forward=forward))
@@ -94,22 +102,45 @@ class Wishes:
         else:
             self._screen.dismiss(None)
 
+    def _spot(self) -> Spot | None:
+        """The event that is shown, to go on from."""
+        screen = self._screen
+        if screen.views is None:
+            return None
+        entries, record = (
+            screen.views.transcript.view().entries,
+            screen.moments.records[screen.playhead.place],
+        )
+        return spot_at(screen.recording.id, entries, screen.views.state.view(), screen.seq, record)
+
     def _fork(self) -> None:
         """A new session that goes on from the event that is shown."""
-        screen = self._screen
-        if screen.ready:
-            screen.run_worker(self._fork_at(screen.seq), name="fork", exit_on_error=False)
-
-    async def _fork_at(self, seq: int) -> None:
-        self._screen.say(f"forking after event {seq} …", "t2")
-        status, said = await self._ways.ask(
-            "sessions", "fork", self._screen.recording.id, "--at", str(seq), "--json"
-        )
-        fork = next((text_of(row, "id") for row in json_rows(said)), "")
-        if status or not fork:
-            self._screen.say(clean_line(said.strip()) or "The fork could not be made.", "error")
+        spot = self._spot()
+        if spot is None:
+            return
+        if self._ways.fork is not None:
+            self._ways.fork(spot, self._say)
         else:
-            self._screen.say(f"Forked after event {seq}: {self._ways.opens} {fork} opens it.", "success")
+            self._screen.run_worker(self._fork_at(spot), name="fork", exit_on_error=False)
+
+    async def _fork_at(self, spot: Spot) -> None:
+        wish = await ask_where(self._screen.app, lambda: self._screen.pane.looks, spot)
+        if wish is None:
+            return
+        self._say(f"forking after event {spot.at_seq} …", "info")
+        made = await make(self._ways.ask, spot, wish)
+        said = f"Forked after event {spot.at_seq}: {self._ways.opens} {made.id} opens it."
+        self._say(said if made.id else made.said, "done" if made.id else "error")
+
+    def _what_if(self) -> None:
+        """The same again from the event that is shown, with one thing changed."""
+        spot = self._spot()
+        if spot is not None and self._ways.what_if is not None:
+            self._ways.what_if(spot, self._say)
+
+    def _say(self, text: str, level: Level) -> None:
+        roles: dict[Level, Role] = {"info": "t2", "done": "success", "warning": "warning", "error": "error"}
+        self._screen.say(text, roles[level])
 
     def _revert(self) -> None:
         """The open session goes back to the event that is shown; how, is asked there."""

@@ -142,7 +142,7 @@ def is_open(entry: Entry, shown: Shown) -> bool:
         case ReasoningEntry():
             return entry.streaming
         case NoticeEntry():
-            return entry.kind != "compaction"
+            return not entry.summarises
         case QuestionEntry():
             return entry.form != "plan"
         case UserEntry():

@@ -1,0 +1,48 @@
+"""`kill -9` of the real program at random moments: runs without a screen, the app, its engine alone."""
+
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Program
+from tests.e2e.killing import Chain, Figures, served
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(
+        not hasattr(os, "pidfd_open") or not Path("/proc/self/environ").exists(),
+        reason="watches processes by descriptors and by /proc, which this system has not",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def killing_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a stand-in model that knows the scenarios of the kills."""
+    with served(tmp_path_factory.mktemp("kills"), 40) as url:
+        yield url
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_run_killed_at_any_moment_is_taken_up_again(program: Program, killing_url: str, seed: int) -> None:
+    chain = Chain(program, killing_url, random.Random(seed), Figures())
+    for _ in range(9):
+        chain.kill_a_run()
+    chain.finish()
+
+
+def test_a_killed_app_comes_back_with_its_draft_and_its_queue(program: Program, killing_url: str) -> None:
+    chain = Chain(program, killing_url, random.Random(3), Figures())
+    for _ in range(2):
+        chain.kill_the_app()
+    chain.finish()
+
+
+def test_an_app_whose_engine_is_killed_says_so_and_comes_back(program: Program, killing_url: str) -> None:
+    chain = Chain(program, killing_url, random.Random(4), Figures())
+    for _ in range(2):
+        chain.kill_the_app(engine_only=True)
+    chain.finish()

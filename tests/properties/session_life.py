@@ -1,0 +1,391 @@
+"""Sessions of a real engine over a real store, kept alive between the acts of a property test; and its plain model.
+
+A `Life` is one process's hold on a session. A crash is the disk as it stood in the middle of one call of the store:
+it is copied there, the process is thrown away, and the copy takes the place of what it left.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+import anyio
+from anyio.from_thread import BlockingPortal
+from pydantic import BaseModel
+
+from tests.engine.harness import Bench, running
+from tests.stubs.clock import SequentialIds
+from tests.stubs.plain_checkpoints import Files, PlainCheckpoints, files_in
+from tui_agent.ports.environment import Environment
+from tui_agent.ports.model import Finished, ModelChunk, TextChunk, ToolCallChunk
+from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolSpec
+from tui_agent.protocol.commands import AnswerQuestion, Unqueue
+from tui_agent.protocol.effects import Effect, Internal, Writes
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.context import ContextCompacted
+from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
+from tui_agent.protocol.events.session import SessionForked, SessionHeadMoved
+from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, UserMessageReceived, UserSteered
+from tui_agent.protocol.ids import RequestId
+from tui_agent.protocol.parts import TextContent
+from tui_agent.store.files import SystemFiles
+from tui_agent.store.reader import read_records
+
+SPELT = {
+    "LINES": "long line\n" * 1_200,
+    "LONG": "A longer answer. " * 60,
+    "VERY LONG": "Very long. " * 1_000,
+}
+"""What such a word stands for in a model's answer, so that a failing sequence can be read."""
+
+
+class Put(BaseModel):
+    """A file's new text; without one it goes."""
+
+    path: str
+    text: str | None = None
+
+    def spelt(self) -> "Put":
+        """With what its text stands for."""
+        return Put(path=self.path, text=None if self.text is None else SPELT.get(self.text, self.text))
+
+
+class PutTool:
+    """Writes or removes a file, whatever stands there."""
+
+    spec: ClassVar[ToolSpec] = ToolSpec(
+        "put", "Writes a file.", Put, "edit", timeout=5.0, parallel_safe=False
+    )
+
+    def target(self, args: Put) -> str:
+        return args.path
+
+    def effects(self, args: Put) -> tuple[Effect, ...]:
+        return (Writes(path=args.path),)
+
+    async def preview(self, args: Put, env: Environment) -> Preview:
+        return Preview((), content=args.text or "")
+
+    async def run(self, args: Put, ctx: ToolContext) -> ToolResult:
+        there = await ctx.env.stat(args.path)
+        digest = None if there is None else (await ctx.env.read(args.path)).digest
+        if args.text is not None:
+            await ctx.env.write(args.path, args.text.encode(), digest)
+        elif digest is not None:
+            await ctx.env.remove(args.path, digest)
+        return ToolResult(ok=True, content=(TextContent(text=f"put {args.path}"),), summary="put")
+
+
+class Say(BaseModel):
+    """Words to say."""
+
+    words: str
+
+    def spelt(self) -> "Say":
+        """With what its words stand for."""
+        return Say(words=SPELT.get(self.words, self.words))
+
+
+class SayTool:
+    """Changes nothing; may run beside others, and prints a little."""
+
+    spec: ClassVar[ToolSpec] = ToolSpec("say", "Says words.", Say, "echo", timeout=5.0, parallel_safe=True)
+
+    def target(self, args: Say) -> str:
+        return args.words[:20]
+
+    def effects(self, args: Say) -> tuple[Effect, ...]:
+        return (Internal(what="say"),)
+
+    async def preview(self, args: Say, env: Environment) -> Preview:
+        return Preview((), content=args.words)
+
+    async def run(self, args: Say, ctx: ToolContext) -> ToolResult:
+        ctx.progress("saying\n")
+        return ToolResult(ok=True, content=(TextContent(text=args.words),), summary="said")
+
+
+class DoomedFiles(SystemFiles):
+    """The real files; in the middle of call number `at` (from 1 on), `crash` is told, after `part` of a write.
+
+    Nothing is synced: what was written survives the end of a process.
+    """
+
+    def __init__(self) -> None:
+        self.at = 0
+        self.part = 1.0
+        self.crash: Callable[[], None] = lambda: None
+
+    def _due(self) -> bool:
+        self.at -= 1
+        return self.at == 0
+
+    def write(self, fd: int, data: bytes) -> int:
+        if not self._due():
+            return super().write(fd, data)
+        end = os.fstat(fd).st_size
+        place = os.lseek(fd, 0, os.SEEK_CUR)
+        super().write(fd, data[: int(len(data) * self.part)])
+        self.crash()
+        os.ftruncate(fd, end)
+        os.lseek(fd, place, os.SEEK_SET)
+        return super().write(fd, data)
+
+    def sync(self, fd: int) -> None:
+        if self._due():
+            self.crash()
+
+    def rename(self, source: Path, target: Path) -> None:
+        if self._due():
+            self.crash()
+        super().rename(source, target)
+
+    def truncate(self, fd: int, size: int) -> None:
+        if self._due():
+            self.crash()
+        super().truncate(fd, size)
+
+
+@dataclass
+class Plain:
+    """A session as a list: every event that must be readable, in order, and what stands in its files."""
+
+    name: str
+    folder: Path
+    workspace: Path
+    events: list[Envelope] = field(default_factory=list)
+    files: Files = field(default_factory=dict)
+    commits: dict[str, Files] = field(default_factory=dict)
+    """The workspace at each checkpoint."""
+    unsure: bool = False
+    """A crash fell into a change of files, so that whose they are now cannot be told from here."""
+
+    def line(self, last: int | None = None) -> list[Envelope]:
+        """The events from the first to one (or the newest), by their parents."""
+        at = {event.seq: event for event in self.events}
+        wanted = self.events[-1].seq if last is None else last
+        found: list[Envelope] = []
+        event = at.get(wanted)
+        while event is not None:
+            found.append(event)
+            event = None if event.parent is None else at.get(event.parent)
+        return found[::-1]
+
+    def prompts(self, last: int | None = None) -> list[str]:
+        """What the user said on the branch, without what a summary stands for."""
+        line = self.line(last)
+        cut = max(
+            (e.payload.through_seq for e in line if isinstance(e.payload, ContextCompacted)), default=-1
+        )
+        said = [
+            e.payload.text
+            for e in line
+            if isinstance(e.payload, UserMessageReceived | UserSteered) and e.seq > cut
+        ]
+        return [text for text in said if isinstance(text, str)]
+
+    def commit_at(self, last: int) -> str:
+        """The checkpoint of the files at an event: the newest on its branch, else the first of all."""
+        return last_commit(self.line(last)) or next(iter(_commits(self.events)), "")
+
+    def asked(self) -> list[Envelope]:
+        """The user's messages on the branch, whatever was summarised."""
+        return [event for event in self.line() if isinstance(event.payload, UserMessageReceived)]
+
+    def steered(self) -> bool:
+        """Whether a message came into a running turn; one that no model has seen yet is beyond any summary."""
+        return any(isinstance(event.payload, UserSteered) for event in self.line())
+
+    def ended(self) -> list[int]:
+        """Where turns on the branch ended."""
+        return [event.seq for event in self.line() if isinstance(event.payload, TurnFinished)]
+
+    def undone(self) -> list[int]:
+        """Where the branch stood before each move that a redo can take back, the newest last."""
+        found: list[int] = []
+        for event in self.events:
+            match event.payload:
+                case UserMessageReceived():
+                    found.clear()
+                case SessionHeadMoved(reason="redo"):
+                    found = found[:-1]
+                case SessionHeadMoved(from_seq=from_seq):
+                    found.append(from_seq)
+                case _:
+                    pass
+        return found
+
+
+def _commits(events: Sequence[Envelope]) -> list[str]:
+    payloads = [event.payload for event in events]
+    return [each.commit for each in payloads if isinstance(each, CheckpointTaken | CheckpointRestored)]
+
+
+def last_commit(events: Sequence[Envelope]) -> str:
+    """The newest checkpoint of a branch."""
+    return next(iter(reversed(_commits(events))), "")
+
+
+class Answers:
+    """What the model will say: texts and calls with ids that are never used twice."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.puts: dict[str, tuple[str, str | None]] = {}
+        """What each call of `put` writes where."""
+
+    def say(self, text: str) -> list[ModelChunk]:
+        text = SPELT.get(text, text)
+        return [*(TextChunk(text[at : at + 700]) for at in range(0, len(text), 700)), Finished("stop")]
+
+    def call(self, text: str, calls: Sequence[Put | Say]) -> list[ModelChunk]:
+        made: list[ModelChunk] = [TextChunk(SPELT.get(text, text))] if text else []
+        for index, named in enumerate(calls):
+            self.count += 1
+            call = named.spelt()
+            call_id = f"call_{self.count}"
+            if isinstance(call, Put):
+                self.puts[call_id] = (call.path, call.text)
+            name = "put" if isinstance(call, Put) else "say"
+            made.append(ToolCallChunk(index, call_id, name, call.model_dump_json()))
+        return [*made, Finished("tool_calls")]
+
+
+class Life:
+    """One process's hold on a session."""
+
+    def __init__(
+        self, portal: BlockingPortal, root: Path, plain: Plain, ids: SequentialIds, *, git: bool
+    ) -> None:
+        self.plain = plain
+        self.ops = DoomedFiles()
+        self._portal = portal
+        self._root = root
+        self._crashed: int | None = None
+        store = plain.folder / "checkpoints.git"
+        plain.workspace.mkdir(parents=True, exist_ok=True)
+        made = running(
+            root,
+            [],
+            [PutTool(), SayTool()],
+            session=plain.name,
+            ops=self.ops,
+            checkpoints=True if git else PlainCheckpoints(plain.workspace, store),
+            workspace=plain.workspace,
+            ids=ids,
+            on_event=self._seen,
+        )
+        self._context: AbstractContextManager[Bench] = portal.wrap_async_context_manager(made)
+        self._known = list(plain.events)
+        self.on_event: Callable[[Envelope], None] = lambda event: None
+        self.bench = self._context.__enter__()
+        self.call(self.more_than, 0, "agent.state_changed")
+        kinds = self.bench.kinds()
+        self.call(self.quiet, kinds.index("run.resumed") if "run.resumed" in kinds else 0)
+        self.take_in()
+
+    def _seen(self, event: Envelope) -> None:
+        if isinstance(event.payload, CheckpointTaken | CheckpointRestored):
+            self.plain.commits[event.payload.commit] = files_in(self.plain.workspace)
+        if isinstance(event.payload, QuestionAsked):  # the same call again and again is asked about
+            answer = AnswerQuestion(question_id=event.payload.question_id, answer="", choice=0)
+            self.bench.submit(answer)
+        self.on_event(event)
+
+    def call(self, act: Callable[..., object], *arguments: object) -> None:
+        """Do something in the engine's loop, to its end."""
+        self._portal.call(act, *arguments)
+
+    async def quiet(self, before: int, turns: int = 0) -> None:
+        """Wait until at least so many turns have ended since, none runs, and neither message nor command waits."""
+        await self._until(lambda: self._is_quiet(self.bench.kinds()[before:], turns))
+        self.on_event = lambda event: None
+        if turns or self.bench.engine._checkpointing.owing:
+            await self.bench.engine._checkpointing.begin()  # which the first message began beside its turn
+        refused = self.bench.kinds().count("command.rejected")
+        self.bench.submit(Unqueue(queue_id=RequestId("req_none")))  # commands are carried out in their order
+        await self.more_than(refused, "command.rejected")
+        await self._until(lambda: self._is_quiet(self.bench.kinds()[before:], turns))
+
+    def _is_quiet(self, kinds: list[str], turns: int) -> bool:
+        state, ended = self.bench.recorder.state, kinds.count("turn.finished")
+        if ended < turns or kinds.count("user.message") != ended or kinds[-1:] == ["turn.finished"]:
+            return False
+        return not state.queue or state.last_turn_end not in (None, "finished")
+
+    async def more_than(self, count: int, kind: str = "") -> None:
+        """Wait until more events (of a kind) were recorded."""
+        await self._until(lambda: len([one for one in self.bench.kinds() if kind in ("", one)]) > count)
+
+    async def gone(self, before: int) -> None:
+        """Wait until a command that goes back or forth was carried out."""
+        await self._until(lambda: self.bench.kinds()[before:].count("agent.state_changed") >= 2)
+
+    async def _until(self, done: Callable[[], bool]) -> None:
+        with anyio.fail_after(10):
+            while not done():
+                self.bench._news = anyio.Event()
+                await self.bench._news.wait()
+
+    def take_in(self) -> None:
+        """What was recorded joins the model."""
+        self.plain.events = [*self._known, *self.bench.events]
+
+    def doom(self, at: int, part: float) -> None:
+        """Let the process die in call number `at` of the store from here on."""
+        self.ops.at, self.ops.part, self.ops.crash = at, part, self._crash
+
+    @property
+    def doomed(self) -> bool:
+        """Whether the crash came about."""
+        return self._crashed is not None
+
+    def _crash(self) -> None:
+        if self._crashed is not None:
+            return
+        self._crashed = len(self.bench.events)
+        for folder in self._places():
+            _copy(folder, self._beside(folder))
+
+    def end(self) -> None:
+        """Let go. After a crash, the disk is then as it was when it came."""
+        self._context.__exit__(None, None, None)
+        self.take_in()
+        assert not self.bench.troubles, self.bench.troubles
+        if self._crashed is None:
+            return
+        recorded, acknowledged = self.plain.events, len(self._known) + self._crashed
+        for folder in self._places():
+            shutil.rmtree(folder)
+            self._beside(folder).rename(folder)
+        there = [record for record in read_records(self.plain.folder) if isinstance(record, Envelope)]
+        assert there == recorded[: len(there)] and len(there) >= acknowledged, "an acknowledged event is lost"
+        self.plain.events = there
+        self.plain.files = files_in(self.plain.workspace)
+
+    def _places(self) -> tuple[Path, Path]:
+        return self.plain.folder, self.plain.workspace
+
+    def _beside(self, folder: Path) -> Path:
+        return self._root / f"crash-{folder.parent.name}-{folder.name}"
+
+
+def _copy(folder: Path, target: Path) -> None:
+    """A copy while other threads may still work in it: the log first, so that nothing it names is missing."""
+    for _ in range(20):
+        try:
+            shutil.copytree(folder, target)
+        except (shutil.Error, FileNotFoundError):
+            shutil.rmtree(target, ignore_errors=True)
+        else:
+            return
+    raise AssertionError(f"{folder} never stood still")
+
+
+def inherited(parent: Plain, at_seq: int, forked: Envelope) -> list[Envelope]:
+    """What a fork's history begins with."""
+    assert isinstance(forked.payload, SessionForked)
+    return [*parent.line(at_seq), forked]

@@ -1,0 +1,118 @@
+"""The app on a session that went two ways, with a command line that knows its store."""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tests.stubs.branched import AFTER, BEFORE, FORK, SESSION, Branched
+from tests.stubs.fake_session import FakeSession
+from tests.tui.app.driving import NOWHERE, Driven, open_app
+from tui_agent.config.options import SessionOptions
+
+
+class Told:
+    """Answers what the app asks of the command line, and keeps what was asked."""
+
+    def __init__(self, branched: Branched) -> None:
+        self.branched = branched
+        self.asked: list[tuple[str, ...]] = []
+        self.refuses = ""
+
+    async def __call__(self, *words: str) -> tuple[int, str]:
+        self.asked.append(words)
+        match words:
+            case ("sessions", "tree", session, "--json"):
+                return 0, self.branched.tree(session)
+            case ("sessions", "checkpoints", _, "--json"):
+                return 0, self.branched.checkpoints()
+            case ("sessions", "fork", *_) if self.refuses:
+                return 2, f"tui-agent: {self.refuses}\n"
+            case ("sessions", "fork", *_):
+                return 0, json.dumps({"id": FORK})
+            case _:
+                return 0, ""
+
+    @property
+    def forks(self) -> list[tuple[str, ...]]:
+        """What was asked of `sessions fork`."""
+        return [words for words in self.asked if words[:2] == ("sessions", "fork")]
+
+
+class Walked(Driven):
+    """An open app, with the sessions that it has opened in turn."""
+
+    told: Told
+    opened: list[SessionOptions]
+    sessions: list[FakeSession]
+
+    @property
+    def newest(self) -> FakeSession:
+        """The session that was opened last."""
+        return self.sessions[-1]
+
+    async def slash(self, command: str) -> None:
+        """Send a slash command, and wait for what it asks for."""
+        self.app.prompt.editor.put(command)
+        await self.press("enter")
+        await self.quiet()
+
+    async def keys(self, *keys: str) -> None:
+        """Keys, each with what it leads to."""
+        for key in keys:
+            await self.press(key)
+            await self.quiet()
+
+    async def quiet(self) -> None:
+        """Nothing but the session itself, and who waits for an answer, is under way."""
+        resting = ("session",)
+        for _ in range(200):
+            busy = [
+                one
+                for one in self.app.workers
+                if one.group not in resting and one.is_running and one.name not in ("fork", "what if")
+            ]
+            await self.pilot.pause()
+            if not busy:
+                break
+        else:
+            raise AssertionError([(one.name, one.group) for one in busy])
+        await self.pilot.pause()
+
+
+@asynccontextmanager
+async def walk(
+    root: Path, *, size: tuple[int, int] = (120, 40), environ: dict[str, str] | None = None
+) -> AsyncIterator[Walked]:
+    """The app on the session of `Branched`, below `root`."""
+    branched = Branched(root)
+    told = Told(branched)
+    sessions = [_held(branched, SESSION, branched.records)]
+    opened: list[SessionOptions] = []
+
+    async with open_app(
+        session=sessions[0],
+        options=SessionOptions(cwd=NOWHERE, data_dir=root, model="started/with"),
+        size=size,
+        environ={"TUI_AGENT_MOTION": "off", **(environ or {})},
+        outside=told,
+    ) as driven:
+
+        def spawn(options: SessionOptions) -> FakeSession:
+            name = options.session or SESSION
+            opened.append(options)
+            sessions.append(_held(branched, name, branched.store.read(name)))
+            return sessions[-1]
+
+        driven.app.spawn = spawn
+        walked = Walked(driven.app, driven.session, driven.pilot)
+        walked.told, walked.opened, walked.sessions = told, opened, sessions
+        yield walked
+
+
+def _held(branched: Branched, name: str, records: Sequence[object]) -> FakeSession:
+    session = FakeSession(records, session_id=name, folder=str(branched.store.folder(name)))  # type: ignore[arg-type]
+    for part in range(40, 80):
+        session.blobs[f"{part:064x}"] = BEFORE.encode()
+        session.blobs[f"{part + 1000:064x}"] = AFTER.encode()
+    return session

@@ -1,0 +1,71 @@
+"""The checkpoints on the screen: what each holds, whose it is, what it changed, and the way back to it."""
+
+from pathlib import Path
+
+from tests.tui.app.branching import Walked, walk
+from tui_agent.protocol.commands import PlanRevert, Revert
+from tui_agent.protocol.events.turn import TurnStarted
+from tui_agent.tui.branching.checkpoints import CheckpointsScreen, kept_rows
+from tui_agent.tui.modals.picker import Picker
+
+
+def names(walked: Walked) -> list[str]:
+    shown = walked.app.screen_stack[1]
+    assert isinstance(shown, CheckpointsScreen)
+    return [f"{one.author} {one.part}" for one in shown.shown]
+
+
+async def test_they_are_listed_the_newest_first_with_the_diff_of_the_chosen_one(tmp_path: Path) -> None:
+    async with walk(tmp_path, size=(160, 45)) as walked:
+        await walked.slash("/checkpoints")
+        assert names(walked)[:3] == ["agent 54", "agent 44", "command 63"]
+        text = walked.text()
+        assert "8 checkpoints" in text and "+9" in text
+        assert "After part 54" in text and "an edit of the agent" in text
+        assert "total += abs(entry.hours)" in text, "what it changed is read and shown"
+        row = next(one for one in walked.rows() if ".pytest_cache" in one)
+        assert "other branch" in row and "command" in row
+
+
+async def test_they_are_filtered_by_author_by_key_and_by_mouse(tmp_path: Path) -> None:
+    async with walk(tmp_path, size=(160, 45)) as walked:
+        await walked.slash("/checkpoints")
+        await walked.keys("3")
+        assert names(walked) == ["command 63"]
+        assert "changed by  a command, beside what it was run" in walked.text()
+        await walked.keys("4")
+        assert names(walked) == [] and "No checkpoint of that author. 1 shows all 8." in walked.text()
+        row = walked.rows()[2]
+        await walked.pilot.click(offset=(row.index("agent"), 2))
+        await walked.quiet()
+        assert set(names(walked)) == {"agent 54", "agent 44", "agent 53", "agent 43", "agent 36", "agent 35"}
+
+
+async def test_enter_goes_back_there_after_the_plan_was_shown(tmp_path: Path) -> None:
+    async with walk(tmp_path) as walked:
+        await walked.slash("/checkpoints")
+        await walked.keys("down", "enter")
+        assert isinstance(walked.app.screen, Picker)
+        assert "Go back to after part 44" in walked.text()
+        assert isinstance(walked.session.submitted[-1], PlanRevert)
+        await walked.keys("down", "down", "enter")
+        (revert,) = [one for one in walked.session.submitted if isinstance(one, Revert)]
+        assert (revert.to_seq, revert.conversation, revert.files) == (213, False, True)
+        assert len(walked.app.screen_stack) == 1
+
+
+async def test_while_a_turn_runs_it_stays(tmp_path: Path) -> None:
+    async with walk(tmp_path) as walked:
+        walked.session.feed(TurnStarted(turn=9))
+        await walked.settle()
+        await walked.slash("/checkpoints")
+        await walked.keys("enter")
+        assert "A turn is running." in walked.text()
+        assert isinstance(walked.app.screen, CheckpointsScreen)
+        await walked.keys("escape")
+        assert len(walked.app.screen_stack) == 1
+
+
+def test_what_is_missing_in_what_was_said_is_empty() -> None:
+    (only,) = kept_rows('{"seq": 4, "files": [{"path": "a"}, 7], "skipped": null}\nnot json')
+    assert (only.seq, only.part, only.name, only.on_branch) == (4, 0, "a", True)

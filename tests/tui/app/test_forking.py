@@ -1,0 +1,230 @@
+"""Forks and what-ifs from the app: asked where, made by the command line, opened where nothing runs."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.branched import FORK, SECOND_MESSAGE, SESSION
+from tests.stubs.fake_session import FakeSession
+from tests.tui.app.branching import Walked, walk
+from tests.tui.app.driving import golden, open_app
+from tests.tui.app.replaying import FakeCommandLine, open_replay
+from tui_agent.protocol.commands import GoOn
+from tui_agent.protocol.events.turn import TurnStarted
+from tui_agent.tui.branching.spot import Spot, Wish, places, words
+from tui_agent.tui.modals.fork_form import ForkForm
+from tui_agent.tui.modals.picker import Picker
+from tui_agent.tui.transcript.messages import EntryAction
+
+SPOT = Spot(session="ses_a", at_seq=88, workspace="/work/timesheet", message_seq=40, message="fix it")
+
+
+def form(walked: Walked) -> ForkForm:
+    shown = walked.app.screen
+    assert isinstance(shown, ForkForm)
+    return shown
+
+
+async def test_a_fork_of_the_newest_event_is_made_in_this_folder_and_opened(tmp_path: Path) -> None:
+    async with walk(tmp_path) as walked:
+        await walked.slash("/fork")
+        assert "this folder" in walked.text() and "both write into it" in walked.text()
+        await walked.keys("enter")
+        (asked,) = walked.told.forks
+        assert asked == ("sessions", "fork", SESSION, "--at", str(walked.told.branched.end), "--json")
+        assert [(one.session, one.model) for one in walked.opened] == [(FORK, None)]
+        assert "A fork of ses_0000night0shift after event 218." in walked.text()
+        assert walked.newest.submitted == [], "it waits for what is said in it"
+
+
+async def test_a_fork_at_an_event_that_is_not_there_is_said(tmp_path: Path) -> None:
+    async with walk(tmp_path) as walked:
+        for command in ("/fork 9999", "/fork soon", "/what-if 9999"):
+            await walked.slash(command)
+            assert f"{command.split()[0]} takes the number of an event, up to 218." in walked.text()
+        assert walked.told.forks == []
+
+
+async def test_an_own_folder_is_proposed_beside_the_workspace_and_can_be_another(tmp_path: Path) -> None:
+    async with walk(tmp_path) as walked:
+        await walked.slash("/fork 100")
+        await walked.keys("right")
+        assert form(walked).folder.text == "/home/ada/timesheet-fork-100"
+        assert "A git work tree needs" in walked.text()
+        await walked.keys("right", "right")
+        assert form(walked).where == "folder", "a work tree cannot be chosen where there is no repository"
+        await walked.keys("down", *["backspace"] * 3, *"99", "enter")
+        assert walked.told.forks[0][-2:] == ("--folder=/home/ada/timesheet-fork-99", "--json")
+
+
+async def test_without_a_folder_it_asks_for_one_and_esc_makes_nothing(tmp_path: Path) -> None:
+    async with walk(tmp_path) as walked:
+        await walked.slash("/fork")
+        await walked.keys("right", "down", "ctrl+k", "ctrl+u", "enter")
+        assert "Name the folder that it is to work in." in walked.text()
+        await walked.keys("escape")
+        assert walked.told.forks == [] and len(walked.app.screen_stack) == 1
+
+
+async def test_what_the_command_line_refuses_is_said_and_the_session_stays(tmp_path: Path) -> None:
+    async with walk(tmp_path) as walked:
+        walked.told.refuses = "git worktree failed in /home/ada: not a git repository."
+        await walked.slash("/fork")
+        await walked.keys("enter")
+        assert "git worktree failed in /home/ada: not a git repository." in walked.text()
+        assert walked.opened == []
+
+
+async def test_while_a_turn_runs_a_fork_is_made_and_named_but_not_opened(tmp_path: Path) -> None:
+    async with walk(tmp_path) as walked:
+        walked.session.feed(TurnStarted(turn=9))
+        await walked.settle()
+        await walked.slash("/fork 100")
+        await walked.keys("enter")
+        assert len(walked.told.forks) == 1 and walked.opened == []
+        assert f"Forked after event 100: /session {FORK} opens it" in walked.text()
+        await walked.slash("/what-if")
+        assert "A turn is running." in walked.text() and len(walked.app.screen_stack) == 1
+
+
+async def test_fork_on_a_message_leaves_it_out_and_gives_it_to_the_prompt_of_the_fork(tmp_path: Path) -> None:
+    async with walk(tmp_path) as walked:
+        chat = walked.app.live.chat if walked.app.live is not None else None
+        assert chat is not None and chat.widget is not None
+        entry = chat.entry_at(SECOND_MESSAGE)
+        assert entry is not None
+        chat.widget.post_message(EntryAction(entry.id, "fork"))
+        await walked.quiet()
+        assert "before “timesheet report --week 13" in walked.text()
+        await walked.keys("enter")
+        assert walked.told.forks[0][4] == str(SECOND_MESSAGE - 1)
+        assert walked.app.prompt.editor.text.startswith("timesheet report --week 13")
+
+
+async def test_a_what_if_with_another_model_is_chosen_from_the_list_and_goes_on(tmp_path: Path) -> None:
+    async with walk(tmp_path) as walked:
+        await walked.slash("/what-if")
+        await walked.keys("enter")
+        assert isinstance(walked.app.screen, Picker), "a model is needed first"
+        await walked.keys(*"ollama/qwen", "enter")
+        assert form(walked).model == "ollama/qwen"
+        await walked.keys("enter")
+        (asked,) = walked.told.forks
+        assert asked[:6] == ("sessions", "fork", SESSION, "--at", "210", "--model=ollama/qwen")
+        assert [type(one) for one in walked.newest.submitted] == [GoOn]
+
+
+async def test_a_what_if_with_another_message_stands_before_the_old_one(tmp_path: Path) -> None:
+    async with walk(tmp_path) as walked:
+        await walked.slash("/what-if")
+        await walked.keys("right", "right", "right", "down")
+        assert "in place of “Now round every duration to five minutes.”" in walked.text()
+        await walked.keys("ctrl+u", *"Leave it.", "enter")
+        (asked,) = walked.told.forks
+        assert asked[3:6] == ("--at", "209", "--message=Leave it.")
+
+
+async def test_a_pasted_text_of_several_lines_is_kept_and_shown(tmp_path: Path) -> None:
+    async with walk(tmp_path) as walked:
+        await walked.slash("/what-if")
+        await walked.keys("left", "down", "ctrl+u")
+        shown = form(walked)
+        assert shown.change == "message"
+        shown.texts["message"] = "first\n" + "\n".join(str(number) for number in range(9))
+        shown._take_text()
+        shown.redraw()
+        await walked.quiet()
+        assert "first" in walked.text() and "5 more lines. Ctrl+G edits it" in walked.text()
+        await walked.keys("x", "enter")
+        assert walked.told.forks[0][5].startswith("--message=first\n0\n1")
+
+
+async def test_a_tools_result_can_be_another_only_at_an_event_of_a_tool(tmp_path: Path) -> None:
+    async with walk(tmp_path) as walked:
+        await walked.slash("/what-if 47")
+        assert "result" not in form(walked).changes
+        await walked.keys("escape")
+        finished = next(one for one in walked.session.records if _is_result(one))
+        await walked.slash(f"/what-if {finished.seq}")
+        assert "result" in form(walked).changes
+        await walked.keys("left", "down", *"nothing", "enter")
+        assert walked.told.forks[0][3:6] == ("--at", str(finished.seq), "--result=nothing")
+
+
+def _is_result(record: object) -> bool:
+    payload = getattr(record, "payload", None)
+    return getattr(payload, "kind", "") == "tool.finished"
+
+
+async def test_the_mouse_fills_the_form(tmp_path: Path) -> None:
+    async with walk(tmp_path) as walked:
+        await walked.slash("/what-if")
+
+        async def press(text: str) -> None:
+            y, row = next((at, row) for at, row in enumerate(walked.rows()) if text in row)
+            await walked.pilot.click(offset=(row.index(text) + 1, y))
+            await walked.quiet()
+
+        await press("reasoning")
+        await press("low")
+        await press("this folder")
+        assert form(walked).wish() == Wish("here", "", "effort", "low")
+
+
+async def test_in_a_replay_the_same_is_asked_and_without_an_open_session_the_fork_is_named() -> None:
+    ask = FakeCommandLine(json.dumps({"id": "ses_new"}))
+    async with open_replay(golden("night_shift"), to_seq=150, ask=ask, size=(160, 45)) as shown:
+        await shown.press("w")
+        assert len(shown.app.screen_stack) == 1, "without an engine nothing can go on"
+        await shown.press("f", "enter")
+        await shown.app.workers.wait_for_complete()
+        await shown.pilot.pause()
+        assert ask.asked[0][:5] == ("sessions", "fork", "ses_0000000000000001", "--at", "150")
+        assert "Forked after event 150: tui-agent --session ses_new opens it." in shown.text()
+
+
+async def test_in_a_replay_of_the_open_session_the_fork_is_opened_and_w_goes_on(tmp_path: Path) -> None:
+    async with walk(tmp_path) as walked:
+        await walked.slash("/replay 150")
+        await walked.keys("f", "enter")
+        assert [one.session for one in walked.opened] == [FORK] and len(walked.app.screen_stack) == 1
+        assert walked.told.forks[0][3:5] == ("--at", "150")
+    async with walk(tmp_path / "again") as walked:
+        await walked.slash("/replay 47")
+        await walked.keys("w", "right", "enter")
+        assert walked.told.forks[0][3:6] == ("--at", "47", "--reasoning-effort=xhigh")
+        assert [type(one) for one in walked.newest.submitted] == [GoOn]
+
+
+async def test_before_anything_is_stored_there_is_nothing_to_fork() -> None:
+    async with open_app(session=FakeSession(golden("streaming")[:3])) as driven:
+        for command in ("/fork", "/what-if"):
+            await driven.type(command)
+            await driven.press("enter")
+            await driven.pilot.pause()
+            assert "There is nothing to fork yet: nothing was said." in driven.text()
+
+
+@pytest.mark.parametrize(
+    ("wish", "expected"),
+    [
+        (Wish("here", ""), ["--at", "88"]),
+        (Wish("worktree", "../try"), ["--at", "88", "--worktree=/work/timesheet/../try"]),
+        (Wish("folder", "/tmp/x", "model", "a/b"), ["--at", "88", "--model=a/b", "--folder=/tmp/x"]),
+        (Wish("here", "", "message", "-x"), ["--at", "39", "--message=-x"]),
+        (Wish("here", "", "context", "none"), ["--at", "88", "--context-mode=none"]),
+    ],
+)
+def test_a_wish_in_words_of_the_command_line(wish: Wish, expected: list[str]) -> None:
+    assert words(SPOT, wish) == ["sessions", "fork", "ses_a", *expected, "--json"]
+
+
+def test_a_folder_that_is_there_is_not_proposed_and_a_repository_is_seen(tmp_path: Path) -> None:
+    work = tmp_path / "work" / "deep"
+    work.mkdir(parents=True)
+    assert places(work, "fork-8") == (False, f"{work}-fork-8")
+    (tmp_path / "work" / "deep-fork-8").mkdir()
+    subprocess.run(("git", "init", "-q"), cwd=tmp_path, check=True)
+    assert places(work, "fork-8") == (True, f"{work}-fork-8-2")

@@ -1,0 +1,87 @@
+"""`/reset-session`: a fresh session that is told what the one before came to; the old one is kept and named."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.stubs.fake_session import FakeSession
+from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import SessionNotFound
+from tui_agent.protocol.events.session import SessionContextLoaded
+from tui_agent.protocol.ids import SessionId
+
+OLD = "ses_0000000000000001"
+SUMMARY = "This session carries on from an earlier one.\n\n## Turn 1\n- Asked: the weekly report\n"
+
+
+def stored(tmp_path: Path) -> FakeSession:
+    """The golden session, on the disk."""
+    (tmp_path / "events.jsonl").write_text("")
+    return FakeSession(golden("night_shift"), folder=str(tmp_path))
+
+
+def fresh(options: SessionOptions) -> FakeSession:
+    """What the engine makes of the options."""
+    second = FakeSession(golden("night_shift")[:2], session_id="ses_b")
+    if options.carry_from:
+        summary = SessionContextLoaded(from_session=SessionId(options.carry_from), turns=2, summary=SUMMARY)
+        second.feed(summary)
+    return second
+
+
+async def reset(
+    driven: Driven, words: str, spawn: Callable[[SessionOptions], FakeSession] = fresh
+) -> SessionOptions:
+    opened: list[SessionOptions] = []
+
+    def remember(options: SessionOptions) -> FakeSession:
+        opened.append(options)
+        return spawn(options)
+
+    driven.app.spawn = remember
+    await driven.type(words)
+    await driven.press("escape", "enter")
+    while not opened or any(worker.name in ("reset", "new", "switch") for worker in driven.app.workers):
+        await driven.pilot.pause(0.01)
+    await driven.pilot.pause()
+    return opened[0]
+
+
+async def test_a_reset_carries_the_open_session_on_and_names_where_it_is_kept(tmp_path: Path) -> None:
+    async with open_app(session=stored(tmp_path)) as driven:
+        options = await reset(driven, "/reset-session")
+        assert (options.session, options.carry_from) == (None, OLD)
+        assert f"/session {OLD} opens the one before." in driven.text()
+        (row,) = [row for row in driven.rows() if "as a summary" in row]
+        assert f"2 turns of {OLD} as a summary; its log is kept  open" in row
+        assert "weekly report" not in driven.text()
+        await driven.press("tab", "ctrl+o")
+        assert "Asked: the weekly report" in driven.text()
+
+
+async def test_another_session_can_be_carried_on(tmp_path: Path) -> None:
+    async with open_app(session=stored(tmp_path)) as driven:
+        assert (await reset(driven, "/reset-session ses_other")).carry_from == "ses_other"
+        assert "2 turns of ses_other" in driven.text()
+
+
+async def test_a_session_in_which_nothing_was_said_is_not_carried_on() -> None:
+    async with open_app(golden("night_shift")[:2]) as driven:
+        assert (await reset(driven, "/reset-session")).carry_from is None
+
+
+async def test_after_a_reset_the_next_new_session_carries_nothing(tmp_path: Path) -> None:
+    async with open_app(
+        session=stored(tmp_path),
+        options=SessionOptions(cwd=tmp_path, data_dir=tmp_path, carry_from="ses_first"),
+    ) as driven:
+        assert (await reset(driven, "/new")).carry_from is None
+        assert (await reset(driven, f"/session {OLD}")).carry_from is None
+
+
+async def test_where_there_is_no_such_session_the_open_one_stays(tmp_path: Path) -> None:
+    missing = SessionNotFound("No session begins with 'ses_x'.", hint="`sessions list` shows them.")
+    async with open_app(session=stored(tmp_path)) as driven:
+        await reset(driven, "/reset-session ses_x", lambda options: FakeSession(failure=missing))
+        assert "No session begins with 'ses_x'" in driven.text()
+        assert driven.app.live is not None and driven.app.live.session is driven.session

@@ -1,0 +1,99 @@
+"""A restore that was cut off: it is undone, but never over what someone did since, and never while it is at work."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.stubs.checkpoints import FailingActs, begun, shadow, snapshot, taken, workspace, write
+from tui_agent.checkpoints.git_shadow import GitShadow
+from tui_agent.checkpoints.moving import FileActs
+
+
+class Killed(BaseException):
+    """The program ends here."""
+
+
+class KilledActs(FailingActs):
+    """Does nothing any more from the n-th act on: as after kill -9."""
+
+    def _count(self) -> None:
+        self.left -= 1
+        if self.left <= 0:
+            raise Killed
+
+    def unlink(self, name: str, fd: int) -> None:
+        self._count()
+        super().unlink(name, fd)
+
+
+async def cut_off(root: Path, acts: int) -> tuple[Path, str]:
+    """A workspace in which a restore ended after so many acts; the newest checkpoint."""
+    folder = workspace(root, gone="g\n")
+    made = await begun(folder)
+    first = made.head
+    (folder / "gone").unlink()
+    write(folder, {"README": "by the agent\n", "new": "by the agent\n"})
+    head = await taken(made)
+    again = shadow(folder, acts=KilledActs(acts))
+    await again.begin(head)
+    with pytest.raises(Killed):
+        await again.restore(await again.plan(first))
+    return folder, head
+
+
+async def test_what_was_changed_after_a_cut_restore_is_never_undone(tmp_path: Path) -> None:
+    seen = set()
+    for number in range(1, 12):
+        root = tmp_path / str(number)
+        root.mkdir()
+        try:
+            folder, head = await cut_off(root, number)
+        except pytest.fail.Exception:
+            break
+        mine = {"README": "newer work\n", "new": "newer work\n", "gone": "newer work\n"}
+        write(folder, mine)
+        again = shadow(folder)
+        await again.begin(head)
+        after = {name: content for name, (_, _, content) in snapshot(folder).items()}
+        assert {name: after[name] for name in mine} == {name: text.encode() for name, text in mine.items()}
+        told = " ".join(again.notices())
+        saved = {name: text for name, text in after.items() if name.startswith(".tui-agent-saved-")}
+        assert all(text == b"by the agent\n" for text in saved.values())
+        assert bool(saved) == ("lies in" in told)
+        seen.add(bool(saved))
+        assert not list(folder.glob(".tui-agent-restore-*"))
+    assert number > 8
+    assert seen == {True, False}
+
+
+class Meanwhile(FileActs):
+    """Lets another session open while the first file is being moved."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.other: GitShadow | None = None
+        self.seen: list[str] = []
+
+    def rename(self, source: str, source_fd: int, target: str, target_fd: int) -> None:
+        super().rename(source, source_fd, target, target_fd)
+        if target == "README":
+            self.other = GitShadow(self.folder, self.folder.parent / "other.git")
+            anyio.run(self.other.begin, "")
+            self.seen.append((self.folder / "README").read_text())
+
+
+async def test_a_restore_that_is_at_work_is_let_alone_by_another_session(tmp_path: Path) -> None:
+    folder = workspace(tmp_path)
+    made = await begun(folder)
+    first = made.head
+    write(folder, {"README": "by the agent\n"})
+    head = await taken(made)
+    acts = Meanwhile(folder)
+    again = shadow(folder, acts=acts)
+    await again.begin(head)
+    assert (await again.restore(await again.plan(first))).kept == ()
+    assert acts.seen == ["read me\n"]
+    assert (folder / "README").read_text() == "read me\n"
+    assert acts.other is not None
+    assert acts.other.notices() == ()

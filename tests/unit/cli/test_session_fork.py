@@ -1,0 +1,208 @@
+"""`sessions fork`: where a fork works, with which files, and what is different in it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tui_agent.cli.main import main
+from tui_agent.session.clock import SystemClock
+from tui_agent.session.forking import state_of
+from tui_agent.store.redact import Redactor
+from tui_agent.store.sessions import SessionStore
+
+Call = Callable[..., tuple[int, str, str]]
+SCRIPT = """
+answers:
+  - text: I write it.
+    calls:
+      - {write_file: {path: new.txt, content: "one\\n"}}
+      - {read_file: {path: a.txt}}
+  - text: And another.
+    calls:
+      - {write_file: {path: more.txt, content: "two\\n"}}
+  - text: Done.
+  - text: Hello.
+"""
+OTHER = """
+answers:
+  - text: not asked
+  - text: I see it otherwise.
+    calls:
+      - {write_file: {path: other.txt, content: "three\\n"}}
+      - {run_command: {command: "touch asked.txt"}}
+  - text: Done otherwise.
+"""
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "a.txt").write_text("as found\n")
+    return folder
+
+
+@pytest.fixture
+def call(
+    tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Call:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(work)
+
+    def run(*words: str) -> tuple[int, str, str]:
+        status = main([*words, "--data-dir", str(tmp_path / "data")])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    for name, text in (("script", SCRIPT), ("other", OTHER)):
+        (tmp_path / f"{name}.yaml").write_text(text)
+    place = ("--session", "ses_a", "-m", f"scripted:{tmp_path / 'script.yaml'}", "--policy", "accept-edits")
+    assert run("run", "write it", *place)[0] == 0
+    assert run("run", "hi", *place)[0] == 0
+    return run
+
+
+def log(tmp_path: Path, session: str = "ses_a") -> list[dict[str, Any]]:
+    store = SessionStore(tmp_path / "data" / "sessions", SystemClock(), Redactor())
+    return [record.model_dump(mode="json") for record in store.read(session)]  # type: ignore[union-attr]
+
+
+def seq_of(tmp_path: Path, kind: str, number: int = 1, **fields: object) -> int:
+    """The event of this kind, with these fields, that comes as the so-manieth."""
+    found = [
+        one["seq"]
+        for one in log(tmp_path)
+        if one["payload"]["kind"] == kind
+        and all(one["payload"][name] == value for name, value in fields.items())
+    ]
+    return int(found[number - 1])
+
+
+def made(answer: tuple[int, str, str]) -> dict[str, Any]:
+    status, out, err = answer
+    assert status == 0, err
+    one: dict[str, Any] = json.loads(out)
+    return one
+
+
+def files(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in sorted(folder.iterdir())}
+
+
+def test_a_folder_holds_the_files_as_they_were_at_the_event(call: Call, tmp_path: Path, work: Path) -> None:
+    at = seq_of(tmp_path, "checkpoint.taken", 2)
+    (work / "a.txt").write_text("mine by now\n")
+    one = made(call("sessions", "fork", "ses_a", "--at", str(at), "--folder", "../try", "--json"))
+    assert one["workspace"] == str(tmp_path / "try")
+    assert one["changed"] == {"workspace": str(tmp_path / "try")}
+    assert files(tmp_path / "try") == {"a.txt": "as found\n", "new.txt": "one\n"}
+    assert files(work) == {"a.txt": "mine by now\n", "more.txt": "two\n", "new.txt": "one\n"}
+    status, out, _ = call("run", "again", "--session", one["id"], "-m", f"scripted:{tmp_path / 'other.yaml'}")
+    assert status in (0, 4), out
+    assert files(tmp_path / "try")["other.txt"] == "three\n", "the fork works there"
+    assert "other.txt" not in files(work)
+
+
+def test_before_the_first_checkpoint_the_files_are_those_that_the_session_found(
+    call: Call, tmp_path: Path, work: Path
+) -> None:
+    at = str(seq_of(tmp_path, "user.message"))
+    status, out, _ = call("sessions", "fork", "ses_a", "--at", at, "--folder", str(tmp_path / "try"))
+    assert status == 0
+    assert "the files are those that the session found" in out
+    assert files(tmp_path / "try") == {"a.txt": "as found\n"}
+
+
+def test_without_any_checkpoint_they_are_those_of_the_workspace_now(
+    call: Call, tmp_path: Path, work: Path
+) -> None:
+    for event in log(tmp_path):
+        if event["payload"]["kind"] == "user.message":
+            made(call("sessions", "fork", "ses_a", "--at", str(event["seq"]), "--json"))
+            break
+    store = SessionStore(tmp_path / "data" / "sessions", SystemClock(), Redactor())
+    (fork,) = (one for one in store.list() if one.id != "ses_a")
+    store.remove("ses_a", None)
+    status, out, _ = call("sessions", "fork", fork.id, "--at", at_end(store, fork.id), "--folder", "../try")
+    assert status == 0
+    assert "the workspace as it is now" in out
+    assert files(tmp_path / "try") == files(work)
+
+
+def at_end(store: SessionStore, session: str) -> str:
+    return str(store.read(session)[-1].seq)
+
+
+def test_where_no_folder_can_be_made_no_fork_is(call: Call, tmp_path: Path, work: Path) -> None:
+    at = str(seq_of(tmp_path, "checkpoint.taken", 2))
+    status, _, err = call("sessions", "fork", "ses_a", "--at", at, "--folder", str(work))
+    assert (status, "is not empty" in err) == (1, True)
+    status, _, err = call("sessions", "fork", "ses_a", "--at", "9999", "--folder", "../try")
+    assert (status, "no event 9999" in err) == (1, True)
+    status, _, err = call(
+        "sessions", "fork", "ses_a", "--at", at, "--folder", "../try", "--model", "scripted:/no"
+    )
+    assert (status, "/no" in err) == (2, True)
+    assert not (tmp_path / "try").exists()
+    assert len(list((tmp_path / "data" / "sessions").glob("ses_*"))) == 1
+
+
+def test_another_result_is_that_of_the_call_that_the_event_belongs_to(call: Call, tmp_path: Path) -> None:
+    finished = seq_of(tmp_path, "tool.finished", name="read_file")
+    one = made(call("sessions", "fork", "ses_a", "--at", str(finished), "--result", "otherwise", "--json"))
+    assert one["changed"]["result"] == "otherwise"
+    assert one["at"] < finished
+    state = state_of(Path(one["path"]))
+    assert [call.call_id for call in state.open_calls] == [one["changed"]["call_id"]]
+    writes = seq_of(tmp_path, "tool.finished", 2, name="write_file")
+    one = made(call("sessions", "fork", "ses_a", "--at", str(writes), "--result", "otherwise", "--json"))
+    assert one["at"] == seq_of(tmp_path, "tool.started", 3) - 1, "a call that writes has not written there"
+    answered = seq_of(tmp_path, "model.responded", 2)
+    one = made(call("sessions", "fork", "ses_a", "--at", str(answered), "--result", "x", "--json"))
+    assert one["at"] == answered, "only one call is open there"
+    first = seq_of(tmp_path, "model.responded")
+    status, _, err = call("sessions", "fork", "ses_a", "--at", str(first), "--result", "x")
+    assert (status, "Several tool calls are open" in err) == (2, True)
+    ended = seq_of(tmp_path, "turn.finished")
+    status, _, err = call("sessions", "fork", "ses_a", "--at", str(ended), "--result", "x")
+    assert (status, "No tool call is open" in err) == (2, True)
+    status, _, err = call(
+        "sessions", "fork", "ses_a", "--at", str(finished), "--result", "x", "--message", "y"
+    )
+    assert status == 2
+
+
+def test_another_message_stands_where_the_old_one_did_and_go_on_sends_it(call: Call, tmp_path: Path) -> None:
+    second = seq_of(tmp_path, "user.message", 2)
+    one = made(call("sessions", "fork", "ses_a", "--at", str(second), "--message", "bye", "--json"))
+    assert one["at"] == second - 1
+    status, out, err = call("run", "--go-on", "--session", one["id"])
+    assert (status, "Hello." in out) == (0, True), err
+    told = [
+        event["payload"]["text"]
+        for event in log(tmp_path, one["id"])
+        if event["payload"]["kind"] == "user.message"
+    ]
+    assert told == ["write it", "bye"]
+    status, _, err = call("run", "--go-on", "--session", one["id"])
+    assert (status, "The agent has answered" in err) == (2, True)
+
+
+@pytest.mark.parametrize("words", [("--go-on",), ("--go-on", "prompt", "--session", "ses_a"), ()])
+def test_going_on_wants_a_session_and_no_prompt(call: Call, words: tuple[str, ...]) -> None:
+    status, _, err = call("run", *words)
+    assert (status, err.count("\n")) == (2, 1)
+
+
+def test_a_fork_leaves_its_parent_byte_for_byte_as_it_is(call: Call, tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "sessions" / "ses_a"
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    at = seq_of(tmp_path, "checkpoint.taken", 2)
+    change = ("--model", f"scripted:{tmp_path / 'other.yaml'}", "--context-mode", "memory")
+    one = made(call("sessions", "fork", "ses_a", "--at", str(at), *change, "--folder", "../try", "--json"))
+    call("run", "--go-on", "--session", one["id"])
+    assert "Done otherwise." in json.dumps(log(tmp_path, one["id"]))
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before

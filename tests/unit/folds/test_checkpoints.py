@@ -1,0 +1,58 @@
+"""A session's checkpoints: where each was taken, and what each changed path had become by then."""
+
+from tests.unit.folds.test_branches import Story
+from tui_agent.folds.checkpoints import checkpoints
+from tui_agent.protocol.events.files import Author, CheckpointRestored, CheckpointTaken, FileChanged
+from tui_agent.protocol.events.turn import TurnStarted
+
+
+def changed(
+    path: str, added: int, removed: int, author: Author = "agent", before: str | None = None
+) -> FileChanged:
+    return FileChanged(
+        path=path,
+        before=before,
+        after="a" * 64,
+        before_size=0,
+        after_size=9,
+        mode=None,
+        author=author,
+        added=added,
+        removed=removed,
+    )
+
+
+def taken(part: int, *paths: str, author: Author = "agent") -> CheckpointTaken:
+    return CheckpointTaken(part=part, commit=f"{part:040}", author=author, paths=paths)
+
+
+def test_each_checkpoint_holds_what_changed_since_the_one_before() -> None:
+    story = Story()
+    story.say("go")
+    story.add(taken(-1, author="human"))
+    story.add(TurnStarted(turn=1))
+    story.add(changed("a.py", 3, 1, before="b" * 64))
+    story.add(changed("a.py", 2, 0))
+    first = story.add(taken(4, "a.py"))
+    story.add(changed("b.py", 1, 0, author="command"))
+    second = story.add(taken(5, "b.py", "big.bin", author="command"))
+    found, edited, ran = checkpoints(story.events)
+    assert (found.part, found.files, found.turn) == (-1, (), 0)
+    (a,) = edited.files
+    assert (edited.seq, edited.part, edited.turn) == (first, 4, 1)
+    assert (a.path, a.added, a.removed, a.before, a.after) == ("a.py", 5, 1, "b" * 64, "a" * 64)
+    assert (ran.seq, ran.author, [one.path for one in ran.files]) == (second, "command", ["b.py", "big.bin"])
+    assert (ran.files[1].added, ran.files[1].before) == (0, None)
+
+
+def test_what_was_left_is_on_another_branch_and_what_was_put_back_is_told() -> None:
+    story = Story()
+    start = story.say("go")
+    story.add(changed("a.py", 3, 1))
+    story.add(taken(4, "a.py"))
+    story.move(start)
+    story.add(CheckpointRestored(source="0" * 40, commit="1" * 40, paths=("a.py",)))
+    left, back = checkpoints(story.events)
+    assert (left.on_branch, left.restored) == (False, False)
+    assert (back.on_branch, back.restored, [one.path for one in back.files]) == (True, True, ["a.py"])
+    assert (back.part, back.files[0].added) == (4, 0), "it is the newest part, and no line was written anew"

@@ -1,0 +1,331 @@
+"""Two branches side by side: where they part, what each came to, and which files end otherwise."""
+
+import json
+from dataclasses import asdict
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.golden import golden
+from tests.stubs.two_ways import CAUSE, ENTRY, FORK, MAIN, TEST_ENTRY, TEST_REPORT, two_ways
+from tui_agent.folds.base import branch
+from tui_agent.folds.comparison import Comparison, compare
+from tui_agent.folds.comparison_side import Branch, Side, side
+from tui_agent.folds.comparison_time import MOST_BEATS, beats, working_ms
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.eval import TestFinished
+from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.events.session import ForkChange, SessionForked, SessionHeadMoved
+from tui_agent.protocol.events.tool import ToolCalled
+from tui_agent.protocol.events.turn import (
+    TurnEnd,
+    TurnFinished,
+    TurnStarted,
+    UserMessageReceived,
+)
+from tui_agent.protocol.ids import MAIN_AGENT, CallId, RequestId, SessionId
+from tui_agent.protocol.parts import TextPart, Usage
+from tui_agent.store.lineage import blobs_of
+from tui_agent.store.reader import read_records
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    store, _ = two_ways(tmp_path_factory.mktemp("two"))
+    return compare(*(_read(store.folder(name)) for name in (MAIN, FORK)))
+
+
+def _read(folder: Path) -> Branch:
+    return Branch(folder.name, branch(read_records(folder)), blobs_of(folder).find)
+
+
+def log(*payloads: Payload, session: str = "ses_a", first: int = 0, at: float = 100.0) -> list[Record]:
+    """Events a second apart."""
+    return [
+        Envelope(
+            v=1,
+            seq=first + number,
+            at=at + number,
+            session=SessionId(session),
+            agent=MAIN_AGENT,
+            parent=first + number - 1 if first + number else None,
+            cause=None,
+            payload=payload,
+        )
+        for number, payload in enumerate(payloads)
+    ]
+
+
+def answered(text: str = "Done.", first_part: int = 0) -> ModelResponded:
+    return ModelResponded(
+        request_id=RequestId("r"),
+        first_part=first_part,
+        parts=(TextPart(text=text),),
+        finish="stop",
+        usage=Usage(input_tokens=10, output_tokens=2),
+        cost_usd=0.5,
+        duration_ms=1.0,
+    )
+
+
+def ran_tests(passed: int, failed: int, *names: str) -> TestFinished:
+    return TestFinished(
+        framework="pytest",
+        command="pytest",
+        passed=passed,
+        failed=failed,
+        skipped=0,
+        exit_code=0,
+        failures=names,
+    )
+
+
+def came_to(*payloads: Payload) -> Side:
+    return side(Branch("ses_a", log(TurnStarted(turn=1), *payloads)), 0)
+
+
+# -- where they part -----------------------------------------------------------------------------------------------
+
+
+def test_a_fork_parts_from_its_parent_at_the_event_that_it_was_forked_from(compared: Comparison) -> None:
+    assert compared.fork_point is not None
+    assert compared.fork_point.seq == 8
+    assert compared.fork_point.after == CAUSE
+    assert (compared.left.name, compared.right.name) == ("main", "fork at 8")
+
+
+def test_two_forks_of_one_parent_share_what_they_took_over(tmp_path: Path) -> None:
+    store, at = two_ways(tmp_path)
+    store.fork(MAIN, at, "ses_other", ForkChange(context_mode="none"))
+    found = compare(_read(store.folder(FORK)), _read(store.folder("ses_other")))
+    assert found.fork_point is not None
+    assert found.fork_point.seq == at
+    assert (found.left.name, found.right.name) == ("fork at 8, ses_000000night0002", "fork at 8, ses_other")
+    assert found.right.change == "context none"
+
+
+def test_a_fork_whose_parent_was_removed_still_shares_its_events_with_another_fork(tmp_path: Path) -> None:
+    store, at = two_ways(tmp_path)
+    store.fork(MAIN, at, "ses_other")
+    store.remove(MAIN)
+    found = compare(_read(store.folder(FORK)), _read(store.folder("ses_other")))
+    assert found.fork_point is not None
+    assert found.fork_point.seq == at
+
+
+def test_two_branches_of_one_log_part_where_the_head_was_moved_to() -> None:
+    shared = log(UserMessageReceived(text="go"), TurnStarted(turn=1), TurnFinished(turn=1, reason="finished"))
+    first = log(UserMessageReceived(text="this way"), first=3, at=103.0)
+    moved = log(SessionHeadMoved(to_seq=2, from_seq=3, reason="branch"), first=4, at=104.0)
+    found = compare(Branch("ses_a", [*shared, *first]), Branch("ses_a", [*shared, *moved]))
+    assert found.fork_point is not None
+    assert (found.fork_point.seq, found.fork_point.after) == (2, "go")
+    assert (found.left.name, found.right.name) == ("main", "branch at 2")
+
+
+def test_a_session_that_was_moved_to_and_fro_later_is_still_the_main_one(tmp_path: Path) -> None:
+    store, _ = two_ways(tmp_path)
+    again = store.open(MAIN)
+    again.append(SessionHeadMoved(to_seq=again.last_seq, from_seq=again.last_seq, reason="redo"))
+    again.close()
+    assert compare(_read(store.folder(MAIN)), _read(store.folder(FORK))).left.name == "main"
+
+
+def test_sessions_that_share_nothing_are_compared_as_a_whole(tmp_path: Path) -> None:
+    store, _ = two_ways(tmp_path)
+    found = compare(_read(store.folder(MAIN)), Branch("ses_golden", golden("night_shift")))
+    assert found.fork_point is None
+    assert found.left.iterations == 4
+    assert found.right.iterations == 9
+
+
+def test_pieces_of_an_answer_that_one_log_no_longer_gives_are_no_difference() -> None:
+    records = golden("night_shift")
+    without = [one for one in records if isinstance(one, Envelope) and one.payload.kind != "model.delta"]
+    found = compare(Branch("a", records), Branch("a", without))
+    assert found.fork_point is not None
+    assert found.fork_point.seq == records[-1].seq
+
+
+# -- what each came to ---------------------------------------------------------------------------------------------
+
+
+def test_the_figures_are_those_after_the_fork_point(compared: Comparison) -> None:
+    left, right = compared.left, compared.right
+    assert (round(left.duration_ms), round(right.duration_ms)) == (24_000, 74_000)
+    assert (left.cost_usd, right.cost_usd) == (pytest.approx(0.031), 0.0)
+    assert (left.iterations, right.iterations) == (3, 9)
+    assert (left.tokens_in, left.tokens_out) == (121_000, 1_400)
+    assert (right.tokens_in, right.tokens_out) == (254_000, 2_900)
+    assert (left.asked, left.denied, right.asked, right.denied) == (2, 0, 3, 1)
+    assert (left.added, left.removed, right.added, right.removed) == (20, 2, 9, 3)
+    assert left.tools == {"edit_file": 2, "run_tests": 2, "write_file": 1}
+
+
+def test_what_the_model_is_comes_from_the_end_of_each_branch(compared: Comparison) -> None:
+    assert (compared.left.model, compared.left.effort, compared.left.local) == (
+        "claude-sonnet-4-5",
+        "high",
+        False,
+    )
+    assert (compared.right.model, compared.right.effort, compared.right.local) == (
+        "qwen3-coder:30b",
+        "",
+        True,
+    )
+    assert compared.right.changed == {"model": "qwen3-coder:30b"}
+
+
+def test_the_hour_between_the_two_is_no_work(compared: Comparison) -> None:
+    assert compared.right.duration_ms < 80_000
+
+
+def test_a_branch_of_which_nothing_came_has_no_answer(tmp_path: Path) -> None:
+    store, at = two_ways(tmp_path)
+    store.fork(MAIN, at, "ses_new")
+    right = compare(_read(store.folder(MAIN)), _read(store.folder("ses_new"))).right
+    assert (right.outcome.state, right.outcome.words) == ("none", "no answer")
+    assert (right.answer, right.duration_ms, right.parts, right.files) == ("", 0.0, 0, ())
+
+
+@pytest.mark.parametrize(
+    ("said", "state", "words"),
+    [
+        ([answered(), TurnFinished(turn=1, reason="finished")], "done", "done"),
+        ([ran_tests(32, 0), TurnFinished(turn=1, reason="finished")], "done", "done, 32 tests pass"),
+        ([ran_tests(1, 0), TurnFinished(turn=1, reason="finished")], "done", "done, 1 test passes"),
+        (
+            [ran_tests(3, 2), TurnFinished(turn=1, reason="finished")],
+            "failed",
+            "2 tests fail, agent says done",
+        ),
+        (
+            [ran_tests(3, 1), ran_tests(4, 0), TurnFinished(turn=1, reason="finished")],
+            "done",
+            "done, 4 tests pass",
+        ),
+        ([TurnFinished(turn=1, reason="interrupted")], "stopped", "stopped"),
+        ([ran_tests(3, 1), TurnFinished(turn=1, reason="interrupted")], "stopped", "stopped, 1 test fails"),
+        ([TurnFinished(turn=1, reason="denied")], "denied", "denied"),
+        ([TurnFinished(turn=1, reason="cost_limit")], "stopped", "stopped at the cost limit"),
+        ([TurnFinished(turn=1, reason="model_error")], "failed", "the model failed"),
+        ([TurnFinished(turn=1, reason="finished"), TurnStarted(turn=2)], "open", "has not ended"),
+        ([], "open", "has not ended"),
+    ],
+)
+def test_the_outcome_is_told_in_words(said: list[Payload], state: str, words: str) -> None:
+    outcome = came_to(*said).outcome
+    assert (outcome.state, outcome.words) == (state, words)
+
+
+def test_the_answer_is_whole_wherever_it_is_kept(compared: Comparison, tmp_path: Path) -> None:
+    assert compared.left.answer.endswith("week 13 shows +15.5 h")
+    store, _ = two_ways(tmp_path)
+    log_ = store.open(MAIN)
+    log_.append(answered("x" * 20_000))
+    log_.close()
+    assert compare(_read(store.folder(FORK)), _read(store.folder(MAIN))).right.answer == "x" * 20_000
+
+
+def test_tests_that_fail_at_the_end_are_named() -> None:
+    assert came_to(ran_tests(1, 1, "test_a"), ran_tests(1, 1, "test_b")).failures == ("test_b",)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (ForkChange(model="other"), ""),
+        (ForkChange(context_mode="none"), "context none"),
+        (ForkChange(call_id=CallId("c"), result="nothing"), "another result of run pytest -q"),
+        (ForkChange(message="Do the\nother thing"), 'asked instead: "Do the other thing"'),
+    ],
+)
+def test_what_the_fork_changed_is_told_where_the_model_line_does_not(changed: ForkChange, words: str) -> None:
+    called = ToolCalled(
+        call_id=CallId("c"), name="run_tests", arguments={}, iteration=1, verb="run", target="pytest -q"
+    )
+    forked = SessionForked(parent_session=SessionId("ses_p"), at_seq=1, parent_crc="0", changed=changed)
+    assert came_to(called, forked).change == words
+
+
+# -- over time -----------------------------------------------------------------------------------------------------
+
+
+def test_the_last_beat_holds_the_figures_of_the_whole(compared: Comparison) -> None:
+    for one in (compared.left, compared.right):
+        last = one.timeline[-1]
+        assert last.at_ms == one.duration_ms
+        assert (last.iterations, last.tokens_in, last.tokens_out) == (
+            one.iterations,
+            one.tokens_in,
+            one.tokens_out,
+        )
+        assert (last.asked, last.denied, last.files) == (one.asked, one.denied, len(one.files))
+
+
+def test_figures_only_grow_and_time_does_not_go_back(compared: Comparison) -> None:
+    for one in (compared.left, compared.right):
+        plain = [
+            (beat.at_ms, beat.iterations, beat.tokens_in, beat.asked, beat.denied) for beat in one.timeline
+        ]
+        assert all(all(a <= b for a, b in zip(x, y, strict=True)) for x, y in pairwise(plain))
+
+
+def test_marks_stand_where_something_happened(compared: Comparison) -> None:
+    marks = [
+        beat.kind for beat in compared.right.timeline if beat.kind in ("files", "error", "denied", "you")
+    ]
+    assert marks == ["files", "error", "error", "files", "denied", "error", "error", "error"]
+
+
+def test_a_turn_that_runs_at_the_fork_point_goes_on_with_the_time_after_it() -> None:
+    records = log(TurnStarted(turn=1), answered(), TurnFinished(turn=1, reason="finished"), answered())
+    events = [one for one in records if isinstance(one, Envelope)]
+    assert working_ms(events[1:], 100.0, True) == 2_000.0
+    assert working_ms(events[1:], 100.0, False) == 0.0
+
+
+def test_very_many_beats_are_thinned_and_the_last_stays() -> None:
+    events = [one for one in log(TurnStarted(turn=1), *[answered()] * 9_000) if isinstance(one, Envelope)]
+    found = beats(events, None, False)
+    assert len(found) <= MOST_BEATS
+    assert found[-1].seq == 9_000
+
+
+# -- files ---------------------------------------------------------------------------------------------------------
+
+
+def test_files_that_end_otherwise_have_the_hunks_of_both(compared: Comparison) -> None:
+    assert [one.path for one in compared.differ] == [ENTRY, TEST_ENTRY, TEST_REPORT]
+    entry, test_entry, _ = compared.differ
+    assert "+            end += timedelta(days=1)" in entry.left
+    assert "+        return abs(self.end - self.start)" in entry.right
+    assert test_entry.left
+    assert not test_entry.right
+
+
+def test_a_content_that_is_gone_is_said_and_the_file_still_differs(tmp_path: Path) -> None:
+    store, _ = two_ways(tmp_path)
+    left, right = (Branch(name, branch(store.read(name))) for name in (MAIN, FORK))
+    found = compare(left, right)
+    assert [one.path for one in found.differ] == [ENTRY, TEST_ENTRY, TEST_REPORT]
+    assert found.differ[0].left_note == "what was in it is not kept"
+    assert (found.left.added, found.left.removed) == (20, 2)
+
+
+def test_the_same_end_on_both_sides_is_no_difference(tmp_path: Path) -> None:
+    store, _ = two_ways(tmp_path)
+    left = _read(store.folder(MAIN))
+    same = Branch(FORK, [*left.records, *log(UserMessageReceived(text="x"), first=999)], left.text)
+    assert compare(left, same).differ == ()
+
+
+def test_a_comparison_is_plain_json(compared: Comparison) -> None:
+    assert json.loads(json.dumps(asdict(compared)))["right"]["outcome"]["state"] == "failed"
+
+
+def test_a_reason_has_words_for_every_end() -> None:
+    for reason in TurnEnd.__args__:  # type: ignore[attr-defined]
+        assert came_to(TurnFinished(turn=1, reason=reason)).outcome.words

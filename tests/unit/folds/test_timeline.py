@@ -1,0 +1,20 @@
+"""The line of a log: the same, however its records come."""
+
+import pytest
+
+from tests.golden.make import LOGS
+from tests.stubs.golden import golden
+from tui_agent.folds.timeline import extended, timeline
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_line_that_grows_is_the_line_of_the_whole(name: str) -> None:
+    records = golden(name)
+    whole = timeline(records)
+    for cut in (1, 2, len(records) // 3, len(records) - 1):
+        line = timeline(records[:cut])
+        assert extended(line, records[cut - 1].at, records[cut:]) == whole
+    line = timeline(())
+    for place, record in enumerate(records):
+        line = extended(line, records[max(0, place - 1)].at, [record])
+    assert line == whole

@@ -1,0 +1,151 @@
+"""What a fresh session is told of an earlier one: every turn, the newest in most detail, never too much."""
+
+import pytest
+
+from tests.stubs.golden import golden
+from tests.stubs.story import Story, requested, responded
+from tui_agent.folds.base import branch, fold
+from tui_agent.folds.turn_summaries import (
+    MOST_BYTES,
+    MOST_CHARS,
+    TurnSummaries,
+    TurnSummariesView,
+    TurnSummary,
+    summary_text,
+)
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.eval import TestFinished
+from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.events.model import ModelFailed
+from tui_agent.protocol.events.session import SessionContextLoaded
+from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.ids import RequestId, SessionId
+
+
+def told(*payloads: Payload) -> TurnSummariesView:
+    story, summaries = Story(), TurnSummaries()
+    for payload in payloads:
+        summaries.apply(story(payload))
+    return summaries.view()
+
+
+def change(path: str, added: int, removed: int, author: str = "agent") -> FileChanged:
+    return FileChanged(
+        path=path,
+        before="a",
+        after="b",
+        before_size=1,
+        after_size=1,
+        mode=None,
+        author=author,  # type: ignore[arg-type]
+        added=added,
+        removed=removed,
+    )
+
+
+def outcome(passed: int, failed: int, *failures: str) -> TestFinished:
+    return TestFinished(
+        framework="pytest",
+        command="pytest -q",
+        passed=passed,
+        failed=failed,
+        skipped=0,
+        exit_code=1,
+        failures=failures,
+    )
+
+
+def failed(message: str) -> ModelFailed:
+    return ModelFailed(request_id=RequestId("r9"), fault="transport", message=message, attempts=3)
+
+
+def test_a_turn_is_what_was_asked_done_changed_tested_and_what_went_wrong() -> None:
+    view = told(
+        UserMessageReceived(text="Fix  the\nnight shift"),
+        TurnStarted(turn=1),
+        requested("r1"),
+        responded("r1", "I look first."),
+        change("a.py", 4, 1),
+        change("notes.md", 9, 0, author="human"),
+        change("a.py", 1, 0),
+        outcome(30, 2, "test_a", "test_b"),
+        outcome(31, 1, "test_b"),
+        requested("r2"),
+        responded("r2", "One test still fails."),
+        TodoUpdated(
+            items=(TodoItem(id="1", content="Fix", status="completed"), TodoItem(id="2", content="Test"))
+        ),
+        failed("no connection"),
+        TurnFinished(turn=1, reason="model_error", detail="It does not answer."),
+    )
+    (turn,) = view.turns
+    assert turn == TurnSummary(
+        turn=1,
+        asked="Fix the night shift",
+        done="One test still fails.",
+        files=(("a.py", 5, 1),),
+        tests=("pytest -q: 31 passed, 1 failed (test_b)",),
+        errors=("no connection", "The turn ended (model error): It does not answer."),
+    )
+    assert [item.content for item in view.left] == ["Test"]
+    text = summary_text(view, "ses_1")
+    for words in (
+        "an earlier one of 1 turn: ses_1. What it came to:",
+        "- Asked: Fix the night shift",
+        "- Done: One test still fails.",
+        "- Changed: a.py +5 -1",
+        "1 failed (test_b)",
+        "## Left open\n- [ ] Test",
+    ):
+        assert words in text
+
+
+def test_a_message_that_was_never_answered_is_told() -> None:
+    view = told(
+        TurnStarted(turn=1), TurnFinished(turn=1, reason="finished"), UserMessageReceived(text="and then?")
+    )
+    assert view.turns[-1] == TurnSummary(2, "and then?", errors=("It was not answered.",))
+
+
+def test_a_session_in_which_nothing_was_said_has_no_summary() -> None:
+    assert summary_text(told(), "ses_1") == ""
+
+
+def test_what_an_earlier_session_took_over_goes_on_into_the_next() -> None:
+    loaded = SessionContextLoaded(from_session=SessionId("ses_0"), turns=2, summary="We chose SQLite.")
+    assert "## Before that\nWe chose SQLite." in summary_text(told(loaded), "ses_1")
+
+
+def turns(count: int, words: str) -> TurnSummariesView:
+    files = tuple((f"src/some/where/module_{i}.py", i, i) for i in range(60))
+    made = tuple(
+        TurnSummary(at, f"{words} {at}", words, files, (words,) * 5, (words,) * 5)
+        for at in range(1, count + 1)
+    )
+    left = tuple(TodoItem(id=str(i), content=words) for i in range(30))
+    return TurnSummariesView(made, left, "A long one", "carried " * 300)
+
+
+@pytest.mark.parametrize("words", ["word " * 300, "語" * 1_200, "🙂" * 1_200, "x" * 1_200])
+@pytest.mark.parametrize("count", [1, 7, 400])
+def test_a_summary_is_bounded_whatever_was_said(count: int, words: str) -> None:
+    text = summary_text(turns(count, words), "ses_0123456789abcdef")
+    assert len(text) <= MOST_CHARS
+    assert len(text.encode()) <= MOST_BYTES
+    assert "## Left open" in text and "## Before that" in text
+
+
+def test_the_newest_turn_is_told_in_most_detail_and_the_oldest_are_left_out_first() -> None:
+    text = summary_text(turns(400, "something of a middling length was asked"), "ses_1")
+    newest, oldest = text.index("## Turn 400"), text.index("- turn ")
+    assert oldest < text.index("## Turn 395") < newest
+    assert "module_8.py" in text[newest:] and "module_8.py" not in text[oldest:newest]
+    left_out = int(text.split("The oldest ")[1].split()[0])
+    assert 0 < left_out < 395 and f"- turn {left_out + 1}:" in text and f"- turn {left_out}:" not in text
+
+
+def test_the_golden_session_is_told_as_it_was() -> None:
+    text = summary_text(fold(TurnSummaries(), branch(golden("night_shift"))), "ses_1")
+    assert "How is the weekly report put together?" in text
+    assert "src/timesheet/entry.py +" in text and "pytest" in text

@@ -1,0 +1,198 @@
+"""Turns, cost, title, model and outcome of a session, from its log or from the index."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.golden import GOLDEN
+from tests.stubs.store import said, store
+from tui_agent.folds.base import fold
+from tui_agent.folds.metrics import Metrics
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
+from tui_agent.protocol.events.session import SessionStarted, SessionTitled
+from tui_agent.protocol.events.turn import TurnEnd, TurnFinished, TurnStarted
+from tui_agent.protocol.ids import CallId, RequestId
+from tui_agent.protocol.parts import ToolCallPart, Usage
+from tui_agent.protocol.settings import ModelInfo, SessionSettings
+from tui_agent.store.figures import MOST
+from tui_agent.store.glimpse import glimpse
+from tui_agent.store.index_search import Found
+from tui_agent.store.reader import read_records
+from tui_agent.store.sessions import SessionStore
+from tui_agent.store.summary import SessionSummary, summarise
+
+SETTINGS = SessionSettings(model=ModelInfo(profile="p", provider="x", model="m"))
+STARTED = SessionStarted(workspace="/work", product="p", settings=SETTINGS)
+
+
+def answer(cost: float | None, arguments: Mapping[str, object] | None = None) -> ModelResponded:
+    call = ToolCallPart(call_id=CallId("c"), name="t", arguments=dict(arguments or {}))
+    return ModelResponded(
+        request_id=RequestId("r"),
+        first_part=0,
+        parts=(call,),
+        finish="stop",
+        usage=Usage(),
+        cost_usd=cost,
+        duration_ms=1.0,
+    )
+
+
+def asked() -> PermissionRequested:
+    return PermissionRequested(
+        request_id=RequestId("r"), call_id=CallId("c"), tool="run", verb="run", target="ls",
+        effects=(), digest="", preview=(), choices=(),
+    )  # fmt: skip
+
+
+def decided() -> PermissionDecided:
+    return PermissionDecided(
+        call_id=CallId("c"), request_id=None, decision="allow", by="user", policy="ask",
+        rule_id="", reason="", digest="", effects=(),
+    )  # fmt: skip
+
+
+def made(root: Path, *payloads: Payload, name: str = "ses_1") -> SessionStore:
+    sessions = store(root)
+    log = sessions.create(name)
+    for payload in payloads:
+        log.append(payload)
+    log.close()
+    return sessions
+
+
+def shown(sessions: SessionStore, name: str = "ses_1") -> SessionSummary:
+    return sessions.index.summary(sessions.folder(name))
+
+
+def searched(sessions: SessionStore, text: str, workspace: str | None = None) -> list[Found]:
+    return sessions.index.sessions_with(sessions.stands(), text, workspace)
+
+
+def of(sessions: SessionStore, name: str = "ses_1") -> tuple[int, float | None, str]:
+    found = shown(sessions, name)
+    assert found.figures is not None
+    return found.figures.turns, found.figures.cost_usd, found.state
+
+
+def ended(reason: TurnEnd) -> tuple[Payload, ...]:
+    return STARTED, said("go"), TurnStarted(turn=1), TurnFinished(turn=1, reason=reason)
+
+
+@pytest.mark.parametrize(
+    ("payloads", "state"),
+    [
+        ((STARTED,), "empty"),
+        (ended("finished"), "done"),
+        (ended("model_error"), "failed"),
+        (ended("rejected"), "failed"),
+        (ended("interrupted"), "stopped"),
+        (ended("cost_limit"), "stopped"),
+        ((STARTED, said("go"), TurnStarted(turn=1)), "stopped"),
+        ((STARTED, said("go")), "stopped"),
+        ((STARTED, said("go"), TurnStarted(turn=1), asked()), "waiting"),
+        ((STARTED, said("go"), TurnStarted(turn=1), asked(), decided()), "stopped"),
+    ],
+)
+def test_a_session_stands_as_its_newest_turn_does(
+    tmp_path: Path, payloads: tuple[Payload, ...], state: str
+) -> None:
+    assert shown(made(tmp_path, *payloads), "ses_1").state == state
+
+
+def test_a_turn_without_an_end_runs_while_someone_holds_the_session(tmp_path: Path) -> None:
+    sessions = made(tmp_path, STARTED, said("go"), TurnStarted(turn=1))
+    log = sessions.open("ses_1")
+    assert shown(sessions, "ses_1").state == "running"
+    log.close()
+    assert shown(sessions, "ses_1").state == "stopped"
+
+
+def test_turns_and_costs_are_those_of_the_fold(tmp_path: Path) -> None:
+    folder = store(tmp_path).folder("ses_0000night0shift")
+    folder.mkdir(parents=True)
+    (folder / "events.jsonl").write_bytes((GOLDEN / "night_shift.jsonl").read_bytes())
+    metrics = fold(Metrics(), read_records(folder))
+    found = summarise(folder)
+    assert found is not None and found.figures is not None and metrics.cost_usd is not None
+    assert found.figures.turns == metrics.turns
+    assert found.figures.cost_usd == pytest.approx(metrics.cost_usd)
+    assert (found.outcome, found.model) == ("done", "claude-sonnet-4-5")
+
+
+def test_words_of_a_model_are_not_taken_for_a_cost_nor_a_turn(tmp_path: Path) -> None:
+    trap = {"cost_usd": 7.0, "payload": {"kind": "turn.started", "turn": 9}}
+    huge = {f"k{number}": "x" * 40 for number in range(4_000)}
+    sessions = made(tmp_path, STARTED, answer(0.25, trap), answer(0.5, huge), answer(None, trap))
+    assert of(sessions) == (0, 0.75, "empty")
+
+
+def test_the_index_counts_on_where_it_stopped_and_says_what_the_log_says(tmp_path: Path) -> None:
+    sessions = made(tmp_path, STARTED, SessionTitled(title="one", by="auto"), *ended("finished")[1:])
+    sessions.index.refresh(sessions.stands())
+    log = sessions.open("ses_1")
+    for payload in (answer(0.5), SessionTitled(title="two", by="user"), *ended("interrupted")[1:]):
+        log.append(payload)
+    log.close()
+    (listed,) = sessions.list()
+    assert listed == summarise(sessions.folder("ses_1"))
+    assert (of(sessions), listed.title) == ((2, 0.5, "stopped"), "two")
+
+
+def test_a_fork_counts_what_it_did_itself_also_when_it_was_made_whole(tmp_path: Path) -> None:
+    sessions = made(tmp_path, STARTED, answer(0.5), *ended("finished")[1:])
+    sessions.fork("ses_1", 4, "ses_2")
+    assert of(sessions, "ses_2") == (0, None, "empty")
+    found = shown(sessions, "ses_2")
+    assert (found.parent, found.forked_at) == ("ses_1", 4)
+    log = sessions.open("ses_2")
+    for payload in (*ended("rejected")[1:], answer(0.25)):
+        log.append(payload)
+    log.close()
+    assert of(sessions, "ses_2") == (1, 0.25, "failed")
+    sessions.remove("ses_1")
+    found = shown(sessions, "ses_2")
+    assert (of(sessions, "ses_2"), found.parent, found.forked_at) == ((1, 0.25, "failed"), "", None)
+
+
+def long_log(root: Path) -> SessionStore:
+    early = (STARTED, SessionTitled(title="long", by="auto"), *ended("finished")[1:], answer(0.5))
+    sessions = made(root, *early, *ended("rejected")[1:], answer(0.5))
+    path = sessions.folder("ses_1") / "events.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join((*lines[: len(early)], b"\n" * (MOST + 1), *lines[len(early) :])))
+    return sessions
+
+
+def test_a_long_log_is_listed_without_being_counted_and_counted_when_the_index_reads_it(
+    tmp_path: Path,
+) -> None:
+    sessions = long_log(tmp_path)
+    found = shown(sessions, "ses_1")
+    assert (found.figures, found.title, found.state, found.model) == (None, "long", "failed", "m")
+    sessions.search("go")
+    assert of(sessions) == (2, 1.0, "failed")
+    assert shown(sessions, "ses_1").title == "long"
+
+
+def test_a_glimpse_of_a_long_log_is_its_end_and_its_first_message(tmp_path: Path) -> None:
+    sessions = long_log(tmp_path)
+    folder = sessions.folder("ses_1")
+    seen = glimpse(folder, (folder / "events.jsonl").stat().st_size, most=4096)
+    assert not seen.whole and seen.first_message == "go"
+    assert seen.records[-1].seq == shown(sessions, "ses_1").events - 1
+    short = made(tmp_path / "b", *ended("finished"))
+    assert glimpse(short.folder("ses_1"), 2_000).whole
+
+
+def test_a_search_for_sessions_gives_each_once_with_its_newest_place(tmp_path: Path) -> None:
+    sessions = made(tmp_path, STARTED, said("the night shift"), said("a shift more"))
+    made(tmp_path, STARTED, said("nothing here"), name="ses_2")
+    (found,) = searched(sessions, "shif")
+    assert (found.session, found.seq, found.places, found.snippet) == ("ses_1", 2, 2, "a shift more")
+    sessions.index.path.write_bytes(b"not a database at all" * 500)
+    assert searched(sessions, "shif") == [found]
+    assert searched(sessions, "shif", "/elsewhere") == []

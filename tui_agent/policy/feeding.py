@@ -1,0 +1,144 @@
+"""L3: the names that one command makes for another: through a pipe into `xargs`, by a substitution, by `find -exec`.
+
+Invariant: only what a known program lists below known folders counts, behind nothing that changes a name; all else is
+not certain.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tui_agent.policy.programs import Program
+from tui_agent.policy.script import Command, Word
+from tui_agent.policy.shell_words import join
+
+_FILTERS = {
+    "head": frozenset({"-n", "-q", "-z"}),
+    "tail": frozenset({"-n", "-q", "-z"}),
+    "sort": frozenset({"-u", "-r", "-n", "-f", "-V", "-z", "-zu", "-uz"}),
+    "uniq": frozenset({"-z"}),
+    "grep": frozenset({"-v", "-i", "-E", "-F", "-w", "-x", "-z", "-vE", "-Ev", "-iE", "-vi", "-vF", "-vw"}),
+    "egrep": frozenset({"-v", "-i"}),
+    "fgrep": frozenset({"-v", "-i"}),
+}
+"""Programs that let lines through as they are, with the options by which they still do."""
+_NAME_TESTS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"})
+_SHORT_LISTERS = {
+    ("git", "ls-files"): frozenset({"-z", "-m", "-o", "-c", "-d", "--exclude-standard", "--others", "--cached", "--modified"}),
+    ("git", "diff", "--name-only"): frozenset({"-z", "--cached", "--staged", "HEAD", "--diff-filter=d", "--diff-filter=ACM"}),
+    ("rg", "--files"): frozenset({"-0", "--null", "--hidden"}),
+    ("rg", "-l"): frozenset({"-0", "--null", "-i", "-w", "-F", "-n"}),
+    ("grep", "-rl"): frozenset({"-Z", "--null", "-i", "-w", "-F", "-E"}),
+    ("grep", "-lr"): frozenset({"-Z", "--null", "-i", "-w", "-F", "-E"}),
+    ("grep", "-rlE"): frozenset({"-Z", "--null", "-i", "-w"}),
+    ("grep", "-rln"): frozenset({"-Z", "--null", "-i", "-w"}),
+    ("fd",): frozenset({"-0", "-t", "f", "-e", "--type", "--extension"}),
+    ("ls",): frozenset({"-1", "-t", "-r", "-S", "-tr", "-1t"}),
+}  # fmt: skip
+"""Listers whose operands are folders or patterns below where they run, with the options that change nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fed:
+    """Patterns of the names. `chosen`: by a test of the name, so that not everything below is meant."""
+
+    patterns: tuple[str, ...]
+    chosen: bool
+
+    def word(self, text: str, program: Program | None, *, whole: bool) -> Word:
+        """The names as operands of a program. `whole`: no name falls into pieces at its blanks."""
+        if program is None or not self.patterns:
+            return Word(text, None)
+        shows = program.operands not in ("look", "text", "none") and not program.sparing
+        if (shows and not (whole and self.chosen)) or program.trap or program.operands in ("write", "copy"):
+            return Word(text, None)
+        return Word(text, self.patterns, glob=True)
+
+
+NOTHING = Fed((), chosen=False)
+Harmless = Callable[[Command], bool]
+
+
+def fed(commands: Sequence[Command], harmless: Harmless) -> Fed:
+    """The names that a pipeline's first commands print; `harmless` says whether a command only reads."""
+    if not commands or not all(harmless(command) for command in commands):
+        return NOTHING
+    if not all(_passes(command) for command in commands[1:]):
+        return NOTHING
+    return _listed(commands[0])
+
+
+def _passes(command: Command) -> bool:
+    values = [word.value for word in command.words]
+    known = _FILTERS.get(values[0] or "")
+    if known is None or any(redirect.reads for redirect in command.redirects):
+        return False
+    operands = 0
+    for index, value in enumerate(values[1:], 1):
+        if value is None:
+            return False
+        if value in known or (value[:1] == "-" and value[1:].isdigit()):
+            continue
+        if value.startswith("-"):
+            return False
+        operands += not (values[index - 1] == "-n" and values[0] in ("head", "tail"))
+    return operands <= (1 if "grep" in (values[0] or "") else 0)
+
+
+def _listed(command: Command) -> Fed:
+    values = [word.value for word in command.words]
+    if any(word.values is None for word in command.words):
+        return NOTHING
+    if values[0] == "find":
+        return found(command.words, command.places)
+    for head, harmless in _SHORT_LISTERS.items():
+        if tuple(values[: len(head)]) == head:
+            rest = command.words[len(head) :]
+            if any(word.value not in harmless and word.text.startswith("-") for word in rest):
+                return NOTHING
+            return _below(["**"], command.places, chosen=False) if _near(rest) else NOTHING
+    return NOTHING
+
+
+def _near(words: Sequence[Word]) -> bool:
+    """Whether no word leads out of where the program runs."""
+    return not any(
+        value.startswith(("/", "~")) or ".." in value.split("/")
+        for word in words
+        for value in word.values or ()
+    )
+
+
+def found(words: Sequence[Word], places: Sequence[str | None]) -> Fed:
+    """What `find` finds: `words` with its name in front, up to the action."""
+    starts: list[str] = []
+    tests: list[str] = []
+    at = 1
+    while (
+        at < len(words)
+        and words[at].values is not None
+        and not words[at].text.startswith(("-", "(", "!", "\\"))
+    ):
+        starts += words[at].values or ()
+        at += 1
+    if {"-L", "-follow"} & {word.value for word in words}:
+        return NOTHING
+    negated = False
+    for index in range(at, len(words)):
+        value = words[index].value
+        negated = negated or value in ("!", "-not", "-o", "-or", ",")
+        if value in _NAME_TESTS and index + 1 < len(words):
+            tests.append((words[index + 1].value or "").rpartition("/")[2])
+    chosen = bool(tests) and not negated and all(test.strip("*?.") for test in tests)
+    tails = [f"**/{test}" for test in tests if test] if tests and not negated else ["**"]
+    tails += [f"**/{test}" for test in tests if test and negated]
+    return _below(
+        [f"{start.rstrip('/') or '/'}/{tail}" for start in starts or ["."] for tail in tails],
+        places,
+        chosen=chosen,
+    )
+
+
+def _below(names: Sequence[str], places: Sequence[str | None], *, chosen: bool) -> Fed:
+    paths = [join(place, name) for place in places for name in names]
+    known = [path for path in paths if path is not None]
+    return Fed(tuple(dict.fromkeys(known)), chosen) if len(known) == len(paths) else NOTHING

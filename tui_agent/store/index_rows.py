@@ -1,0 +1,193 @@
+"""L1: the tables of the index of all sessions, and how a log goes into them.
+
+Invariant: a row says what `summarise` says of the log as it stood; texts are taken in once, from where the last reading
+stopped.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tui_agent.protocol.ids import SessionId
+from tui_agent.store.figures import Figures, counted
+from tui_agent.store.lineage import blobs_of
+from tui_agent.store.lock import is_locked
+from tui_agent.store.pieces import pieces_from
+from tui_agent.store.repair import EVENTS
+from tui_agent.store.searched import searched
+from tui_agent.store.summary import SessionSummary, summarise
+
+SCHEMA = """
+CREATE TABLE sessions (
+  number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, place INTEGER NOT NULL, started REAL NOT NULL,
+  updated REAL NOT NULL, title TEXT NOT NULL, events INTEGER NOT NULL, size INTEGER NOT NULL,
+  damaged INTEGER NOT NULL, newer INTEGER NOT NULL, counted_to INTEGER, turns INTEGER, cost REAL, named TEXT,
+  counted_model TEXT, counted_place TEXT, outcome TEXT NOT NULL, model TEXT NOT NULL, parent TEXT NOT NULL, forked_at INTEGER,
+  stamp TEXT NOT NULL, file INTEGER NOT NULL, read_to INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE places (number INTEGER PRIMARY KEY, workspace TEXT NOT NULL UNIQUE);
+CREATE TABLE texts (
+  number INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL);
+CREATE INDEX texts_of ON texts (session);
+CREATE VIRTUAL TABLE words USING fts5 (text, place, prefix = '2 3', tokenize = 'unicode61 remove_diacritics 2');
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """How a log's file stands: it is unchanged as long as this is."""
+
+    folder: Path
+    stamp: str
+    file: int
+    size: int
+
+    @classmethod
+    def of(cls, folder: str) -> "Stand | None":
+        """As it is now; None where there is no log."""
+        try:
+            status = os.stat(f"{folder}/{EVENTS}")  # noqa: PTH116 - thousands at once
+        except OSError:
+            return None
+        return cls(Path(folder), f"{status.st_size} {status.st_mtime_ns}", status.st_ino, status.st_size)
+
+
+_COLUMNS = (
+    "started", "updated", "title", "events", "size", "damaged", "newer",
+    "counted_to", "turns", "cost", "named", "counted_model", "counted_place", "outcome", "model", "parent", "forked_at",
+)  # fmt: skip
+
+
+def known_rows(
+    db: sqlite3.Connection, stands: Iterable[Stand]
+) -> tuple[list[SessionSummary], list[tuple[Stand, Figures | None]]]:
+    """The summaries that are up to date, and of which logs there are none, with what was counted of each."""
+    rows = {
+        row[0]: row
+        for row in db.execute(
+            f"SELECT name, stamp, file, workspace, {', '.join(_COLUMNS)}"
+            " FROM sessions JOIN places ON places.number = sessions.place"
+        )
+    }
+    found: list[SessionSummary] = []
+    stale: list[tuple[Stand, Figures | None]] = []
+    for stand in stands:
+        row = rows.get(stand.folder.name)
+        if row is None or row[2] != stand.file:
+            stale.append((stand, None))
+        elif row[1] != stand.stamp:
+            stale.append((stand, _figures(row[11:17])))
+        else:
+            found.append(_summary(stand.folder, row[3:]))
+    return found, stale
+
+
+def _figures(row: tuple[Any, ...]) -> Figures | None:
+    counted_to, turns, cost, named, model, place = row
+    return None if counted_to is None else Figures(turns, cost, named, model, place, counted_to)
+
+
+def _summary(folder: Path, row: tuple[Any, ...]) -> SessionSummary:
+    workspace, started, updated, title, events, size, damaged, newer = row[:8]
+    outcome, model, parent, forked_at = row[14:]
+    return SessionSummary(
+        SessionId(folder.name),
+        folder,
+        workspace,
+        started,
+        updated,
+        title,
+        events,
+        is_locked(f"{folder}/lock"),
+        size,
+        damaged=bool(damaged),
+        newer=bool(newer),
+        figures=_figures(row[8:14]),
+        outcome=outcome,
+        model=model,
+        parent=parent,
+        forked_at=forked_at,
+    )
+
+
+def put(db: sqlite3.Connection, stand: Stand, summary: SessionSummary) -> None:
+    """Keep what a list shows of a session. Its texts stay, unless its log is another file or has shrunk."""
+    old = db.execute("SELECT file, read_to FROM sessions WHERE name = ?", (summary.id,)).fetchone()
+    if old is not None and (old[0] != stand.file or old[1] > stand.size):
+        drop(db, summary.id)
+    db.execute("INSERT OR IGNORE INTO places (workspace) VALUES (?)", (summary.workspace,))
+    (place,) = db.execute("SELECT number FROM places WHERE workspace = ?", (summary.workspace,)).fetchone()
+    sums = summary.figures
+    counted = (
+        (sums.read_to, sums.turns, sums.cost_usd, sums.title, sums.model, sums.workspace)
+        if sums
+        else (None,) * 6
+    )
+    db.execute(
+        _PUT,
+        (
+            summary.id,
+            place,
+            stand.stamp,
+            stand.file,
+            summary.started,
+            summary.updated,
+            summary.title,
+            summary.events,
+            summary.size_bytes,
+            summary.damaged,
+            summary.newer,
+            *counted,
+            summary.outcome,
+            summary.model,
+            summary.parent,
+            summary.forked_at,
+        ),
+    )
+
+
+_STORED = ("place", "stamp", "file", *_COLUMNS)
+_PUT = (
+    f"INSERT INTO sessions (name, {', '.join(_STORED)}) VALUES (?{', ?' * len(_STORED)})"
+    f" ON CONFLICT (name) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _STORED)}"
+)
+
+
+def drop(db: sqlite3.Connection, name: str) -> None:
+    row = db.execute("SELECT number FROM sessions WHERE name = ?", (name,)).fetchone()
+    if row is not None:
+        db.execute("DELETE FROM words WHERE rowid IN (SELECT number FROM texts WHERE session = ?)", row)
+        db.execute("DELETE FROM texts WHERE session = ?", row)
+        db.execute("DELETE FROM sessions WHERE number = ?", row)
+
+
+def take_in(db: sqlite3.Connection, stand: Stand) -> None:
+    """Take in what is new in a session's log."""
+    before = db.execute(
+        "SELECT counted_to, turns, cost, named, counted_model, counted_place, file FROM sessions WHERE name = ?",
+        (stand.folder.name,),
+    ).fetchone()
+    known = _figures(before[:6]) if before is not None and before[6] == stand.file else None
+    summary = summarise(stand.folder, known)
+    if summary is None:
+        return
+    put(db, stand, summary)
+    number, place, offset = db.execute(
+        "SELECT number, place, read_to FROM sessions WHERE name = ?", (summary.id,)
+    ).fetchone()
+    for piece in pieces_from(stand.folder, offset, stand.size):
+        for each in searched(piece, stand.folder):
+            row = (number, each.seq, each.at, each.kind)
+            text = db.execute("INSERT INTO texts (session, seq, at, kind) VALUES (?, ?, ?, ?)", row).lastrowid
+            db.execute(
+                "INSERT INTO words (rowid, text, place) VALUES (?, ?, ?)", (text, each.text, f"w{place}")
+            )
+        offset += len(piece)
+    if summary.figures is None:  # too long to be counted for a list
+        sums, blobs = known or Figures(), blobs_of(stand.folder)
+        for piece in pieces_from(stand.folder, sums.read_to, stand.size):
+            sums = counted(piece, sums, blobs)
+        put(db, stand, summarise(stand.folder, sums) or summary)
+    db.execute("UPDATE sessions SET read_to = ? WHERE number = ?", (offset, number))

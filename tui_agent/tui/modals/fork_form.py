@@ -1,0 +1,390 @@
+"""L7: the form of a fork: where it works, and for a what-if the one thing that is different in it.
+
+Invariant: nothing is made here, the wish comes back; what cannot be is named with its reason and cannot be chosen.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, Literal, TypeAlias
+
+from textual import events
+from textual.strip import Strip
+
+from tui_agent.protocol.settings import CONTEXT_MODES, EFFORTS
+from tui_agent.tui.branching.spot import Change, Places, Spot, Where, Wish
+from tui_agent.tui.modals.field import Field
+from tui_agent.tui.modals.sheet import Sheet
+from tui_agent.tui.panes.base import Looks
+from tui_agent.tui.rows import Part, cells, doing, part, wrap
+from tui_agent.tui.text import clean, clean_line
+from tui_agent.tui.theme import Role
+
+Line: TypeAlias = Literal["change", "value", "where", "folder"]
+PickModel: TypeAlias = Callable[[Callable[[str], None]], None]
+EditText: TypeAlias = Callable[[str], str | None]
+_CHANGES: Final[dict[Change, str]] = {
+    "model": "model",
+    "effort": "reasoning",
+    "context": "context",
+    "message": "your message",
+    "result": "tool result",
+}
+_WHERE: Final[dict[Where, str]] = {"folder": "own folder", "worktree": "git work tree", "here": "this folder"}
+_ABOUT: Final[dict[Where, str]] = {
+    "folder": "a new folder with the files as they were at that event",
+    "worktree": "a work tree of your repository, with the files as they were at that event",
+    "here": "the same folder, with the files as they are now: both write into it",
+}
+LABELS = 11
+TEXT_ROWS = 5
+TALL, WIDE = 22, 56
+"""Rows of the terminal, and cells of the form, from which on nothing is left out."""
+
+
+class ForkForm(Sheet[Wish | None]):
+    """`what_if` asks for a change too; `pick_model` opens the list of models, `edit` the user's editor."""
+
+    def __init__(
+        self,
+        looks: Callable[[], Looks],
+        spot: Spot,
+        places: Places,
+        *,
+        what_if: bool = False,
+        pick_model: PickModel | None = None,
+        edit: EditText | None = None,
+    ) -> None:
+        super().__init__(looks)
+        self.spot, self.places, self.what_if = spot, places, what_if
+        self._pick_model, self._edit = pick_model, edit
+        self.changes: Sequence[Change] = spot.changes if what_if else ()
+        self.change: Change = "model"
+        self.where: Where = "folder" if what_if else "here"
+        self.folder = Field(places.folder)
+        self.model = ""
+        self.effort: str = next((one for one in reversed(EFFORTS) if one != spot.effort), "high")
+        self.context: str = next(one for one in reversed(CONTEXT_MODES) if one != spot.context)
+        self.texts: dict[Change, str] = {"message": spot.message, "result": ""}
+        self.field = Field()
+        self.at: Line = "change" if what_if else "where"
+        self.said = ""
+        self._row_at = 0
+
+    # -- what is asked ---------------------------------------------------------------------------------------------
+
+    @property
+    def lines(self) -> list[Line]:
+        """The lines of the form as they are now."""
+        found: list[Line] = ["change", "value"] if self.what_if else []
+        return [*found, "where", *(["folder"] if self.where != "here" else [])]  # type: ignore[list-item]
+
+    @property
+    def value(self) -> str:
+        """What the changed thing is to be."""
+        match self.change:
+            case "model":
+                return self.model
+            case "effort":
+                return self.effort
+            case "context":
+                return self.context
+            case "message" | "result":
+                return self.texts[self.change]
+
+    def wish(self) -> Wish:
+        """What is asked for."""
+        folder = "" if self.where == "here" else self.folder.text.strip()
+        return Wish(self.where, folder, self.change, self.value) if self.what_if else Wish(self.where, folder)
+
+    # -- drawing ---------------------------------------------------------------------------------------------------
+
+    def head(self, width: int) -> list[Strip]:
+        title, spot = "What if" if self.what_if else "Fork", self.spot
+        place = f"after event {spot.at_seq}"
+        said = f"{'before' if spot.before else 'after'} {spot.after}" if spot.after else ""
+        if self.what_if and self.change == "message":
+            place = f"in place of event {spot.message_seq}"
+            said = f"in place of “{clean_line(' '.join(spot.message.split()))}”"
+        rows = [self.line(width, [part(title, self.style(bold=True))], [part(place, self.style("t2"))])]
+        if said:
+            rows.append(self.line(width, [part(said, self.style("t2"))]))
+        return [*rows, *self._gap(width)]
+
+    def _gap(self, width: int) -> list[Strip]:
+        return [] if self.app.size.height < 16 else [self.line(width, [])]
+
+    def body(self, width: int) -> list[Strip]:
+        rows: list[Strip] = []
+        for name in self.lines:
+            if name == "where" and self.what_if:
+                rows += self._gap(width)
+            if name == self.at:
+                self._row_at = len(rows)
+            rows += self._line(name, width)
+        return rows
+
+    def redraw(self, *, keep: bool = True) -> None:
+        super().redraw(keep=keep)
+        self.call_after_refresh(self._body.reveal, self._row_at)
+
+    def _line(self, name: Line, width: int) -> list[Strip]:
+        match name:
+            case "change":
+                shown = [(one, _CHANGES[one], True) for one in self.changes]
+                return self._chips("change", "Change", shown, self.change, width)
+            case "value":
+                return self._value(width)
+            case "where":
+                offered = [(one, name, self._can(one)) for one, name in _WHERE.items()]
+                rows = self._chips("where", "Works in", offered, self.where, width)
+                return [*rows, *(self._quiet(self._about(), width) if not self.short else [])]
+            case "folder":
+                return [self._typed("folder", "Folder", self.folder, width, "a folder that is not there yet")]
+
+    def _about(self) -> str:
+        about = _ABOUT[self.where]
+        return about if self.places.repository else f"{about}. A git work tree needs a git repository"
+
+    @property
+    def short(self) -> bool:
+        """Whether what explains is left out."""
+        return self.app.size.height < TALL
+
+    def _can(self, where: Where) -> bool:
+        return where != "worktree" or self.places.repository
+
+    def _ahead(self, name: Line, label: str) -> list[Part]:
+        chosen = name == self.at
+        ground: Role = "selection" if chosen else "s3"
+        mark = f"{self.looks.symbols.chosen} " if chosen else "  "
+        wish = f"line {name}"
+        return [
+            (mark, self.style("accent", ground)),
+            (label.ljust(LABELS), doing(self.style("t2", ground), wish)),
+        ]
+
+    def _chips(
+        self, name: Line, label: str, offered: Sequence[tuple[str, str, bool]], taken: str, width: int
+    ) -> list[Strip]:
+        ground: Role = "selection" if name == self.at else "s3"
+        rows: list[list[Part]] = [self._ahead(name, label)]
+        for value, said, can in offered:
+            on = value == taken
+            style = self.style("accent" if on else "t1" if can else "t3", ground, bold=on, underline=on)
+            piece: Part = (said, doing(style, f"chip {name} {value}"))
+            if cells(rows[-1]) + len(said) > width and len(rows[-1]) > 2:
+                rows.append([("  " + " " * LABELS, self.style(ground=ground))])
+            rows[-1] += [piece, ("   " if width >= WIDE else "  ", self.style(ground=ground))]
+        return [self.line(width, one, ground=ground) for one in rows]
+
+    def _quiet(self, text: str, width: int) -> list[Strip]:
+        pieces = wrap(clean(text), max(8, width - LABELS - 2))
+        return [
+            self.line(width, [(" " * (LABELS + 2), self.style()), (one, self.style("t3"))]) for one in pieces
+        ]
+
+    def _value(self, width: int) -> list[Strip]:
+        spot = self.spot
+        match self.change:
+            case "model":
+                return self._model(width)
+            case "effort":
+                rows = self._chips("value", "To", [(one, one, True) for one in EFFORTS], self.effort, width)
+                return [*rows, *self._quiet(f"now {spot.effort or 'as the model has it'}", width)]
+            case "context":
+                known = [(one, one, True) for one in CONTEXT_MODES]
+                rows = self._chips("value", "To", known, self.context, width)
+                return [*rows, *self._quiet(f"now {spot.context}", width)]
+            case "message":
+                return self._text("To", "the words instead of yours", width)
+            case "result":
+                rows = self._text("To", "what the tool said instead", width)
+                return [*rows, *self._quiet(f"in place of what {spot.result} said", width)]
+
+    def _model(self, width: int) -> list[Strip]:
+        ground: Role = "selection" if self.at == "value" else "s3"
+        said: Part = (
+            part(self.model, self.style("t1", ground, bold=True))
+            if self.model
+            else ("Enter chooses one", self.style("t3", ground))
+        )
+        left = [*self._ahead("value", "To"), (said[0], doing(said[1], "model"))]
+        return [self.line(width, left, ground=ground), *self._quiet(f"now {self.spot.model}", width)]
+
+    def _text(self, label: str, hint: str, width: int) -> list[Strip]:
+        """One line is typed here; more of them are shown, and edited in the user's editor."""
+        text = self.texts[self.change]
+        if "\n" not in text:
+            return [self._typed("value", label, self.field, width, hint)]
+        ground: Role = "selection" if self.at == "value" else "s3"
+        pieces = [one for line in clean(text).split("\n") for one in wrap(line, width - LABELS - 4)]
+        rows = []
+        for at, piece in enumerate(pieces[:TEXT_ROWS]):
+            ahead = (
+                self._ahead("value", label) if at == 0 else [(" " * (LABELS + 2), self.style(ground=ground))]
+            )
+            rows.append(self.line(width, [*ahead, (piece, self.style("t1", ground))], ground=ground))
+        more = len(pieces) - TEXT_ROWS
+        rest = f"{more} more {'line' if more == 1 else 'lines'}. " if more > 0 else ""
+        return [*rows, *self._quiet(f"{rest}Ctrl+G edits it", width)]
+
+    def _typed(self, name: Line, label: str, field: Field, width: int, hint: str) -> Strip:
+        chosen = name == self.at
+        ground: Role = "selection" if chosen else "s3"
+        cursor = self.style("on-accent", "accent") if chosen else None
+        shown = field.parts(
+            max(4, width - LABELS - 3), self.style("t1", ground), cursor, hint, self.style("t3", ground)
+        )
+        shown = [(text, doing(style, f"line {name}")) for text, style in shown]
+        return self.line(width, [*self._ahead(name, label), *shown], ground=ground)
+
+    def foot(self, width: int) -> list[Strip]:
+        rows: list[Strip] = self._gap(width)
+        if self.said:
+            said = wrap(clean(self.said), width - 2)
+            mark = self.looks.symbols.warning
+            for at, piece in enumerate(said):
+                rows.append(
+                    self.line(
+                        width,
+                        [
+                            (f"{mark} " if at == 0 else "  ", self.style("warning")),
+                            (piece, self.style("warning")),
+                        ],
+                    )
+                )
+            rows += self._gap(width)
+        keys = [("Enter", "begin" if self.what_if else "fork")]
+        if width >= WIDE:
+            keys.append(("Up/Down", "line"))
+        if self.at in ("change", "where") or (self.at == "value" and self.change in ("effort", "context")):
+            keys.append(("Left/Right", "choose"))
+        if self.at == "value" and self.change in ("message", "result") and self._edit is not None:
+            keys.append(("Ctrl+G", "editor"))
+        if self.at == "value" and self.change == "model":
+            keys[0] = ("Enter", "choose a model")
+        return [*rows, self.keys_line(width, [*keys, ("Esc", "close")])]
+
+    # -- keys ------------------------------------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        self._take_text()
+        super().on_mount()
+
+    def take_key(self, key: str, character: str | None) -> bool:
+        self.said = ""
+        match key:
+            case "up" | "shift+tab":
+                self._move(-1)
+            case "down" | "tab":
+                self._move(1)
+            case "enter" if self.at == "value" and self.change == "model":
+                self._choose_model()
+            case "enter":
+                self._begin()
+            case "escape":
+                return False
+            case "ctrl+g" if self.at == "value" and self.change in ("message", "result"):
+                self._edit_text()
+            case "left" | "right" if self._options():
+                self._turn(-1 if key == "left" else 1)
+            case _:
+                field = self._typing()
+                if field is None or not field.key(key, character):
+                    return False
+                self._keep_text()
+        self.redraw()
+        return True
+
+    def _typing(self) -> Field | None:
+        if self.at == "folder":
+            return self.folder
+        texts = self.at == "value" and self.change in ("message", "result")
+        return self.field if texts and "\n" not in self.texts[self.change] else None
+
+    def _keep_text(self) -> None:
+        if self.at == "value" and self.change in self.texts:
+            self.texts[self.change] = self.field.text
+
+    def _take_text(self) -> None:
+        text = self.texts.get(self.change, "")
+        self.field = Field("" if "\n" in text else text)
+
+    def _move(self, by: int) -> None:
+        lines = self.lines
+        self.at = lines[(lines.index(self.at) + by) % len(lines)]
+
+    def _options(self) -> list[str]:
+        """What Left and Right choose among on this line."""
+        if self.at == "change":
+            return list(self.changes)
+        if self.at == "where":
+            return [one for one in _WHERE if self._can(one)]
+        if self.at == "value" and self.change in ("effort", "context"):
+            return list(EFFORTS if self.change == "effort" else CONTEXT_MODES)
+        return []
+
+    def _turn(self, by: int) -> None:
+        options = self._options()
+        now = {"change": self.change, "where": self.where, "value": self.value}[self.at]
+        self._set(self.at, options[(options.index(now) + by) % len(options)])
+
+    def _set(self, line: str, value: str) -> None:
+        if line == "change":
+            self.change = next(one for one in self.changes if one == value)
+            self._take_text()
+        elif line == "where":
+            self.where = next(one for one in _WHERE if one == value)
+        elif self.change == "effort":
+            self.effort = value
+        else:
+            self.context = value
+
+    def _choose_model(self) -> None:
+        def chosen(name: str) -> None:
+            self.model = name
+            self.at = "where"
+            self.redraw()
+
+        if self._pick_model is not None:
+            self._pick_model(chosen)
+
+    def _edit_text(self) -> None:
+        changed = self._edit(self.texts[self.change]) if self._edit is not None else None
+        if changed is not None:
+            self.texts[self.change] = changed.rstrip("\n")
+            self._take_text()
+
+    def _begin(self) -> None:
+        if self.what_if and self.change == "model" and not self.model:
+            self.at = "value"
+            self._choose_model()
+        elif self.what_if and not self.value.strip():
+            self.at, self.said = "value", f"Say which {_CHANGES[self.change]} it is to be."
+        elif self.where != "here" and not self.folder.text.strip():
+            self.at, self.said = "folder", "Name the folder that it is to work in."
+        else:
+            self.dismiss(self.wish())
+
+    def on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        field = self._typing()
+        if field is self.folder:
+            field.insert(event.text)
+        elif field is not None:
+            before, after = field.text[: field.at], field.text[field.at :]
+            self.texts[self.change] = f"{before}{event.text}{after}"
+            self._take_text()
+        self.redraw()
+
+    def clicked(self, wish: str) -> None:
+        kind, _, rest = wish.partition(" ")
+        line, _, value = rest.partition(" ")
+        if kind == "model":
+            self.at = "value"
+            self._choose_model()
+        elif kind == "chip" and (line != "where" or self._can(value)):  # type: ignore[arg-type]
+            self.at = line  # type: ignore[assignment]
+            self._set(line, value)
+        elif kind == "line":
+            self.at = rest  # type: ignore[assignment]
+        self.redraw()

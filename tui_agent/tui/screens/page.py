@@ -1,0 +1,330 @@
+"""L7: a full screen of a list and what is known of the chosen row: title, columns, rows, detail at the right.
+
+Invariant: header and footer stand where they were; where there is no room for both, Enter opens the detail in place of
+the list and Esc goes back to it; what was said goes by itself.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.style import Style
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.screen import Screen
+from textual.strip import Strip
+
+from tui_agent.tui.actions import Scope, footer
+from tui_agent.tui.modals.lines import Lines
+from tui_agent.tui.panes.base import Intent, LinePane, Looks
+from tui_agent.tui.panes.footer import Footer
+from tui_agent.tui.panes.header import Header
+from tui_agent.tui.panes.note import Level, Note
+from tui_agent.tui.rows import Part, part, row, wrap
+from tui_agent.tui.screens.listing import Listing
+from tui_agent.tui.text import clean
+from tui_agent.tui.theme import Role
+from tui_agent.tui.transcript.look import MARGIN, Look
+from tui_agent.tui.transcript.markdown import Place
+from tui_agent.tui.transcript.rows import strip_of
+from tui_agent.tui.transcript.stream import MarkdownStream
+
+if TYPE_CHECKING:
+    from tui_agent.tui.live import Live
+
+DETAIL_FROM = 100
+HEADS_FROM = 24
+"""Rows of the terminal from which on title and columns stand apart."""
+SAID_S = 10.0
+OPENS = ("help", "context", "cost", "model", "policy", "agent", "reasoning")
+"""What a press in the header opens, over the main screen."""
+
+
+class PageHead(LinePane):
+    """Title with the counts, and the columns' names."""
+
+    title: Sequence[Part] = ()
+    right: Sequence[Part] = ()
+    columns: Callable[[int], Strip] | None = None
+
+    def draw(self, width: int, height: int) -> list[Strip]:
+        title = row(width, [("    ", self.style()), *self.title], self.right, fill=self.style())
+        if height < 4 or self.columns is None:
+            return [title]
+        empty = row(width, [], fill=self.style())
+        return [empty, title, empty, self.columns(width)]
+
+
+class Detail(Lines):
+    """The pane at the right; it is drawn for its width."""
+
+    def __init__(self, draw: Callable[[], None]) -> None:
+        super().__init__(id="page-detail")
+        self._draw = draw
+
+    def on_resize(self) -> None:
+        """Another width: other rows."""
+        self._draw()
+
+
+class Page(Screen[None]):
+    """Subclasses draw rows, fill the detail and take keys; `scope` names their keys in the registry."""
+
+    AUTO_FOCUS = "Listing"
+    scope: ClassVar[Scope]
+    DEFAULT_CSS = """
+    Page { background: $s0; }
+    Page #page-body { height: 1fr; }
+    Page #page-left { width: 1fr; height: 1fr; }
+    Page PageHead { height: 4; }
+    Page Listing {
+        height: 1fr; overflow-x: hidden; overflow-y: scroll; scrollbar-size: 1 1; background: $s0;
+    }
+    Page #page-detail {
+        width: 46; height: 1fr; background: $s1; overflow-x: hidden; scrollbar-size: 1 1; scrollbar-background: $s1;
+    }
+    Page #page-note { display: none; }
+    """
+
+    def __init__(self, live: "Live") -> None:
+        super().__init__()
+        self.live = live
+        self.looks_of: Callable[[], Looks] = lambda: live.app.looks
+        self.header, self.footer = Header(self.looks_of), Footer(self.looks_of)
+        self.left = Vertical(id="page-left")
+        self.head = PageHead(self.looks_of)
+        self.listing = Listing(self.looks_of, self.draw_row)
+        self.detail = Detail(self.show_detail)
+        self.note = Note(self.looks_of, id="page-note")
+        self._open = False
+        """The detail stands in place of the list."""
+        self._said = 0
+
+    def compose(self) -> ComposeResult:
+        yield self.header
+        with Horizontal(id="page-body"):
+            with self.left:
+                yield self.head
+                yield self.listing
+            yield self.detail
+        yield self.note
+        yield self.footer
+
+    def on_mount(self) -> None:
+        self.header.set_views(self.live.state, self.live.views.meter.view())
+        self.footer.set_class(self.live.app.shape.airy, "-airy")
+        self._fit()
+
+    def on_resize(self) -> None:
+        self._fit()
+        self.show_head()
+
+    def show_keys(self) -> None:
+        """The footer of this page. Where list and detail take turns Enter first shows the detail."""
+        keys = footer(self.live.app.actions, (self.scope,), running=False)
+        if self.narrow and not self._open:
+            keys = [(key, "show" if key == "Enter" else word) for key, word in keys]
+        self.footer.set_keys(keys)
+
+    @property
+    def narrow(self) -> bool:
+        """Whether list and detail take turns."""
+        return self.app.size.width < DETAIL_FROM
+
+    def _fit(self) -> None:
+        width, height = self.app.size
+        self.show_keys()
+        self.detail.display = self._open or not self.narrow
+        alone = self.narrow and self._open
+        self.left.display = not alone
+        self.detail.styles.width = "100%" if alone else 54 if width >= 160 else 46 if width >= 120 else 40
+        self.header.display = self.footer.display = height >= 10
+        self.footer.styles.margin = (1, 0, 0, 0) if self.live.app.shape.airy else 0
+        self.head.styles.height = 4 if height >= HEADS_FROM else 1
+
+    # -- what subclasses give --------------------------------------------------------------------------------------
+
+    def draw_row(self, at: int, width: int, chosen: bool) -> Strip:
+        """A row of the list."""
+        raise NotImplementedError
+
+    def detail_rows(self, width: int) -> list[Strip]:
+        """What is known of the chosen row."""
+        raise NotImplementedError
+
+    def show_head(self) -> None:
+        """Set the title, the counts and the columns."""
+        raise NotImplementedError
+
+    def use(self) -> None:
+        """Enter on the chosen row."""
+        raise NotImplementedError
+
+    def take_key(self, key: str) -> None:
+        """Any key that is not the list's."""
+
+    # -- for subclasses --------------------------------------------------------------------------------------------
+
+    def style(
+        self, text: Role = "t1", *, bold: bool = False, ground: Role = "s0", underline: bool = False
+    ) -> Style:
+        """A style on the list's ground."""
+        return self.looks_of().palette.rich(text, ground, bold=bold, underline=underline)
+
+    def show_detail(self) -> None:
+        """Draw the detail of the chosen row."""
+        width = self.detail.size.width
+        if self.detail.display and width and self.is_attached:
+            fill = self.style(ground="s1")
+            rows = self.detail_rows(width - 1)
+            self.detail.set_rows(rows, fill, keep=False)
+
+    def say(self, text: str, level: Level = "info") -> None:
+        """A short word above the footer, for a while."""
+        self._said += 1
+        mine = self._said
+        self.note.text, self.note.level = text, level
+        self.note.display = True
+        self.note.styles.height = len(self.note.lines(self.app.size.width))
+        self.note.show()
+        self.note.refresh()
+        self.set_timer(SAID_S, lambda: self.hush() if mine == self._said else None)
+
+    def leave(self) -> None:
+        """Back to what lies below."""
+        self.dismiss(None)
+
+    def hush(self) -> None:
+        """Take the word away."""
+        self.note.display = False
+
+    # -- keys ------------------------------------------------------------------------------------------------------
+
+    @on(Listing.Chosen)
+    def _chosen(self, event: Listing.Chosen) -> None:
+        event.stop()
+        self.show_detail()
+
+    @on(Listing.Used)
+    def _used(self, event: Listing.Used) -> None:
+        event.stop()
+        self._enter()
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key == "ctrl+c":
+            return
+        event.stop()
+        event.prevent_default()
+        if not self.is_active:
+            return  # it was closed by the key before: this one must not close what lies below
+        match event.key:
+            case "escape" | "q" if self._open and self.narrow:
+                self._turn(False)
+            case "escape" | "q":
+                self.dismiss(None)
+            case "enter":
+                self._enter()
+            case "f1":
+                self.dismiss(None)
+                self.live.app.do("help")
+            case "up" | "down" | "pageup" | "pagedown" if self._open and self.narrow:
+                by = {"up": -1, "down": 1}.get(
+                    event.key, self.detail.size.height * (-1) ** (event.key == "pageup")
+                )
+                self.detail.scroll_relative(y=by, animate=False, force=True)
+            case _:
+                if not self.listing.take_key(event.key):
+                    self.take_key(event.key)
+
+    def _enter(self) -> None:
+        if self.narrow and not self._open and self.listing.count:
+            self._turn(True)
+        else:
+            self.use()
+
+    def _turn(self, opened: bool) -> None:
+        self._open = opened
+        self._fit()
+
+    @on(Intent)
+    def _intent(self, event: Intent) -> None:
+        event.stop()
+        if event.name in OPENS:
+            self.dismiss(None)
+            self.live.app.do(event.name, event.argument)
+        else:
+            self.take_intent(event.name, event.argument)
+
+    def take_intent(self, name: str, argument: str) -> None:
+        """A press on a part that carries an intent."""
+
+
+class Facts:
+    """Rows of a detail pane, made one after the other."""
+
+    def __init__(self, looks: Looks, width: int) -> None:
+        self._looks, self.width = looks, width
+        self.rows: list[Strip] = []
+
+    def style(self, text: Role = "t1", *, bold: bool = False) -> Style:
+        """A style on the pane."""
+        return self._looks.palette.rich(text, "s1", bold=bold)
+
+    def line(self, parts: Sequence[Part], right: Sequence[Part] = ()) -> None:
+        """One row."""
+        ahead: Part = ("  ", self.style())
+        self.rows.append(row(self.width, [ahead, *parts], right, fill=self.style(), margin=1))
+
+    def gap(self) -> None:
+        """An empty row, never two."""
+        self.line([])
+
+    def text(self, text: str, role: Role = "t1", *, bold: bool = False, most: int = 0) -> None:
+        """A paragraph; of a longer one than `most` rows the beginning."""
+        pieces = [piece for one in clean(text).strip("\n").split("\n") for piece in wrap(one, self.width - 4)]
+        shown = pieces[:most] if most else pieces
+        for piece in shown:
+            self.line([(piece, self.style(role, bold=bold))])
+        self._left_out(len(pieces) - len(shown))
+
+    def markdown(self, text: str, *, most: int) -> None:
+        """What an agent wrote; of a longer text than `most` rows the beginning."""
+        look = Look(self._looks.palette, self._looks.symbols, self.width - 3 + MARGIN, base="s1")
+        drawn = MarkdownStream(look, Place((), ()))
+        drawn.update(text, done=True)
+        fill = self.style()
+        for one in drawn.rows[:most]:
+            inner = strip_of(one.runs, one.ground, self.width - 3)
+            self.rows.append(Strip.join([Strip.blank(2, fill), inner, Strip.blank(1, fill)]))
+        self._left_out(len(drawn.rows) - most)
+
+    def _left_out(self, rest: int) -> None:
+        if rest > 0:
+            self.line([(f"{rest} more {'line' if rest == 1 else 'lines'}", self.style("t3"))])
+
+    def heading(self, text: str) -> None:
+        """A group's name, with a row before it."""
+        self.gap()
+        self.line([(text, self.style("t2"))])
+
+    def fact(self, name: str, value: str, role: Role = "t1", *, names: int = 12) -> None:
+        """`name   value`, wrapped; nothing where there is no value."""
+        if not value:
+            return
+        for at, piece in enumerate(wrap(clean(value).replace("\n", " "), max(8, self.width - names - 4))):
+            self.line([((name if at == 0 else "").ljust(names), self.style("t2")), (piece, self.style(role))])
+
+    def counted(self, added: int, removed: int, path: str, widest: int) -> None:
+        """` +4 −1  path`."""
+        minus = self._looks.symbols.minus
+        plus, less = f"+{added}".rjust(widest), f"{minus}{removed}".rjust(widest)
+        quiet = self.style("t3")
+        self.line(
+            [
+                (plus, self.style("success") if added else quiet),
+                (" ", self.style()),
+                (less, self.style("error") if removed else quiet),
+                ("  ", self.style()),
+                part(path, self.style()),
+            ]
+        )
