@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -107,6 +108,9 @@ def app(data: Path, env: Mapping[str, str], nice: int) -> Figures:
     words = command(data, "--session", SESSION, "--model", "mock", "--base-url", "http://127.0.0.1:1")
     tui = Tui([*line, *words], nice=nice)
     try:
+        if nice:
+            tui.wait(lambda: len(tree()) > 1, 5)
+            _raise_all(nice)
         shown = tui.wait(tui.shows(LAST_WORDS), 120)
         typed, _ = tui.ready(120)
         quiet = _quiet(tui)
@@ -127,6 +131,13 @@ def app(data: Path, env: Mapping[str, str], nice: int) -> Figures:
         tui.send("\x15\x03\x03")
         tui.wait(lambda: tui.closed, 20)
         tui.close()
+
+
+def _raise_all(nice: int) -> None:
+    """The engine has a session of its own, which the kernel schedules as a group of its own."""
+    for pid, _ in tree():
+        with suppress(OSError):
+            Path(f"/proc/{pid}/autogroup").write_text(str(nice))
 
 
 def _quiet(tui: Tui) -> float:
@@ -157,6 +168,8 @@ def engine(data: Path, env: Mapping[str, str]) -> Figures:
         name = next(iter(json.loads(line)))
         if name in ("held", "opened", "failed"):
             found[f"{name}_s"] = round(time.perf_counter() - begun, 2)
+        if name == "failed":
+            found["said"] = str(json.loads(line)[name])[:300]
         if name in ("opened", "failed"):
             break
     found["cpu_s"] = round(cpu_of(child.pid), 2)

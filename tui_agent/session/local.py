@@ -21,7 +21,7 @@ from tui_agent.protocol.events.env import EnvStopped
 from tui_agent.protocol.events.session import RunFinished
 from tui_agent.protocol.ids import CommandId, RunId, SessionId
 from tui_agent.protocol.settings import SessionSettings
-from tui_agent.store.kept import LONG
+from tui_agent.store.kept import LONG, keep
 from tui_agent.store.log import SessionLog
 
 
@@ -113,7 +113,7 @@ class LocalSession:
         if found is None:
             return
         with suppress(OSError):  # derived: without it the log is folded anew
-            self._log.keep(place, FORMAT, dumped(found))
+            keep(self._log.folder, place, FORMAT, dumped(found), self._log.ops)
 
     async def ended(self) -> None:
         """Wait until the engine has let go."""

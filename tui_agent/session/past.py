@@ -11,6 +11,7 @@ from tui_agent.protocol.envelope import Record
 from tui_agent.store.kept import kept, rest
 from tui_agent.store.log import SessionLog
 from tui_agent.store.reader import iterate_records
+from tui_agent.store.repair import EVENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Past:
         """The past of a log that was just opened. Raises OSError."""
         found = kept(log.folder, FORMAT)
         if found is not None and (standing := loaded(found[1])) is not None:
-            history = rest(log.folder, found[0], log.end)
+            history = rest(log.folder, found[0], (log.folder / EVENTS).stat().st_size)
             if history is not None:
                 return cls(history, standing)
         return cls(iterate_records(log.folder, branch=True))

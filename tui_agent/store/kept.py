@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
@@ -29,8 +29,7 @@ _HEAD_BYTES: Final = 4_096
 _MOVED: Final = b'"payload":{"kind":"session.head_moved"'
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A line of the log: the event `seq` with its checksum, ending at the byte `offset` as line number `lines`."""
 
     seq: int

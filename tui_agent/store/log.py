@@ -25,7 +25,7 @@ from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CommandId, SessionId
 from tui_agent.store.blobs import BlobStore, whole_characters
 from tui_agent.store.files import FileOps, SystemFiles, advice, make_folder
 from tui_agent.store.follow import LogFollower
-from tui_agent.store.kept import Place, keep
+from tui_agent.store.kept import Place
 from tui_agent.store.line import LINE_LIMIT, body, decode, seal, validate
 from tui_agent.store.lineage import CRC_PLACE, blobs_of, stands
 from tui_agent.store.lock import WriterLock
@@ -85,12 +85,13 @@ class SessionLog:
         self._hold = hold
         self._lock: WriterLock | None = None
         self._unwritten: list[bytes] = []
-        self._ops: FileOps = ops or SystemFiles()
-        self.blobs = blobs_of(folder, redactor=redactor, ops=self._ops)
+        self.ops: FileOps = ops or SystemFiles()
+        self.blobs = blobs_of(folder, redactor=redactor, ops=self.ops)
         self._shrinker = Shrinker(self.blobs, redactor)
         self.repaired: LogRepaired | None = None
         self._fd, self._end, self._last_seq, self._lines = -1, 0, -1, 0
-        self._last_crc = ""
+        self.place: Place | None = None
+        """Where the newest event stands in the file; None while none was written in this run."""
         if not lazily:
             self._take_hold()
         self._base_end, self._before = self._end, self._last_seq
@@ -137,22 +138,6 @@ class SessionLog:
         self._fd, self._end, self._lines = opened.fd, opened.end, opened.lines
         self._last_seq = max(self._last_seq, opened.last_seq)
 
-    @property
-    def end(self) -> int:
-        """The bytes of the file in which whole events stand."""
-        return self._end
-
-    @property
-    def place(self) -> Place | None:
-        """Where the newest event stands in the file; None where none was written in this run."""
-        if self.stored_seq < 0 or not self._last_crc:
-            return None
-        return Place(self._last_seq, self._end, self._lines, self._last_crc)
-
-    def keep(self, place: Place, format: int, data: bytes) -> None:
-        """Keep a fold of all up to a place beside the log. May be called in a thread. Raises OSError."""
-        keep(self.folder, place, format, data, self._ops)
-
     def append(
         self, payload: Payload, *, agent: AgentId = MAIN_AGENT, cause: CommandId | None = None
     ) -> Envelope:
@@ -177,7 +162,7 @@ class SessionLog:
             self._write(b"".join((*self._unwritten, line)), payload.kind)
             self._lines += len(self._unwritten) + 1
             self._unwritten = []
-            self._last_crc = line[:-1][CRC_PLACE].decode()
+            self.place = Place(event.seq, self._end, self._lines, line[:-1][CRC_PLACE].decode())
         self._last_seq = event.seq
         self._records.append(event)
         for follower in self._followers:
@@ -200,7 +185,7 @@ class SessionLog:
             try:
                 if self._tail_torn:
                     self._cut_back()
-                written = self._ops.write(self._fd, line)
+                written = self.ops.write(self._fd, line)
                 if written == len(line):
                     self._end += written
                     return
@@ -225,13 +210,13 @@ class SessionLog:
         Costs two looks at the file. Nothing that was appended is lost. Raises `StoreError` where that fails: the next
         call tries it again.
         """
-        if self._lock is None or self._closed or self._ops.stands(self._fd, self.folder / EVENTS):
+        if self._lock is None or self._closed or self.ops.stands(self._fd, self.folder / EVENTS):
             return None
         with self._sync_guard, self._file_guard:
             try:
                 make_folder(self.folder)
                 self._lock = self._lock.again()
-                fd, side = rewrite(self.folder, self._fd, self._end, self._ops)
+                fd, side = rewrite(self.folder, self._fd, self._end, self.ops)
             except OSError as fault:
                 raise StoreFull(
                     f"The log {self.folder / EVENTS} was removed while it was open, and could not be written anew: "
@@ -242,11 +227,11 @@ class SessionLog:
             self._synced = self._end
             self._sync_lost = self._tail_torn = False
             self.blobs.forget()
-        self._ops.close(old)
+        self.ops.close(old)
         return LogRepaired(moved_bytes=0, side_file=side, rewritten=True)
 
     def _cut_back(self) -> None:
-        self._ops.truncate(self._fd, self._end)
+        self.ops.truncate(self._fd, self._end)
         self._tail_torn = False
 
     async def commit(self) -> None:
@@ -272,7 +257,7 @@ class SessionLog:
             self.blobs.sync()
             try:
                 if not self._sync_lost:
-                    self._ops.sync(self._fd)
+                    self.ops.sync(self._fd)
                     self._synced = end
                     return
             except OSError:
@@ -288,11 +273,11 @@ class SessionLog:
     def _move_to_new_file(self) -> None:
         """A failed sync is never tried again on the same file: its pages may be gone and the next would lie."""
         with self._file_guard:
-            fd = rescue(self.folder, self._end, self._ops)
+            fd = rescue(self.folder, self._end, self.ops)
             old, self._fd = self._fd, fd
             self._synced = self._end
             self._sync_lost = self._tail_torn = False
-        self._ops.close(old)
+        self.ops.close(old)
 
     def read(self, after: int = -1) -> Sequence[Record]:
         """All records with `seq` > `after`."""
@@ -345,7 +330,7 @@ class SessionLog:
         self._closed = True
         if self._lock is not None:
             with self._sync_guard:
-                self._ops.close(self._fd)
+                self.ops.close(self._fd)
             self._lock.release()
         for follower in tuple(self._followers):
             follower.wake()

@@ -5,7 +5,6 @@ Invariant: before the first message the start page stands there; a session has o
 
 import asyncio
 import re
-from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,7 @@ from tui_agent.tui.transcript.draw import long_texts
 from tui_agent.tui.transcript.find import pattern_of
 from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
 from tui_agent.tui.transcript.widget import TranscriptWidget
-from tui_agent.tui.transcript.window import Window, beginning
+from tui_agent.tui.transcript.window import Window, beginning, index_at
 
 if TYPE_CHECKING:
     from tui_agent.folds.views import Views
@@ -36,15 +35,37 @@ class ChatWidget(TranscriptWidget):
 
     chat: "Chat"
 
+    _whole: TranscriptView | None = None
+    _first: int | None = None
+    """The entry with which what is laid out begins; None before anything is."""
+
+    def take(self, view: TranscriptView, changed: Sequence[int] = (), *, anew: bool = False) -> None:
+        """Show a newer view; of a very long one its end. `anew`: of the same session, folded from its beginning."""
+        first = None if anew else self._first
+        if first is None:
+            first = beginning(view.entries)
+        self._whole, self._first = view, first
+        if anew:
+            self.show_more(_from(view, first))
+        else:
+            self.set_view(_from(view, first), [index - first for index in changed if index >= first])
+
+    def reach(self, index: int | None) -> None:
+        """Lay out the transcript back to this entry; without one, some more."""
+        if self._whole is None or not self._first or (index is not None and index >= self._first):
+            return
+        self._first = beginning(self._whole.entries, self._first if index is None else index)
+        self.show_more(_from(self._whole, self._first))
+
     def repaint(self) -> None:
         """Bring the screen in line with the viewport; where the beginning of what is laid out is near, lay out more."""
         super().repaint()
         if not self.viewport.anchored and self.viewport.y < 2 * self.viewport.height:
-            self.chat.reach(self, None)
+            self.reach(None)
 
     def action_first(self) -> None:
         """Go to the first entry of all."""
-        self.chat.reach(self, 0)
+        self.reach(0)
         super().action_first()
 
     def on_blob_wanted(self, message: BlobWanted) -> None:
@@ -105,8 +126,6 @@ class Chat:
         self._wanted = ""
         """What is looked for."""
         self._refused_at = -1
-        self._first: int | None = None
-        """The entry with which what is laid out begins; None before anything is."""
         self.start = app.start or first_page(lambda: app.looks, app.prompt.editor)
 
     async def mount(self) -> None:
@@ -121,18 +140,9 @@ class Chat:
         old = self.widget
         if old is not None:
             await old.remove()
-        self.views, self._refused_at, self._first = views, -1, None
+        self.views, self._refused_at = views, -1
         self.widget = await self._mounted("transcript")
         self.widget.display = self._glimpsed is None and not self.start.display
-
-    def go_on(self, views: "Views") -> None:
-        """The same session, folded from its beginning: what is read stays where it is."""
-        self.views, self._first = views, None
-        if self.widget is not None:
-            views.transcript.drain()
-            view = views.transcript.view()
-            self._first = beginning(view.entries)
-            self.widget.show_more(_from(view, self._first))
 
     async def glimpse(self, records: Sequence[Record]) -> None:
         """The end of a long session at once, until the whole of it is folded and shown in its place."""
@@ -176,20 +186,7 @@ class Chat:
         self.end_glimpse()
         changed = self.views.transcript.drain()
         view = self.views.transcript.view()
-        if self._first is None:
-            self._first = beginning(view.entries)
-        first = self._first
-        self.widget.set_view(_from(view, first), [index - first for index in changed if index >= first])
-
-    def reach(self, widget: ChatWidget, index: int | None) -> None:
-        """Lay out the transcript back to this entry; without one, some more."""
-        if widget is not self.widget or self.views is None or not self._first:
-            return
-        if index is not None and index >= self._first:
-            return
-        view = self.views.transcript.view()
-        self._first = beginning(view.entries, self._first if index is None else index)
-        widget.show_more(_from(view, self._first))
+        self.widget.take(view, changed)
 
     def choose_page(self) -> None:
         """The start page while nothing was said and nothing runs."""
@@ -269,7 +266,7 @@ class Chat:
         await self._read_holders(pattern_of(text))
         if widget is not self.widget or text != self._wanted:
             return
-        self.reach(widget, 0)
+        widget.reach(0)
         count = widget.find(text)
         if count:
             self.app.say(f"{count} {'place' if count == 1 else 'places'}. /find goes to the next.")
@@ -308,15 +305,9 @@ class Chat:
 
     def entry_at(self, seq: int) -> Entry | None:
         """The entry that this event opened, or the one before it."""
-        index = self._index_at(seq)
-        return None if index is None or self.views is None else self.views.transcript.view().entries[index]
-
-    def _index_at(self, seq: int) -> int | None:
-        if self.views is None:
-            return None
-        entries = self.views.transcript.view().entries
-        at = bisect_right(entries, seq, key=lambda entry: entry.seq) - 1
-        return at if at >= 0 else None
+        entries = self.views.transcript.view().entries if self.views is not None else ()
+        index = index_at(entries, seq)
+        return entries[index] if index >= 0 else None
 
     def entry_of(self, entry_id: str) -> Entry | None:
         """The entry of this id."""
@@ -325,9 +316,9 @@ class Chat:
 
     def show_seq(self, seq: int) -> None:
         """Scroll to what this event opened."""
-        index, entry = self._index_at(seq), self.entry_at(seq)
-        if index is not None and entry is not None and self.widget is not None:
-            self.reach(self.widget, index)
+        entry = self.entry_at(seq)
+        if entry is not None and self.widget is not None and self.views is not None:
+            self.widget.reach(index_at(self.views.transcript.view().entries, seq))
             self.widget.scroll_to_entry(entry.id)
 
     def looks_changed(self) -> None:

@@ -52,7 +52,10 @@ class Whole:
         if before is not None:
             before.close()
         self._views.prompts = []  # those of the end are in the history already, and the file has the others
-        live.chat.go_on(self._views)
+        live.chat.views = self._views
+        if live.chat.widget is not None:
+            self._views.transcript.drain()
+            live.chat.widget.take(self._views.transcript.view(), anew=True)
         live.frames.show_all()
 
     async def _begun_again(self) -> None:

@@ -117,7 +117,7 @@ async def test_a_tail_that_could_not_be_cut_back_at_once_is_cut_before_the_next_
     log = store(tmp_path, ops).create("s1")
     first = log.append(said("one"))
     ops.at = ops.calls + 1
-    log._ops = TruncateFailsOnce(ops)
+    log.ops = TruncateFailsOnce(ops)
     with pytest.raises(StoreFull, match="put back"):
         log.append(said("two"))
     second = log.append(said("three"))

@@ -25,7 +25,7 @@ def _kept_log(tmp_path: Path, before: int = 20, behind: int = 5) -> SessionLog:
         log.append(said(f"message {number}"))
     place = log.place
     assert place is not None
-    log.keep(place, FORMAT, b'{"kept": "data"}')
+    keep(log.folder, place, FORMAT, b'{"kept": "data"}', log.ops)
     for number in range(before, before + behind):
         log.append(said(f"message {number}"))
     return log
@@ -35,7 +35,7 @@ def test_what_was_kept_is_found_with_the_records_behind_it(tmp_path: Path) -> No
     log = _kept_log(tmp_path)
     found = kept(log.folder, FORMAT)
     assert found is not None and found[1] == b'{"kept": "data"}' and found[0].seq == 19
-    behind = rest(log.folder, found[0], log.end)
+    behind = rest(log.folder, found[0], (log.folder / "events.jsonl").stat().st_size)
     assert behind is not None and list(behind) == read_records(log.folder)[20:]
     assert (log.folder / KEPT).stat().st_mode & 0o777 == 0o600
 
@@ -112,7 +112,9 @@ def test_it_is_none_where_the_head_was_moved_since(tmp_path: Path) -> None:
     log = _kept_log(tmp_path)
     found = kept(log.folder, FORMAT)
     log.append(SessionHeadMoved(to_seq=3, from_seq=24, reason="revert"))
-    assert found is not None and rest(log.folder, found[0], log.end) is None
+    assert (
+        found is not None and rest(log.folder, found[0], (log.folder / "events.jsonl").stat().st_size) is None
+    )
 
 
 @pytest.mark.parametrize("at", [1, 2, 3])

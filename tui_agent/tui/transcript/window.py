@@ -3,6 +3,7 @@
 Invariant: a window begins where a turn begins, so that it looks as the whole does there; it ends where the whole ends.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final, overload
 
@@ -56,3 +57,8 @@ def beginning(entries: Sequence[Entry], at: int | None = None) -> int:
             return index
         index -= 1
     return 0
+
+
+def index_at(entries: Sequence[Entry], seq: int) -> int:
+    """Which entry this event opened, or the one before it; -1 before the first."""
+    return bisect_right(entries, seq, key=lambda entry: entry.seq) - 1
