@@ -34,6 +34,8 @@ from tui_agent.store.redact import Redactor
 from tui_agent.store.repair import EVENTS, Opened, rescue, rewrite
 from tui_agent.store.shrink import Shrinker
 
+KEPT = 5_000
+"""The newest records that stay in memory, at least; older ones are read from the file by whoever lags behind."""
 _ENVELOPE_ROOM = 1_024
 """Bytes of a line that are kept for the envelope around the payload."""
 QUIET: Final = frozenset(
@@ -94,9 +96,8 @@ class SessionLog:
         """Where the newest event stands in the file; None while none was written in this run."""
         if not lazily:
             self._take_hold()
-        self._base_end, self._before = self._end, self._last_seq
+        self._before = self._last_seq
         self._records: list[Record] = []
-        self._base_loaded = self._end == 0
         self._tail_torn = False
         self._synced = 0
         self._syncing: anyio.Event | None = None
@@ -165,6 +166,8 @@ class SessionLog:
             self.place = Place(event.seq, self._end, self._lines, line[:-1][CRC_PLACE].decode())
         self._last_seq = event.seq
         self._records.append(event)
+        if len(self._records) > 2 * KEPT and self._lock is not None:
+            del self._records[:KEPT]
         for follower in self._followers:
             follower.wake()
         return event
@@ -281,7 +284,9 @@ class SessionLog:
 
     def read(self, after: int = -1) -> Sequence[Record]:
         """All records with `seq` > `after`."""
-        return self._held(after)[self._index(after) :]
+        if self._reaches_back(after):
+            return read_records(self.folder, after, size=self._end)
+        return self._records[self._index(after) :]
 
     def branch(self) -> Iterable[Record]:
         """The records on the current branch, without the deltas of requests that have ended; read from the file."""
@@ -296,9 +301,10 @@ class SessionLog:
 
     def next_after(self, seq: int, limit: int) -> Sequence[Record]:
         """The next records behind `seq`, at most `limit`."""
-        held = self._held(seq)
+        if self._reaches_back(seq):
+            return read_records(self.folder, seq, limit, size=self._end)
         start = self._index(seq)
-        return held[start : start + limit]
+        return self._records[start : start + limit]
 
     def _index(self, after: int) -> int:
         held = self._records
@@ -306,12 +312,11 @@ class SessionLog:
             return len(held)
         return bisect_right(held, after, key=_seq)
 
-    def _held(self, after: int) -> list[Record]:
-        """The records in memory, with the history of earlier runs if `after` reaches into it."""
-        if not self._base_loaded and (not self._records or self._records[0].seq > after + 1):
-            self._records[:0] = read_records(self.folder, size=self._base_end)
-            self._base_loaded = True
-        return self._records
+    def _reaches_back(self, after: int) -> bool:
+        """Whether what comes behind an event is no longer in memory, or never was: it stands in the file."""
+        if after >= self._last_seq or not self._end:
+            return False
+        return not self._records or self._records[0].seq > after + 1
 
     def follow(self, after: int = -1) -> LogFollower:
         """A cursor behind `after`."""

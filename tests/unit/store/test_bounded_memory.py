@@ -1,0 +1,41 @@
+"""A log of many events holds the newest in memory; followers and readers get the others from its file."""
+
+from pathlib import Path
+
+from tests.stubs.store import said, store
+from tui_agent.store.log import KEPT
+
+
+async def test_a_follower_that_lags_sees_every_event_once_and_in_order(tmp_path: Path) -> None:
+    log = store(tmp_path).create("ses_many")
+    early = log.follow()
+    for number in range(3 * KEPT):
+        log.append(said(f"message {number}"))
+    assert len(log._records) <= 2 * KEPT + 1
+    late = log.follow(KEPT)
+    for follower, first in ((early, 0), (late, KEPT + 1)):
+        seen: list[int] = []
+        while len(seen) < 3 * KEPT - first:
+            seen += [record.seq for record in await follower.next()]
+        assert seen == list(range(first, 3 * KEPT))
+    log.append(said("one more"))
+    assert [record.seq for record in await early.next()] == [3 * KEPT]
+    assert [record.seq for record in log.read(3 * KEPT - 3)] == [3 * KEPT - 2, 3 * KEPT - 1, 3 * KEPT]
+    assert [record.seq for record in log.read()] == list(range(3 * KEPT + 1))
+    log.close()
+
+
+async def test_after_an_opening_history_comes_in_slices(tmp_path: Path) -> None:
+    log = store(tmp_path).create("ses_many")
+    for number in range(5_000):
+        log.append(said(f"message {number}"))
+    log.close()
+    again = store(tmp_path).open("ses_many")
+    again.append(said("new"))
+    follower, seen = again.follow(), list[int]()
+    while len(seen) < 5_001:
+        batch = await follower.next()
+        assert len(batch) <= 2_000
+        seen += [record.seq for record in batch]
+    assert seen == list(range(5_001)) and len(again._records) == 1
+    again.close()
