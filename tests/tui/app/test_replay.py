@@ -1,6 +1,5 @@
 """The replay on the screen: every moment, every key, the mouse, and what can be begun from there."""
 
-import json
 import random
 from functools import partial
 
@@ -8,7 +7,7 @@ import pytest
 
 from tests.golden.make import LOGS
 from tests.tui.app.driving import Driven, golden, open_app
-from tests.tui.app.replaying import FakeCommandLine, Replayed, open_replay
+from tests.tui.app.replaying import Replayed, open_replay
 from tui_agent.folds.moments import SPAN, moment
 from tui_agent.folds.timeline import timeline
 from tui_agent.protocol.commands import PlanRevert, Revert
@@ -181,16 +180,6 @@ async def test_a_text_is_found_in_events_forth_and_back() -> None:
         await shown.app.workers.wait_for_complete()
         await shown.pilot.pause()
         assert 'holds "negativeqqqq"' in shown.text()
-
-
-async def test_a_fork_is_made_from_the_event_that_is_shown() -> None:
-    ask = FakeCommandLine(json.dumps({"id": "ses_new"}))
-    async with open_replay(NIGHT, to_seq=150, ask=ask) as shown:
-        await shown.press("f")
-        await shown.app.workers.wait_for_complete()
-        await shown.pilot.pause()
-        assert ask.asked == [("sessions", "fork", "ses_0000000000000001", "--at", "150", "--json")]
-        assert "Forked after event 150: tui-agent --session ses_new opens it." in shown.text()
 
 
 async def test_what_cannot_be_done_is_not_offered() -> None:
