@@ -207,7 +207,7 @@ async def test_in_the_app_it_opens_over_the_session_and_esc_comes_back() -> None
         while not screen.ready:
             await driven.pilot.pause(0.01)
         await driven.pilot.pause()
-        assert "event 150 of 196" in driven.text() and "V revert to here" in driven.text()
+        assert "event 150 of 196" in driven.text() and "V revert here   Esc leave" in driven.text()
         driven.session.feed(TurnStarted(turn=3))
         await driven.press("left")
         assert "event 149 of 19" in driven.text()
