@@ -325,7 +325,7 @@ class Life:
         await self._until(lambda: self.bench.kinds()[before:].count("agent.state_changed") >= 2)
 
     async def _until(self, done: Callable[[], bool]) -> None:
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             while not done():
                 self.bench._news = anyio.Event()
                 await self.bench._news.wait()
