@@ -13,6 +13,8 @@ from pydantic import JsonValue
 
 from tui_agent.store.redact_rules import RULES, SECRET_KEY, Rule, is_placeholder
 
+LEAST = 8
+"""Characters of the shortest text in which a secret is looked for by its shape."""
 MIN_SECRET = 8
 """Characters from which on the value of a secret variable is looked for: shorter ones are words."""
 
@@ -63,10 +65,14 @@ class Redactor:
         for value, name in self._secrets:
             if value in text:
                 text = text.replace(value, f"[redacted: {name}]")
+        if len(text) < LEAST:
+            return text
         low = text.lower()
         for rule in self._rules:
-            if any(word in low for word in rule.triggers):
-                text = rule.apply(text)
+            for word in rule.triggers:  # plain loops: most texts hold none of them
+                if word in low:
+                    text = rule.apply(text)
+                    break
         return text
 
     def json(self, value: JsonValue) -> JsonValue:
