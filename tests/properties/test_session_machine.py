@@ -4,10 +4,8 @@ and texts, in any order, over the real store and engine.
 
 import os
 import shutil
-import sqlite3
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
@@ -22,7 +20,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from tests.properties.session_life import Answers, Life, Plain, Put, Say, inherited, last_commit
+from tests.properties.session_life import Answers, Life, Plain, Put, Say, harmed, inherited, last_commit
 from tests.stubs.clock import FakeClock, SequentialIds
 from tests.stubs.plain_checkpoints import Files, files_in, put_files
 from tests.stubs.strict_history import faults_in
@@ -452,22 +450,6 @@ class SessionMachine(RuleBasedStateMachine):
         there = files_in(plain.workspace)
         assert plain.unsure or there == plain.files
         assert there[MINE] == plain.files[MINE]
-
-
-@contextmanager
-def harmed(index: Path, harm: str) -> Iterator[None]:
-    """An index that is gone, damaged, or held by somebody."""
-    if harm == "gone" or not index.exists():
-        index.unlink(missing_ok=True)
-    elif harm == "damaged":
-        index.write_bytes(index.read_bytes()[:1_000] + b"\xff" * 5_000)
-    elif harm == "locked":
-        blocker = sqlite3.connect(index, isolation_level=None)
-        blocker.execute("BEGIN IMMEDIATE")
-        yield
-        blocker.close()
-        return
-    yield
 
 
 class GitSessionMachine(SessionMachine):
