@@ -79,7 +79,6 @@ async def test_after_a_reset_the_next_new_session_carries_nothing(tmp_path: Path
         options=SessionOptions(cwd=tmp_path, data_dir=tmp_path, carry_from="ses_first"),
     ) as driven:
         assert (await reset(driven, "/new")).carry_from is None
-        assert (await reset(driven, f"/session {OLD}")).carry_from is None
 
 
 async def test_where_there_is_no_such_session_the_open_one_stays(tmp_path: Path) -> None:
