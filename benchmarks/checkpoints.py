@@ -1,7 +1,11 @@
-"""Cost of checkpoints: `python -m benchmarks.checkpoints [FILES]` prints JSON.
+"""Cost of checkpoints: `python -m benchmarks.checkpoints [FILES]`, or `--disk [MB]`; prints JSON.
 
 A made tree of small files, once in a git repository and once without one: the first checkpoint, opening again, then
 look and commit of one edit, and a look at everything when nothing changed. Medians of several rounds.
+
+`--disk`: a tree of so many millions of bytes (2,000) that do not compress, in source files and in large ones, in which
+1,000 edits are made, a checkpoint after each, upkeep after every fifty; then what the store takes. Changed bytes are
+those of the lines that were written, nothing else of their files.
 """
 
 import json
@@ -13,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -35,7 +40,16 @@ def make_tree(root: Path, count: int) -> None:
 
 def make_repository(root: Path) -> None:
     """Everything committed, as a clone has it."""
-    who = ["-c", "user.name=x", "-c", "user.email=x@localhost", "-c", "core.fsync=none"]
+    who = [
+        "-c",
+        "user.name=x",
+        "-c",
+        "user.email=x@localhost",
+        "-c",
+        "core.fsync=none",
+        "-c",
+        "core.compression=0",
+    ]
     for args in (["init", "-q"], ["add", "."], [*who, "commit", "-q", "-m", "all"], ["gc", "-q"]):
         subprocess.run(
             ["git", "-c", "gc.auto=0", *args], cwd=root, check=True, env={**os.environ, **NO_CONFIG}
@@ -58,7 +72,7 @@ async def figures(workspace: Path, store: Path) -> dict[str, float]:
     shadow = GitShadow(workspace, store)
     found = {"begin_ms": await timed(lambda: shadow.begin(""))}
     path = workspace / "area_3" / "part_4" / "module_203.py"
-    edits = [await timed(lambda number=number: one_edit(shadow, path, number)) for number in range(ROUNDS)]
+    edits = [await timed(partial(one_edit, shadow, path, number)) for number in range(ROUNDS)]
     looks = [await timed(shadow.look) for _ in range(ROUNDS)]
     again = GitShadow(workspace, store)
     found["begin_again_ms"] = await timed(lambda: again.begin(shadow.head))
@@ -83,5 +97,74 @@ def main(count: int = 50_000) -> dict[str, dict[str, float]]:
         return {"plain": plain, "repository": anyio.run(figures, workspace, Path(folder) / "borrowed.git")}
 
 
+EDITS, TURN = 1_000, 50
+SOURCE, LARGE = 20_000, 4_000_000
+"""Bytes of a source file, at most, and of a large one."""
+QUOTA = 64.0
+
+
+def make_noise(root: Path, megabytes: int) -> list[Path]:
+    """Half of it in source files, half in large ones; the source files."""
+    draw = random.Random(2)
+    sources = []
+    for number in range(megabytes * 1_000_000 // 2 // (SOURCE // 2)):
+        path = root / f"area_{number % 100}" / f"part_{number // 100 % 20}" / f"source_{number}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        length = draw.randint(1, SOURCE // 64)
+        path.write_text("".join(f"{draw.randbytes(31).hex()}\n" for _ in range(length)))
+        sources.append(path)
+    for number in range(megabytes * 1_000_000 // 2 // LARGE):
+        path = root / f"area_{number % 100}" / f"large_{number}.bin"
+        path.write_bytes(draw.randbytes(LARGE))
+    return sources
+
+
+async def edited(shadow: GitShadow, sources: list[Path], root: Path) -> dict[str, float]:
+    """All edits, and what the store took for them."""
+    draw = random.Random(3)
+    await shadow.begin("")
+    first, most, changed = await shadow.size(), 0, 0
+    for number in range(EDITS):
+        path = draw.choice(sources)
+        lines = path.read_text().splitlines()
+        for _ in range(draw.randint(1, 5)):
+            lines[draw.randrange(len(lines))] = draw.randbytes(31).hex()
+            changed += 63
+        await anyio.Path(path).write_text("\n".join(lines) + "\n")
+        changes = await shadow.look(None if number % 10 == 0 else [path.relative_to(root).as_posix()])
+        await shadow.commit(changes, part=number, author="agent", message="Edit a file")
+        if number % TURN == TURN - 1:
+            most = max(most, await shadow.size() - first)
+            await shadow.settle()
+    taken = await shadow.size() - first
+    assert not await shadow.look()
+    return {
+        "first_mb": round(first / 1e6, 1),
+        "changed_mb": round(changed / 1e6, 2),
+        "grown_mb": round(taken / 1e6, 1),
+        "grown_before_upkeep_mb": round(most / 1e6, 1),
+        "allowed_mb": round(1.2 * changed / 1e6 + QUOTA, 1),
+    }
+
+
+def disk(megabytes: int = 2_000) -> dict[str, dict[str, float]]:
+    """Figures in millions of bytes."""
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        workspace = Path(folder) / "workspace"
+        sources = make_noise(workspace, megabytes)
+        found["plain"] = anyio.run(
+            edited, GitShadow(workspace, Path(folder) / "plain.git"), sources, workspace
+        )
+        make_repository(workspace)
+        shadow = GitShadow(workspace, Path(folder) / "borrowed.git")
+        found["repository"] = anyio.run(edited, shadow, sources, workspace)
+    return found
+
+
 if __name__ == "__main__":
-    print(json.dumps(main(int(sys.argv[1])) if len(sys.argv) > 1 else main()))
+    words = sys.argv[1:]
+    if words[:1] == ["--disk"]:
+        print(json.dumps(disk(*map(int, words[1:]))))
+    else:
+        print(json.dumps(main(*map(int, words))))

@@ -8,11 +8,16 @@ import pytest
 
 from tests.engine.harness import Bench, EchoTool, QuickClock, call, running, say
 from tests.engine.test_session_contract import FORMS, Reading, opened, options
+from tests.stubs.clock import FakeClock
 from tests.stubs.strict_history import faults_in
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError
+from tui_agent.folds.entries import ToolEntry, TurnEntry
+from tui_agent.folds.trace import Trace
+from tui_agent.folds.transcript import Transcript
 from tui_agent.ports.session import Session
 from tui_agent.protocol.commands import GoOn, Queue, SubmitPrompt
+from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import ForkChange, RunResumed, SettingsChanged
@@ -249,3 +254,26 @@ async def test_a_forks_model_that_is_not_there_is_told_headless_and_another_one_
         reading = Reading(session)
         await reading.until(RunResumed)
         assert not [one for one in reading.events if isinstance(one.payload, SettingsChanged)]
+
+
+async def test_a_fork_of_long_ago_does_not_count_the_time_until_it_was_made(tmp_path: Path) -> None:
+    events = await parent(tmp_path)
+    started = place(events, ToolStarted)
+    assert isinstance(started.payload, ToolStarted)
+    change = ForkChange(call_id=started.payload.call_id, result="something else")
+    later = SessionStore(tmp_path / "sessions", FakeClock(start=started.at + 90_000.0), Redactor())
+    later.fork(PARENT, started.seq, "ses_fork", change)
+    transcript, trace = Transcript(), Trace()
+    async with running(tmp_path, (), (), session="ses_fork", serve=False):
+        pass
+    for event in later.read("ses_fork"):
+        assert isinstance(event, Envelope)
+        transcript.apply(event)
+        trace.apply(event)
+    rows = [entry for entry in transcript.view().entries if isinstance(entry, ToolEntry | TurnEntry)]
+    assert len(rows) == 3
+    assert all((row.duration_ms or 0.0) < 60_000 for row in rows)
+    assert next(row.blocks for row in rows if isinstance(row, ToolEntry)) == (
+        TextBlock(text="something else"),
+    )
+    assert all((span.end or span.start) - span.start < 60 for span in trace.view().spans)

@@ -6,8 +6,9 @@ it is copied there, the process is thrown away, and the copy takes the place of 
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -325,7 +326,7 @@ class Life:
         await self._until(lambda: self.bench.kinds()[before:].count("agent.state_changed") >= 2)
 
     async def _until(self, done: Callable[[], bool]) -> None:
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             while not done():
                 self.bench._news = anyio.Event()
                 await self.bench._news.wait()
@@ -389,3 +390,19 @@ def inherited(parent: Plain, at_seq: int, forked: Envelope) -> list[Envelope]:
     """What a fork's history begins with."""
     assert isinstance(forked.payload, SessionForked)
     return [*parent.line(at_seq), forked]
+
+
+@contextmanager
+def harmed(index: Path, harm: str) -> Iterator[None]:
+    """An index that is gone, damaged, or held by somebody."""
+    if harm == "gone" or not index.exists():
+        index.unlink(missing_ok=True)
+    elif harm == "damaged":
+        index.write_bytes(index.read_bytes()[:1_000] + b"\xff" * 5_000)
+    elif harm == "locked":
+        blocker = sqlite3.connect(index, isolation_level=None)
+        blocker.execute("BEGIN IMMEDIATE")
+        yield
+        blocker.close()
+        return
+    yield

@@ -16,6 +16,7 @@ from tui_agent.checkpoints.git import listing
 from tui_agent.checkpoints.modes import Modes
 from tui_agent.checkpoints.state import KEPT, MAIN, Entry, Shadow
 from tui_agent.checkpoints.strangers import lines_of
+from tui_agent.errors import CheckpointError
 
 MESSAGE_LENGTH = 4_000
 
@@ -48,8 +49,7 @@ async def take(shadow: Shadow, draft: Path, paths: Collection[str]) -> Taken:
     if gone:
         await shadow.git("update-index", "--force-remove", "-z", "--stdin", stdin=listing(gone), index=draft)
     if present:
-        options = ("--add", "--remove", "--replace", "-z", "--stdin")
-        await shadow.git("update-index", *options, stdin=listing(present), index=draft)
+        await _add(shadow, draft, present, stands)
     tree = await shadow.git.one("write-tree", "--missing-ok", index=draft)
     differing = await shadow.between(shadow.head, tree)
     changed = {path: after for path, (_, after) in differing.items()}
@@ -61,6 +61,28 @@ async def take(shadow: Shadow, draft: Path, paths: Collection[str]) -> Taken:
     removed = [path for path, entry in changed.items() if entry is None]
     shadow.grown += sum(stands[path].size for path in changed if path in stands)
     return Taken(draft, tree, changed, shadow.modes.changed(found, removed))
+
+
+async def _add(shadow: Shadow, draft: Path, paths: list[str], stands: Mapping[str, Stand]) -> None:
+    """Bring these paths up to date; one that changed its kind meanwhile stays as it is, for the next look."""
+    options = ("--add", "--remove", "--replace", "-z", "--stdin")
+    try:
+        await shadow.git("update-index", *options, stdin=listing(paths), index=draft)
+    except CheckpointError:
+        if len(paths) == 1:
+            now = await run_sync(_stands, shadow, paths)
+            if _same(now[paths[0]], stands[paths[0]]):
+                raise
+            return
+        half = len(paths) // 2
+        await _add(shadow, draft, paths[:half], stands)
+        await _add(shadow, draft, paths[half:], stands)
+
+
+def _same(one: Stand, other: Stand) -> bool:
+    if one.stat is None or other.stat is None:
+        return False
+    return (one.stat.st_ino, one.stat.st_ctime_ns) == (other.stat.st_ino, other.stat.st_ctime_ns)
 
 
 def _stands(shadow: Shadow, paths: list[str]) -> dict[str, Stand]:

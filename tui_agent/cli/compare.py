@@ -1,7 +1,7 @@
 """L7: Two sessions, or two branches of one, side by side: how each ended, what it took, and where the files differ.
 
 Everything counts from the event that both share last; of two sessions that share nothing, all of both. Without B it is
-the session that A was forked from, else the newest fork of A.
+A beside the session that it was forked from, else beside its newest fork.
 """
 
 import argparse
@@ -58,8 +58,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("-o says where the Markdown goes.", hint="Give --markdown too.")
     options = session_options(arguments, client="headless", interactive=False)
     base = ground(options)
-    right = arguments.right or partner(base.store, arguments.left)
-    compared = of_names(base.store, arguments.left, right)
+    left, right = arguments.left, arguments.right
+    if not right:
+        left, right = pair(base.store, left)
+    compared = of_names(base.store, left, right)
     if not arguments.markdown:
         show(compared, as_json=arguments.json)
         return 0
@@ -113,16 +115,17 @@ def named(store: SessionStore, name: str) -> Branch:
     return Branch(folder.name, branch(records), blobs_of(folder).find)
 
 
-def partner(store: SessionStore, name: str) -> str:
-    """Whom a session is compared with where nobody is named: its parent, else its newest fork. Raises `UsageError`."""
-    folder = store.find(name.rpartition("@")[0] if "@" in name else name)
+def pair(store: SessionStore, name: str) -> tuple[str, str]:
+    """Both where one is named: its parent and it; of what is no fork it and its newest fork. Raises `UsageError`."""
+    which, _, seq = name.rpartition("@")
+    folder = store.find(which if seq.isdecimal() and which else name)
     origin = origin_of(folder)
     if origin is not None:
-        return origin.parent
+        return origin.parent, name
     found = [summary for fork in store.forks(folder.name) if (summary := summarise(store.folder(fork)))]
     if not found:
         raise UsageError(
             f"{folder.name} is no fork and has none.",
             hint="Name the other session: tui-agent compare A B. `sessions list` shows them.",
         )
-    return max(found, key=lambda one: one.started).id
+    return name, max(found, key=lambda one: one.started).id

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from tui_agent.cli.output import printable
-from tui_agent.folds.comparison import Comparison, Differing
-from tui_agent.folds.comparison_side import Side
-from tui_agent.tui.compare.figures import Cell, beginning, figures, tools, who
+from tui_agent.folds.comparison import Comparison
+from tui_agent.tui.compare.figures import Cell, beginning, figures, missing, tools, who
 
 LABELS = 17
 GAP = 2
@@ -62,11 +61,6 @@ def _files(compared: Comparison, width: int) -> Iterator[str]:
         left = one.left.rstrip("\n") or one.left_note or missing(one, compared.left)
         right = one.right.rstrip("\n") or one.right_note or missing(one, compared.right)
         yield from _beside(compared, left, right, width, code=True)
-
-
-def missing(one: Differing, side: Side) -> str:
-    """What to say of a file of which a side has no hunks."""
-    return "not changed" if all(one.path != file.path for file in side.files) else "the same content"
 
 
 def _beside(compared: Comparison, left: str, right: str, width: int, *, code: bool = False) -> Iterator[str]:

@@ -23,6 +23,7 @@ VERBS: dict[str, Verb] = {
     "compare": Verb("tui_agent.cli.compare", "two sessions, or branches, side by side"),
     "replay": Verb("tui_agent.cli.replay", "a recorded session as it was at any of its events"),
     "policy": Verb("tui_agent.cli.policy", "how a command line would be judged"),
+    "redact": Verb("tui_agent.cli.redact", "text without its secrets, line for line"),
     "models": Verb("tui_agent.cli.models", "list the models, or check that one answers"),
     "agents": Verb("tui_agent.cli.agents", "list the agents"),
     "plugins": Verb("tui_agent.cli.plugins", "list, start or check plugins"),

@@ -99,7 +99,10 @@ class Checkpointing:
         """A call is about to run that may change files, those at `paths` for certain: what others changed since the
         last look is theirs."""
         if self._store is None:
-            self._tell_refusal()
+            if self._refused:  # say once, before the first change, that there can be none
+                hint = "What is changed here cannot be taken back with /undo."
+                self._emit(ErrorRaised(where="checkpoints", message=self.unavailable, hint=hint))
+            self._refused = False
             return
         async with self._guard:
             self._open = (call_id, author)
@@ -219,13 +222,6 @@ class Checkpointing:
     def _tell_notices(self) -> None:
         for notice in () if self._store is None else self._store.notices():
             self._emit(ErrorRaised(where="checkpoints", message=notice))
-
-    def _tell_refusal(self) -> None:
-        """Where there can be no checkpoints, say so once, before the first change."""
-        if self._refused:
-            hint = "What is changed here cannot be taken back with /undo."
-            self._emit(ErrorRaised(where="checkpoints", message=self.unavailable, hint=hint))
-        self._refused = False
 
     def _tell_baseline(self) -> None:
         """The first checkpoint stands in the log before the first call that can write, or at the end of its turn: not

@@ -20,7 +20,7 @@ from tui_agent.protocol.events.model import (
     ModelRetried,
 )
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
-from tui_agent.protocol.events.session import RunStarted
+from tui_agent.protocol.events.session import RunStarted, SessionForked
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted, ToolStatus
 from tui_agent.protocol.events.turn import (
     IterationFinished,
@@ -87,6 +87,14 @@ class Trace:
         copy.last_at = self.last_at
         return copy
 
+    def broke_off(self) -> bool:
+        """What is open ran until here, whenever it is closed; no span has changed yet."""
+        if self.turn is None:
+            self.tree.until = None
+        elif self.tree.until is None:
+            self.tree.until = self.last_at
+        return False
+
     def place(self, agent: AgentId) -> Node | None:
         """Under which span this agent's next one stands."""
         if agent in self.subtasks:
@@ -99,8 +107,12 @@ _ON: Handlers[Trace] = Handlers()
 
 @_ON.on(RunStarted)
 def _run(fold: Trace, ev: Envelope, payload: RunStarted) -> bool:
-    fold.tree.until = fold.last_at if fold.turn is not None else None
-    return False
+    return fold.broke_off()
+
+
+@_ON.on(SessionForked)
+def _forked(fold: Trace, ev: Envelope, payload: SessionForked) -> bool:
+    return fold.broke_off()
 
 
 @_ON.on(TurnStarted)

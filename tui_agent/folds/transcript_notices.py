@@ -222,8 +222,14 @@ def _plugin(draft: Draft, ev: Envelope, payload: PluginFailed) -> bool:
 
 @ON_NOTICES.on(RunStarted)
 def _run(draft: Draft, ev: Envelope, payload: RunStarted) -> bool:
-    draft.broke_at = draft.last_at if draft.turn_running else None
+    _broke_off(draft)
     return False
+
+
+def _broke_off(draft: Draft) -> None:
+    """What still runs ran until here, whenever it is closed."""
+    if draft.turn_running and draft.broke_at is None:
+        draft.broke_at = draft.last_at
 
 
 @ON_NOTICES.on(RunResumed)
@@ -269,6 +275,7 @@ def _restored(draft: Draft, ev: Envelope, payload: CheckpointRestored) -> bool:
 
 @ON_NOTICES.on(SessionForked)
 def _forked(draft: Draft, ev: Envelope, payload: SessionForked) -> bool:
+    _broke_off(draft)
     words = f"Forked from {payload.parent_session} at event {payload.at_seq}."
     different = "; ".join(fork_changes(payload.changed))
     draft.notice(ev, "resume", "info", (words, f"Different: {different}." if different else ""))

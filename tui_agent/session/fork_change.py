@@ -6,6 +6,7 @@ Invariant: each change is an event of its own, and one that is recorded is not m
 from collections.abc import Callable
 
 from tui_agent.engine.recorder import Recorder
+from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.events.session import ForkChange, SettingsChanged
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.parts import TextContent
@@ -27,6 +28,7 @@ def answer_call(recorder: Recorder, change: ForkChange) -> int:
             status="ok",
             part=state.parts,
             content=(TextContent(text=change.result),),
+            display=(TextBlock(text=change.result),),
             summary="replaced in this fork",
         ),
         agent=call.agent,

@@ -121,9 +121,10 @@ class SessionIndex:
                 if known.get(stand.folder.name) != (stand.stamp, stand.size)
             ]
             for start in range(0, len(waiting), _BATCH):
-                with _transaction(db):
-                    for stand in waiting[start : start + _BATCH]:
-                        take_in(db, stand)
+                left = waiting[start : start + _BATCH]
+                while left:
+                    with _transaction(db):
+                        left = [stand for stand in left if take_in(db, stand)]
                 progress(min(start + _BATCH, len(waiting)))
 
     def rebuild(self, stands: Sequence[Stand], progress: Callable[[int], None] = lambda done: None) -> None:

@@ -163,8 +163,12 @@ def drop(db: sqlite3.Connection, name: str) -> None:
         db.execute("DELETE FROM sessions WHERE number = ?", row)
 
 
-def take_in(db: sqlite3.Connection, stand: Stand) -> None:
-    """Take in what is new in a session's log."""
+AT_ONCE = 64 * 1024 * 1024
+"""Bytes of a log that are taken in at once: whoever is stopped in a long one goes on from there the next time."""
+
+
+def take_in(db: sqlite3.Connection, stand: Stand, most: int = AT_ONCE) -> bool:
+    """Take in what is new in a session's log; True where that was too much for once, and more is left."""
     before = db.execute(
         "SELECT counted_to, turns, cost, named, counted_model, counted_place, file FROM sessions WHERE name = ?",
         (stand.folder.name,),
@@ -172,12 +176,13 @@ def take_in(db: sqlite3.Connection, stand: Stand) -> None:
     known = _figures(before[:6]) if before is not None and before[6] == stand.file else None
     summary = summarise(stand.folder, known)
     if summary is None:
-        return
+        return False
     put(db, stand, summary)
     number, place, offset = db.execute(
         "SELECT number, place, read_to FROM sessions WHERE name = ?", (summary.id,)
     ).fetchone()
-    for piece in pieces_from(stand.folder, offset, stand.size):
+    end = min(stand.size, offset + most)
+    for piece in pieces_from(stand.folder, offset, end):
         for each in searched(piece, stand.folder):
             row = (number, each.seq, each.at, each.kind)
             text = db.execute("INSERT INTO texts (session, seq, at, kind) VALUES (?, ?, ?, ?)", row).lastrowid
@@ -185,9 +190,11 @@ def take_in(db: sqlite3.Connection, stand: Stand) -> None:
                 "INSERT INTO words (rowid, text, place) VALUES (?, ?, ?)", (text, each.text, f"w{place}")
             )
         offset += len(piece)
-    if summary.figures is None:  # too long to be counted for a list
+    left: bool = end < stand.size
+    if summary.figures is None and not left:  # too long to be counted for a list
         sums, blobs = known or Figures(), blobs_of(stand.folder)
         for piece in pieces_from(stand.folder, sums.read_to, stand.size):
             sums = counted(piece, sums, blobs)
         put(db, stand, summarise(stand.folder, sums) or summary)
     db.execute("UPDATE sessions SET read_to = ? WHERE number = ?", (offset, number))
+    return left

@@ -99,7 +99,8 @@ class ChatWidget(TranscriptWidget):
 
     def on_entry_action(self, message: EntryAction) -> None:
         message.stop()
-        entry = self.chat.entry_of(message.entry_id)
+        entries = self.chat.views.transcript.view().entries if self.chat.views is not None else ()
+        entry = next((one for one in entries if one.id == message.entry_id), None)
         before = str(entry.seq - 1) if isinstance(entry, UserEntry) else ""
         self.chat.app.do(message.action, before)
 
@@ -308,11 +309,6 @@ class Chat:
         entries = self.views.transcript.view().entries if self.views is not None else ()
         index = index_at(entries, seq)
         return entries[index] if index >= 0 else None
-
-    def entry_of(self, entry_id: str) -> Entry | None:
-        """The entry of this id."""
-        entries = self.views.transcript.view().entries if self.views is not None else ()
-        return next((one for one in entries if one.id == entry_id), None)
 
     def show_seq(self, seq: int) -> None:
         """Scroll to what this event opened."""

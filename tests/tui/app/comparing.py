@@ -79,7 +79,7 @@ async def open_comparison(
         app = driven.app
         kept: list[Side] = []
         without: list[str] = []
-        choices = Choices(outside, own, app.actions, kept.append, without.append)
+        choices = Choices(outside, own, "night-shift-hours", app.actions, kept.append, without.append)
         screen = CompareScreen(NAMES, choices, lambda: app.looks)
         await app.push_screen(screen)
         while screen.compared is None and not without:

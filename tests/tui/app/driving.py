@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from textual.pilot import Pilot
 
@@ -77,11 +78,26 @@ async def open_app(
     options: SessionOptions | None = None,
     outside: object = no_program,
 ) -> AsyncIterator[Driven]:
-    """The app, opened on a session of these records, settled."""
+    """The app, opened on a session of these records, settled. Its data folder is its own and goes with it."""
+    with TemporaryDirectory(prefix="tui-agent-test-") as data:
+        chosen = options or SessionOptions(cwd=NOWHERE, data_dir=Path(data))
+        async with _open(records, size, environ, session, chosen, outside) as driven:
+            yield driven
+
+
+@asynccontextmanager
+async def _open(
+    records: list[Record] | None,
+    size: tuple[int, int],
+    environ: Mapping[str, str] | None,
+    session: FakeSession | None,
+    options: SessionOptions,
+    outside: object,
+) -> AsyncIterator[Driven]:
     held = session or FakeSession(records or [])
     clock_at = held.records[-1].at + 1 if held.records else 1_700_000_000.0
     app = AgentApp(
-        options or SessionOptions(cwd=NOWHERE, data_dir=NOWHERE),
+        options,
         spawn=lambda _: held,
         environ={**ENVIRON, **(environ or {})},
         clock=lambda: clock_at,

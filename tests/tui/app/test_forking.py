@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from textual.events import Paste
 
 from tests.stubs.branched import FORK, SECOND_MESSAGE, SESSION
 from tests.stubs.fake_session import FakeSession
@@ -51,10 +52,12 @@ async def test_an_own_folder_is_proposed_beside_the_workspace_and_can_be_another
     async with walk(tmp_path) as walked:
         await walked.slash("/fork 100")
         await walked.keys("right")
-        assert form(walked).folder.text == "/home/ada/timesheet-fork-100"
+        assert form(walked).draft.folder.text == "/home/ada/timesheet-fork-100"
         assert "A git work tree needs" in walked.text()
         await walked.keys("right", "right")
-        assert form(walked).where == "folder", "a work tree cannot be chosen where there is no repository"
+        assert form(walked).draft.where == "folder", (
+            "a work tree cannot be chosen where there is no repository"
+        )
         await walked.keys("down", *["backspace"] * 3, *"99", "enter")
         assert walked.told.forks[0][-2:] == ("--folder=/home/ada/timesheet-fork-99", "--json")
 
@@ -109,7 +112,7 @@ async def test_a_what_if_with_another_model_is_chosen_from_the_list_and_goes_on(
         await walked.keys("enter")
         assert isinstance(walked.app.screen, Picker), "a model is needed first"
         await walked.keys(*"ollama/qwen", "enter")
-        assert form(walked).model == "ollama/qwen"
+        assert form(walked).draft.model == "ollama/qwen"
         await walked.keys("enter")
         (asked,) = walked.told.forks
         assert asked[:6] == ("sessions", "fork", SESSION, "--at", "210", "--model=ollama/qwen")
@@ -131,10 +134,8 @@ async def test_a_pasted_text_of_several_lines_is_kept_and_shown(tmp_path: Path) 
         await walked.slash("/what-if")
         await walked.keys("left", "down", "ctrl+u")
         shown = form(walked)
-        assert shown.change == "message"
-        shown.texts["message"] = "first\n" + "\n".join(str(number) for number in range(9))
-        shown._take_text()
-        shown.redraw()
+        assert shown.draft.change == "message"
+        shown.post_message(Paste("first\n" + "\n".join(str(number) for number in range(9))))
         await walked.quiet()
         assert "first" in walked.text() and "5 more lines. Ctrl+G edits it" in walked.text()
         await walked.keys("x", "enter")
@@ -144,11 +145,11 @@ async def test_a_pasted_text_of_several_lines_is_kept_and_shown(tmp_path: Path) 
 async def test_a_tools_result_can_be_another_only_at_an_event_of_a_tool(tmp_path: Path) -> None:
     async with walk(tmp_path) as walked:
         await walked.slash("/what-if 47")
-        assert "result" not in form(walked).changes
+        assert "result" not in form(walked).draft.changes
         await walked.keys("escape")
         finished = next(one for one in walked.session.records if _is_result(one))
         await walked.slash(f"/what-if {finished.seq}")
-        assert "result" in form(walked).changes
+        assert "result" in form(walked).draft.changes
         await walked.keys("left", "down", *"nothing", "enter")
         assert walked.told.forks[0][3:6] == ("--at", str(finished.seq), "--result=nothing")
 
@@ -170,7 +171,7 @@ async def test_the_mouse_fills_the_form(tmp_path: Path) -> None:
         await press("reasoning")
         await press("low")
         await press("this folder")
-        assert form(walked).wish() == Wish("here", "", "effort", "low")
+        assert form(walked).draft.wish() == Wish("here", "", "effort", "low")
 
 
 async def test_in_a_replay_the_same_is_asked_and_without_an_open_session_the_fork_is_named() -> None:

@@ -1,6 +1,5 @@
 """The replay on the screen: every moment, every key, the mouse, and what can be begun from there."""
 
-import json
 import random
 from functools import partial
 
@@ -8,7 +7,7 @@ import pytest
 
 from tests.golden.make import LOGS
 from tests.tui.app.driving import Driven, golden, open_app
-from tests.tui.app.replaying import FakeCommandLine, Replayed, open_replay
+from tests.tui.app.replaying import Replayed, open_replay
 from tui_agent.folds.moments import SPAN, moment
 from tui_agent.folds.timeline import timeline
 from tui_agent.protocol.commands import PlanRevert, Revert
@@ -183,16 +182,6 @@ async def test_a_text_is_found_in_events_forth_and_back() -> None:
         assert 'holds "negativeqqqq"' in shown.text()
 
 
-async def test_a_fork_is_made_from_the_event_that_is_shown() -> None:
-    ask = FakeCommandLine(json.dumps({"id": "ses_new"}))
-    async with open_replay(NIGHT, to_seq=150, ask=ask) as shown:
-        await shown.press("f")
-        await shown.app.workers.wait_for_complete()
-        await shown.pilot.pause()
-        assert ask.asked == [("sessions", "fork", "ses_0000000000000001", "--at", "150", "--json")]
-        assert "Forked after event 150: tui-agent --session ses_new opens it." in shown.text()
-
-
 async def test_what_cannot_be_done_is_not_offered() -> None:
     async with open_replay(NIGHT, size=(160, 45), to_seq=150) as shown:
         assert "F fork" in shown.rows()[-1] and "revert" not in shown.rows()[-1]
@@ -218,7 +207,7 @@ async def test_in_the_app_it_opens_over_the_session_and_esc_comes_back() -> None
         while not screen.ready:
             await driven.pilot.pause(0.01)
         await driven.pilot.pause()
-        assert "event 150 of 196" in driven.text() and "V revert to here" in driven.text()
+        assert "event 150 of 196" in driven.text() and "V revert here   Esc leave" in driven.text()
         driven.session.feed(TurnStarted(turn=3))
         await driven.press("left")
         assert "event 149 of 19" in driven.text()

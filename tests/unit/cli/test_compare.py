@@ -65,11 +65,11 @@ def test_json_is_one_object_with_everything(call: Call, tmp_path: Path) -> None:
     assert {"at_ms", "kind", "seq"} <= found["left"]["timeline"][0].keys()
 
 
-def test_alone_a_fork_is_compared_with_its_parent(call: Call, tmp_path: Path) -> None:
+def test_alone_a_fork_stands_right_of_its_parent(call: Call, tmp_path: Path) -> None:
     two_ways(tmp_path)
     _, out, _ = call(FORK, "--json")
     found = json.loads(out)
-    assert (found["left"]["session"], found["right"]["session"]) == (FORK, MAIN)
+    assert (found["left"]["session"], found["right"]["session"]) == (MAIN, FORK)
 
 
 def test_alone_a_session_is_compared_with_its_newest_fork(call: Call, tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Turns, cost, title, model and outcome of a session, from its log or from the index."""
 
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from tui_agent.protocol.parts import ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.store.figures import MOST
 from tui_agent.store.glimpse import glimpse
+from tui_agent.store.index_rows import SCHEMA, take_in
 from tui_agent.store.index_search import Found
 from tui_agent.store.reader import read_records
 from tui_agent.store.sessions import SessionStore
@@ -163,7 +166,9 @@ def long_log(root: Path) -> SessionStore:
     sessions = made(root, *early, *ended("rejected")[1:], answer(0.5))
     path = sessions.folder("ses_1") / "events.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join((*lines[: len(early)], b"\n" * (MOST + 1), *lines[len(early) :])))
+    path.write_bytes(
+        b"".join((*lines[: len(early)], (b"x" * 4_095 + b"\n") * (MOST // 4_096 + 1), *lines[len(early) :]))
+    )
     return sessions
 
 
@@ -196,3 +201,19 @@ def test_a_search_for_sessions_gives_each_once_with_its_newest_place(tmp_path: P
     sessions.index.path.write_bytes(b"not a database at all" * 500)
     assert searched(sessions, "shif") == [found]
     assert searched(sessions, "shif", "/elsewhere") == []
+
+
+def test_a_long_log_is_taken_in_bit_by_bit(tmp_path: Path) -> None:
+    sessions = made(
+        tmp_path, *ended("finished"), *(said(f"word{number} " + "x" * 300) for number in range(40))
+    )
+    (stand,) = sessions.stands()
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(SCHEMA)
+        rounds = 1
+        while take_in(db, stand, most=2_000):
+            rounds += 1
+            assert db.execute("SELECT read_to FROM sessions").fetchone() < (stand.size,)
+        assert rounds > 5
+        assert db.execute("SELECT read_to FROM sessions").fetchone() == (stand.size,)
+        assert db.execute("SELECT count(*) FROM texts").fetchone() == (41,)

@@ -11,6 +11,8 @@ class CompareHeader(Header):
     """Names the session that is compared, and no policy: nothing can happen here."""
 
     compared: Comparison | None = None
+    opened: str = ""
+    """The title of the open session, while nothing else is known."""
 
     def set_comparison(self, compared: Comparison) -> None:
         """What is compared is known."""
@@ -22,7 +24,7 @@ class CompareHeader(Header):
     def title(self) -> str:
         """What both are called; two names where they are strangers."""
         if self.compared is None:
-            return super().title
+            return clean_line(self.opened) or super().title
         left, right = self.compared.left, self.compared.right
         names = dict.fromkeys(clean_line(one.title or one.session) for one in (left, right))
         return " and ".join(names)

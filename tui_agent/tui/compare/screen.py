@@ -49,11 +49,12 @@ LEAST_LINES: Final = 3
 class Choices:
     """What can be done from here. `keep` opens a branch in the app; `nothing` is told why there is no comparison.
 
-    `own` is the session that is open; `actions` are those of the registry, with the user's keys.
+    `own` is the session that is open, `title` its name; `actions` are those of the registry, with the user's keys.
     """
 
     ask: Ask
     own: str
+    title: str
     actions: Sequence[Action]
     keep: Callable[[Side], None]
     nothing: Callable[[str], None]
@@ -77,6 +78,7 @@ class CompareScreen(Screen[None]):
         self._choices = choices
         self._looks = looks
         self.header, self.footer = CompareHeader(looks), Footer(looks)
+        self.header.opened = choices.title
         self.head, self.lines = CompareHead(looks), Lines()
         self.note = Note(looks)
         self.playhead = Playhead(_line(None), 0)
@@ -126,7 +128,8 @@ class CompareScreen(Screen[None]):
         self.head.styles.height = rows if self.compared is not None else 2
         airy = cast("Frame", self.app).shape.airy
         self.footer.styles.margin = (1, 0, 0, 0) if airy else 0
-        self.call_after_refresh(self.show)
+        self.show()
+        self.call_after_refresh(self.show_ends)  # their height is known only then
 
     def show(self) -> None:
         """Everything, as it is now."""
@@ -139,8 +142,7 @@ class CompareScreen(Screen[None]):
 
     def show_ends(self, *, keep: bool = True) -> None:
         """The file that is chosen, and what stands below it."""
-        width = self.lines.size.width
-        if self.compared is None or not width:
+        if self.compared is None:
             return
         looks = self._looks()
         ends = Ends(self.compared, looks, columns(self.app.size.width), self.chosen)

@@ -35,7 +35,12 @@ def compare(live: "Live", argument: str) -> None:
             live.worker(_pick(live), "compare")
 
     choices = Choices(
-        live.ask, live.app.session_id, live.app.actions, lambda side: _keep(live, names, side), nothing
+        live.ask,
+        live.app.session_id,
+        live.state.title,
+        live.app.actions,
+        lambda side: _keep(live, names, side),
+        nothing,
     )
     live.app.push_screen(CompareScreen(names, choices, lambda: live.app.looks))
 

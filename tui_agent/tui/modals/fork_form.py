@@ -4,31 +4,23 @@ Invariant: nothing is made here, the wish comes back; what cannot be is named wi
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 from textual import events
 from textual.strip import Strip
 
 from tui_agent.protocol.settings import CONTEXT_MODES, EFFORTS
-from tui_agent.tui.branching.spot import Change, Places, Spot, Where, Wish
+from tui_agent.tui.branching.spot import Places, Spot, Where, Wish
 from tui_agent.tui.modals.field import Field
+from tui_agent.tui.modals.fork_draft import CHANGES, WHERE, ForkDraft, Line
 from tui_agent.tui.modals.sheet import Sheet
 from tui_agent.tui.panes.base import Looks
 from tui_agent.tui.rows import Part, cells, doing, part, wrap
 from tui_agent.tui.text import clean, clean_line
 from tui_agent.tui.theme import Role
 
-Line: TypeAlias = Literal["change", "value", "where", "folder"]
 PickModel: TypeAlias = Callable[[Callable[[str], None]], None]
 EditText: TypeAlias = Callable[[str], str | None]
-_CHANGES: Final[dict[Change, str]] = {
-    "model": "model",
-    "effort": "reasoning",
-    "context": "context",
-    "message": "your message",
-    "result": "tool result",
-}
-_WHERE: Final[dict[Where, str]] = {"folder": "own folder", "worktree": "git work tree", "here": "this folder"}
 _ABOUT: Final[dict[Where, str]] = {
     "folder": "a new folder with the files as they were at that event",
     "worktree": "a work tree of your repository, with the files as they were at that event",
@@ -54,54 +46,18 @@ class ForkForm(Sheet[Wish | None]):
         edit: EditText | None = None,
     ) -> None:
         super().__init__(looks)
-        self.spot, self.places, self.what_if = spot, places, what_if
+        self.draft = ForkDraft(spot, places, what_if=what_if)
         self._pick_model, self._edit = pick_model, edit
-        self.changes: Sequence[Change] = spot.changes if what_if else ()
-        self.change: Change = "model"
-        self.where: Where = "folder" if what_if else "here"
-        self.folder = Field(places.folder)
-        self.model = ""
-        self.effort: str = next((one for one in reversed(EFFORTS) if one != spot.effort), "high")
-        self.context: str = next(one for one in reversed(CONTEXT_MODES) if one != spot.context)
-        self.texts: dict[Change, str] = {"message": spot.message, "result": ""}
-        self.field = Field()
-        self.at: Line = "change" if what_if else "where"
         self.said = ""
         self._row_at = 0
-
-    # -- what is asked ---------------------------------------------------------------------------------------------
-
-    @property
-    def lines(self) -> list[Line]:
-        """The lines of the form as they are now."""
-        found: list[Line] = ["change", "value"] if self.what_if else []
-        return [*found, "where", *(["folder"] if self.where != "here" else [])]  # type: ignore[list-item]
-
-    @property
-    def value(self) -> str:
-        """What the changed thing is to be."""
-        match self.change:
-            case "model":
-                return self.model
-            case "effort":
-                return self.effort
-            case "context":
-                return self.context
-            case "message" | "result":
-                return self.texts[self.change]
-
-    def wish(self) -> Wish:
-        """What is asked for."""
-        folder = "" if self.where == "here" else self.folder.text.strip()
-        return Wish(self.where, folder, self.change, self.value) if self.what_if else Wish(self.where, folder)
 
     # -- drawing ---------------------------------------------------------------------------------------------------
 
     def head(self, width: int) -> list[Strip]:
-        title, spot = "What if" if self.what_if else "Fork", self.spot
+        title, spot = "What if" if self.draft.what_if else "Fork", self.draft.spot
         place = f"after event {spot.at_seq}"
         said = f"{'before' if spot.before else 'after'} {spot.after}" if spot.after else ""
-        if self.what_if and self.change == "message":
+        if self.draft.what_if and self.draft.change == "message":
             place = f"in place of event {spot.message_seq}"
             said = f"in place of “{clean_line(' '.join(spot.message.split()))}”"
         rows = [self.line(width, [part(title, self.style(bold=True))], [part(place, self.style("t2"))])]
@@ -114,10 +70,10 @@ class ForkForm(Sheet[Wish | None]):
 
     def body(self, width: int) -> list[Strip]:
         rows: list[Strip] = []
-        for name in self.lines:
-            if name == "where" and self.what_if:
+        for name in self.draft.lines:
+            if name == "where" and self.draft.what_if:
                 rows += self._gap(width)
-            if name == self.at:
+            if name == self.draft.at:
                 self._row_at = len(rows)
             rows += self._line(name, width)
         return rows
@@ -129,31 +85,32 @@ class ForkForm(Sheet[Wish | None]):
     def _line(self, name: Line, width: int) -> list[Strip]:
         match name:
             case "change":
-                shown = [(one, _CHANGES[one], True) for one in self.changes]
-                return self._chips("change", "Change", shown, self.change, width)
+                shown = [(one, CHANGES[one], True) for one in self.draft.changes]
+                return self._chips("change", "Change", shown, self.draft.change, width)
             case "value":
                 return self._value(width)
             case "where":
-                offered = [(one, name, self._can(one)) for one, name in _WHERE.items()]
-                rows = self._chips("where", "Works in", offered, self.where, width)
+                offered = [(one, name, self.draft.can(one)) for one, name in WHERE.items()]
+                rows = self._chips("where", "Works in", offered, self.draft.where, width)
                 return [*rows, *(self._quiet(self._about(), width) if not self.short else [])]
             case "folder":
-                return [self._typed("folder", "Folder", self.folder, width, "a folder that is not there yet")]
+                return [
+                    self._typed(
+                        "folder", "Folder", self.draft.folder, width, "a folder that is not there yet"
+                    )
+                ]
 
     def _about(self) -> str:
-        about = _ABOUT[self.where]
-        return about if self.places.repository else f"{about}. A git work tree needs a git repository"
+        about = _ABOUT[self.draft.where]
+        return about if self.draft.places.repository else f"{about}. A git work tree needs a git repository"
 
     @property
     def short(self) -> bool:
         """Whether what explains is left out."""
         return self.app.size.height < TALL
 
-    def _can(self, where: Where) -> bool:
-        return where != "worktree" or self.places.repository
-
     def _ahead(self, name: Line, label: str) -> list[Part]:
-        chosen = name == self.at
+        chosen = name == self.draft.at
         ground: Role = "selection" if chosen else "s3"
         mark = f"{self.looks.symbols.chosen} " if chosen else "  "
         wish = f"line {name}"
@@ -165,7 +122,7 @@ class ForkForm(Sheet[Wish | None]):
     def _chips(
         self, name: Line, label: str, offered: Sequence[tuple[str, str, bool]], taken: str, width: int
     ) -> list[Strip]:
-        ground: Role = "selection" if name == self.at else "s3"
+        ground: Role = "selection" if name == self.draft.at else "s3"
         rows: list[list[Part]] = [self._ahead(name, label)]
         for value, said, can in offered:
             on = value == taken
@@ -183,16 +140,18 @@ class ForkForm(Sheet[Wish | None]):
         ]
 
     def _value(self, width: int) -> list[Strip]:
-        spot = self.spot
-        match self.change:
+        spot = self.draft.spot
+        match self.draft.change:
             case "model":
                 return self._model(width)
             case "effort":
-                rows = self._chips("value", "To", [(one, one, True) for one in EFFORTS], self.effort, width)
+                rows = self._chips(
+                    "value", "To", [(one, one, True) for one in EFFORTS], self.draft.effort, width
+                )
                 return [*rows, *self._quiet(f"now {spot.effort or 'as the model has it'}", width)]
             case "context":
                 known = [(one, one, True) for one in CONTEXT_MODES]
-                rows = self._chips("value", "To", known, self.context, width)
+                rows = self._chips("value", "To", known, self.draft.context, width)
                 return [*rows, *self._quiet(f"now {spot.context}", width)]
             case "message":
                 return self._text("To", "the words instead of yours", width)
@@ -201,21 +160,21 @@ class ForkForm(Sheet[Wish | None]):
                 return [*rows, *self._quiet(f"in place of what {spot.result} said", width)]
 
     def _model(self, width: int) -> list[Strip]:
-        ground: Role = "selection" if self.at == "value" else "s3"
+        ground: Role = "selection" if self.draft.at == "value" else "s3"
         said: Part = (
-            part(self.model, self.style("t1", ground, bold=True))
-            if self.model
+            part(self.draft.model, self.style("t1", ground, bold=True))
+            if self.draft.model
             else ("Enter chooses one", self.style("t3", ground))
         )
         left = [*self._ahead("value", "To"), (said[0], doing(said[1], "model"))]
-        return [self.line(width, left, ground=ground), *self._quiet(f"now {self.spot.model}", width)]
+        return [self.line(width, left, ground=ground), *self._quiet(f"now {self.draft.spot.model}", width)]
 
     def _text(self, label: str, hint: str, width: int) -> list[Strip]:
         """One line is typed here; more of them are shown, and edited in the user's editor."""
-        text = self.texts[self.change]
+        text = self.draft.texts[self.draft.change]
         if "\n" not in text:
-            return [self._typed("value", label, self.field, width, hint)]
-        ground: Role = "selection" if self.at == "value" else "s3"
+            return [self._typed("value", label, self.draft.field, width, hint)]
+        ground: Role = "selection" if self.draft.at == "value" else "s3"
         pieces = [one for line in clean(text).split("\n") for one in wrap(line, width - LABELS - 4)]
         rows = []
         for at, piece in enumerate(pieces[:TEXT_ROWS]):
@@ -228,7 +187,7 @@ class ForkForm(Sheet[Wish | None]):
         return [*rows, *self._quiet(f"{rest}Ctrl+G edits it", width)]
 
     def _typed(self, name: Line, label: str, field: Field, width: int, hint: str) -> Strip:
-        chosen = name == self.at
+        chosen = name == self.draft.at
         ground: Role = "selection" if chosen else "s3"
         cursor = self.style("on-accent", "accent") if chosen else None
         shown = field.parts(
@@ -253,138 +212,79 @@ class ForkForm(Sheet[Wish | None]):
                     )
                 )
             rows += self._gap(width)
-        keys = [("Enter", "begin" if self.what_if else "fork")]
+        keys = [("Enter", "begin" if self.draft.what_if else "fork")]
         if width >= WIDE:
             keys.append(("Up/Down", "line"))
-        if self.at in ("change", "where") or (self.at == "value" and self.change in ("effort", "context")):
+        if self.draft.at in ("change", "where") or (
+            self.draft.at == "value" and self.draft.change in ("effort", "context")
+        ):
             keys.append(("Left/Right", "choose"))
-        if self.at == "value" and self.change in ("message", "result") and self._edit is not None:
+        if self.draft.at == "value" and self.draft.change in ("message", "result") and self._edit is not None:
             keys.append(("Ctrl+G", "editor"))
-        if self.at == "value" and self.change == "model":
+        if self.draft.at == "value" and self.draft.change == "model":
             keys[0] = ("Enter", "choose a model")
         return [*rows, self.keys_line(width, [*keys, ("Esc", "close")])]
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
-    def on_mount(self) -> None:
-        self._take_text()
-        super().on_mount()
-
     def take_key(self, key: str, character: str | None) -> bool:
-        self.said = ""
+        self.said, draft = "", self.draft
         match key:
             case "up" | "shift+tab":
-                self._move(-1)
+                draft.move(-1)
             case "down" | "tab":
-                self._move(1)
-            case "enter" if self.at == "value" and self.change == "model":
-                self._choose_model()
+                draft.move(1)
             case "enter":
                 self._begin()
             case "escape":
                 return False
-            case "ctrl+g" if self.at == "value" and self.change in ("message", "result"):
+            case "ctrl+g" if draft.on_text:
                 self._edit_text()
-            case "left" | "right" if self._options():
-                self._turn(-1 if key == "left" else 1)
-            case _:
-                field = self._typing()
-                if field is None or not field.key(key, character):
-                    return False
-                self._keep_text()
+            case "left" | "right" if draft.options():
+                draft.turn(-1 if key == "left" else 1)
+            case _ if not draft.key(key, character):
+                return False
         self.redraw()
         return True
 
-    def _typing(self) -> Field | None:
-        if self.at == "folder":
-            return self.folder
-        texts = self.at == "value" and self.change in ("message", "result")
-        return self.field if texts and "\n" not in self.texts[self.change] else None
-
-    def _keep_text(self) -> None:
-        if self.at == "value" and self.change in self.texts:
-            self.texts[self.change] = self.field.text
-
-    def _take_text(self) -> None:
-        text = self.texts.get(self.change, "")
-        self.field = Field("" if "\n" in text else text)
-
-    def _move(self, by: int) -> None:
-        lines = self.lines
-        self.at = lines[(lines.index(self.at) + by) % len(lines)]
-
-    def _options(self) -> list[str]:
-        """What Left and Right choose among on this line."""
-        if self.at == "change":
-            return list(self.changes)
-        if self.at == "where":
-            return [one for one in _WHERE if self._can(one)]
-        if self.at == "value" and self.change in ("effort", "context"):
-            return list(EFFORTS if self.change == "effort" else CONTEXT_MODES)
-        return []
-
-    def _turn(self, by: int) -> None:
-        options = self._options()
-        now = {"change": self.change, "where": self.where, "value": self.value}[self.at]
-        self._set(self.at, options[(options.index(now) + by) % len(options)])
-
-    def _set(self, line: str, value: str) -> None:
-        if line == "change":
-            self.change = next(one for one in self.changes if one == value)
-            self._take_text()
-        elif line == "where":
-            self.where = next(one for one in _WHERE if one == value)
-        elif self.change == "effort":
-            self.effort = value
+    def _begin(self) -> None:
+        draft = self.draft
+        picks = draft.what_if and draft.change == "model"
+        if picks and (draft.at == "value" or not draft.model):
+            draft.at = "value"
+            self._choose_model()
+        elif (missing := draft.missing()) is not None:
+            draft.at, self.said = missing
         else:
-            self.context = value
+            self.dismiss(draft.wish())
 
     def _choose_model(self) -> None:
         def chosen(name: str) -> None:
-            self.model = name
-            self.at = "where"
+            self.draft.model, self.draft.at = name, "where"
             self.redraw()
 
         if self._pick_model is not None:
             self._pick_model(chosen)
 
     def _edit_text(self) -> None:
-        changed = self._edit(self.texts[self.change]) if self._edit is not None else None
+        changed = self._edit(self.draft.value) if self._edit is not None else None
         if changed is not None:
-            self.texts[self.change] = changed.rstrip("\n")
-            self._take_text()
-
-    def _begin(self) -> None:
-        if self.what_if and self.change == "model" and not self.model:
-            self.at = "value"
-            self._choose_model()
-        elif self.what_if and not self.value.strip():
-            self.at, self.said = "value", f"Say which {_CHANGES[self.change]} it is to be."
-        elif self.where != "here" and not self.folder.text.strip():
-            self.at, self.said = "folder", "Name the folder that it is to work in."
-        else:
-            self.dismiss(self.wish())
+            self.draft.set_text(changed.rstrip("\n"))
 
     def on_paste(self, event: events.Paste) -> None:
         event.stop()
-        field = self._typing()
-        if field is self.folder:
-            field.insert(event.text)
-        elif field is not None:
-            before, after = field.text[: field.at], field.text[field.at :]
-            self.texts[self.change] = f"{before}{event.text}{after}"
-            self._take_text()
+        self.draft.paste(event.text)
         self.redraw()
 
     def clicked(self, wish: str) -> None:
         kind, _, rest = wish.partition(" ")
-        line, _, value = rest.partition(" ")
+        name, _, value = rest.partition(" ")
+        line = next((one for one in self.draft.lines if one == name), self.draft.at)
         if kind == "model":
-            self.at = "value"
+            self.draft.at = "value"
             self._choose_model()
-        elif kind == "chip" and (line != "where" or self._can(value)):  # type: ignore[arg-type]
-            self.at = line  # type: ignore[assignment]
-            self._set(line, value)
-        elif kind == "line":
-            self.at = rest  # type: ignore[assignment]
+        elif kind in ("chip", "line"):
+            self.draft.at = line
+        if kind == "chip":
+            self.draft.choose(line, value)
         self.redraw()

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from tui_agent.tui.replay.playhead import By
     from tui_agent.tui.replay.screen import ReplayScreen
 
+WIDE = 140
+"""Columns from which on the footer has room for more words."""
+
 
 class Wishes:
     """The keys of one replay."""
@@ -83,10 +86,14 @@ class Wishes:
         """The actions of a replay that can be done in this one, as they are called now."""
         cannot = {"replay_revert": self._ways.revert, "replay_what_if": self._ways.what_if}
         without = {name for name, way in cannot.items() if way is None}
-        found = [one for one in ACTIONS if one.scope == "replay" and one.name not in without]
-        if not self._screen.playhead.playing:
-            return found
-        return [one._replace(footer="pause") if one.name == "replay_play" else one for one in found]
+        words = {"replay_play": "pause"} if self._screen.playhead.playing else {}
+        if self._screen.app.size.width < WIDE:
+            words |= {"replay_fork": "fork here", "replay_revert": "revert here"}
+        return [
+            one._replace(footer=words.get(one.name, one.footer))
+            for one in ACTIONS
+            if one.scope == "replay" and one.name not in without
+        ]
 
     def _go(self, by: "By", *, forward: bool) -> None:
         self._screen.move(lambda head: head.go(by, forward=forward))
