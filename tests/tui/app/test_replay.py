@@ -283,8 +283,9 @@ async def test_in_the_app_the_session_goes_back_to_the_event_that_is_shown() -> 
         await driven.pilot.pause()
         assert "Go back to event 60" in driven.text()
         await driven.press("enter")
+        await driven.pilot.pause()
         asked = [one for one in driven.session.submitted if isinstance(one, Revert | PlanRevert)]
-        assert [one.to_seq for one in asked] == [60]
+        assert [(type(one), one.to_seq) for one in asked] == [(PlanRevert, 60), (Revert, 60)]
 
 
 async def test_an_event_that_is_not_there_is_said() -> None:
