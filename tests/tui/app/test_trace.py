@@ -6,6 +6,7 @@ import pytest
 
 from tests.tui.app.driving import golden, open_app
 from tui_agent.folds.spans import Span, TraceView
+from tui_agent.protocol.commands import SetPolicy
 from tui_agent.protocol.events.tool import ToolCalled, ToolStarted
 from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, TurnStarted
 from tui_agent.protocol.ids import MAIN_AGENT, CallId
@@ -209,3 +210,16 @@ async def test_a_long_time_in_the_pane_stands_apart_from_the_tokens() -> None:
         rows = trace_rows(replace(view, spans=spans), {}, driven.app.looks, 50, 40, 0.0)
         shown = ["".join(segment.text for segment in row) for row in rows]
         assert any("42.2k 59 min 59 s" in row for row in shown)
+
+
+async def test_what_a_press_on_the_head_opens_over_the_chat_is_answered() -> None:
+    async with open_app(golden("night_shift"), size=(160, 45)) as driven:
+        await driven.press("f3")
+        at = driven.rows()[0].index(driven.app.live.state.settings.policy if driven.app.live else "")
+        await driven.pilot.click(offset=(at + 1, 0))
+        await driven.pilot.pause()
+        assert len(driven.app.screen_stack) == 2
+        await driven.press("home", "enter")
+        await driven.pilot.pause()
+        assert len(driven.app.screen_stack) == 1
+        assert [one for one in driven.session.submitted if isinstance(one, SetPolicy)]

@@ -251,7 +251,8 @@ class Page(Screen[None]):
         event.stop()
         if event.name in OPENS:
             self.dismiss(None)
-            self.live.app.do(event.name, event.argument)
+            app = self.live.app
+            app.call_later(app.do, event.name, event.argument)  # what it asks is answered to one that still lives
         else:
             self.take_intent(event.name, event.argument)
 

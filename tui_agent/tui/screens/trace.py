@@ -153,4 +153,5 @@ class TraceScreen(Screen[None]):
             open_events(self.live, self.chosen)
         elif event.name in ("help", "context", "cost", "model", "policy"):
             self.dismiss(None)
-            self.live.app.do(event.name, event.argument)
+            app = self.live.app
+            app.call_later(app.do, event.name, event.argument)  # what it asks is answered to one that still lives
