@@ -23,6 +23,7 @@ from tui_agent.tui.compare.ends import Ends
 from tui_agent.tui.compare.head import CompareHead, Moment
 from tui_agent.tui.compare.header import CompareHeader
 from tui_agent.tui.compare.layout import columns
+from tui_agent.tui.layer import takes
 from tui_agent.tui.modals.lines import Lines
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.outside import Ask
@@ -194,10 +195,8 @@ class CompareScreen(Screen[None]):
     # -- keys ------------------------------------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
-        if event.key == "ctrl+c":
+        if not takes(self, event):
             return
-        event.stop()
-        event.prevent_default()
         self.take_key(event.key)
 
     def take_key(self, key: str) -> None:

@@ -15,6 +15,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.strip import Strip
 
+from tui_agent.tui.layer import takes
 from tui_agent.tui.modals.ahead import STILL_S, TypedAhead
 from tui_agent.tui.modals.lines import Lines
 from tui_agent.tui.panes.base import Intent, LinePane, Looks
@@ -200,12 +201,8 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
         return self.deaf and time.monotonic() - self._opened_at < self._wait
 
     def on_key(self, event: events.Key) -> None:
-        if event.key == "ctrl+c":
+        if not takes(self, event):
             return
-        event.stop()
-        event.prevent_default()
-        if not self.is_active:
-            return  # it was closed by the key before: this one must not close what lies below
         if self.deaf_now:
             # Who is still typing a word goes on typing it: the wait begins anew.
             self._opened_at = time.monotonic()

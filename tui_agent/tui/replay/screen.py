@@ -19,6 +19,7 @@ from tui_agent.folds.moments import Moments
 from tui_agent.folds.timeline import timeline
 from tui_agent.folds.views import Views
 from tui_agent.tui.actions import footer
+from tui_agent.tui.layer import takes
 from tui_agent.tui.modals.field import Field
 from tui_agent.tui.panes.base import Intent, Looks
 from tui_agent.tui.panes.footer import Footer
@@ -253,10 +254,8 @@ class ReplayScreen(Screen[None]):
     # -- keys ------------------------------------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
-        if event.key == "ctrl+c":
+        if not takes(self, event):
             return
-        event.stop()
-        event.prevent_default()
         if self._asking is not None:
             self._type(self._asking, event)
         else:

@@ -15,6 +15,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 
 from tui_agent.tui.actions import Scope, footer
+from tui_agent.tui.layer import takes
 from tui_agent.tui.modals.lines import Lines
 from tui_agent.tui.panes.base import Intent, LinePane, Looks
 from tui_agent.tui.panes.footer import Footer
@@ -211,12 +212,8 @@ class Page(Screen[None]):
         self._enter()
 
     def on_key(self, event: events.Key) -> None:
-        if event.key == "ctrl+c":
+        if not takes(self, event):
             return
-        event.stop()
-        event.prevent_default()
-        if not self.is_active:
-            return  # it was closed by the key before: this one must not close what lies below
         match event.key:
             case "escape" | "q" if self._open and self.narrow:
                 self._turn(False)

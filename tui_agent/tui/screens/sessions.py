@@ -12,6 +12,7 @@ from textual.strip import Strip
 
 from tui_agent.tui import units
 from tui_agent.tui.actions import Scope, footer
+from tui_agent.tui.layer import takes
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.base import Intent
 from tui_agent.tui.rows import part
@@ -156,10 +157,8 @@ class SessionsScreen(Page):
     # -- keys ------------------------------------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
-        if event.key == "ctrl+c":
+        if not takes(self, event):
             return
-        event.stop()
-        event.prevent_default()
         if self._open and self.narrow and event.key in ("up", "down", "pageup", "pagedown", "escape", "q"):
             super().on_key(event)
         elif self.deeds.take_key(event):

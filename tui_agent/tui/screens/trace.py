@@ -14,6 +14,7 @@ from textual.screen import Screen
 from tui_agent.folds.spans import Span, TraceView
 from tui_agent.tui.actions import footer
 from tui_agent.tui.handlers.json_view import open_events
+from tui_agent.tui.layer import takes
 from tui_agent.tui.panes.base import Intent
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
@@ -51,7 +52,8 @@ class TraceScreen(Screen[None]):
         self.spans = SpanList(looks)
         self.detail = SpanDetail(looks)
         self.footer = Footer(looks)
-        self._revision = -1
+        self._stand: object = None
+        """What is shown."""
 
     def compose(self) -> ComposeResult:
         yield self.header
@@ -85,9 +87,11 @@ class TraceScreen(Screen[None]):
         view: TraceView = self.live.views.trace.view()
         now = self.live.app.clock()
         running = self.live.running
-        if view.revision == self._revision and not running:
+        older = self.live.opening.older
+        stand = (id(self.live.views), view.revision, older)
+        if stand == self._stand and not running:
             return
-        self._revision = view.revision
+        self._stand, self.head.older = stand, older
         self.spans.set_view(view, now)
         self.head.set_view(view, self.spans.filter, self.live.views.metrics.view().cost_usd, self.spans)
         self.header.set_views(self.live.state, self.live.views.meter.view())
@@ -109,10 +113,8 @@ class TraceScreen(Screen[None]):
             self.detail.set_span(span, self.spans.view, self.live)
 
     def on_key(self, event: events.Key) -> None:
-        if event.key == "ctrl+c":
+        if not takes(self, event):
             return
-        event.stop()
-        event.prevent_default()
         match event.key:
             case "escape" | "q" | "f3":
                 self.dismiss(None)
