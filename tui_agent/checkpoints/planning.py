@@ -6,7 +6,7 @@ source or to the newest checkpoint; nothing else is ever touched, but for what t
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -14,6 +14,7 @@ from typing import Literal
 from anyio.to_thread import run_sync
 
 from tui_agent.checkpoints.anchored import LINK, Stand
+from tui_agent.checkpoints.looking import unfit
 from tui_agent.checkpoints.modes import Modes
 from tui_agent.checkpoints.state import Entry, Shadow
 from tui_agent.checkpoints.touching import Touched, touched
@@ -54,8 +55,9 @@ class Prepared:
     """Paths that are put back as they were kept first, since the source holds none of them."""
 
 
-async def prepare(shadow: Shadow, source: str, named: Iterable[str] = ()) -> Prepared:
-    """What putting the files back to `source` would do now, `named` paths among them. Changes nothing."""
+async def prepare(shadow: Shadow, source: str, named: Collection[str] = ()) -> Prepared:
+    """What putting the files back to `source` would do now, with the `named` paths that a checkpoint knows. Changes
+    nothing."""
     await shadow.tree(source)
     ended = await shadow.git.end("merge-base", source, shadow.head)
     if ended.code:
@@ -71,13 +73,27 @@ async def prepare(shadow: Shadow, source: str, named: Iterable[str] = ()) -> Pre
     first_kept = await _first_kept(shadow, ours, differing)
     differing.update({path: (shadow.tracked.get(path), entry) for path, (entry, _) in first_kept.items()})
     meant = modes.changed({path: (entry.git_mode, bits) for path, (entry, bits) in first_kept.items()}, ())
-    owned = sorted(theirs | ours.session | set(named))
+    owned = sorted(theirs | ours.session | _fit(shadow, named, differing))
     acts = await run_sync(_acts, shadow, owned, ours, differing, meant)
     wanted = [act.entry.oid for act in acts if act.entry is not None and act.kind != "mode"]
     sizes = await shadow.git.sizes(wanted)
     small = {oid: size for oid, size in sizes.items() if size <= shadow.limits.shown_bytes}
     contents = await shadow.git.contents(small)
     return Prepared(source, tuple(acts), modes, contents, frozenset(first_kept))
+
+
+def _fit(
+    shadow: Shadow, named: Collection[str], differing: Mapping[str, tuple[Entry | None, Entry | None]]
+) -> set[str]:
+    """Those that the user names and of which a checkpoint knows. Raises `CheckpointError` for what is never kept."""
+    known = {path for path in named if path in shadow.tracked or path in differing}
+    for path in named:
+        reason = unfit(shadow, path, {}, tracked=path in known)
+        if reason:
+            raise CheckpointError(
+                f"{path} cannot be put back: {reason[0].lower()}{reason[1:]}.", hint="Nothing was changed."
+            )
+    return known
 
 
 def shown(shadow: Shadow, prepared: Prepared) -> RestorePlan:

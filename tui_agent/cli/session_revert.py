@@ -5,10 +5,12 @@ someone else changed too is left alone unless it is named.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.cli.exit_codes import Exit
@@ -18,10 +20,11 @@ from tui_agent.cli.session_care import WHICH
 from tui_agent.errors import UsageError
 from tui_agent.ground import ground
 from tui_agent.protocol.events.files import CheckpointPlanned
+from tui_agent.session.forking import state_of
 from tui_agent.store.lineage import stands
 
 if TYPE_CHECKING:
-    from tui_agent.cli.reverting import Reverted
+    from tui_agent.cli.reverting import Reverted, Wish
 
 EXAMPLES = """\
 examples:
@@ -73,7 +76,7 @@ def revert_session(arguments: argparse.Namespace) -> int:
         to_seq=arguments.to,
         conversation=not arguments.files,
         files=not arguments.conversation,
-        overwrite=tuple(arguments.overwrite),
+        overwrite=_as_recorded(arguments.overwrite, base.store.folder(session)),
         preview=arguments.preview,
     )
     options = replace(options, session=session, timeout_seconds=None)  # none of its limits is to change
@@ -83,7 +86,7 @@ def revert_session(arguments: argparse.Namespace) -> int:
     elif arguments.preview:
         _show_plan(done.plan)
     elif not done.needs_answer:
-        _show_done(done, files=wish.files)
+        _show_done(done, wish)
     if not done.needs_answer:
         return Exit.DONE
     paths = ", ".join(act.path for act in done.plan.acts)
@@ -93,6 +96,17 @@ def revert_session(arguments: argparse.Namespace) -> int:
         file=sys.stderr,
     )
     return Exit.DENIED
+
+
+def _as_recorded(paths: Sequence[str], folder: Path) -> tuple[str, ...]:
+    """The paths as checkpoints name them: from the workspace on."""
+    found = []
+    for path in paths:
+        meant = os.path.normpath(path)
+        if Path(meant).is_absolute():
+            meant = os.path.relpath(meant, state_of(folder).workspace)
+        found.append(Path(meant).as_posix())
+    return tuple(found)
 
 
 def as_json(session: str, done: "Reverted") -> dict[str, object]:
@@ -129,13 +143,17 @@ def _row(plan: CheckpointPlanned, at: int) -> Sequence[str]:
     return [act.path, _ACTS[act.act], f"+{act.added}", f"-{act.removed}", act.conflict]
 
 
-def _show_done(done: "Reverted", *, files: bool) -> None:
+def _show_done(done: "Reverted", wish: "Wish") -> None:
     moved, restored = done.moved, done.restored
     if moved is not None:
         say(f"The conversation stands after event {moved.to_seq}. It stood after event {moved.from_seq}.")
-    if files and done.plan.unavailable:
+    known = {act.path for act in done.plan.acts} | set(restored.paths if restored is not None else ())
+    unknown = [path for path in wish.overwrite if path not in known]
+    if unknown and wish.files and not done.plan.more:
+        say(f"tui-agent: Nothing is to be put back at {', '.join(unknown)}.", file=sys.stderr)
+    if wish.files and done.plan.unavailable:
         say(f"The files are as they were: {done.plan.unavailable}")
-    elif files and restored is None:
+    elif wish.files and restored is None:
         say("No file had to change.")
     if restored is None:
         return

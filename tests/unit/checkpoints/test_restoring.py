@@ -99,6 +99,38 @@ async def test_a_folder_that_became_a_link_is_never_written_through(tmp_path: Pa
     assert (folder / "src").is_symlink()
 
 
+@pytest.mark.parametrize("named", [".git/config", "inner/.git/HEAD", "../beside", "/etc/hostname", "inner/x"])
+async def test_what_is_never_kept_is_not_put_back_though_it_is_named(tmp_path: Path, named: str) -> None:
+    folder = workspace(tmp_path, repository=True)
+    git(folder, "init", "-q", "inner")
+    write(folder, {"inner/x": "x\n", "../beside": "theirs\n"})
+    made = await begun(folder)
+    first = made.head
+    write(folder, {"src/app.py": "agent\n"})
+    await taken(made)
+    places = [path for path in folder.rglob("*") if path.is_file()]
+    before = {path: path.read_bytes() for path in [*places, tmp_path / "beside"]}
+    plan = await made.plan(first)
+    with pytest.raises(CheckpointError, match="cannot be put back"):
+        await made.restore(plan, [named])
+    with pytest.raises(CheckpointError, match="cannot be put back"):
+        await made.plan(first, [named])
+    assert {path: path.read_bytes() for path in before} == before
+
+
+async def test_a_file_of_which_no_checkpoint_knows_stays_though_it_is_named(tmp_path: Path) -> None:
+    folder = workspace(tmp_path, repository=True)
+    write(folder, {".gitignore": "*.log\n", "app.log": "theirs\n"})
+    made = await begun(folder)
+    first = made.head
+    write(folder, {"src/app.py": "agent\n"})
+    await taken(made)
+    plan = await made.plan(first, ["app.log"])
+    restored = await made.restore(plan, ["app.log"])
+    assert restored.paths == ("src/app.py",)
+    assert (folder / "app.log").read_text() == "theirs\n"
+
+
 async def test_files_and_folders_change_places(tmp_path: Path) -> None:
     folder = workspace(tmp_path)
     made = await begun(folder)

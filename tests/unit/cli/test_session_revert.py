@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.unit.cli.test_session_fork import Call, call, files, log, made, seq_of, work
 
 __all__ = ["call", "work"]
@@ -75,6 +77,25 @@ def test_what_someone_else_changed_asks_first_and_is_put_back_where_it_is_named(
     one = made(revert(call, "--to", at, "--files", "--overwrite", "more.txt", "--json"))
     assert one["restored"] == ["more.txt"]
     assert files(work) == FIRST
+
+
+@pytest.mark.parametrize("spelt", ["./more.txt", "sub/../more.txt", "{work}/more.txt"])
+def test_a_file_may_be_named_in_any_way(call: Call, tmp_path: Path, work: Path, spelt: str) -> None:
+    at = str(seq_of(tmp_path, "checkpoint.taken", 2))
+    (work / "more.txt").write_text("mine\n")
+    one = made(
+        revert(call, "--to", at, "--files", "--overwrite", spelt.replace("{work}", str(work)), "--json")
+    )
+    assert (one["restored"], one["kept"]) == (["more.txt"], [])
+    assert files(work) == FIRST
+
+
+def test_a_name_at_which_nothing_is_to_be_put_back_is_told(call: Call, tmp_path: Path, work: Path) -> None:
+    at = str(seq_of(tmp_path, "checkpoint.taken", 2))
+    status, out, err = revert(call, "--to", at, "--files", "--overwrite", "mroe.txt")
+    assert (status, files(work)) == (0, FIRST)
+    assert "1 file was put back" in out
+    assert "Nothing is to be put back at mroe.txt." in err
 
 
 def test_with_the_conversation_they_are_left_alone_and_named(call: Call, tmp_path: Path, work: Path) -> None:
