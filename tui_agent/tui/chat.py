@@ -264,6 +264,9 @@ class Chat:
     async def _find(self, widget: ChatWidget, text: str) -> None:
         """Bring in what was kept outside of the log and holds the text, then go to the first hit."""
         self._wanted = text
+        if older := self.live.opening.older:
+            self.app.say(f"/find waits until all of the session is known: {older}.")
+            await self.live.opening.known()
         await self._read_holders(pattern_of(text))
         if widget is not self.widget or text != self._wanted:
             return

@@ -74,9 +74,10 @@ class Frames:
             app.show_keys()
             return
         view = status_of(state, self._live.views.trace.view(), note=self._note(state))
-        below = self._live.chat.below
-        if below:
-            view = StatusView(view.mood, view.word, view.what, view.since, view.stage, view.note, below)
+        older = self._live.opening.older
+        if older:
+            view = view._replace(note=older) if view.what else view._replace(what=older)
+        view = view._replace(below=self._live.chat.below)
         before = app.status.view.mood
         app.status.set_view(view, app.clock())
         app.header.set_status(view)
@@ -131,6 +132,8 @@ class Frames:
             self._live.app.status.beat(now)
             if self._beats % 2 == 0:
                 self._live.app.sidebar.beat(now)
+        if self._beats % 2 == 0 and self._live.opening.older:
+            self.show_status()
 
     def _stopped(self) -> StatusView | None:
         """What stands in the status line while the engine cannot go on."""

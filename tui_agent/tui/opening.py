@@ -171,6 +171,17 @@ class Opening:
         kept = await session.kept()
         return None if kept is None else begun(kept[1], kept[0], await session.tail(GLIMPSE))
 
+    @property
+    def older(self) -> str:
+        """`reading the older 96 %`, while of a very long session only the newest part is known."""
+        older = self._whole.older if self._whole is not None else 0
+        return f"reading the older {older} %" if older else ""
+
+    async def known(self) -> None:
+        """Return once all of the session is known."""
+        if self._whole is not None:
+            await self._whole.known()
+
     def _leave_whole(self) -> None:
         whole, self._whole = self._whole, None
         if whole is not None:

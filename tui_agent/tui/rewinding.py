@@ -61,22 +61,35 @@ class Rewinding:
             where = f"event {argument}" if entry is None else f"before “{_line(entry)[:40]}”"
             self.go(int(argument), f"Go back to {where}", entry)
             return
-        said = self._said()
-        if not said:
+        if not self._said() and not live.opening.older:
             live.app.say("There is nothing to go back to: nothing was said yet.", "warning")
             return
-        now = live.app.clock()
-        items = [
-            Item(str(one.seq), _line(one), right=f"{units.elapsed(now - one.at)} ago")
-            for one in reversed(said)
-        ]
 
         def chosen(value: str | None) -> None:
-            entry = next((one for one in said if str(one.seq) == value), None)
+            entry = next((one for one in self._said() if str(one.seq) == value), None)
             if entry is not None:
                 self.go(entry.seq - 1, f"Go back to before “{_line(entry)[:40]}”", entry)
 
-        live.app.push_screen(Picker(lambda: live.app.looks, "Back to before which message?", items), chosen)
+        picker = Picker(lambda: live.app.looks, "Back to before which message?", self._messages())
+        live.app.push_screen(picker, chosen)
+        if live.opening.older:
+            live.worker(self._add_older(picker), "older messages")
+
+    def _messages(self) -> list[Item]:
+        """What can be gone back to, newest first; the last row says what is not known yet."""
+        now = self._live.app.clock()
+        items = [
+            Item(str(one.seq), _line(one), right=f"{units.elapsed(now - one.at)} ago")
+            for one in reversed(self._said())
+        ]
+        if older := self._live.opening.older:
+            items.append(Item("", older, offered=False))
+        return items
+
+    async def _add_older(self, picker: Picker) -> None:
+        await self._live.opening.known()
+        if picker.is_attached:
+            picker.set_items(self._messages())
 
     def look(self) -> None:
         """New views: a plan that was asked for has come, or files were left alone."""

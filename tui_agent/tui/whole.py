@@ -3,6 +3,7 @@
 Invariant: it takes the place of what is shown only once it has every event that is shown; until then it touches no pane.
 """
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from tui_agent.folds.views import ViewName, Views
@@ -21,6 +22,8 @@ class Whole:
         self._session = session
         self._views = Views()
         self._taken = False
+        self._last_seq = max(1, last_seq)
+        self._over = asyncio.Event()
         self._pump = Pump(
             session.follow, self._views, self._show, quiet_until=last_seq, begun_again=self._begun_again
         )
@@ -40,9 +43,21 @@ class Whole:
         if not self._taken and not self._views.moved and self._views.seq >= self._live.views.seq:
             self._take()
 
+    @property
+    def older(self) -> int:
+        """How many hundredths of the log are still to be folded; 0 once it is what is shown."""
+        if self._taken or self._over.is_set():
+            return 0
+        return min(100, max(1, round(100 * (1 - (self._views.seq + 1) / self._last_seq))))
+
+    async def known(self) -> None:
+        """Return once it is what is shown, or the session was let go of."""
+        await self._over.wait()
+
     def adopt(self) -> Pump:
         """There is nothing else to show: its views are the session's from now on."""
         self._taken = True
+        self._over.set()
         self._live.views = self._views
         return self._pump
 
@@ -64,4 +79,5 @@ class Whole:
 
     def close(self) -> None:
         """The session is let go of."""
+        self._over.set()
         self._pump.close()

@@ -11,7 +11,10 @@ from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.session import SessionStarted, SessionTitled
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
+from tui_agent.tui.modals.picker import Picker
+from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.opening import VERY_LONG
+from tui_agent.tui.screens.trace import TraceScreen
 
 MODEL = ModelInfo(profile="fake", provider="fake", model="fake-model", window=10_000)
 TURNS = VERY_LONG // 3 + 50
@@ -122,3 +125,65 @@ async def test_another_session_can_be_opened_before_the_whole_is_read() -> None:
         await driven.pilot.pause()
         await driven.pilot.pause()
         assert live.session is not session and "question number" not in driven.text()
+
+
+async def test_the_status_line_says_how_much_is_still_to_be_read() -> None:
+    session = _LongSession()
+    async with open_app(session=session) as driven:
+        live = driven.app.live
+        assert live is not None
+        assert "ready  reading the older 100 %" in driven.text()
+        await _whole(driven, session)
+        assert "reading the older" not in driven.text()
+
+
+async def test_what_can_be_gone_back_to_says_what_is_missing_and_takes_it_in() -> None:
+    session = _LongSession()
+    async with open_app(session=session) as driven:
+        live = driven.app.live
+        assert live is not None
+        live.act("revert")
+        await driven.pilot.pause()
+        picker = driven.app.screen
+        assert isinstance(picker, Picker)
+        assert picker.items[0].label == f"question number {TURNS}" and len(picker.items) < 300
+        assert not picker.items[-1].offered and "reading the older" in picker.items[-1].label
+        await _whole(driven, session)
+        assert len(picker.items) == TURNS and picker.items[-1].label == "question number 1"
+
+
+async def test_words_are_looked_for_once_all_is_known() -> None:
+    session = _LongSession()
+    async with open_app(session=session) as driven:
+        live = driven.app.live
+        assert live is not None
+        live.chat.find("question number 17")
+        await driven.pilot.pause()
+        assert "/find waits until all of the session is known" in driven.text()
+        await _whole(driven, session)
+        while "places. /find" not in driven.text():
+            await driven.pilot.pause(0.01)
+
+
+async def test_figures_of_the_newest_part_say_so_and_those_of_the_whole_do_not() -> None:
+    session = _LongSession()
+    async with open_app(session=session) as driven:
+        live = driven.app.live
+        assert live is not None
+        for name in ("cost", "status", "diff", "trace"):
+            live.act(name)
+            await driven.pilot.pause()
+            assert "reading the older 100 %" in driven.text(), name
+            await driven.press("escape" if name != "trace" else "right")
+        screen = driven.app.screen
+        assert isinstance(screen, TraceScreen) and len(screen.spans.view.roots) < 300
+        await _whole(driven, session)
+        screen.follow()
+        await driven.pilot.pause()
+        assert len(screen.spans.view.roots) == TURNS and "reading the older" not in driven.text()
+        await driven.press("escape")
+        for name in ("cost", "status", "diff"):
+            live.act(name)
+            await driven.pilot.pause()
+            assert isinstance(driven.app.screen, Viewer) and "reading the older" not in driven.text(), name
+            await driven.press("escape")

@@ -12,6 +12,7 @@ from textual.strip import Strip
 from tui_agent.errors import BlobMissing
 from tui_agent.folds.files_changed import ChangedFile
 from tui_agent.folds.line_diff import line_diff
+from tui_agent.tui.handlers.sheets import newest_only
 from tui_agent.tui.modals.exact import diff_strips
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.rows import Part, part
@@ -35,10 +36,13 @@ class Compared:
 
 def diff(live: "Live", argument: str) -> None:
     """Open it; `argument` names a path, or a part of one."""
-    files = [one for one in live.views.files.view().files if argument in one.path]
     found: dict[str, Compared] = {}
+    files = _named(live, argument)
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
+        rows = newest_only(live, viewer, width)
+        if not files and rows:
+            return rows
         if not files:
             said = (
                 "No file was changed in this session."
@@ -46,16 +50,16 @@ def diff(live: "Live", argument: str) -> None:
                 else f"No changed file matches {argument}."
             )
             return viewer.say(width, said, "t3")
-        rows: list[Strip] = []
-        for one in files:
-            rows += [*([viewer.gap(width)] if rows else []), *_file(viewer, one, found.get(one.path), width)]
+        for at, one in enumerate(files):
+            rows += [*([viewer.gap(width)] if at else []), *_file(viewer, one, found.get(one.path), width)]
         return rows
 
-    right = plural(len(files), "file") if files else ""
-    viewer = Viewer(lambda: live.app.looks, "Changes", draw, right=right)
+    viewer = Viewer(lambda: live.app.looks, "Changes", draw, right=_count(files))
     live.app.push_screen(viewer)
 
     async def read() -> None:
+        right = viewer.right = _count(files)
+        found.clear()
         for one in files:
             found[one.path] = await compared(live, one.before, one.after)
             viewer.plain = "\n".join(f"--- {path}\n{each.text or each.said}" for path, each in found.items())
@@ -64,8 +68,26 @@ def diff(live: "Live", argument: str) -> None:
             if viewer.is_attached:
                 viewer.redraw()
 
-    if files:
-        live.worker(read(), "diff")
+    async def read_all() -> None:
+        nonlocal files
+        await read()
+        if live.opening.older:
+            await live.opening.known()
+            files = _named(live, argument)
+            await read()
+            if viewer.is_attached:
+                viewer.redraw()
+
+    if files or live.opening.older:
+        live.worker(read_all(), "diff")
+
+
+def _named(live: "Live", argument: str) -> list[ChangedFile]:
+    return [one for one in live.views.files.view().files if argument in one.path]
+
+
+def _count(files: list[ChangedFile]) -> str:
+    return plural(len(files), "file") if files else ""
 
 
 def _totals(live: "Live", found: dict[str, Compared]) -> str:

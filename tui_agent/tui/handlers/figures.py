@@ -8,7 +8,7 @@ from textual.strip import Strip
 from tui_agent.folds.metrics import MetricsView
 from tui_agent.folds.spans import TraceView
 from tui_agent.tui import units
-from tui_agent.tui.handlers.sheets import show
+from tui_agent.tui.handlers.sheets import newest_only, show
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.mood import status_of
 from tui_agent.tui.rows import part
@@ -25,7 +25,7 @@ def status(live: "Live", argument: str) -> None:
     """What runs, with which settings, and what it has cost."""
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
-        rows: list[Strip] = []
+        rows = newest_only(live, viewer, width)
         for name, value in _status_pairs(live):
             rows += viewer.pair(width, name, value) if name else [viewer.gap(width)]
         return rows
@@ -126,7 +126,7 @@ def cost(live: "Live", argument: str) -> None:
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
         metrics, state = live.views.metrics.view(), live.state
-        rows: list[Strip] = []
+        rows = newest_only(live, viewer, width)
         rows += viewer.pair(width, "session", units.money(metrics.cost_usd) or "not known")
         rows += viewer.pair(width, "this turn", units.money(state.turn_cost_usd) or "not known")
         rows += viewer.pair(width, "limits", _limits(live))

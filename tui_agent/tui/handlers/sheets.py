@@ -18,3 +18,13 @@ def show(live: "Live", title: str, draw: Draw, *, plain: str = "", right: str = 
     viewer = Viewer(lambda: live.app.looks, title, draw, plain=plain, right=right)
     live.app.push_screen(viewer)
     return viewer
+
+
+def newest_only(live: "Live", viewer: Viewer, width: int) -> list[Strip]:
+    """What is said above figures that are of the newest part of a session only; nothing where all of it is known."""
+    older = live.opening.older
+    return (
+        [*viewer.say(width, f"Of the newest part only: {older}.", "warning"), viewer.gap(width)]
+        if older
+        else []
+    )

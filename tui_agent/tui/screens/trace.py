@@ -156,4 +156,6 @@ class TraceScreen(Screen[None]):
         elif event.name in ("help", "context", "cost", "model", "policy"):
             self.dismiss(None)
             app = self.live.app
-            app.call_later(app.do, event.name, event.argument)  # what it asks is answered to one that still lives
+            app.call_later(
+                app.do, event.name, event.argument
+            )  # what it asks is answered to one that still lives
