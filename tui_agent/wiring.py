@@ -192,7 +192,8 @@ def _assemble(
         begin(recorder, run, workspace=str(workspace), settings=settings, earlier=earlier)
     else:
         _start_again(recorder, workspace, settings)
-        take_up(recorder, run, past.records, log.repaired)
+        askable = log.blobs if base.options.interactive else None
+        take_up(recorder, run, past.records, log.repaired, askable)
         _take_on_changes(base, models, recorder)
         _apply_options(base, recorder, settings)
     tools, failed = _tools(loaded)

@@ -270,7 +270,7 @@ async def running(
     settings = SessionSettings(model=MODEL, policy=policy_name, budgets=budgets or Budgets())
     run = RunStarted(run_id=RunId("run_0"), pid=1, client="headless", product="test", model=MODEL)
     if history:
-        take_up(recorder, run, past.records, log.repaired)
+        take_up(recorder, run, past.records, log.repaired, log.blobs if interactive else None)
     else:
         begin(recorder, run, workspace=str(workspace), settings=settings)
     try:

@@ -115,7 +115,10 @@ async def test_a_log_that_is_removed_in_a_turn_is_written_anew_and_the_turn_goes
     assert kinds.count("user.message") == 1
 
 
-async def test_a_question_that_was_open_at_the_crash_is_void_and_its_call_closed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("interactive", [True, False])
+async def test_a_question_that_was_open_at_the_crash_is_void_and_its_call_waits_for_a_person_only(
+    tmp_path: Path, interactive: bool
+) -> None:
     echo = EchoTool()
     async with running(tmp_path, [call(("echo", "{}"))], [echo], policy=ask, session="ses_ask") as bench:
         bench.submit(SubmitPrompt(text="go"))
@@ -123,9 +126,11 @@ async def test_a_question_that_was_open_at_the_crash_is_void_and_its_call_closed
         path = tmp_path / "sessions" / "ses_ask" / "events.jsonl"
         asked = path.read_bytes()
     path.write_bytes(asked)
-    async with running(tmp_path, [], session="ses_ask", serve=False) as bench:
-        assert bench.recorder.state.permissions == ()
-        assert check_pairs(bench.recorder.messages()) == []
+    async with running(tmp_path, [], session="ses_ask", serve=False, interactive=interactive) as bench:
+        state = bench.recorder.state
+        assert state.permissions == () and not state.turn_running
+        assert [call.asked for call in state.open_calls] == ([True] if interactive else [])
+        assert len(check_pairs(bench.recorder.messages())) == interactive
     assert echo.ran == []
 
 

@@ -6,7 +6,7 @@ call that changed while the user thought is asked again, and so is one that was 
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import BaseModel
 
@@ -29,6 +29,7 @@ from tui_agent.protocol.parts import ToolCallPart
 from tui_agent.protocol.settings import AgentState, PolicyName
 
 _LOOKED_UP = 20
+_ASKED_BEFORE = "you were asked about this call, and the program ended before you answered"
 NO_ONE = "the policy asks, and no one is there to answer"
 
 
@@ -65,10 +66,16 @@ class Gate:
     ) -> Verdict:
         """The decision about a call, recorded. Waits for the user where the policy asks."""
         case = _Case(call, tool, args, tool.effects(args), agent)
+        open_calls = self._parts.recorder.state.open_calls
+        asked_before = any(one.asked for one in open_calls if one.call_id == call.call_id)
         preview = Preview(())
         wrong = wrong_rule = ""
         while True:
             decision = self._judge(case)
+            if (
+                asked_before and decision.verdict == "allow"
+            ):  # the answer never came: nothing stands in for it
+                decision = replace(decision, verdict="ask", reason=_ASKED_BEFORE)
             if decision.verdict != "ask":
                 return self._by_rule(case, decision, preview.content)
             if not self._parts.interactive:

@@ -10,10 +10,12 @@ from typing import Literal
 from tui_agent.engine.ask import ModelCaller
 from tui_agent.engine.asking import STUCK_OPTIONS, Asker
 from tui_agent.engine.bringing import bring, leave, new_ids
+from tui_agent.engine.closing import close_calls
 from tui_agent.engine.limits import reached
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.states import StateKeeper
 from tui_agent.engine.tool_phase import ToolPhase
+from tui_agent.engine.unanswered import INSTEAD, sent
 from tui_agent.errors import ConfigError, ModelError, ToolError
 from tui_agent.folds.session_state import SessionStateView
 from tui_agent.ports.agent import Action, Agent, CallTools, Finish, Reject, SayMessage
@@ -59,6 +61,7 @@ class TurnLoop:
         recorder = self._parts.recorder
         try:
             agent = self._make_agent()
+            await self._ask_again()
             while True:
                 limit = reached(recorder.state)
                 if limit is not None:
@@ -72,6 +75,17 @@ class TurnLoop:
                     return outcome
         except (ModelError, ConfigError) as error:
             return Outcome("model_error", str(error))
+
+    async def _ask_again(self) -> None:
+        """Begin with the calls that an earlier run left open: they are judged, and asked about, as of today."""
+        recorder = self._parts.recorder
+        waiting = [call for call in recorder.state.open_calls if call.agent == self._agent]
+        calls = sent(recorder, self._parts.blobs, {call.call_id for call in waiting})
+        known = {call.call_id for call in calls}
+        close_calls(recorder, [call for call in waiting if call.call_id not in known], why=INSTEAD)
+        if calls:
+            self._states.set(AgentState.RUNNING, agent=self._agent)
+            await self._phase.run(calls, self._agent)
 
     def _make_agent(self) -> Agent:
         settings = self._parts.recorder.state.settings

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tui_agent.engine.checkpointing import Checkpointing, file_changed
 from tui_agent.engine.closing import close_calls, close_requests
 from tui_agent.engine.parts import EngineParts
+from tui_agent.engine.unanswered import INSTEAD
 from tui_agent.errors import UsageError
 from tui_agent.folds.branches import Reason, on_branch, stretches
 from tui_agent.folds.session_view import SessionStateView
@@ -50,6 +51,7 @@ class Rewind:
     async def run(self, command: Revert | Undo | Redo) -> None:
         """Go there. Raises `UsageError` and `CheckpointError`; then nothing has moved."""
         target = self._target(command)
+        close_calls(self._recorder, why=INSTEAD)
         restored = None
         if target.files and self._checkpointing.store is not None and target.checkpoint:
             await self._checkpointing.settle()

@@ -12,6 +12,7 @@ from anyio.abc import TaskGroup
 
 from tui_agent.engine.attach import attachments
 from tui_agent.engine.checkpointing import Checkpointing
+from tui_agent.engine.closing import close_calls
 from tui_agent.engine.mailbox import Mailbox, Waiting
 from tui_agent.engine.merge import Ticker
 from tui_agent.engine.parts import EngineParts
@@ -20,6 +21,7 @@ from tui_agent.engine.rewind import Rewind
 from tui_agent.engine.settings import apply_setting
 from tui_agent.engine.states import StateKeeper
 from tui_agent.engine.turns import Turns
+from tui_agent.engine.unanswered import INSTEAD
 from tui_agent.engine.usershell import begin_user_shell, run_user_shell
 from tui_agent.errors import CheckpointError, ConfigError, StoreError, TuiAgentError, UsageError
 from tui_agent.protocol.commands import (
@@ -74,7 +76,7 @@ class Engine:
         self._states = StateKeeper(parts.recorder)
         self._decisions: Waiting[DecidePermission] = Waiting()
         self._answers: Waiting[AnswerQuestion] = Waiting()
-        self._closing = False
+        self._closing = self._deserted = False
         self._checkpointing = Checkpointing(
             parts.recorder,
             parts.blobs,
@@ -103,16 +105,18 @@ class Engine:
             self._next_in_queue(group)
             async for command in self._mailbox.commands():
                 if isinstance(command, Close):
-                    self._closing = True
+                    self._closing, self._deserted = True, command.reason == "signal"
                     self._mailbox.close()
                     continue
                 self._guard(partial(self._carry_out, command, group))
-            self._turns.interrupt()
+            self._turns.interrupt(deserted=self._deserted)
             await self._turns.ended()
+            if not self._deserted:
+                self._guard(partial(close_calls, self._parts.recorder, why=INSTEAD))
             await self._checkpointing.aclose()
             group.cancel_scope.cancel()
 
-    def _guard(self, act: Callable[[], None]) -> None:
+    def _guard(self, act: Callable[[], object]) -> None:
         """What the store cannot take is told past it; everything else goes on."""
         try:
             act()
@@ -159,6 +163,7 @@ class Engine:
             case SetModel() | SetEffort() | SetPolicy() | SetAgent() | SetContextMode() | SetBudgets():
                 apply_setting(self._parts, command)
             case RunUserShell():
+                close_calls(self._parts.recorder, why=INSTEAD)
                 begin_user_shell(self._parts, command)
                 self._turns.reserve()
                 group.start_soon(self._user_shell, command, group)
@@ -192,7 +197,7 @@ class Engine:
             self._begin(UserMessageReceived(text=forked.message), group, command)
             return
         why = nothing_to_answer(recorder.messages())
-        if why is not None:
+        if why is not None and not recorder.state.open_calls:
             self._reject(command, why)
             return
         recorder.cause = command.id
@@ -210,6 +215,7 @@ class Engine:
     def _begin(self, message: UserMessageReceived, group: TaskGroup, command: Command | None) -> None:
         recorder = self._parts.recorder
         recorder.cause = command.id if command is not None else None
+        close_calls(recorder, why=INSTEAD)
         self._title(message)
         recorder.append(message)
         self._run_turn(group, goes_on=False)

@@ -50,10 +50,12 @@ class ToolPhase:
 
     async def run(self, calls: Sequence[ToolCallPart], agent: AgentId) -> None:
         """Run all calls; returns when each has its result. Cancelled or out of budget, it leaves
-        the rest without one."""
+        the rest without one. A call that an earlier run has recorded is not recorded again."""
         planned = [self._plan(call) for call in calls]
+        known = {call.call_id for call in self._parts.recorder.state.open_calls if call.called}
         for plan in planned:
-            self._called(plan, agent)
+            if plan.call.call_id not in known:
+                self._called(plan, agent)
         for group in _groups(planned):
             if exhausted(self._parts.recorder.state):
                 return

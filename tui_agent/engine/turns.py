@@ -20,7 +20,9 @@ from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.running import CallRunner
 from tui_agent.engine.states import StateKeeper
 from tui_agent.engine.tool_phase import ToolPhase
+from tui_agent.engine.unanswered import INSTEAD, unanswered
 from tui_agent.errors import StoreError
+from tui_agent.folds.session_state import OpenCall
 from tui_agent.ports.middleware import TurnContext
 from tui_agent.protocol.commands import AnswerQuestion, DecidePermission
 from tui_agent.protocol.events.base import Payload
@@ -58,6 +60,7 @@ class Turns:
         caller = ModelCaller(parts, ticker, states, MAIN_AGENT)
         self._loop = partial(TurnLoop, parts, states, caller, phase, asker, MAIN_AGENT)
         self._scope: anyio.CancelScope | None = None
+        self._deserted = False
         self._done = anyio.Event()
         self._done.set()
 
@@ -86,8 +89,10 @@ class Turns:
         assert self._scope is not None
         return self._scope
 
-    def interrupt(self) -> None:
-        """Stop the running turn; it still writes its end."""
+    def interrupt(self, *, deserted: bool = False) -> None:
+        """Stop the running turn; it still writes its end. `deserted`: the client is gone, so what waits for the user's
+        decision stays open."""
+        self._deserted = deserted
         if self._scope is not None:
             self._states.resume()
             self._scope.cancel()
@@ -106,13 +111,14 @@ class Turns:
         turn = recorder.state.turn + 1
         started = clock.monotonic()
         try:
-            close_calls(recorder, why="the turn before ended first")
+            if not goes_on:
+                close_calls(recorder, why=INSTEAD)
             recorder.append(TurnStarted(turn=turn, goes_on=goes_on))
             outcome = await self._bounded(turn)
             with anyio.CancelScope(shield=True):
                 await self._checkpointing.close()
                 why = outcome.detail.rstrip(".") or "the turn was stopped"
-                close_calls(recorder, why=why, printed=self._runner.printed)
+                close_calls(recorder, self._over(), why=why, printed=self._runner.printed)
                 await self._edges("end", turn, outcome.reason)
                 duration = round((clock.monotonic() - started) * 1000, 1)
                 recorder.append(
@@ -128,6 +134,12 @@ class Turns:
         finally:
             if self._scope is scope:
                 self.release()
+
+    def _over(self) -> list[OpenCall]:
+        """The open calls that end with their turn: all, unless the client is gone who could still be asked."""
+        recorder = self._parts.recorder
+        kept = unanswered(recorder, self._parts.blobs) if self._deserted and self._parts.interactive else ()
+        return [call for call in recorder.state.open_calls if call not in kept]
 
     async def _bounded(self, turn: int) -> Outcome:
         """The loop inside the turn's cancel scope and its time limit."""

@@ -110,11 +110,16 @@ class ModelMessages:
         return True
 
     def goes_on(self) -> bool:
-        """The user lets the agent go on from here: where they had interrupted it, that is told too."""
-        last = self._messages[-1] if self._messages else None
+        """The agent goes on from here: where it had been interrupted, that is told too.
+
+        By the user; or, where calls are still open, by the end of the program, which left them to be asked about.
+        """
+        held = self._late if self._open else self._messages
+        last = held[-1] if held else None
         if not isinstance(last, UserMessage) or last.content != (TextContent(text=INTERRUPTED),):
             return False
-        self._messages[-1] = last.model_copy(update={"content": (TextContent(text=GONE_ON),)})
+        words = BROKEN_OFF if self._open else GONE_ON
+        held[-1] = last.model_copy(update={"content": (TextContent(text=words),)})
         return True
 
     def delay(self, message: Message) -> bool:

@@ -30,7 +30,7 @@ from tui_agent.protocol.events.turn import (
     UserSteered,
     UserUnqueued,
 )
-from tui_agent.protocol.ids import MAIN_AGENT
+from tui_agent.protocol.ids import MAIN_AGENT, CallId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 
 __all__ = ["OpenCall", "ReadFile", "SessionState", "SessionStateView", "Totals", "call_digest"]
@@ -269,13 +269,21 @@ def _what_failed(payload: ToolFinished) -> str:
 def _permission(fold: SessionFold, ev: Envelope, payload: PermissionRequested) -> bool:
     fold.draft.permissions[payload.call_id] = payload
     fold.draft.phase = "policy"
+    _asked_about(fold, payload.call_id, asked=True)
     return True
+
+
+def _asked_about(fold: SessionFold, call_id: CallId, *, asked: bool) -> None:
+    call = fold.draft.open_calls.get(call_id)
+    if call is not None:
+        fold.draft.open_calls[call_id] = replace(call, asked=asked)
 
 
 @_ON.on(PermissionDecided)
 def _decided(fold: SessionFold, ev: Envelope, payload: PermissionDecided) -> bool:
     fold.draft.permissions.pop(payload.call_id, None)
     fold.draft.phase = "policy"
+    _asked_about(fold, payload.call_id, asked=False)
     if payload.decision == "allow" and payload.rule and payload.reach != "once":
         fold.draft.granted[payload.rule] = None
     return True

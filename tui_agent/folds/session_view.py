@@ -53,6 +53,8 @@ class OpenCall:
     started: bool
     """tool.started was recorded: its side effects may have happened."""
     writes: bool
+    asked: bool = False
+    """The user was asked about it and has not decided, in this run or in one that is gone."""
 
 
 @dataclass(frozen=True, slots=True)

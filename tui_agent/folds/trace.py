@@ -61,6 +61,8 @@ class Trace:
         self.requests: dict[RequestId, Node] = {}
         self.tools: dict[CallId, Node] = {}
         self.subtasks: dict[AgentId, Node] = {}
+        self.left: dict[CallId, Node] = {}
+        """Calls that have not begun and outlived their turn: as they stood in it, for the turn that goes on with them."""
         self.last_at = 0.0
 
     def apply(self, ev: Envelope) -> bool:
@@ -84,7 +86,7 @@ class Trace:
         copy.requests = {key: nodes[node.index] for key, node in self.requests.items()}
         copy.tools = {key: nodes[node.index] for key, node in self.tools.items()}
         copy.subtasks = {key: nodes[node.index] for key, node in self.subtasks.items()}
-        copy.last_at = self.last_at
+        copy.left, copy.last_at = self.left.copy(), self.last_at
         return copy
 
     def broke_off(self) -> bool:
@@ -94,6 +96,13 @@ class Trace:
         elif self.tree.until is None:
             self.tree.until = self.last_at
         return False
+
+    def queue(self, ev: Envelope, call_id: CallId, name: str, verb: str) -> Node:
+        """Open the span of a call that has not begun."""
+        node = self.tools[call_id] = self.tree.open("tool", name, ev, self.place(ev.agent))
+        node.verb = verb
+        self.tree.set_state(node, "queued")
+        return node
 
     def place(self, agent: AgentId) -> Node | None:
         """Under which span this agent's next one stands."""
@@ -122,6 +131,9 @@ def _turn(fold: Trace, ev: Envelope, payload: TurnStarted) -> bool:
         fold.tree.end(fold.turn, ev, "interrupted")
     fold.tree.until = None
     fold.turn = fold.tree.open("turn", f"turn {payload.turn}", ev, None)
+    for call_id, before in fold.left.items() if payload.goes_on else ():
+        fold.queue(ev, call_id, before.name, before.verb).first_seq = before.first_seq
+    fold.left.clear()
     return True
 
 
@@ -132,6 +144,7 @@ def _turn_finished(fold: Trace, ev: Envelope, payload: TurnFinished) -> bool:
         return False
     if fold.tree.until is not None and payload.duration_ms:
         fold.tree.until = turn.start + payload.duration_ms / 1_000
+    fold.left = {key: node for key, node in fold.tools.items() if node.state in ("queued", "waiting")}
     fold.tree.end_below(turn, ev)
     turn.outcome = "" if payload.reason == "finished" else TURN_ENDS[payload.reason]
     turn.detail = payload.detail
@@ -209,11 +222,7 @@ def _failed(fold: Trace, ev: Envelope, payload: ModelFailed) -> bool:
 
 @_ON.on(ToolCalled)
 def _called(fold: Trace, ev: Envelope, payload: ToolCalled) -> bool:
-    name = f"{payload.verb} {payload.target}".strip()
-    node = fold.tree.open("tool", name, ev, fold.place(ev.agent))
-    node.verb = payload.verb
-    fold.tree.set_state(node, "queued")
-    fold.tools[payload.call_id] = node
+    fold.queue(ev, payload.call_id, f"{payload.verb} {payload.target}".strip(), payload.verb)
     return True
 
 
@@ -261,6 +270,7 @@ def _decided(fold: Trace, ev: Envelope, payload: PermissionDecided) -> bool:
 @_ON.on(ToolFinished)
 def _finished(fold: Trace, ev: Envelope, payload: ToolFinished) -> bool:
     node = fold.tools.pop(payload.call_id, None)
+    fold.left.pop(payload.call_id, None)
     if node is None:
         return False
     node.outcome = payload.summary or TOOL_ENDS[payload.status]

@@ -242,7 +242,9 @@ def _resumed(draft: Draft, ev: Envelope, payload: RunResumed) -> bool:
         else f"{payload.closed_calls} open tool calls were"
     )
     closed = f"{calls} closed." if payload.closed_calls else ""
-    draft.notice(ev, "resume", "warning", ("The last run did not end in order.", closed))
+    waits = any(row.state == "waiting" for row in map(draft.tool, draft.tools.values()) if row is not None)
+    asked = "What you were asked is still open: nothing of it has run." if waits else ""
+    draft.notice(ev, "resume", "warning", ("The last run did not end in order.", closed, asked))
     return True
 
 

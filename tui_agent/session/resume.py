@@ -1,6 +1,7 @@
 """L5: takes a session up: says who holds it now, and closes what a crash left open.
 
-Invariant: afterwards the history is legal, whatever byte the process before ended at.
+Invariant: afterwards the history is legal, whatever byte the process before ended at. In a session that a person drives,
+calls that waited for their decision stay open: they have not begun, and get their result before any request is sent.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,7 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from tui_agent.engine.closing import close_calls, close_requests
 from tui_agent.engine.printed import Printed
 from tui_agent.engine.recorder import Recorder
+from tui_agent.engine.unanswered import unanswered
 from tui_agent.engine.usershell import close_shell
+from tui_agent.ports.log import BlobReader
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged
@@ -89,16 +92,24 @@ def begin(
 
 
 def take_up(
-    recorder: Recorder, run: RunStarted, history: Sequence[Record], repaired: LogRepaired | None
+    recorder: Recorder,
+    run: RunStarted,
+    history: Sequence[Record],
+    repaired: LogRepaired | None,
+    askable: BlobReader | None = None,
 ) -> None:
-    """The first events of a later run of a session. `history` need not reach further back than its `Unfinished`."""
+    """The first events of a later run of a session. `history` need not reach further back than its `Unfinished`.
+
+    `askable` are the session's texts where someone is there to be asked: then calls that waited for the user's decision
+    stay open, and those of the same answer that have not begun with them.
+    """
     state = recorder.state
     after = state.seq
     clean = state.clean and repaired is None
     if repaired is not None:
         recorder.append(repaired)
     recorder.append(run)
-    closed = _close(recorder, history)
+    closed = _close(recorder, history, askable)
     if state.shell is not None:
         close_shell(recorder, state.shell, history)
     if state.turn_running:
@@ -113,11 +124,13 @@ def take_up(
     recorder.append(RunResumed(run_id=run.run_id, after_seq=after, clean=clean, closed_calls=closed))
 
 
-def _close(recorder: Recorder, history: Sequence[Record]) -> int:
+def _close(recorder: Recorder, history: Sequence[Record], askable: BlobReader | None) -> int:
     """End the calls and requests that are open; returns how many calls. In a fork nothing had gone wrong with them."""
     printed, forked = Printed.recorded(history), recorder.state.forked
     if forked is None:
-        closed = close_calls(recorder, crashed=True, printed=printed)
+        kept = () if askable is None else unanswered(recorder, askable)
+        ended = [call for call in recorder.state.open_calls if call not in kept]
+        closed = close_calls(recorder, ended, crashed=True, printed=printed)
         close_requests(recorder, partials(history))
         return closed
     answered = answer_call(recorder, forked)
