@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tui_agent.folds.approvals import ApprovalsView
-from tui_agent.protocol.commands import AnswerQuestion, DecidePermission
+from tui_agent.protocol.commands import AnswerQuestion, DecidePermission, GoOn
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import QuestionAsked
 from tui_agent.protocol.ids import RequestId
@@ -66,6 +66,17 @@ class Asking:
         self._aside.clear()
         return self._open_next()
 
+    def ask_again(self) -> bool:
+        """Let the turn go on in which something was asked when the program ended; False where there is none."""
+        live = self._live
+        if not live.connected or not live.state.open_calls or live.running or live.sending.under_way:
+            return False
+        if live.has_model:
+            live.submit(GoOn())
+        else:
+            self._app.say("Choose a model; then Enter on the empty line asks again what was open.", "warning")
+        return True
+
     def _open_next(self) -> bool:
         if self._open is not None:
             return False
@@ -98,7 +109,12 @@ class Asking:
 
         def decided(decision: DecidePermission | None) -> None:
             self._close(modal, request.request_id, answered=decision is not None)
-            if decision is not None:
+            if decision is None:
+                return
+            if self._live.session is not None and self._live.session.closed:
+                self._live.opening.go_to(self._live.opening.reopen(), "reopen")
+                self._app.say("The engine's process had ended: you are asked again.", "warning")
+            else:
                 self._live.submit(decision)
 
         self._app.push_screen(modal, decided)

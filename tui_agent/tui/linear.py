@@ -26,6 +26,7 @@ from tui_agent.protocol.commands import (
     AnswerQuestion,
     Command,
     DecidePermission,
+    GoOn,
     Interrupt,
     Steer,
     SubmitPrompt,
@@ -227,7 +228,7 @@ async def talk(
             group.cancel_scope.cancel()
             return 2
         linear = Linear(session, say)
-        group.start_soon(_tell_all, session, linear)
+        group.start_soon(_tell_all, session, linear, -1 if prompt else opened.last_seq)
         say(HELP)
         if prompt:
             session.submit(SubmitPrompt(text=prompt))
@@ -266,12 +267,17 @@ def run_linear(options: SessionOptions, *, handle: "EngineHandle | None" = None)
     return anyio.run(run)
 
 
-async def _tell_all(session: "AppSession", linear: Linear) -> None:
+async def _tell_all(session: "AppSession", linear: Linear, last: int) -> None:
+    """Say what comes. Once everything up to `last` is said, the turn goes on in which something was asked at the end."""
     follower = session.follow()
     while batch := await follower.next():
         for record in batch:
             if isinstance(record, Envelope):
                 linear.tell(record)
+            state = linear.state.view() if record.seq == last else None
+            if state is not None and state.open_calls and not state.busy and not linear.under_way:
+                linear.under_way = True
+                session.submit(GoOn())
 
 
 class Typed:

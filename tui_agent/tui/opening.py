@@ -16,6 +16,7 @@ from tui_agent.errors import SessionLocked, TuiAgentError
 from tui_agent.folds.begun import begun
 from tui_agent.folds.views import Views
 from tui_agent.protocol.commands import Close
+from tui_agent.tui.actions import BY_NAME, BY_SLASH
 from tui_agent.tui.app_session import AppSession, HeldSession
 from tui_agent.tui.beginning import configure
 from tui_agent.tui.keeping import stored
@@ -66,7 +67,8 @@ class Opening:
             return False
         self._live.keeping.take_draft()
         self._live.beginning.show()
-        self._send_waiting()
+        if not self._send_waiting():
+            self._live.asking.ask_again()
         return True
 
     def go_to(self, work: Coroutine[object, object, object], name: str) -> None:
@@ -268,7 +270,8 @@ class Opening:
         self._live.app.answer = await self._live.reading.last_answer()
         await self._let_go(reason)
 
-    def _send_waiting(self) -> None:
+    def _send_waiting(self) -> bool:
+        """Send what waited for the session; whether something was begun with it."""
         app = self._live.app
         first, app.first_prompt = app.first_prompt, ""
         waiting, app.waiting_intents = app.waiting_intents, []
@@ -283,6 +286,16 @@ class Opening:
                 self._live.sending.sent(one)
             elif isinstance(one, Intent):
                 self._live.act(one.name, one.argument)
+        return self.under_way or any(map(_begins, waiting))
+
+
+def _begins(one: Intent | Prompt.Sent) -> bool:
+    """Whether it is a message, a command line, or an action that no turn may run beside."""
+    if isinstance(one, Intent):
+        action = BY_NAME.get(one.name)
+    else:
+        action = BY_SLASH.get(one.text.strip().split(" ")[0])
+    return isinstance(one, Prompt.Sent) if action is None else action.ground
 
 
 def _spawn_remote(live: "Live") -> Callable[[SessionOptions], AppSession]:

@@ -42,7 +42,7 @@ class Sending:
 
     def _nothing(self) -> None:
         """Enter on an empty prompt means what waits for it."""
-        if self._live.asking.again():
+        if self._live.asking.again() or self._live.asking.ask_again():
             return
         if self._live.state.queue:
             self._live.act("send_queued")

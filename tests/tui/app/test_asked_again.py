@@ -1,0 +1,114 @@
+"""What was asked when the program was killed: the app asks again by itself, unless its user begins something else."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.engine.harness import EchoTool, ask, call, running
+from tests.stubs.fake_session import FakeSession
+from tests.tui.app.driving import NOWHERE, Driven, open_app
+from tui_agent.config.options import SessionOptions
+from tui_agent.protocol.commands import Command, DecidePermission, GoOn, SubmitPrompt
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.policy import PermissionRequested
+from tui_agent.protocol.events.turn import TurnStarted
+from tui_agent.protocol.ids import RequestId
+from tui_agent.store.reader import read_records
+from tui_agent.tui.modals.approval import Approval
+
+
+async def _until(driven: Driven, done: Callable[[], bool]) -> None:
+    for _ in range(400):
+        if done():
+            return
+        await driven.pilot.pause()
+    raise AssertionError(driven.text())
+
+
+async def asked(tmp_path: Path) -> tuple[list[Record], list[Record]]:
+    """The records of a session that was killed while a call was asked about; and those once it is taken up."""
+    log = tmp_path / "sessions" / "ses_test" / "events.jsonl"
+    async with running(tmp_path, [call(("echo", '{"words":"aloud"}'))], [EchoTool()], policy=ask) as bench:
+        bench.submit(SubmitPrompt(text="say it"))
+        await bench.until("permission.requested")
+        lines = log.read_bytes()
+    log.write_bytes(lines)
+    killed = list(read_records(log.parent))
+    async with running(tmp_path, [], policy=ask, serve=False):
+        return killed, list(read_records(log.parent))
+
+
+def asking_anew(session: FakeSession) -> Callable[[Command], None]:
+    """An engine that asks its question again when it is let go on."""
+    questions = [one.payload for one in session.records if isinstance(one, Envelope)]
+    (question,) = [one for one in questions if isinstance(one, PermissionRequested)]
+
+    def react(command: Command) -> None:
+        if isinstance(command, GoOn):
+            anew = question.model_copy(update={"request_id": RequestId("req_anew")})
+            session.feed(TurnStarted(turn=2, goes_on=True), anew)
+
+    return react
+
+
+async def test_the_app_lets_the_turn_go_on_and_the_answer_goes_to_the_new_question(tmp_path: Path) -> None:
+    _, records = await asked(tmp_path)
+    session = FakeSession(records)
+    session.react = asking_anew(session)
+    async with open_app(session=session) as driven:
+        await _until(driven, lambda: isinstance(driven.app.screen, Approval))
+        assert [type(one) for one in session.submitted] == [GoOn]
+        await driven.settle()
+        assert "nothing of it has run" in driven.text()
+        await _until(driven, lambda: "this once" in driven.text())
+        while len(session.submitted) == 1:
+            await driven.press("y")
+        answer = session.submitted[-1]
+        assert isinstance(answer, DecidePermission)
+        assert (answer.request_id, answer.decision) == ("req_anew", "allow")
+
+
+@pytest.mark.parametrize("typed", ["something else", "/undo"])
+async def test_what_the_user_begins_instead_keeps_the_turn_from_going_on(tmp_path: Path, typed: str) -> None:
+    _, records = await asked(tmp_path)
+    session = FakeSession(records)
+    options = SessionOptions(cwd=NOWHERE, data_dir=tmp_path / "data")
+    async with open_app(session=session, options=replace(options, prompt=typed)) as driven:
+        await _until(driven, lambda: bool(session.submitted))
+        await driven.pilot.pause()
+        assert not any(isinstance(one, GoOn) for one in session.submitted)
+        assert not isinstance(driven.app.screen, Approval)
+
+
+async def test_enter_on_the_empty_line_asks_again_what_is_still_open(tmp_path: Path) -> None:
+    _, records = await asked(tmp_path)
+    session = FakeSession(records)
+    async with open_app(session=session) as driven:
+        await _until(driven, lambda: bool(session.submitted))
+        await driven.press("enter")
+        assert [type(one) for one in session.submitted] == [GoOn, GoOn]
+
+
+async def test_an_answer_to_an_engine_that_is_gone_opens_the_session_and_is_asked_for_anew(
+    tmp_path: Path,
+) -> None:
+    before, after = await asked(tmp_path)
+    first, second = FakeSession(before), FakeSession(after)
+    second.react = asking_anew(second)
+    async with open_app(session=first) as driven:
+        await _until(driven, lambda: isinstance(driven.app.screen, Approval))
+        first.end()
+        await driven.pilot.pause()
+        driven.app.spawn = lambda options: second
+        stale = driven.app.screen
+        for _ in range(50):
+            await driven.press("y")
+            if driven.app.screen is not stale:
+                break
+        await _until(
+            driven, lambda: isinstance(driven.app.screen, Approval) and driven.app.screen is not stale
+        )
+        assert not any(isinstance(one, DecidePermission) for one in first.submitted)
+        assert [type(one) for one in second.submitted] == [GoOn]
