@@ -8,6 +8,8 @@ import pytest
 from tests.tui.app.driving import ENVIRON, NOWHERE, golden, open_app
 from tui_agent.config.options import SessionOptions
 from tui_agent.tui.first_look import colour_mode, first_look, guess_theme, moves
+from tui_agent.tui.modals.lines import Lines
+from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.theme import bundled_folder
 from tui_agent.tui.theme_watch import watch
 
@@ -105,3 +107,15 @@ async def test_the_watcher_names_the_theme_that_was_saved(tmp_path: Path) -> Non
         await asyncio.wait_for(watch([path.parent], changed, stop), 20)
         stop.set()
     assert seen[0] == {"mine"}
+
+
+async def test_a_sheet_that_scrolls_is_drawn_with_ascii_alone_where_it_was_asked_for() -> None:
+    async with open_app(
+        golden("night_shift"), size=(100, 20), environ={"TUI_AGENT_SYMBOLS": "ascii"}
+    ) as driven:
+        await driven.press("f1")
+        await driven.pilot.pause()
+        assert isinstance(driven.app.screen, Viewer) and driven.app.screen.query_one(Lines).max_scroll_y > 0
+        shown = driven.text()
+        assert "▐" not in shown
+        assert any(row.rstrip().endswith("|") for row in shown.splitlines())

@@ -34,7 +34,6 @@ from tui_agent.tui.panes.note import Level, Note
 from tui_agent.tui.replay.pane import minutes
 from tui_agent.tui.replay.playhead import SPEEDS, Playhead
 from tui_agent.tui.rows import Part, part
-from tui_agent.tui.transcript.scrollbar import AsciiThumb
 
 if TYPE_CHECKING:
     from tui_agent.tui.frame import Frame
@@ -80,7 +79,7 @@ class CompareScreen(Screen[None]):
         self._looks = looks
         self.header, self.footer = CompareHeader(looks), Footer(looks)
         self.header.opened = choices.title
-        self.head, self.lines = CompareHead(looks), Lines()
+        self.head, self.lines = CompareHead(looks), Lines(looks)
         self.note = Note(looks)
         self.playhead = Playhead(_line(None), 0)
         self._beat: Timer | None = None
@@ -95,8 +94,6 @@ class CompareScreen(Screen[None]):
         yield self.footer
 
     def on_mount(self) -> None:
-        if self._looks().symbols.name == "ascii":
-            self.lines.vertical_scrollbar.renderer = AsciiThumb  # type: ignore[misc]  # read from the instance
         self.head.said = "reading both …"
         self._fit()
         self.run_worker(self._read(), name="compare", exit_on_error=False)

@@ -10,8 +10,9 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from tui_agent.tui.panes.base import Looks
 from tui_agent.tui.rows import blank
-from tui_agent.tui.transcript.scrollbar import ThumbOnly
+from tui_agent.tui.transcript.scrollbar import dress
 
 
 class Lines(ScrollView):
@@ -20,15 +21,16 @@ class Lines(ScrollView):
     ALLOW_SELECT = False
     can_focus = False
 
-    def __init__(self, *, id: str | None = None) -> None:
+    def __init__(self, looks: Callable[[], Looks], *, id: str | None = None) -> None:
         super().__init__(id=id)
+        self._looks = looks
         self.strips: Sequence[Strip] = ()
         self.fill: Style = Style()
         self.moved: Callable[[], None] = lambda: None
         """Called when other rows are in sight."""
 
     def on_mount(self) -> None:
-        self.vertical_scrollbar.renderer = ThumbOnly  # type: ignore[misc]  # Textual reads it from the instance
+        dress(self, self._looks().symbols)
 
     def set_rows(self, rows: Sequence[Strip], fill: Style, *, keep: bool = True) -> None:
         """Show these rows; the position stays where it was if `keep` is set."""

@@ -77,7 +77,7 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
         """Takes the ignored keys of someone who was writing something else."""
         self._head = Rows(looks, id="sheet-head")
         self._foot = Rows(looks, id="sheet-foot")
-        self._body = Lines(id="sheet-body")
+        self._body = Lines(looks, id="sheet-body")
         self._body.moved = lambda: self.looked_at(self._in_sight + self._body.scroll_offset.y)
         self._in_sight = 0
 

@@ -15,7 +15,7 @@ from textual.strip import Strip
 from tui_agent.tui.panes.base import Looks
 from tui_agent.tui.rows import blank
 from tui_agent.tui.theme import Role
-from tui_agent.tui.transcript.scrollbar import AsciiThumb, ThumbOnly
+from tui_agent.tui.transcript.scrollbar import dress
 
 DrawRow: TypeAlias = Callable[[int, int, bool], Strip]
 """The row of an index, for a width, chosen or not."""
@@ -42,8 +42,7 @@ class Listing(ScrollView, can_focus=True):
 
     def on_mount(self) -> None:
         """Dress the scrollbar."""
-        unicode = self._looks().symbols.name == "unicode"
-        self.vertical_scrollbar.renderer = ThumbOnly if unicode else AsciiThumb  # type: ignore[misc]  # read from the instance
+        dress(self, self._looks().symbols)
 
     def on_resize(self) -> None:
         """The chosen row stays in sight."""

@@ -59,8 +59,8 @@ class PageHead(LinePane):
 class Detail(Lines):
     """The pane at the right; it is drawn for its width."""
 
-    def __init__(self, draw: Callable[[], None]) -> None:
-        super().__init__(id="page-detail")
+    def __init__(self, looks: Callable[[], Looks], draw: Callable[[], None]) -> None:
+        super().__init__(looks, id="page-detail")
         self._draw = draw
 
     def on_resize(self) -> None:
@@ -95,7 +95,7 @@ class Page(Screen[None]):
         self.left = Vertical(id="page-left")
         self.head = PageHead(self.looks_of)
         self.listing = Listing(self.looks_of, self.draw_row)
-        self.detail = Detail(self.show_detail)
+        self.detail = Detail(self.looks_of, self.show_detail)
         self.note = Note(self.looks_of, id="page-note")
         self._open = False
         """The detail stands in place of the list."""

@@ -21,7 +21,7 @@ from tui_agent.tui.panes.spans import is_folded, is_group, label, state_symbol, 
 from tui_agent.tui.rows import Part, blank, cells, doing, intent_of, part, row
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme import Role
-from tui_agent.tui.transcript.scrollbar import AsciiThumb, ThumbOnly
+from tui_agent.tui.transcript.scrollbar import dress
 
 Filter: TypeAlias = Literal["all", "model", "tools", "failed", "denied", "slow"]
 FILTERS: Final[tuple[Filter, ...]] = ("all", "model", "tools", "failed", "denied", "slow")
@@ -100,8 +100,7 @@ class SpanList(ScrollView, can_focus=True):
 
     def on_mount(self) -> None:
         """Dress the scrollbar."""
-        unicode = self._looks().symbols.name == "unicode"
-        self.vertical_scrollbar.renderer = ThumbOnly if unicode else AsciiThumb  # type: ignore[misc]  # read from the instance
+        dress(self, self._looks().symbols)
 
     def on_resize(self) -> None:
         """The chosen span stays in sight."""
@@ -361,8 +360,6 @@ class SpanHead(LinePane):
         self.filter: Filter = "all"
         self.cost: float | None = None
         self.list: SpanList | None = None
-        self.older = ""
-        """What of the session is not in it yet."""
 
     def set_view(self, view: TraceView, chosen: Filter, cost: float | None, spans: SpanList) -> None:
         """Show these."""
@@ -387,8 +384,7 @@ class SpanHead(LinePane):
         if height < 4:
             return [title]
         empty = row(width, [], fill=self.style())
-        older = row(width, [part(f"    {self.older}", self.style("warning"))], fill=self.style())
-        return [empty, title, older, self._names(width)]
+        return [empty, title, empty, self._names(width)]
 
     def _names(self, width: int) -> Strip:
         quiet = self.style("t3")

@@ -27,7 +27,7 @@ from tui_agent.tui.transcript.look import Look
 from tui_agent.tui.transcript.messages import BlobWanted
 from tui_agent.tui.transcript.pace import Pace, only_grows
 from tui_agent.tui.transcript.rows import DECOR, Row, Run, strip_of
-from tui_agent.tui.transcript.scrollbar import AsciiThumb, ThumbOnly
+from tui_agent.tui.transcript.scrollbar import dress
 from tui_agent.tui.transcript.selection import Selection, restyle
 from tui_agent.tui.transcript.tools import QUICK_S, is_quick, unseen
 from tui_agent.tui.transcript.viewport import Line, Viewport
@@ -296,10 +296,8 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         self.new_rows = viewport.new_rows
 
     def _dress_scrollbar(self) -> None:
-        bar = self.vertical_scrollbar
-        thumb = ThumbOnly if self._symbols.name == "unicode" else AsciiThumb
-        bar.renderer = thumb  # type: ignore[misc]  # Textual reads it from the instance
-        bar.refresh()
+        dress(self, self._symbols)
+        self.vertical_scrollbar.refresh()
 
     # Time and texts that come later
 

@@ -6,6 +6,9 @@ from rich.color import Color
 from rich.segment import Segment, Segments
 from rich.style import Style
 from textual.scrollbar import ScrollBarRender
+from textual.widget import Widget
+
+from tui_agent.tui.symbols import Symbols
 
 _BLACK: Final = Color.parse("black")
 _WHITE: Final = Color.parse("white")
@@ -45,3 +48,9 @@ class AsciiThumb(ThumbOnly):
     """The same for terminals without the half cell."""
 
     GLYPH: ClassVar[str] = "|"
+
+
+def dress(widget: Widget, symbols: Symbols) -> None:
+    """Give a widget that scrolls the thumb that its terminal can draw."""
+    thumb = ThumbOnly if symbols.name == "unicode" else AsciiThumb
+    widget.vertical_scrollbar.renderer = thumb  # type: ignore[misc]  # Textual reads it from the instance
