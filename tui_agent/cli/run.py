@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.retry_crashed is None:
         return run_once(options, begin)
     tell_end = partial(finish, as_json=arguments.json)
-    return kept_running(options, begin, arguments.retry_crashed, run_once, tell_end)
+    return kept_running(options, begin, arguments.retry_crashed, run_once, tell_end, by_line=arguments.json)
 
 
 def _prompt(said: str | None) -> str:

@@ -15,6 +15,7 @@ from types import FrameType
 
 from tui_agent.cli.headless import Begin, Outcome
 from tui_agent.cli.output import say
+from tui_agent.cli.whole_lines import WholeLines
 from tui_agent.config.options import SessionOptions
 from tui_agent.folds.entries import AnswerEntry
 from tui_agent.folds.transcript import Transcript
@@ -34,12 +35,18 @@ Finish = Callable[[Outcome], int]
 
 
 def kept_running(
-    options: SessionOptions, begin: Begin, retries: int, run_once: RunOnce, finish: Finish
+    options: SessionOptions,
+    begin: Begin,
+    retries: int,
+    run_once: RunOnce,
+    finish: Finish,
+    *,
+    by_line: bool = False,
 ) -> int:
     """Run a turn in a child process, and after a crash go on with it, at most `retries` times; the exit status.
 
     To be called before anything has started a thread or a loop. `finish` tells how a turn ended whose process was
-    killed behind its end.
+    killed behind its end. `by_line`: what is printed are lines, and a line that a crash cut is none.
     """
     base = ground(options)
     latest = base.store.latest(str(options.cwd)) if options.continue_latest else None
@@ -48,7 +55,7 @@ def kept_running(
     before = _last_seq(folder)
     options = replace(options, session=session, continue_latest=False)
     while True:
-        status = _in_child(partial(run_once, options, begin))
+        status = _in_child(partial(run_once, options, begin), WholeLines() if by_line else None)
         if status >= 0 or signal.Signals(-status) in STOPS:
             return _status(status)
         begun = _last_seq(folder) >= 0
@@ -74,7 +81,7 @@ class _Child(SystemExit):
     """Carries the child's status up to the interpreter."""
 
 
-def _in_child(run: Callable[[], int]) -> int:
+def _in_child(run: Callable[[], int], lines: WholeLines | None) -> int:
     """What a child that does this ended with: its status, or the negative number of the signal that killed it."""
     sys.stdout.flush()
     sys.stderr.flush()
@@ -82,6 +89,8 @@ def _in_child(run: Callable[[], int]) -> int:
     if child == 0:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if lines is not None:
+            lines.in_child()
         raise _Child(run())
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the child too
 
@@ -89,6 +98,8 @@ def _in_child(run: Callable[[], int]) -> int:
         os.kill(child, number)
 
     signal.signal(signal.SIGTERM, pass_on)
+    if lines is not None:
+        lines.hand_on()
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
