@@ -23,7 +23,7 @@ from tui_agent.folds.transcript import Transcript
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored
+from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, CheckpointRestoring
 from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
 from tui_agent.protocol.events.session import SessionHeadMoved
@@ -69,8 +69,10 @@ class Views:
         self.metrics = Metrics()
         self.approvals = Approvals()
         self.kept: tuple[str, ...] = ()
-        """Files that the newest way back left alone, since someone else had changed them; the event is `kept_at`."""
-        self.kept_at = -1
+        """Files that the newest way back, to event `kept_to`, left alone, since someone else had changed them; the event
+        is `kept_at`."""
+        self.kept_at = self.kept_to = -1
+        self._going_to = -1
         self.planned: CheckpointPlanned | None = None
         """The newest answer to what going back would do to the files."""
         self.plugins: dict[str, PluginLoaded | PluginFailed] = {}
@@ -165,8 +167,10 @@ class Views:
                 self._changed.add("plugins")
             case CheckpointPlanned():
                 self.planned = payload
+            case CheckpointRestoring() | SessionHeadMoved():
+                self._going_to = payload.to_seq
             case CheckpointRestored():
-                self.kept, self.kept_at = payload.kept, record.seq
+                self.kept, self.kept_at, self.kept_to = payload.kept, record.seq, self._going_to
             case UserMessageReceived():
                 self.prompts.append(text_preview(payload.text))
             case _:

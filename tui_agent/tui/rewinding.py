@@ -101,9 +101,8 @@ class Rewinding:
         if views.kept_at <= max(self._asked_at, self._live.seen_seq):
             return
         self._asked_at = views.kept_at
-        moves = views.branches.view().moves
-        if views.kept and moves:
-            self._ask_of_kept(views.kept, moves[-1].to_seq)
+        if views.kept and views.kept_to >= 0:
+            self._ask_of_kept(views.kept, views.kept_to)
 
     def go(
         self,

@@ -3,7 +3,12 @@
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
-from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, PlannedAct
+from tui_agent.protocol.events.files import (
+    CheckpointPlanned,
+    CheckpointRestored,
+    CheckpointRestoring,
+    PlannedAct,
+)
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
@@ -112,6 +117,25 @@ async def test_files_left_alone_are_asked_about_one_by_one() -> None:
         (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
         assert revert.overwrite == ("a.py",)
         assert (revert.to_seq, revert.conversation) == (first - 1, False)
+
+
+async def test_files_that_went_back_alone_ask_of_what_was_left_alone_too() -> None:
+    async with open_app(session=begun()) as driven:
+        first = turn(driven, 1, "the first thing", "one")
+        second = turn(driven, 2, "the second thing", "two")
+        end = len(driven.session.records) - 1
+        driven.session.feed(SessionHeadMoved(to_seq=first - 1, from_seq=end, reason="undo"))
+        driven.session.feed(SessionHeadMoved(to_seq=end, from_seq=end + 1, reason="redo"))
+        await driven.settle()
+        driven.session.feed(
+            CheckpointRestoring(source="c" * 40, to_seq=second - 1, paths=("a.py",)),
+            CheckpointRestored(source="c" * 40, commit="d" * 40, paths=(), kept=("a.py",)),
+        )
+        await driven.settle()
+        assert "Left alone" in driven.text()
+        await driven.press("down", "enter")
+        (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
+        assert (revert.to_seq, revert.conversation, revert.overwrite) == (second - 1, False, ("a.py",))
 
 
 async def test_a_session_that_went_back_opens_where_it_is() -> None:
