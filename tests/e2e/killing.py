@@ -189,7 +189,7 @@ class Chain:
             self._wait_for(terminal, lambda: draft in self._draft(), "the draft in its file")
             terminal.read_for(self.dice.uniform(0, 1.0))
             if engine_only:
-                os.kill(_engine_of(terminal.process.pid), signal.SIGKILL)
+                os.kill(engine_of(terminal.process.pid), signal.SIGKILL)
                 terminal.until_text("engine")
                 self._wait_for(terminal, lambda: draft in self._draft(), "the draft, still there")
             terminal.process.kill()
@@ -229,7 +229,7 @@ class Chain:
             terminal, lambda: self._raw().count('"kind":"run.resumed"') > count, "the session to be taken up"
         )
         cpu = _cpu(
-            _engine_of(terminal.process.pid)
+            engine_of(terminal.process.pid)
         )  # the wall's time is as the engine noted it: drawing is ours
         self._timed(_resumes(self.log())[-1].at - started, cpu)
 
@@ -358,7 +358,7 @@ def _cpu(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
-def _engine_of(app: int) -> int:
+def engine_of(app: int) -> int:
     """The engine's process of an app."""
     for folder in Path("/proc").iterdir():
         with contextlib.suppress(OSError, IndexError):

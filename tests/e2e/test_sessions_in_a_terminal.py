@@ -1,12 +1,15 @@
 """Sessions in a pseudo terminal: chosen, found, held by another window, and taken up again after `kill -9`."""
 
 import json
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.conftest import Program
+from tests.e2e.killing import engine_of
 from tests.e2e.terminal import Terminal
 from tests.stubs.golden import GOLDEN
 
@@ -19,6 +22,14 @@ answers:
     calls: [{write_file: {path: new.txt, content: "one\\ntwo\\n"}}]
   - text: All settled.
 """
+WRITES_LATER = """
+answers:
+  - calls: [{run_command: {command: "until [ -e ready ]; do sleep 0.05; done"}}]
+  - calls: [{write_file: {path: new.txt, content: "one"}}]
+  - text: All settled.
+  - text: That too.
+"""
+ASKED = b'"kind":"permission.requested"'
 Start = Callable[..., Terminal]
 
 
@@ -120,19 +131,76 @@ def test_a_second_window_looks_on_at_a_held_session(
             second.until_text("no session")
 
 
-def test_a_kill_while_something_is_asked_runs_nothing_and_tells(start: Start, program: Program) -> None:
-    script = program.home / "script.yaml"
+def log_of(program: Program) -> bytes:
+    """The only session's log; empty where there is none yet."""
+    return b"".join(log.read_bytes() for log in program.data.glob("sessions/*/events.jsonl"))
+
+
+def outcome_of(program: Program) -> tuple[object, object]:
+    """How the newest session stands, and which calls wait in it."""
+    shown = json.loads(program.run("sessions", "preview", "latest", "--json").stdout)
+    return shown["outcome"], shown["waiting"]["approval"]
+
+
+@pytest.mark.parametrize("whom", ["app", "engine", "both"])
+def test_what_is_asked_at_a_kill_is_asked_again_until_it_is_answered_and_runs_once(
+    start: Start, program: Program, whom: str
+) -> None:
+    script, new = program.home / "script.yaml", program.workspace / "new.txt"
     script.write_text(WRITES)
-    with start("-m", f"scripted:{script}", "write it") as terminal:
+    words = ("-m", f"scripted:{script}")
+    with start(*words, "write it") as terminal:
         terminal.until_text("this once")
-        shown = json.loads(program.run("sessions", "preview", "latest", "--json").stdout)
-        assert (shown["outcome"], shown["waiting"]["approval"]) == ("waiting", ["write new.txt"])
+        assert outcome_of(program) == ("waiting", ["write new.txt"])
+        if whom != "app":
+            os.kill(engine_of(terminal.process.pid), signal.SIGKILL)
+        if whom == "engine":
+            terminal.until_text("engine ended")
+            count = log_of(program).count(ASKED)
+            terminal.press_until("y", lambda _: log_of(program).count(ASKED) > count, "the question")
         killed(terminal)
-    with start("-m", f"scripted:{script}", "--continue") as terminal:
-        terminal.until(lambda screen: "write it" in screen and "stopped" in screen, "how it stands")
+    assert not new.exists()
+    with start(*words, "--continue") as terminal:
+        terminal.until_text("this once")
+        assert outcome_of(program) == ("waiting", ["write new.txt"])
         killed(terminal)
-    listed = json.loads(program.run("sessions", "list", "--json").stdout)
-    assert listed["outcome"] == "stopped" and not (program.workspace / "new.txt").exists()
+    assert not new.exists()
+    with start(*words, "--continue") as terminal:
+        terminal.until_text("this once")
+        assert not new.exists()
+        terminal.press_until("y", lambda screen: "All settled." in screen, "the end")
+        assert new.read_text() == "one\ntwo\n"
+        killed(terminal)
+    assert log_of(program).count(b'"kind":"tool.started"') == 1
+
+
+def test_what_was_queued_and_typed_beside_a_question_comes_back_with_it(
+    start: Start, program: Program
+) -> None:
+    script, ready = program.home / "script.yaml", program.workspace / "ready"
+    script.write_text(WRITES_LATER)
+    words = ("-m", f"scripted:{script}")
+    with start(*words, "write it") as terminal:
+        terminal.until(lambda _: b'"tool.started"' in log_of(program), "the command")
+        terminal.send("go on later\t")
+        terminal.until(lambda _: b"go on later" in log_of(program), "the queued message")
+        terminal.send("half a thought")
+        drafts = program.data / "sessions"
+        terminal.until(
+            lambda _: any(b"half a thought" in one.read_bytes() for one in drafts.glob("*/draft")),
+            "the draft",
+        )
+        ready.touch()
+        terminal.until_text("new.txt, a new file")
+        killed(terminal)
+    with start(*words, "--continue") as terminal:
+        terminal.until_text("new.txt, a new file")
+        terminal.until_text("half a thought")
+        assert log_of(program).count(b'"kind":"user.message"') == 1
+        terminal.press_until("y", lambda _: b"All settled." in log_of(program), "the end of the turn")
+        terminal.until(lambda _: log_of(program).count(b'"kind":"user.message"') == 2, "the queued message")
+        terminal.until(lambda screen: "go on later" in screen and "half a thought" in screen, "both")
+        killed(terminal)
 
 
 def test_half_streamed_words_are_kept_after_a_kill(
