@@ -39,7 +39,8 @@ class GoOn(CommandBase):
     """Start a turn without a new message: the model goes on from where the branch ends.
 
     Behind tool results, or behind a message without an answer; in a fork that carries a message of its own, with that.
-    Rejected where there is nothing to answer.
+    Calls that waited for the user's decision when an earlier run ended are judged, and asked about, anew before any
+    request. Rejected where there is nothing to answer.
     """
 
     kind: Literal["go_on"] = "go_on"

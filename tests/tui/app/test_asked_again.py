@@ -6,16 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.harness import EchoTool, ask, call, running
 from tests.stubs.fake_session import FakeSession
+from tests.stubs.killed import asked
 from tests.tui.app.driving import NOWHERE, Driven, open_app
 from tui_agent.config.options import SessionOptions
-from tui_agent.protocol.commands import Command, DecidePermission, GoOn, SubmitPrompt
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.commands import Command, DecidePermission, GoOn
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.protocol.ids import RequestId
-from tui_agent.store.reader import read_records
 from tui_agent.tui.modals.approval import Approval
 
 
@@ -25,19 +24,6 @@ async def _until(driven: Driven, done: Callable[[], bool]) -> None:
             return
         await driven.pilot.pause()
     raise AssertionError(driven.text())
-
-
-async def asked(tmp_path: Path) -> tuple[list[Record], list[Record]]:
-    """The records of a session that was killed while a call was asked about; and those once it is taken up."""
-    log = tmp_path / "sessions" / "ses_test" / "events.jsonl"
-    async with running(tmp_path, [call(("echo", '{"words":"aloud"}'))], [EchoTool()], policy=ask) as bench:
-        bench.submit(SubmitPrompt(text="say it"))
-        await bench.until("permission.requested")
-        lines = log.read_bytes()
-    log.write_bytes(lines)
-    killed = list(read_records(log.parent))
-    async with running(tmp_path, [], policy=ask, serve=False):
-        return killed, list(read_records(log.parent))
 
 
 def asking_anew(session: FakeSession) -> Callable[[Command], None]:
@@ -54,7 +40,7 @@ def asking_anew(session: FakeSession) -> Callable[[Command], None]:
 
 
 async def test_the_app_lets_the_turn_go_on_and_the_answer_goes_to_the_new_question(tmp_path: Path) -> None:
-    _, records = await asked(tmp_path)
+    records = await asked(tmp_path)
     session = FakeSession(records)
     session.react = asking_anew(session)
     async with open_app(session=session) as driven:
@@ -72,7 +58,7 @@ async def test_the_app_lets_the_turn_go_on_and_the_answer_goes_to_the_new_questi
 
 @pytest.mark.parametrize("typed", ["something else", "/undo"])
 async def test_what_the_user_begins_instead_keeps_the_turn_from_going_on(tmp_path: Path, typed: str) -> None:
-    _, records = await asked(tmp_path)
+    records = await asked(tmp_path)
     session = FakeSession(records)
     options = SessionOptions(cwd=NOWHERE, data_dir=tmp_path / "data")
     async with open_app(session=session, options=replace(options, prompt=typed)) as driven:
@@ -83,7 +69,7 @@ async def test_what_the_user_begins_instead_keeps_the_turn_from_going_on(tmp_pat
 
 
 async def test_enter_on_the_empty_line_asks_again_what_is_still_open(tmp_path: Path) -> None:
-    _, records = await asked(tmp_path)
+    records = await asked(tmp_path)
     session = FakeSession(records)
     async with open_app(session=session) as driven:
         await _until(driven, lambda: bool(session.submitted))
@@ -94,8 +80,13 @@ async def test_enter_on_the_empty_line_asks_again_what_is_still_open(tmp_path: P
 async def test_an_answer_to_an_engine_that_is_gone_opens_the_session_and_is_asked_for_anew(
     tmp_path: Path,
 ) -> None:
-    before, after = await asked(tmp_path)
-    first, second = FakeSession(before), FakeSession(after)
+    second = FakeSession(await asked(tmp_path))
+    end = next(
+        at
+        for at, one in enumerate(second.records)
+        if isinstance(one, Envelope) and isinstance(one.payload, PermissionRequested)
+    )
+    first = FakeSession(second.records[: end + 1])
     second.react = asking_anew(second)
     async with open_app(session=first) as driven:
         await _until(driven, lambda: isinstance(driven.app.screen, Approval))

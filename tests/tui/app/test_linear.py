@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import anyio
+
 from tests.stubs.fake_session import FakeSession
+from tests.stubs.killed import asked
 from tests.tui.app.driving import golden
 from tui_agent.errors import SessionLocked
-from tui_agent.protocol.commands import AnswerQuestion, DecidePermission, Interrupt, Steer, SubmitPrompt
+from tui_agent.protocol.commands import AnswerQuestion, DecidePermission, GoOn, Interrupt, Steer, SubmitPrompt
 from tui_agent.protocol.effects import Writes
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded
@@ -136,3 +139,17 @@ async def test_a_session_that_cannot_be_opened_is_said() -> None:
 
     assert await talk(session, read_line, said.append) == 2
     assert said == ["Held elsewhere. Close it."]
+
+
+async def test_what_was_asked_when_the_program_was_killed_is_asked_again(tmp_path: Path) -> None:
+    session, said = FakeSession(await asked(tmp_path)), list[str]()
+    gone_on = anyio.Event()
+    session.react = lambda command: gone_on.set() if isinstance(command, GoOn) else None
+
+    async def read_line() -> str | None:
+        await gone_on.wait()
+        return None
+
+    with anyio.fail_after(10):
+        assert await talk(session, read_line, said.append) == 0
+    assert [type(one) for one in session.submitted] == [GoOn]
