@@ -55,7 +55,7 @@ from tui_agent.protocol.settings import Budgets, Effort, ModelInfo, SessionSetti
 from tui_agent.session.carrying import carried
 from tui_agent.session.fork_change import take_on_settings
 from tui_agent.session.local import LocalSession
-from tui_agent.session.past import Past
+from tui_agent.session.past import Past, earlier_fold
 from tui_agent.session.resume import Unfinished, begin, take_up
 from tui_agent.store.bulk import many_objects
 from tui_agent.store.lineage import blobs_of
@@ -263,7 +263,9 @@ def _recorder(log: SessionLog, before: Past, past: Unfinished, loaded: LoadedPlu
     """Fold what stands in the log: the branch, and the moves and messages beside it; or what came since it was kept."""
     with many_objects():
         marks = read_marks(log.folder) if log.last_seq >= 0 and before.kept is None else ()
-        return Recorder(log, past.passing(before.history), _hooks(loaded), marks, before.kept)
+        return Recorder(
+            log, past.passing(before.history), _hooks(loaded), marks, before.kept, partial(earlier_fold, log)
+        )
 
 
 async def _release(env: LocalEnvironment, clients: Clients) -> int:

@@ -5,9 +5,12 @@ the branch; when the head moves they begin anew.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+from anyio import to_thread
 
 from tui_agent.folds.base import branch
-from tui_agent.folds.branches import Branches, BranchesView, stretches
+from tui_agent.folds.branches import Branches, BranchesView, Stretch, stretches
 from tui_agent.folds.commits import Commits
 from tui_agent.folds.context_meter import ContextMeter, ContextMeterView
 from tui_agent.folds.model_messages import ModelMessages
@@ -21,6 +24,25 @@ from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CommandId
 from tui_agent.protocol.messages import Message
 
 Hook = Callable[[Envelope], None]
+Earlier = Callable[[Sequence[Stretch]], tuple[Standing, int] | None]
+"""A fold that was kept of the beginning of these stretches, and the event up to which it is one."""
+
+
+class _Folds:
+    """What is folded of the branch alone."""
+
+    def __init__(self, history: Iterable[Record], kept: Standing | None = None) -> None:
+        self.state = SessionState.taken_up(kept.state) if kept else SessionState()
+        self.messages = ModelMessages.taken_up(kept.messages) if kept else ModelMessages()
+        self.meter = ContextMeter.taken_up(kept.meter) if kept else ContextMeter()
+        for record in history:
+            if isinstance(record, Envelope):
+                self.apply(record)
+
+    def apply(self, record: Envelope) -> None:
+        self.state.apply(record)
+        self.messages.apply(record)
+        self.meter.apply(record)
 
 
 class Recorder:
@@ -33,10 +55,13 @@ class Recorder:
         hooks: Sequence[Hook] = (),
         marks: Iterable[Record] | None = None,
         kept: Standing | None = None,
+        earlier: Earlier = lambda on: None,
     ) -> None:
         """`history` is the whole log; or its branch, where `marks` are what `read_marks` finds on all branches; or what
-        came since a fold was `kept`, in which no head was moved."""
+        came since a fold was `kept`, in which no head was moved. `earlier` may be called in a thread."""
         self._log = log
+        self._earlier = earlier
+        self._prepared: tuple[int, _Folds] | None = None
         self._hooks = tuple(hooks)
         self.cause: CommandId | None = None
         if kept is not None:
@@ -50,33 +75,49 @@ class Recorder:
             if isinstance(record, Envelope):
                 self._branches.apply(record)
                 self._commits.apply(record)
-        self._fold(history)
+        self._use(_Folds(history))
 
-    def _fold(self, history: Iterable[Record]) -> None:
-        """Every fold anew, from the records of the branch."""
-        self._state = SessionState()
-        self._messages: dict[AgentId, ModelMessages] = {MAIN_AGENT: ModelMessages()}
-        self._meter = ContextMeter()
-        for record in history:
-            if isinstance(record, Envelope):
-                self._take(record)
-
-    def _take(self, record: Envelope) -> None:
-        self._state.apply(record)
-        self._messages[MAIN_AGENT].apply(record)
-        self._meter.apply(record)
+    def _use(self, folds: _Folds) -> None:
+        """These are the folds from now on; those of delegates begin anew."""
+        self._state, self._meter = folds.state, folds.meter
+        self._messages: dict[AgentId, ModelMessages] = {MAIN_AGENT: folds.messages}
 
     def _take_up(self, kept: Standing, rest: Iterable[Record]) -> None:
         self._branches = Branches.taken_up(kept.branches)
         self._commits = Commits.taken_up(kept.commits)
-        self._state = SessionState.taken_up(kept.state)
-        self._messages = {MAIN_AGENT: ModelMessages.taken_up(kept.messages)}
-        self._meter = ContextMeter.taken_up(kept.meter)
+        folds = _Folds((), kept)
         for record in rest:
             if isinstance(record, Envelope):
                 self._branches.apply(record)
                 self._commits.apply(record)
-                self._take(record)
+                folds.apply(record)
+        self._use(folds)
+
+    async def prepare(self, to_seq: int) -> None:
+        """Fold the branch that ends at an event, beside the loop, for the head that is moved there next.
+
+        Nothing has happened then, and what is recorded meanwhile does not matter: it is not on that branch.
+        """
+        on = stretches(self._branches.view().moves, to_seq)
+        self._prepared = to_seq, await to_thread.run_sync(partial(self._folded, on))
+
+    def _folded(self, on: Sequence[Stretch]) -> _Folds:
+        kept, seq = self._earlier(on) or (None, -1)
+        return _Folds(self._log.branch(on, seq), kept)
+
+    def _move(self, moved: Envelope, to_seq: int) -> None:
+        prepared, self._prepared = self._prepared, None
+        if prepared is None or prepared[0] != to_seq:
+            self._use(_Folds(self._log.branch()))
+            return
+        self._use(prepared[1])
+        self._take(moved)
+
+    def _take(self, envelope: Envelope) -> None:
+        self._state.apply(envelope)
+        for messages in self._messages.values():
+            messages.apply(envelope)
+        self._meter.apply(envelope)
 
     def standing(self) -> Standing | None:
         """The folds as they stand, to be dumped at once; None in the middle of something."""
@@ -114,12 +155,9 @@ class Recorder:
         self._branches.apply(envelope)
         self._commits.apply(envelope)
         if isinstance(payload, SessionHeadMoved):
-            self._fold(self._log.branch())
+            self._move(envelope, payload.to_seq)
         else:
-            self._state.apply(envelope)
-            for messages in self._messages.values():
-                messages.apply(envelope)
-            self._meter.apply(envelope)
+            self._take(envelope)
         for hook in self._hooks:
             hook(envelope)
         return envelope

@@ -51,6 +51,8 @@ class Rewind:
     async def run(self, command: Revert | Undo | Redo) -> None:
         """Go there. Raises `UsageError` and `CheckpointError`; then nothing has moved."""
         target = self._target(command)
+        if target.conversation:
+            await self._recorder.prepare(target.to_seq)
         close_calls(self._recorder, why=INSTEAD)
         restored = None
         if target.files and self._checkpointing.store is not None and target.checkpoint:

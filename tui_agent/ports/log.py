@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from tui_agent.folds.branches import Stretch
 from tui_agent.protocol.base import JsonMap, LongText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
@@ -49,8 +50,12 @@ class Log(Protocol):
         """Return once everything appended so far is on stable storage (blobs first)."""
         ...
 
-    def branch(self) -> Iterable[Record]:
-        """The records on the current branch, in order, but for the deltas of requests that have ended."""
+    def branch(self, on: Sequence[Stretch] | None = None, after: int = -1) -> Iterable[Record]:
+        """The records on the current branch, in order, but for the deltas of requests that have ended.
+
+        `on`: of the branch with these stretches; `after`: only those behind this event. May be read in a thread, as long
+        as what is appended meanwhile is not on it.
+        """
         ...
 
     def holds(self, seq: int) -> bool:

@@ -3,15 +3,27 @@
 Invariant: what is kept, with the history behind it, folds to the same as the whole log.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from tui_agent.folds.branches import Stretch, on_branch, stretches
 from tui_agent.folds.standing import FORMAT, Standing, loaded
 from tui_agent.protocol.envelope import Record
 from tui_agent.store.kept import kept, rest
+from tui_agent.store.lineage import cut
 from tui_agent.store.log import SessionLog
 from tui_agent.store.reader import iterate_records
 from tui_agent.store.repair import EVENTS
+
+
+def earlier_fold(log: SessionLog, on: Sequence[Stretch]) -> tuple[Standing, int] | None:
+    """The fold that was kept beside a log, and its event, where what it was folded from is the beginning of a branch."""
+    found = kept(log.folder, FORMAT)
+    standing = loaded(found[1]) if found is not None else None
+    if found is None or standing is None or not on_branch(found[0].seq, on):
+        return None
+    seq = found[0].seq
+    return (standing, seq) if cut(on, seq) == stretches(standing.branches.moves, seq) else None
 
 
 @dataclass(frozen=True, slots=True)

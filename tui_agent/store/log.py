@@ -18,6 +18,7 @@ from pydantic_core import to_json
 
 from tui_agent.errors import StoreError, StoreFull
 from tui_agent.folds.base import branch
+from tui_agent.folds.branches import Stretch, on_branch
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.session import LogRepaired, SessionHeadMoved
@@ -288,9 +289,14 @@ class SessionLog:
             return read_records(self.folder, after, size=self._end)
         return self._records[self._index(after) :]
 
-    def branch(self) -> Iterable[Record]:
-        """The records on the current branch, without the deltas of requests that have ended; read from the file."""
-        return branch(self._records) if self._lock is None else iterate_records(self.folder, branch=True)
+    def branch(self, on: Sequence[Stretch] | None = None, after: int = -1) -> Iterable[Record]:
+        """The records on the current branch, or on the one with these stretches, behind `after`; without the deltas of
+        requests that have ended; read from the file."""
+        if self._lock is not None:
+            return iterate_records(self.folder, after, branch=on is None, on=on)
+        held = self._records.copy()
+        found = branch(held) if on is None else (one for one in held if on_branch(one.seq, on))
+        return [one for one in found if one.seq > after]
 
     def holds(self, seq: int) -> bool:
         """Whether there is an event with this number, on the branch or not; the history is not read for it."""

@@ -58,12 +58,15 @@ def read_records(
     return found
 
 
-def iterate_records(folder: Path, after: int = -1, *, branch: bool = False) -> Iterator[Record]:
+def iterate_records(
+    folder: Path, after: int = -1, *, branch: bool = False, on: Sequence[Stretch] | None = None
+) -> Iterator[Record]:
     """The records with `seq` > `after` one by one, without the deltas of requests that have ended.
 
-    Gives what stands in the log now, and reads it as it is pulled. Raises `SessionNotFound`.
+    `branch` gives only those on the current branch, `on` those on the one with these stretches. Gives what stands in the
+    log now, and reads it as it is pulled. Raises `SessionNotFound`.
     """
-    return _walk(folder, _size(folder), after, skip_deltas=True, branch=branch)
+    return _walk(folder, _size(folder), after, skip_deltas=True, branch=branch, on=on)
 
 
 def read_marks(folder: Path) -> list[Record]:
@@ -119,9 +122,18 @@ def _size(folder: Path, size: int | None = None) -> int:
     return there if size is None else min(size, there)
 
 
-def _walk(folder: Path, size: int, after: int, *, skip_deltas: bool, branch: bool) -> Iterator[Record]:
+def _walk(
+    folder: Path,
+    size: int,
+    after: int,
+    *,
+    skip_deltas: bool,
+    branch: bool,
+    on: Sequence[Stretch] | None = None,
+) -> Iterator[Record]:
     line = lineage(folder)
-    on = line.branch(size) if branch else None
+    if branch:
+        on = line.branch(size)
     kept = [_both(strand.kept, on) for strand in line.strands]
     ended = _ended(line, kept, size, after) if skip_deltas else frozenset()
     blobs = blobs_of(folder)
