@@ -209,6 +209,39 @@ def _say(shown: dict[str, object]) -> None:
         say("\nFiles")
         for one in files:
             say(f"  +{one['added']} -{one['removed']}  {one['path']}")
-    for name in ("todo", "context", "waiting", "branches"):
-        if shown[name]:
-            say(f"\n{name.capitalize()}  {shown[name]}")
+    for title, rows in (
+        ("Todo", _todo_rows(shown["todo"])),
+        ("Context", _context_rows(shown["context"])),
+        ("Waiting", _waiting_rows(shown["waiting"])),
+        ("Branches", _branch_rows(shown["branches"])),
+    ):
+        if rows:
+            say("\n".join(["", title, *(f"  {row}" for row in rows)]))
+
+
+def _todo_rows(todo: object) -> list[str]:
+    return [f"{todo['done']} of {todo['total']} done"] if isinstance(todo, dict) else []
+
+
+def _context_rows(meter: object) -> list[str]:
+    if not isinstance(meter, dict):
+        return []
+    return [f"{meter['used']:,} of {meter['window']:,} tokens, {meter['fraction']:.0%}"]
+
+
+def _waiting_rows(waiting: object) -> list[str]:
+    """What waits for the user, one a row; nothing where nothing does."""
+    if not isinstance(waiting, dict):
+        return []
+    rows = [f"{name}: {one}" for name in ("approval", "question", "queued") for one in waiting[name]]
+    return [*rows, *(["a draft"] if waiting["draft"] else [])]
+
+
+def _branch_rows(branches: object) -> list[str]:
+    if not isinstance(branches, list):
+        return []
+    return [
+        f"{one['kind']} at event {one['at_seq']}, {one['outcome']}, {moment(one['started'])}"
+        + (f"  {one['session']}  {one['title']}" if one["kind"] == "fork" else "")
+        for one in branches
+    ]

@@ -1,0 +1,50 @@
+"""What is printed of a session before it is opened."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.store import said, store
+from tui_agent.cli.main import main
+from tui_agent.protocol.events.session import ForkChange, SessionHeadMoved, SessionStarted
+from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
+from tui_agent.protocol.settings import ModelInfo, SessionSettings
+
+SETTINGS = SessionSettings(model=ModelInfo(profile="demo", provider="scripted", model="demo"))
+
+
+@pytest.fixture
+def shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[], str]:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+
+    def run() -> str:
+        assert main(["sessions", "preview", "ses_a", "--data-dir", str(tmp_path)]) == 0
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_what_waits_and_what_was_left_is_said_in_words(tmp_path: Path, shown: Callable[[], str]) -> None:
+    sessions = store(tmp_path)
+    log = sessions.create("ses_a")
+    log.append(SessionStarted(workspace="/work", product="p", settings=SETTINGS))
+    log.append(said("one"))
+    log.append(said("two"))
+    log.append(SessionHeadMoved(to_seq=1, from_seq=2, reason="revert"))
+    log.append(
+        TodoUpdated(items=(TodoItem(id="1", content="a", status="completed"), TodoItem(id="2", content="b")))
+    )
+    log.close()
+    sessions.fork("ses_a", 1, "ses_b", ForkChange())
+    (tmp_path / "sessions" / "ses_a" / "draft").write_text("words")
+    out = shown()
+    assert "\nTodo\n  1 of 2 done\n" in out
+    assert "\nWaiting\n  a draft\n" in out
+    assert (
+        "\nBranches\n  branch at event 1, left, " in out and "\n  fork at event 1, " in out and "ses_b" in out
+    )
+    assert "{" not in out and "[" not in out
