@@ -3,11 +3,12 @@
 import argparse
 import sqlite3
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import Parser, add_verb, count, session_options
-from tui_agent.cli.output import faint, moment, printable, say, say_json, say_json_lines, size, width
+from tui_agent.cli.output import faint, moment, printable, say, say_json, say_json_lines, size, warn, width
 from tui_agent.errors import StoreError
 from tui_agent.ground import Ground, ground
 from tui_agent.store.index_search import Found
@@ -26,6 +27,7 @@ KINDS = {
     "session.titled": "title",
 }
 MOST = 50
+BEHIND = "Another process holds the index of the sessions. What was said most recently may be missing; search again later."
 
 
 def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
@@ -60,13 +62,17 @@ def search_sessions(arguments: argparse.Namespace) -> int:
     """Print a line for each place."""
     base = _base(arguments)
     workspace = None if arguments.all else str(base.options.cwd)
-    text = " ".join(arguments.text)
+    text, index, stands = " ".join(arguments.text), base.store.index, base.store.stands()
+    held: list[str] = []
+    behind = partial(held.append, BEHIND)
     if arguments.sessions:
-        found: Sequence[Found] = base.store.index.sessions_with(base.store.stands(), text, workspace)
+        found: Sequence[Found] = index.sessions_with(stands, text, workspace, behind=behind)
     else:
-        found = base.store.search(text, workspace, arguments.limit)
+        found = index.search(stands, text, workspace, arguments.limit, behind=behind)
+    for words in held:
+        warn(words)
     if arguments.json:
-        say_json_lines(as_json(each) for each in found)
+        say_json_lines(as_json(each) | {"behind": bool(held)} for each in found)
         return Exit.DONE if found else Exit.FAILED
     for each in found:
         say(line(each, everywhere=arguments.all))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
+from typing import TypeAlias
 
 from tui_agent.errors import SessionNotFound
 from tui_agent.store import index_search
@@ -17,6 +18,7 @@ from tui_agent.store.index_rows import SCHEMA, Stand, drop, known_rows, put, tak
 from tui_agent.store.index_search import Found, read_through, words_of
 from tui_agent.store.summary import SessionSummary, summarise
 
+Behind: TypeAlias = Callable[[], None]
 FILE = "index.sqlite"
 VERSION = 4
 BUSY_MS = 2_000
@@ -24,6 +26,10 @@ WORTH = 50
 """Sessions from which on a list keeps an index."""
 _BATCH = 100
 """Sessions that are read in one transaction."""
+
+
+def _unsaid() -> None:
+    """For those who do not ask how new an answer is."""
 
 
 class SessionIndex:
@@ -111,10 +117,11 @@ class SessionIndex:
                 name: (stamp, read_to)
                 for name, stamp, read_to in db.execute("SELECT name, stamp, read_to FROM sessions")
             }
-            here = {stand.folder.name for stand in stands}
-            with _transaction(db):
-                for name in known.keys() - here:
-                    drop(db, name)
+            gone = known.keys() - {stand.folder.name for stand in stands}
+            if gone:
+                with _transaction(db):
+                    for name in gone:
+                        drop(db, name)
             waiting = [
                 stand
                 for stand in sorted(stands, key=lambda stand: stand.folder.name)
@@ -133,46 +140,65 @@ class SessionIndex:
         self.refresh(stands, progress)
 
     def search(
-        self, stands: Sequence[Stand], text: str, workspace: str | None = None, limit: int = 50
+        self,
+        stands: Sequence[Stand],
+        text: str,
+        workspace: str | None = None,
+        limit: int = 50,
+        *,
+        behind: Behind = _unsaid,
     ) -> list[Found]:
         """The events in which all words of a text stand (or words that begin so), the newest session first.
 
-        Brings the index up to date before. Where there can be none, the logs themselves are read through.
+        Brings the index up to date before. Where there can be none, the logs themselves are read through. Where another
+        process holds it, what it has is searched, and `behind` is called: what was said since is not found.
         """
-        found = self._asked(stands, lambda db: index_search.events_with(db, text, workspace, limit))
+        found = self._asked(stands, lambda db: index_search.events_with(db, text, workspace, limit), behind)
         if found is None:
             found = list(islice(read_through(stands, words_of(text), workspace), limit))
         return found
 
-    def sessions_with(self, stands: Sequence[Stand], text: str, workspace: str | None = None) -> list[Found]:
+    def sessions_with(
+        self,
+        stands: Sequence[Stand],
+        text: str,
+        workspace: str | None = None,
+        *,
+        behind: Behind = _unsaid,
+    ) -> list[Found]:
         """The same for sessions: of each the newest event that was found, of the newest `MOST_PLACES` in all."""
-        found = self._asked(stands, lambda db: index_search.sessions_with(db, text, workspace))
+        found = self._asked(stands, lambda db: index_search.sessions_with(db, text, workspace), behind)
         if found is None:
             found = index_search.newest_of_each(read_through(stands, words_of(text), workspace))
         return found
 
     def _asked(
-        self, stands: Sequence[Stand], query: Callable[[sqlite3.Connection], list[Found]]
+        self, stands: Sequence[Stand], query: Callable[[sqlite3.Connection], list[Found]], behind: Behind
     ) -> list[Found] | None:
-        """What an index that is up to date says; None where there can be none."""
+        """What an index that is up to date says, or one that another process holds; None where there can be none."""
         for _ in range(2):
             try:
-                self._catch_up(stands)
+                whole = self._catch_up(stands)
                 with self._open() as db:
-                    return query(db)
+                    found = query(db)
+                if not whole:
+                    behind()
+                return found
             except (sqlite3.Error, OSError) as fault:
                 self._heed(fault)
                 if isinstance(fault, sqlite3.OperationalError):
                     break
         return None
 
-    def _catch_up(self, stands: Sequence[Stand]) -> None:
+    def _catch_up(self, stands: Sequence[Stand]) -> bool:
+        """Whether all is in it; where another process is at it, what that has kept so far can be found now."""
         try:
             self.refresh(stands)
         except sqlite3.OperationalError:
             if not self.path.exists():
                 raise
-            # another process is at it: what it has kept so far is what can be found now
+            return False
+        return True
 
     def forks(self, session: str) -> list[str] | None:
         """The sessions that were forked from this one, as of the last time that it was made up to date; None where

@@ -80,6 +80,12 @@ def json_rows(text: str) -> list[JsonRow]:
     return rows
 
 
+def beside_json(text: str) -> str:
+    """What was said for a person beside the JSON objects, as one line."""
+    words = " ".join(" ".join(line.split()) for line in text.splitlines() if not json_rows(line))
+    return words.strip().removeprefix("tui-agent: ")
+
+
 def text_of(row: JsonRow, *names: str) -> str:
     """The first of these fields that is a text or a number."""
     for name in names:

@@ -89,6 +89,7 @@ class Programs:
         self.calls: list[tuple[str, ...]] = []
         self.gates: dict[str, asyncio.Event] = {}
         self.failing: dict[str, str] = {}
+        self.warning: dict[str, str] = {}
 
     async def __call__(self, *words: str) -> tuple[int, str]:
         self.calls.append(words)
@@ -99,7 +100,7 @@ class Programs:
             return 2, self.failing[verb]
         answer = getattr(self, f"_{verb}", None)
         rows: list[dict[str, object]] = answer(words) if answer is not None else []
-        return 0, "".join(json.dumps(row) + "\n" for row in rows)
+        return 0, self.warning.get(verb, "") + "".join(json.dumps(row) + "\n" for row in rows)
 
     def _list(self, words: tuple[str, ...]) -> list[dict[str, object]]:
         named = next((word.removeprefix("--id=") for word in words if word.startswith("--id=")), "")

@@ -108,6 +108,15 @@ async def test_names_are_found_at_once_and_texts_when_the_typing_rests() -> None
         assert "the slow shift of the runner" in driven.text()
 
 
+async def test_a_search_in_an_index_that_is_behind_says_so() -> None:
+    programs = Programs(texts={"ses_0000000000000005": "the slow shift of the runner"})
+    programs.warning["search"] = "tui-agent: Another process holds the index of the sessions.\n"
+    async with open_sessions(programs) as (driven, screen):
+        screen = await typed(driven, "runner")
+        assert [name for name in names(screen) if name.isdigit()] == ["5"]
+        assert "Another process holds the index of the sessions." in driven.text()
+
+
 async def test_what_matches_is_underlined() -> None:
     async with open_sessions(Programs()) as (driven, screen):
         await typed(driven, "shift")

@@ -1,6 +1,7 @@
 """Forking, checking and removing sessions from the command line."""
 
 import json
+import sqlite3
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -113,6 +114,23 @@ def test_what_was_said_is_found_in_this_workspace_or_in_all(call: Call, tmp_path
     assert (status, "--all" in out) == (1, True)
     status, out, _ = call("sessions", "reindex", "--json")
     assert (status, lines(out)[0]["sessions"]) == (0, 2)
+
+
+def test_a_search_that_another_process_keeps_from_the_newest_says_so(
+    call: Call, tmp_path: Path, work: Path
+) -> None:
+    store = talked(tmp_path, work)
+    _, out, err = call("sessions", "search", "three", "--json")
+    assert (lines(out)[0]["behind"], err) == (False, "")
+    writer = sqlite3.connect(store.index.path, isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
+    try:
+        talked(tmp_path, work, "ses_b")
+        status, out, err = call("sessions", "search", "three", "--json")
+    finally:
+        writer.close()
+    assert (status, [(one["session"], one["behind"]) for one in lines(out)]) == (0, [("ses_a", True)])
+    assert err.startswith("tui-agent: Another process holds the index") and err.count("\n") == 1
 
 
 def test_verify_says_what_is_wrong(call: Call, tmp_path: Path, work: Path) -> None:

@@ -167,6 +167,30 @@ def test_a_locked_index_keeps_nothing_from_being_listed_and_found(tmp_path: Path
     assert hits(sessions, "quite new") == [("ses_new", 0)]
 
 
+def test_a_search_tells_where_another_process_keeps_the_index_from_what_is_new(tmp_path: Path) -> None:
+    sessions = talked(tmp_path)
+    told: list[str] = []
+
+    def found(text: str) -> list[str]:
+        stands, behind = sessions.stands(), lambda: told.append(text)
+        both = sessions.index.search(stands, text, behind=behind)
+        assert len(sessions.index.sessions_with(stands, text, behind=behind)) == len(both)
+        return [one.session for one in both]
+
+    assert found("needle2") == ["ses_002"] and told == []
+    writer = sqlite3.connect(sessions.index.path, isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
+    try:
+        assert found("needle2") == ["ses_002"] and told == [], "nothing is new: nothing is missing"
+        log = sessions.create("ses_new")
+        log.append(said("quite new"))
+        log.close()
+        assert found("quite new") == [] and told == ["quite new"] * 2
+    finally:
+        writer.close()
+    assert found("quite new") == ["ses_new"] and len(told) == 2
+
+
 def test_a_folder_without_place_for_an_index_is_read_through(tmp_path: Path) -> None:
     sessions = talked(tmp_path)
     (sessions.root / FILE).mkdir()

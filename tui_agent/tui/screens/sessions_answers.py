@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tui_agent.tui.outside import JsonRow, json_rows
+from tui_agent.tui.outside import JsonRow, beside_json, json_rows
 from tui_agent.tui.screens.sessions_rows import Hit, Row, hits_of, rows_of
 from tui_agent.tui.text import clean_line
 
@@ -20,6 +20,8 @@ STILL_S = 0.15
 """So long nothing is typed, or nobody moves, before something is asked."""
 SLOW_S = 1.5
 """From here on it is said why an answer takes its time."""
+NOTHING_FOUND = 1
+"""With this status the search ends where it finds nothing, and where it ended well but for that."""
 LEAST = 2
 """Letters from which on the texts are searched: one letter is in all of them."""
 
@@ -100,8 +102,8 @@ class Answers:
             return
         self.hits, self._hits_for = hits, text
         self._screen.top.said = ""
-        if status and said.strip():
-            self._screen.say(clean_line(" ".join(said.split())), "error")
+        if words := beside_json(said):
+            self._screen.say(clean_line(words), "error" if status > NOTHING_FOUND else "warning")
         self._screen.show_lines()
 
     def _tell(self) -> None:
