@@ -26,6 +26,7 @@ from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.checkpoints.limits import Limits
 from tui_agent.checkpoints.moving import FileActs
 from tui_agent.errors import CheckpointError
+from tui_agent.ports.checkpoint import Restored
 from tui_agent.protocol.events.files import Author
 
 LARGEST = 900
@@ -131,6 +132,7 @@ class CheckpointMachine(RuleBasedStateMachine):
         self.other: GitShadow | None = None
         self.states: dict[str, Snapshot] = {}
         self.legs: dict[str, tuple[str, str, set[str]]] = {}
+        self.left: dict[str, set[str]] = {}
 
     def opened(self, acts: FileActs | None = None) -> GitShadow:
         return shadow(self.files, limits=LIMITS, acts=acts)
@@ -370,7 +372,9 @@ class CheckpointMachine(RuleBasedStateMachine):
         ours = [commit for commit in here if commit not in there]
         theirs = [commit for commit in there if commit not in here]
         session = [self.legs[commit][2] for commit in ours + theirs if self.legs[commit][1] != "human"]
+        session += [self.left.get(commit, set()) for commit in ours + theirs]
         people = [self.legs[commit][2] for commit in ours if self.legs[commit][1] == "human"]
+        people += [self.left.get(commit, set()) for commit in ours]
         return set().union(*session), set().union(*people)
 
     @precondition(lambda self: len(self.states) > 1)
@@ -411,7 +415,7 @@ class CheckpointMachine(RuleBasedStateMachine):
             assert snapshot(self.files) == before
             assert self.shadow.notices() == ()
         else:
-            self.after_restore(source, known, restored.commit, set(restored.paths))
+            self.after_restore(source, known, restored)
         self.open_again()
 
     def put_back(self, source: str, overwrite: bool) -> None:
@@ -431,11 +435,15 @@ class CheckpointMachine(RuleBasedStateMachine):
         assert differing(before, after) == set(restored.paths)
         for path in restored.paths:
             assert after.get(path) == self.states[source].get(path)
-        self.after_restore(source, head, restored.commit, set(restored.paths))
+        self.after_restore(source, head, restored)
 
-    def after_restore(self, source: str, head: str, commit: str, done: set[str]) -> None:
+    def after_restore(self, source: str, head: str, restored: Restored) -> None:
+        commit = restored.commit
         assert self.shadow.head == commit
-        after = self.advanced(self.states[head], snapshot(self.files), done)
+        after = self.advanced(self.states[head], snapshot(self.files), set(restored.paths))
+        if restored.kept:
+            assert commit != source
+            self.left[commit] = set(restored.kept)
         if commit not in self.states:
             self.states[commit] = after
             self.legs[commit] = (source, "human", differing(after, self.states[source]))

@@ -51,8 +51,8 @@ class Prepared:
     modes: Modes
     contents: Mapping[str, bytes] = field(default_factory=dict)
     """The small contents of the source that the acts need, by name."""
-    first_kept: frozenset[str] = frozenset()
-    """Paths that are put back as they were kept first, since the source holds none of them."""
+    first_kept: Mapping[str, str] = field(default_factory=dict)
+    """Paths that are put back as they were kept first, since the source holds none of them, and the commits that did."""
 
 
 async def prepare(shadow: Shadow, source: str, named: Collection[str] = ()) -> Prepared:
@@ -79,7 +79,9 @@ async def prepare(shadow: Shadow, source: str, named: Collection[str] = ()) -> P
     sizes = await shadow.git.sizes(wanted)
     small = {oid: size for oid, size in sizes.items() if size <= shadow.limits.shown_bytes}
     contents = await shadow.git.contents(small)
-    return Prepared(source, tuple(acts), modes, contents, frozenset(first_kept))
+    return Prepared(
+        source, tuple(acts), modes, contents, {path: ours.first_kept[path] for path in first_kept}
+    )
 
 
 def _fit(

@@ -19,7 +19,7 @@ from tui_agent.checkpoints.looking import Skips, anywhere, examine, some
 from tui_agent.checkpoints.moving import FileActs, Move, Staging, folder_bits
 from tui_agent.checkpoints.planning import Prepared, Putting, blocked_by_places, prepare
 from tui_agent.checkpoints.state import EMPTY_FOLDERS, STAGING, Shadow, shielded_on_fault
-from tui_agent.checkpoints.strangers import before_lines
+from tui_agent.checkpoints.strangers import before_lines, left_lines
 from tui_agent.checkpoints.touching import HUMAN
 from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import FileStand, Restored, RestorePlan
@@ -48,7 +48,7 @@ async def restore(shadow: Shadow, plan: RestorePlan, overwrite: Sequence[str], a
 
     async with shielded_on_fault(undo):
         files = await put(shadow, prepared, doing, staging)
-        commit = await settle_head(shadow, prepared, done)
+        commit = await settle_head(shadow, prepared, done, kept)
     await run_sync(_clear, staging)
     return Restored(commit, tuple(sorted(done)), kept, files)
 
@@ -175,13 +175,18 @@ def missing(shadow: Shadow, created: list[str], gone: set[str]) -> list[str]:
     )
 
 
-async def settle_head(shadow: Shadow, prepared: Prepared, done: set[str]) -> str:
-    """Make a checkpoint of the workspace as it now is: the source itself, or a commit on top of it."""
+async def settle_head(shadow: Shadow, prepared: Prepared, done: set[str], kept: Sequence[str]) -> str:
+    """Make a checkpoint of the workspace as it now is: the source itself, or a commit on top of it, which names what was
+    left alone."""
     with shadow.draft() as draft:
         candidates = await anywhere(shadow) | done
         found = await run_sync(examine, shadow, candidates, Skips(), False)
         taken = await take(shadow, draft, {each.path for each in found} | done)
-        lines = [*before_lines(prepared.first_kept & done), *taken.modes.since(prepared.modes)]
+        lines = [
+            *before_lines(prepared.first_kept.keys() & done),
+            *left_lines(kept, prepared.first_kept),
+            *taken.modes.since(prepared.modes),
+        ]
         commit = prepared.source
         if taken.tree != await shadow.tree(prepared.source) or lines:
             message = "The files after a restore"

@@ -9,7 +9,7 @@ was there, and going back never removes the path unasked.
 import json
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from uuid import uuid4
 
@@ -21,6 +21,7 @@ from tui_agent.checkpoints.state import Shadow
 
 RULES = ".gitignore"
 WORD = "Before"
+LEFT = "Left"
 
 
 def lines_of(shadow: Shadow, paths: Iterable[str]) -> list[str]:
@@ -37,6 +38,18 @@ def named_in(message: str) -> set[str]:
     """The paths of which a commit says that something was there before."""
     lines = (line.partition(": ") for line in trailer(message))
     return {str(json.loads(rest)) for word, _, rest in lines if word == WORD}
+
+
+def left_lines(paths: Iterable[str], first_kept: Mapping[str, str]) -> list[str]:
+    """The lines of a restore that left these paths alone, each with the commit that kept it first, if that counts."""
+    return [f"{LEFT}: {json.dumps([path, first_kept.get(path, '')])}" for path in sorted(paths)]
+
+
+def left_in(message: str) -> dict[str, str]:
+    """The paths that a restore left alone, though they were the session's, and the commit that kept each first."""
+    lines = (line.partition(": ") for line in trailer(message))
+    pairs = (json.loads(rest) for word, _, rest in lines if word == LEFT)
+    return {str(path): str(commit) for path, commit in pairs}
 
 
 async def note(shadow: Shadow, skipped: Iterable[str]) -> None:

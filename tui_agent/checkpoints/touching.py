@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from tui_agent.checkpoints.git import names_of
 from tui_agent.checkpoints.modes import mode_paths
 from tui_agent.checkpoints.state import Shadow
-from tui_agent.checkpoints.strangers import named_in
+from tui_agent.checkpoints.strangers import left_in, named_in
 
 HUMAN = "human"
 
@@ -13,7 +13,8 @@ HUMAN = "human"
 @dataclass(frozen=True, slots=True)
 class Touched:
     """Paths that some commits touched: those of agent and commands, those of people, and those at which something had
-    been that no checkpoint held before: unknown (`strangers`), or held by a person's commit (`first_kept`)."""
+    been that no checkpoint held before: unknown (`strangers`), or held by a person's commit (`first_kept`). What a restore
+    left alone stays the session's, and is a person's too."""
 
     session: set[str] = field(default_factory=set)
     humans: set[str] = field(default_factory=set)
@@ -33,6 +34,10 @@ async def touched(shadow: Shadow, base: str, tip: str) -> Touched:
         bits = mode_paths(message)
         if author == HUMAN:
             found.humans.update(bits - first[commit])
+            left = left_in(message)
+            found.session.update(left)
+            found.humans.update(left)
+            found.first_kept.update({path: origin for path, origin in left.items() if origin})
             found.first_kept.update(dict.fromkeys(first[commit], commit))  # the oldest comes last
         else:
             found.session.update(bits)

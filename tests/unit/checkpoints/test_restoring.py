@@ -99,6 +99,28 @@ async def test_a_folder_that_became_a_link_is_never_written_through(tmp_path: Pa
     assert (folder / "src").is_symlink()
 
 
+async def test_what_was_left_alone_is_asked_about_again_one_after_the_other(tmp_path: Path) -> None:
+    folder = workspace(tmp_path, repository=True)
+    write(folder, {".gitignore": "*.log\n", "app.log": "as found\n"})
+    made = await begun(folder)
+    first, before = made.head, snapshot(folder)
+    await made.commit(await made.look(["app.log"]), part=1, author="human", message="before a call")
+    write(folder, {"src/app.py": "agent\n", "app.log": "agent\n", "new": "agent\n"})
+    await made.commit(await made.look(["src/app.py", "app.log", "new"]), part=1, author="agent", message="m")
+    write(folder, {"src/app.py": "mine\n", "app.log": "mine\n", "new": "mine\n"})
+    left = snapshot(folder)
+    asked = ["app.log", "new", "src/app.py"]
+    for path in list(asked):
+        plan = await made.plan(first)
+        assert [act.path for act in plan.acts if act.conflict] == asked
+        assert (await made.restore(plan)).kept == tuple(asked)
+        assert snapshot(folder) == {**before, **{path: left[path] for path in asked}}
+        asked.remove(path)
+        plan = await made.plan(first, [path])
+        assert (await made.restore(plan, [path])).kept == tuple(asked)
+    assert snapshot(folder) == before
+
+
 @pytest.mark.parametrize("named", [".git/config", "inner/.git/HEAD", "../beside", "/etc/hostname", "inner/x"])
 async def test_what_is_never_kept_is_not_put_back_though_it_is_named(tmp_path: Path, named: str) -> None:
     folder = workspace(tmp_path, repository=True)
