@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import SessionLocked, TuiAgentError
@@ -30,6 +30,10 @@ from tui_agent.tui.whole import Whole
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
 
+AS_RECORDED: Final = dict.fromkeys(
+    ("model", "base_url", "effort", "policy", "agent", "context_mode", "repo_map", "investigator_profile")
+)
+"""What this program was started with counts for the session that it began with, and for those that follow with /new."""
 LONG = 3_000
 """Events from which on a session's end is shown before the whole of it is folded."""
 GLIMPSE = 300
@@ -86,7 +90,7 @@ class Opening:
         self._send_waiting()
 
     def options_of(self, session_id: str) -> SessionOptions:
-        """What opens a session that is there."""
+        """What opens another session that is there: with the settings that it was recorded with."""
         return replace(
             self._live.app.options,
             session=session_id,
@@ -94,6 +98,7 @@ class Opening:
             carry_from=None,
             prompt=None,
             cwd_given=False,
+            **AS_RECORDED,  # type: ignore[arg-type]
         )
 
     async def _open(self, options: SessionOptions) -> TuiAgentError | None:

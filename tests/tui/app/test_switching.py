@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.fake_session import FakeSession
-from tests.tui.app.driving import GOLDEN, Driven, golden, open_app
+from tests.tui.app.driving import GOLDEN, NOWHERE, Driven, golden, open_app
 from tests.tui.app.sessions_story import Programs, told
+from tui_agent.config.options import SessionOptions
 from tui_agent.errors import SessionLocked
 from tui_agent.protocol.commands import Command, Rename, SubmitPrompt
 from tui_agent.tui.modals.confirm import Confirm
@@ -149,6 +150,31 @@ async def test_the_beginning_of_an_id_opens_it_and_one_of_several_asks_for_more(
         await send(driven, "/session ses_tw")
         await until(driven, lambda: driven.app.session_id == "ses_two")
         assert asked == ["ses_two"]
+
+
+@pytest.mark.parametrize("way", ["/session ses_b", "/resume ses_b", "list"])
+async def test_another_session_opens_with_the_settings_that_it_was_recorded_with(
+    tmp_path: Path, way: str
+) -> None:
+    started = SessionOptions(
+        cwd=NOWHERE,
+        data_dir=tmp_path,
+        model="a/b",
+        effort="low",
+        policy="plan",
+        agent="x",
+        carry_from="latest",
+    )
+    opened: list[SessionOptions] = []
+    other = FakeSession(golden("night_shift"), session_id="ses_b")
+    async with open_app(golden("night_shift"), options=started, outside=knowing("ses_b")) as driven:
+        driven.app.spawn = lambda options: opened.append(options) or other  # type: ignore[func-returns-value]
+        if way == "list":
+            driven.app.do("open_session", "ses_b")
+        else:
+            await send(driven, way)
+        await until(driven, lambda: driven.app.session_id == "ses_b")
+        assert opened == [SessionOptions(cwd=NOWHERE, data_dir=tmp_path, session="ses_b")]
 
 
 async def test_while_a_turn_runs_a_name_can_be_given_and_no_other_session_opened() -> None:

@@ -5,8 +5,7 @@ Invariant: a session that runs is left alone: then the fork is made and named, n
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from textual.app import App
 
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
 Say: TypeAlias = Callable[[str, Level], None]
 Begin: TypeAlias = Callable[[Spot, Say], None]
 """Goes on from an event elsewhere; what is to be said meanwhile is handed back."""
-
-AS_RECORDED: Final = dict.fromkeys(("model", "base_url", "effort", "policy", "agent", "context_mode"))
-"""What this program was started with does not count for a fork: it has the settings of its history, and its own."""
 
 
 async def ask_where(app: "App[int]", looks: Callable[[], Looks], spot: Spot) -> Wish | None:
@@ -89,8 +85,7 @@ async def _carry_out(live: "Live", spot: Spot, wish: Wish, say: Say) -> None:
 
 
 async def _open(live: "Live", spot: Spot, wish: Wish, made: Made) -> None:
-    options = replace(live.opening.options_of(made.id), **AS_RECORDED)  # type: ignore[arg-type]
-    if not await live.opening.open(options):
+    if not await live.opening.open(live.opening.options_of(made.id)):
         return
     if wish.change is not None:
         live.submit(GoOn())
