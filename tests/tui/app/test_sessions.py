@@ -13,6 +13,7 @@ from tests.tui.app.driving import GOLDEN, Driven, golden
 from tests.tui.app.sessions_story import NOW, SESSIONS, Programs, open_sessions, shown, told
 from tui_agent.protocol.commands import Rename
 from tui_agent.tui.modals.confirm import Confirm
+from tui_agent.tui.modals.fork_form import ForkForm
 from tui_agent.tui.replay.screen import ReplayScreen
 from tui_agent.tui.screens.sessions import SessionsScreen
 from tui_agent.tui.screens.sessions_rows import Line, arranged, matching, rows_of
@@ -198,13 +199,30 @@ async def test_a_session_of_a_newer_version_is_not_opened() -> None:
         assert "A newer version wrote this session. R replays it." in driven.text()
 
 
-async def test_a_fork_is_made_at_the_end_and_chosen() -> None:
+async def test_a_fork_at_the_end_is_asked_where_and_opened() -> None:
     programs = Programs()
+    made = FakeSession(golden("streaming"), session_id="ses_new")
+    async with open_sessions(programs) as (driven, _):
+        driven.app.spawn = lambda options: made if options.session == made.id else FakeSession([])
+        await driven.press("down", "f")
+        await until(driven, lambda: isinstance(driven.app.screen, ForkForm))
+        assert "break-rounding" in driven.text() and "/code/timesheet" in driven.text()
+        assert not programs.of("fork"), "nothing is made before it is said where"
+        await driven.press("enter")
+        await until(driven, lambda: driven.app.session_id == made.id)
+        assert programs.of("fork") == [("sessions", "fork", "ses_0000000000000002", "--at", "368", "--json")]
+        assert len(driven.app.screen_stack) == 1
+
+
+async def test_a_fork_that_is_refused_is_said_in_the_list() -> None:
+    programs = Programs()
+    programs.failing["fork"] = "tui-agent: The log of that session is damaged."
     async with open_sessions(programs) as (driven, screen):
         await driven.press("down", "f")
-        await shown(driven)
-        assert programs.of("fork") == [("sessions", "fork", "ses_0000000000000002", "--at", "368", "--json")]
-        assert screen.chosen is not None and screen.chosen.id == "ses_new"
+        await until(driven, lambda: isinstance(driven.app.screen, ForkForm))
+        await driven.press("enter")
+        await until(driven, lambda: "The log of that session is damaged." in driven.text())
+        assert over(driven) is screen
 
 
 async def test_export_and_compare_go_to_the_command_line() -> None:

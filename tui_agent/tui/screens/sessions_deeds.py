@@ -11,10 +11,13 @@ from textual import events
 
 from tui_agent.protocol.commands import Rename
 from tui_agent.tui import units
+from tui_agent.tui.branching.forking import fork
+from tui_agent.tui.branching.spot import Spot
 from tui_agent.tui.looking_on import look_on
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.field import Field
 from tui_agent.tui.outside import json_rows, text_of
+from tui_agent.tui.panes.note import Level
 from tui_agent.tui.screens.sessions_rows import Row
 from tui_agent.tui.text import clean_line
 
@@ -108,15 +111,20 @@ class Deeds:
         self._screen.run_worker(ask(), name=what, group="deed", exit_on_error=False)
 
     def _fork(self, row: Row) -> None:
-        def forked(said: str) -> None:
-            child = next((text_of(one, "id") for one in json_rows(said)), "")
-            self._screen.say(
-                f"Forked {row.name} at its end, event {row.events - 1}. Enter opens the fork.", "done"
-            )
-            self._screen.answers.read(child)
+        """At its end, and where it is to work is asked, as everywhere."""
+        if row.newer or row.damaged:
+            self._screen.say("This session cannot be gone on with here. R replays it.", "warning")
+            return
+        spot = Spot(
+            session=row.id, at_seq=row.events - 1, workspace=row.workspace, after=row.name, model=row.model
+        )
+        fork(self._live, spot, self._forked)
 
-        self._screen.say("forking …")
-        self._ask("The fork", "sessions", "fork", row.id, "--at", str(row.events - 1), "--json", then=forked)
+    def _forked(self, text: str, level: Level) -> None:
+        on_top = self._screen.is_attached
+        (self._screen if on_top else self._live.app).say(text, level)
+        if on_top and level == "done":
+            self._screen.answers.read()
 
     def _export(self, row: Row) -> None:
         def exported(said: str) -> None:
