@@ -3,6 +3,7 @@
 Invariant: called at most as often as the pump makes frames; panes paint only what differs.
 """
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.folds.session_view import SessionStateView
@@ -112,6 +113,8 @@ class Frames:
                 f", {units.money(meter.next_cost_usd, digits=2)}" if meter.next_cost_usd is not None else ""
             )
             note = f"next turn {units.about(meter.next_tokens)} tokens{cost}"
+        if state.workspace:
+            app.prompt.set_root(Path(state.workspace))
         app.prompt.set_queue([text_preview(one.text) for one in state.queue], running=state.busy)
         shell = state.shell is not None
         app.prompt.set_state(state.settings.policy, note, running=state.busy, shell=shell)

@@ -21,6 +21,7 @@ from tui_agent.protocol.commands import (
     SubmitPrompt,
     Unqueue,
 )
+from tui_agent.protocol.events.session import WorkspaceMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserQueued
 from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.keyboard import Keyboard
@@ -288,12 +289,16 @@ async def test_esc_closes_the_menu_and_keeps_the_text() -> None:
         assert driven.app.prompt.menu.display
 
 
-async def test_a_mentioned_file_is_completed(tmp_path: Path) -> None:
+async def test_a_mentioned_file_is_completed_from_the_folder_that_the_session_works_in(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "entry.py").write_text("")
     (tmp_path / "src" / "report.py").write_text("")
     async with open_app(golden("night_shift")) as driven:
-        driven.app.prompt.files.root = tmp_path
+        driven.session.feed(WorkspaceMoved(workspace=str(tmp_path), previous="/gone"))
+        await driven.settle()
+        assert driven.app.prompt.editor.root == driven.app.prompt.files.root == tmp_path
         await driven.type("see @ent")
         while not driven.app.prompt.menu.display:
             await driven.pilot.pause(0.01)

@@ -219,6 +219,11 @@ class Prompt(Vertical):
                     self._list_files, thread=True, exclusive=True, group="files", exit_on_error=False
                 )
 
+    def set_root(self, root: Path) -> None:
+        """Another folder is worked in: its files complete, and paths that are dropped are read from there."""
+        if root != self.files.root:
+            self.editor.root, self.files = root, FileIndex(root)
+
     def _list_files(self) -> None:
         self.files.refresh()
         self.app.call_from_thread(self._complete)
