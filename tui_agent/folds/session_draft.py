@@ -41,6 +41,7 @@ class Draft:
     turn_iterations: int = 0
     turn_cost_usd: float | None = None
     last_turn_end: TurnEnd | None = None
+    moved: bool = False
     shell: UserShellStarted | None = None
     shell_started_at: float | None = None
     iteration: int = 0

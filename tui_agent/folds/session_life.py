@@ -41,7 +41,7 @@ def _forked(fold: SessionFold, ev: Envelope, payload: SessionForked) -> bool:
     now.workspace = payload.changed.workspace or now.workspace
     now.forked, now.clean = payload.changed, True
     if not now.turn_running:
-        now.last_turn_end = "interrupted"
+        now.last_turn_end, now.moved = "interrupted", True
     return True
 
 
@@ -103,7 +103,7 @@ def _moved(fold: SessionFold, ev: Envelope, payload: SessionHeadMoved) -> bool:
     now.iteration = max(now.iteration, payload.iteration)
     now.run_id, now.clean, now.pending_prompt = payload.run_id or now.run_id, False, None
     if not now.turn_running:
-        now.last_turn_end, now.phase = "interrupted", "idle"
+        now.last_turn_end, now.moved, now.phase = "interrupted", True, "idle"
     return True
 
 

@@ -148,7 +148,7 @@ def _turn_started(fold: SessionFold, ev: Envelope, payload: TurnStarted) -> bool
     now.turn_start_part, now.turn_iterations, now.turn_cost_usd = now.parts, 0, None
     now.turn_totals, now.pending_prompt = Totals(), None
     now.repeated_call, now.repeats, now.almost_stuck = "", 0, False
-    now.forked = None
+    now.forked, now.moved = None, False
     return True
 
 

@@ -100,6 +100,9 @@ class SessionStateView:
     turn_iterations: int = 0
     turn_cost_usd: float | None = None
     last_turn_end: TurnEnd | None = None
+    moved: bool = False
+    """Here by a revert, an undo, a redo or as a fork, and no turn began since: nothing failed and nothing was stopped, but
+    what is queued waits until someone says so."""
     shell: UserShellStarted | None = None
     """The user's own command that runs now."""
     shell_started_at: float | None = None

@@ -11,7 +11,7 @@ from tui_agent.protocol.events.files import (
 )
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import SessionHeadMoved
-from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived, UserQueued
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import TextPart, Usage
 from tui_agent.tui.transcript.messages import EntryAction
@@ -61,6 +61,23 @@ async def test_what_was_taken_back_is_gone_from_the_screen_and_comes_again() -> 
         assert "the second thing" in driven.text()
 
 
+async def test_after_going_back_it_is_ready_and_what_is_queued_is_held() -> None:
+    async with open_app(session=begun()) as driven:
+        first = turn(driven, 1, "the first thing", "one")
+        end = len(driven.session.records) - 1
+        driven.session.feed(SessionHeadMoved(to_seq=first - 1, from_seq=end, reason="undo", turn=1, parts=1))
+        await driven.settle()
+        assert (driven.app.status.view.mood, driven.app.status.view.word) == ("ready", "ready")
+        assert driven.app.status.view.what == ""
+        driven.session.feed(UserQueued(text="later", queue_id=RequestId("q_1")))
+        await driven.settle()
+        assert (driven.app.status.view.word, driven.app.status.view.what) == ("ready", "1 message held")
+        turn(driven, 2, "the next thing", "two")
+        driven.session.feed(TurnFinished(turn=2, reason="interrupted", duration_ms=5.0))
+        await driven.settle()
+        assert driven.app.status.view.word == "stopped"
+
+
 async def test_undo_gives_the_message_back_to_the_prompt() -> None:
     async with open_app(session=begun()) as driven:
         turn(driven, 1, "the first thing", "one")
@@ -69,6 +86,20 @@ async def test_undo_gives_the_message_back_to_the_prompt() -> None:
         await driven.press("enter")
         assert [type(one) for one in driven.session.submitted] == [Undo]
         assert driven.app.prompt.editor.text == "the first thing"
+
+
+async def test_a_second_undo_can_be_typed_right_away() -> None:
+    async with open_app(session=begun()) as driven:
+        turn(driven, 1, "the first thing", "one")
+        await driven.settle()
+        for _ in range(2):
+            await driven.type("/undo")
+            await driven.press("enter")
+            await driven.settle()
+        assert [type(one) for one in driven.session.submitted] == [Undo, Undo]
+        assert driven.app.prompt.editor.text == "the first thing"
+        await driven.type(" and/or more")
+        assert driven.app.prompt.editor.text == "the first thing and/or more"
 
 
 async def test_with_nothing_to_take_back_it_says_so() -> None:

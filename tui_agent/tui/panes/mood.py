@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.settings import PAUSING
+from tui_agent.tui import units
 from tui_agent.tui.panes.spans import fault_words, short_target
 from tui_agent.tui.panes.status import Mood, StatusView
 from tui_agent.tui.text import clean_line
@@ -63,6 +64,10 @@ def _at_rest(state: "SessionStateView", trace: "TraceView") -> StatusView:
         return StatusView()
     if not state.settings.model.model:
         return StatusView("ready", "choose a model to begin")
+    if state.moved:
+        return StatusView(
+            "ready", "ready", units.plural(len(state.queue), "message") + " held" if state.queue else ""
+        )
     mood, word = _ENDS.get(state.last_turn_end or "finished", ("ready", "ready"))
     if state.last_turn_end == "model_error":
         failed = next((span for span in reversed(trace.spans[-50:]) if span.kind == "model"), None)
