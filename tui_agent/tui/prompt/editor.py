@@ -60,6 +60,7 @@ class Editor(TextArea, inherit_css=False):
         """A key that is not the editor's own, by its action's name. Called at the key."""
         self.keymap: Mapping[str, tuple[str, ...]] = {}
         self._erased = ""
+        self._returned = ""
 
     @property
     def message(self) -> str:
@@ -74,6 +75,11 @@ class Editor(TextArea, inherit_css=False):
         """Replace everything, cursor at the end; can be undone."""
         self.replace(text, (0, 0), self.document.end, maintain_selection_offset=False)
         self.move_cursor(self.document.end)
+
+    def put_returned(self, text: str) -> None:
+        """Words that were taken back, to be changed and sent again; a command that is typed right away takes their place."""
+        self.put(text)
+        self._returned = self.text
 
     def empty(self) -> None:
         """Start a new message."""
@@ -94,6 +100,9 @@ class Editor(TextArea, inherit_css=False):
             event.prevent_default()
             await self.run_action(bound[0].action)
             return
+        if event.character == "/" and self._returned and self.text == self._returned:
+            self.put("")
+        self._returned = ""
         await super()._on_key(event)
 
     def typed_ahead(self, event: events.Key) -> None:
