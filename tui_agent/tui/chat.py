@@ -16,11 +16,13 @@ from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.tui.actions import BY_NAME
 from tui_agent.tui.panes.start import first_page
+from tui_agent.tui.slices import Slices
 from tui_agent.tui.transcript.draw import long_texts
 from tui_agent.tui.transcript.find import pattern_of
 from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
+from tui_agent.tui.transcript.viewport import Spot
 from tui_agent.tui.transcript.widget import TranscriptWidget
-from tui_agent.tui.transcript.window import Window, beginning, index_at
+from tui_agent.tui.transcript.window import REACH, Window, beginning, index_at
 
 if TYPE_CHECKING:
     from tui_agent.folds.views import Views
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from tui_agent.tui.live import Live
 
 MOST_BLOBS = 200
+_STEP = 50
+"""Entries that are laid out between two looks at the clock."""
 
 
 class ChatWidget(TranscriptWidget):
@@ -38,6 +42,8 @@ class ChatWidget(TranscriptWidget):
     _whole: TranscriptView | None = None
     _first: int | None = None
     """The entry with which what is laid out begins; None before anything is."""
+    _meanwhile: set[int] | None = None
+    """Entries that changed since a longer layout was begun; None where none is."""
 
     def take(self, view: TranscriptView, changed: Sequence[int] = (), *, anew: bool = False) -> None:
         """Show a newer view; of a very long one its end. `anew`: of the same session, folded from its beginning."""
@@ -45,6 +51,8 @@ class ChatWidget(TranscriptWidget):
         if first is None:
             first = beginning(view.entries)
         self._whole, self._first = view, first
+        if self._meanwhile is not None:
+            self._meanwhile.update(changed)
         if anew:
             self.show_more(_from(view, first))
         else:
@@ -57,6 +65,25 @@ class ChatWidget(TranscriptWidget):
         self._first = beginning(self._whole.entries, self._first if index is None else index)
         self.show_more(_from(self._whole, self._first))
 
+    async def reach_far(self, index: int) -> None:
+        """The same as `reach`, laid out beside what is shown while keys are answered, and then put in its place."""
+        if self._whole is None or not self._first or self._first - index <= REACH:
+            self.reach(index)
+            return
+        slices, begun_at = Slices(), self._first
+        entries, first = self._whole.entries, beginning(self._whole.entries, index)
+        made, self._meanwhile = self.viewport.layout.anew(), set()
+        while made.grow(Window(entries, first), _STEP):
+            if await slices.turn() and (self._first != begun_at or not self.is_attached):
+                self._meanwhile = None  # it was laid out otherwise since
+                self.reach(index)
+                return
+        changed, self._meanwhile = self._meanwhile, None
+        view = _from(self._whole, first)
+        made.set_entries(view.entries, [one - first for one in changed if one >= first])
+        self._first = first
+        self.take_layout(made, view)
+
     def repaint(self) -> None:
         """Bring the screen in line with the viewport; where the beginning of what is laid out is near, lay out more."""
         super().repaint()
@@ -65,8 +92,12 @@ class ChatWidget(TranscriptWidget):
 
     def action_first(self) -> None:
         """Go to the first entry of all."""
-        self.reach(0)
-        super().action_first()
+        self.chat.live.worker(self._to_first(self.viewport.held), "first")
+
+    async def _to_first(self, held: Spot | None) -> None:
+        await self.reach_far(0)
+        if self.viewport.held == held:  # else the reader went elsewhere
+            super().action_first()
 
     def on_blob_wanted(self, message: BlobWanted) -> None:
         message.stop()
@@ -270,8 +301,10 @@ class Chat:
         await self._read_holders(pattern_of(text))
         if widget is not self.widget or text != self._wanted:
             return
-        widget.reach(0)
-        count = widget.find(text)
+        await widget.reach_far(0)
+        count = await widget.find_in_slices(text)
+        if text != self._wanted:
+            return
         if count:
             self.app.say(f"{count} {'place' if count == 1 else 'places'}. /find goes to the next.")
         else:
@@ -281,7 +314,10 @@ class Chat:
         if self.views is None:
             return
         entries = self.views.transcript.view().entries
-        blobs = {blob.blob_sha256: blob for entry in entries for blob in long_texts(entry)}
+        blobs, slices = dict[str, BlobText](), Slices()
+        for entry in entries:
+            blobs.update((blob.blob_sha256, blob) for blob in long_texts(entry))
+            await slices.turn()
         for digest, blob in blobs.items():
             if digest in self.blobs:
                 continue
@@ -315,10 +351,14 @@ class Chat:
 
     def show_seq(self, seq: int) -> None:
         """Scroll to what this event opened."""
+        if self.widget is not None:
+            self.live.worker(self._show_seq(self.widget, seq), "show")
+
+    async def _show_seq(self, widget: ChatWidget, seq: int) -> None:
         entry = self.entry_at(seq)
-        if entry is not None and self.widget is not None and self.views is not None:
-            self.widget.reach(index_at(self.views.transcript.view().entries, seq))
-            self.widget.scroll_to_entry(entry.id)
+        if entry is not None and self.views is not None:
+            await widget.reach_far(index_at(self.views.transcript.view().entries, seq))
+            widget.scroll_to_entry(entry.id)
 
     def looks_changed(self) -> None:
         """Another theme."""

@@ -36,7 +36,14 @@ async def test_its_end_is_laid_out_first_and_its_beginning_when_it_is_wanted() -
         widget = _widget(driven)
         assert f"question number {TURNS}" in driven.text()
         assert REACH <= len(widget.viewport.layout) <= REACH + 2
+        shown = driven.text()
         widget.action_first()
+        await driven.pilot.pause(0)
+        assert driven.text() == shown and len(widget.viewport.layout) < 2 * TURNS
+        await driven.type("typed")
+        assert driven.app.prompt.editor.text == "typed"
+        while len(widget.viewport.layout) < 2 * TURNS:
+            await driven.pilot.pause(0.01)
         await driven.pilot.pause()
         assert f"question number {TURNS}" not in driven.text()
         assert "question number 1 " in driven.text()
@@ -68,7 +75,8 @@ async def test_an_event_of_long_ago_can_be_gone_to_and_words_of_it_found() -> No
         live = driven.app.live
         assert live is not None
         live.chat.show_seq(3 * 500)
-        await driven.pilot.pause()
+        while f"question number {TURNS}" in driven.text():
+            await driven.pilot.pause(0.01)
         assert "question number 501" in driven.text()
         live.chat.find("question number 77")
         while "places" not in driven.text():
@@ -85,3 +93,37 @@ async def test_what_comes_is_shown_below() -> None:
         session.feed(UserMessageReceived(text="one more"))
         await driven.settle()
         assert "one more" in driven.text()
+
+
+async def test_what_comes_and_changes_while_all_is_laid_out_is_in_it() -> None:
+    session = _very_long()
+    async with open_app(session=session) as driven:
+        widget = _widget(driven)
+        live = driven.app.live
+        assert live is not None
+        reaching = asyncio.create_task(widget.reach_far(0))
+        await asyncio.sleep(0)
+        assert not reaching.done()
+        session.feed(UserMessageReceived(text="one more"), TurnStarted(turn=TURNS + 1))
+        await driven.settle()
+        await reaching
+        await driven.pilot.pause()
+        entries = live.views.transcript.view().entries
+        layout = widget.viewport.layout
+        assert len(layout) == len(entries) == 2 * TURNS + 1 and "one more" in driven.text()
+        assert [slot.id for slot in layout.slots] == [entry.id for entry in entries]
+        assert [slot.revision for slot in layout.slots] == [entry.revision for entry in entries]
+
+
+async def test_who_goes_elsewhere_while_all_is_laid_out_stays_there() -> None:
+    async with open_app(session=_very_long()) as driven:
+        widget = _widget(driven)
+        widget.action_first()
+        widget.action_page(-1)
+        widget.action_page(-1)
+        await driven.pilot.pause(0)
+        held = widget.viewport.held
+        while len(widget.viewport.layout) < 2 * TURNS:
+            await driven.pilot.pause(0.01)
+        await driven.pilot.pause()
+        assert held is not None and widget.viewport.held == held

@@ -4,6 +4,7 @@ Invariant: nothing here reads keys or the mouse.
 """
 
 from tui_agent.folds.entries import AnswerEntry, UserEntry
+from tui_agent.tui.slices import Slices
 from tui_agent.tui.text import clean
 from tui_agent.tui.transcript.canvas import TranscriptCanvas
 from tui_agent.tui.transcript.draw import toggles
@@ -60,7 +61,19 @@ class TranscriptCommands(TranscriptCanvas):
 
     def find(self, text: str) -> int:
         """Mark a text and go to its first hit at or below the view; the number of entries that hold it."""
-        count = self.finder.search(text, self.viewport.layout, self._known)
+        self.finder.search(text, self.viewport.layout, self._known)
+        return self._go_to_found()
+
+    async def find_in_slices(self, text: str) -> int:
+        """The same, while keys are answered; 0 too where another text is looked for in between."""
+        slices, layout = Slices(), self.viewport.layout
+        for _ in self.finder.searching(text, layout, self._known):
+            if await slices.turn() and (self.finder.text != text or self.viewport.layout is not layout):
+                return 0
+        return self._go_to_found()
+
+    def _go_to_found(self) -> int:
+        count = len(self.finder.entries)
         if count:
             self.find_next(forward=True)
         else:

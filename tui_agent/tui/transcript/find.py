@@ -4,7 +4,7 @@ Invariant: a hit is a row of an entry; entries are looked through whole, also wh
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tui_agent.tui.transcript.blocks import Reader
 from tui_agent.tui.transcript.draw import search_text
@@ -23,15 +23,22 @@ class Finder:
 
     def search(self, text: str, layout: Layout, read: Reader) -> int:
         """Look for a text; the number of entries that hold it. Of long texts what `read` gives is looked through."""
+        for _ in self.searching(text, layout, read):
+            pass
+        return len(self.entries)
+
+    def searching(self, text: str, layout: Layout, read: Reader) -> Iterator[None]:
+        """The same, entry by entry."""
         self.text = text
         self._at = (-1, -1)
         self._pattern = pattern_of(text) if text else None
         self.entries = []
-        if self._pattern is not None:
-            self.entries = [
-                i for i in range(len(layout)) if self._pattern.search(search_text(layout.entry(i), read))
-            ]
-        return len(self.entries)
+        found, pattern, index = self.entries, self._pattern, 0
+        while pattern is not None and index < len(layout):
+            if pattern.search(search_text(layout.entry(index), read)):
+                found.append(index)
+            index += 1
+            yield
 
     def hits(self, row: Row) -> list[tuple[int, int]]:
         """The bounds of the hits on a row."""

@@ -58,7 +58,7 @@ class Viewport:
 
     def change(self, what: Callable[[], object]) -> None:
         """Do something that may change heights, and keep what the reader holds."""
-        spot = self._hold()
+        spot = self.held
         what()
         self._settle(spot)
 
@@ -83,10 +83,20 @@ class Viewport:
 
     def resize(self, look: Look, height: int) -> None:
         """Draw under this look in this height."""
-        spot = self._hold()
+        spot = self.held
         self.height = height
         if look != self.layout.look:
             self.layout.set_look(look)
+        self._settle(spot)
+
+    def take_layout(self, layout: Layout) -> None:
+        """Go on with another layout that holds more entries before those of this one; what the reader holds stays."""
+        spot, added = self.held, len(layout) - len(self.layout)
+        self._seen = (self._seen[0] + added, self._seen[1])
+        layout.open_as(self.layout)
+        if layout.look != self.layout.look:
+            layout.set_look(self.layout.look)
+        self.layout = layout
         self._settle(spot)
 
     def scroll_to(self, y: int) -> None:
@@ -94,7 +104,7 @@ class Viewport:
         self._move(y)
         if self.anchored:
             self.layout.ages.fold_held()
-        self._settle(self._hold())
+        self._settle(self.held)
 
     def show(self, index: int, row: int = 0) -> None:
         """Bring a row of a slot into view, moving as little as needed."""
@@ -133,7 +143,8 @@ class Viewport:
             last = len(self.layout) - 1
             self._seen = (last, self.layout.heights[last])
 
-    def _hold(self) -> Spot | None:
+    @property
+    def held(self) -> Spot | None:
         """What the reader holds: the row at the top, None at the bottom."""
         if self.anchored or not len(self.layout):
             return None
