@@ -22,7 +22,7 @@ async def _until(driven: Driven, done: Callable[[], bool]) -> None:
     for _ in range(400):
         if done():
             return
-        await driven.pilot.pause()
+        await driven.pilot.pause(0.01)
     raise AssertionError(driven.text())
 
 
@@ -39,6 +39,14 @@ def asking_anew(session: FakeSession) -> Callable[[Command], None]:
     return react
 
 
+async def answered(driven: Driven) -> None:
+    """Say yes, once the question listens: it is deaf at first to keys that were typed blindly."""
+    question = driven.app.screen
+    assert isinstance(question, Approval)
+    await _until(driven, lambda: not question.deaf_now)
+    await driven.press("y")
+
+
 async def test_the_app_lets_the_turn_go_on_and_the_answer_goes_to_the_new_question(tmp_path: Path) -> None:
     records = await asked(tmp_path)
     session = FakeSession(records)
@@ -49,8 +57,7 @@ async def test_the_app_lets_the_turn_go_on_and_the_answer_goes_to_the_new_questi
         await driven.settle()
         assert "nothing of it has run" in driven.text()
         await _until(driven, lambda: "this once" in driven.text())
-        while len(session.submitted) == 1:
-            await driven.press("y")
+        await answered(driven)
         answer = session.submitted[-1]
         assert isinstance(answer, DecidePermission)
         assert (answer.request_id, answer.decision) == ("req_anew", "allow")
@@ -94,10 +101,7 @@ async def test_an_answer_to_an_engine_that_is_gone_opens_the_session_and_is_aske
         await driven.pilot.pause()
         driven.app.spawn = lambda options: second
         stale = driven.app.screen
-        for _ in range(50):
-            await driven.press("y")
-            if driven.app.screen is not stale:
-                break
+        await answered(driven)
         await _until(
             driven, lambda: isinstance(driven.app.screen, Approval) and driven.app.screen is not stale
         )
