@@ -6,7 +6,7 @@ checksum; where the log has another line there, or a byte of the file is wrong, 
 
 import zlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
@@ -48,6 +48,12 @@ class _Head:
     place: Place
     size: int
     crc: int
+    own: int = 0
+    """The checksum of this line without it."""
+
+    def sum(self) -> int:
+        """What `own` has to be."""
+        return zlib.crc32(to_json(asdict(replace(self, own=0))))
 
 
 _HEADS = TypeAdapter(_Head)
@@ -56,6 +62,7 @@ _HEADS = TypeAdapter(_Head)
 def keep(folder: Path, place: Place, format: int, data: bytes, ops: FileOps) -> None:
     """Write a fold as of a line of the log, in place of the one before. Raises OSError: then there is none, or that one."""
     head = _Head(__version__, format, folder.name, place, len(data), zlib.crc32(data))
+    head = replace(head, own=head.sum())
     write_file(ops, folder / KEPT, to_json(asdict(head)) + b"\n" + data, sync=False)
 
 
@@ -92,7 +99,7 @@ def _head(file: BinaryIO, folder: Path) -> _Head | None:
         head = _HEADS.validate_json(line)
     except ValidationError:
         return None
-    return head if head.session == folder.name else None
+    return head if head.session == folder.name and head.own == head.sum() else None
 
 
 def _stands(folder: Path, place: Place) -> bool:
