@@ -19,6 +19,7 @@ from tui_agent.tui.panes.start import first_page
 from tui_agent.tui.slices import Slices
 from tui_agent.tui.transcript.draw import long_texts
 from tui_agent.tui.transcript.find import pattern_of
+from tui_agent.tui.transcript.layout import Layout
 from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
 from tui_agent.tui.transcript.viewport import Spot
 from tui_agent.tui.transcript.widget import TranscriptWidget
@@ -72,7 +73,7 @@ class ChatWidget(TranscriptWidget):
             return
         slices, begun_at = Slices(), self._first
         entries, first = self._whole.entries, beginning(self._whole.entries, index)
-        made, self._meanwhile = self.viewport.layout.anew(), set()
+        made, self._meanwhile = Layout(self.viewport.layout.look, self._read, self.chat.app.clock), set()
         while made.grow(Window(entries, first), _STEP):
             if await slices.turn() and (self._first != begun_at or not self.is_attached):
                 self._meanwhile = None  # it was laid out otherwise since
@@ -351,14 +352,15 @@ class Chat:
 
     def show_seq(self, seq: int) -> None:
         """Scroll to what this event opened."""
-        if self.widget is not None:
-            self.live.worker(self._show_seq(self.widget, seq), "show")
+        entry, widget, views = self.entry_at(seq), self.widget, self.views
 
-    async def _show_seq(self, widget: ChatWidget, seq: int) -> None:
-        entry = self.entry_at(seq)
-        if entry is not None and self.views is not None:
-            await widget.reach_far(index_at(self.views.transcript.view().entries, seq))
+        async def show(widget: ChatWidget, entry: Entry, index: int) -> None:
+            await widget.reach_far(index)
             widget.scroll_to_entry(entry.id)
+
+        if entry is not None and widget is not None and views is not None:
+            index = index_at(views.transcript.view().entries, seq)
+            self.live.worker(show(widget, entry, index), "show")
 
     def looks_changed(self) -> None:
         """Another theme."""

@@ -117,15 +117,6 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         if self.finder.text:
             self.finder.search(self.finder.text, self.viewport.layout, self._known)
 
-    def take_layout(self, layout: Layout, view: TranscriptView) -> None:
-        """Go on with a layout that was grown beside the one that is shown, of the same entries and more before them."""
-        self.selection = None
-        self._live, self._quick = set(), set()
-        self._entries = view.entries
-        self._changed = set(range(len(layout) - len(self.viewport.layout), len(view.entries)))
-        self.viewport.take_layout(layout)
-        self._take_in()
-
     def _take_in(self) -> None:
         """Show the newest view now."""
         if self._later is not None:

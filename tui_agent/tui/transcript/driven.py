@@ -3,11 +3,12 @@
 Invariant: nothing here reads keys or the mouse.
 """
 
-from tui_agent.folds.entries import AnswerEntry, UserEntry
+from tui_agent.folds.entries import AnswerEntry, TranscriptView, UserEntry
 from tui_agent.tui.slices import Slices
 from tui_agent.tui.text import clean
 from tui_agent.tui.transcript.canvas import TranscriptCanvas
 from tui_agent.tui.transcript.draw import toggles
+from tui_agent.tui.transcript.layout import Layout
 from tui_agent.tui.transcript.messages import CursorMoved
 from tui_agent.tui.transcript.selection import selected_source
 
@@ -16,6 +17,15 @@ class TranscriptCommands(TranscriptCanvas):
     """The transcript as the app drives it."""
 
     _hover = ""
+
+    def take_layout(self, layout: Layout, view: TranscriptView) -> None:
+        """Go on with a layout that was grown beside the one that is shown, of the same entries and more before them."""
+        self.selection = None
+        self._live, self._quick = set(), set()
+        self._entries = view.entries
+        self._changed = set(range(len(layout) - len(self.viewport.layout), len(view.entries)))
+        self.viewport.take_layout(layout)
+        self._take_in()
 
     def scroll_to_entry(self, entry_id: str) -> bool:
         """Put an entry at the top of the view and the cursor on it. False if there is none of this id."""

@@ -75,23 +75,13 @@ class Layout:
         for index in range(known, len(entries)):
             self._append(index)
 
-    def anew(self) -> "Layout":
-        """An empty one under the same look, to be grown beside this one and to take its place."""
-        return Layout(self.look, self._read, self._now)
-
     def grow(self, entries: Sequence[Entry], count: int) -> bool:
-        """Take in the next `count` of these entries; False once all are in."""
+        """Take in the next `count` of these entries; False once all are in. For one that is made beside what is shown."""
         self._entries = entries
         end = min(len(entries), len(self.slots) + count)
         for index in range(len(self.slots), end):
             self._append(index)
         return end < len(entries)
-
-    def open_as(self, other: "Layout") -> None:
-        """What the user opened or folded in another one is so here, too."""
-        for slot in other.slots:
-            if slot.opened is not None and (index := self._ids.get(slot.id)) is not None:
-                self.set_opened(index, slot.opened)
 
     def set_look(self, look: Look) -> None:
         """Draw under another width or theme from now on; heights stay exact where only colours change."""

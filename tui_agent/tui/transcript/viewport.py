@@ -93,7 +93,9 @@ class Viewport:
         """Go on with another layout that holds more entries before those of this one; what the reader holds stays."""
         spot, added = self.held, len(layout) - len(self.layout)
         self._seen = (self._seen[0] + added, self._seen[1])
-        layout.open_as(self.layout)
+        for slot in self.layout.slots:  # what the user opened or folded stays so
+            if slot.opened is not None and (index := layout.index_of(slot.id)) is not None:
+                layout.set_opened(index, slot.opened)
         if layout.look != self.layout.look:
             layout.set_look(self.layout.look)
         self.layout = layout
