@@ -142,21 +142,26 @@ class Chain:
         early = self.dice.random() < 0.2
         moment = self.dice.uniform(0, 0.7 if early else 1.2)
         with Running(self.program, words) as running:
-            resumes = bool(self.known)
-            if not early and resumes:
-                running.read(lambda line: b'"kind":"run.resumed"' in line)
-                self._timed(time.monotonic() - running.started, _cpu(running.process.pid))
+            if not early:
+                self._taken_up(running)
             running.read_for(moment)
             running.process.kill()
             printed = running.rest()
         self._killed("a run in its start" if early else "a run")
         self._check(printed)
 
+    def _taken_up(self, running: Running) -> None:
+        """Wait until the run has its session; that is timed where there was one to take up."""
+        resumes = bool(self.known)
+        begun = b'"kind":"run.resumed"' if resumes else b'"kind":"turn.started"'
+        running.read(lambda line: begun in line)
+        if resumes:
+            self._timed(time.monotonic() - running.started, _cpu(running.process.pid))
+
     def finish(self) -> None:
         """An ordinary run after all kills, and a look at all that was stored."""
         with Running(self.program, ("run", "go scenario-default", "--json", *self._model)) as running:
-            running.read(lambda line: b'"kind":"run.resumed"' in line)
-            self._timed(time.monotonic() - running.started, _cpu(running.process.pid))
+            self._taken_up(running)
             printed = running.rest()
             assert running.process.wait(PATIENCE) == 0
         self._check(printed)
