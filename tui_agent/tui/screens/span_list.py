@@ -360,6 +360,8 @@ class SpanHead(LinePane):
         self.filter: Filter = "all"
         self.cost: float | None = None
         self.list: SpanList | None = None
+        self.older = ""
+        """What of the session is not in it yet."""
 
     def set_view(self, view: TraceView, chosen: Filter, cost: float | None, spans: SpanList) -> None:
         """Show these."""
@@ -384,7 +386,8 @@ class SpanHead(LinePane):
         if height < 4:
             return [title]
         empty = row(width, [], fill=self.style())
-        return [empty, title, empty, self._names(width)]
+        older = row(width, [part(f"    {self.older}", self.style("warning"))], fill=self.style())
+        return [empty, title, older, self._names(width)]
 
     def _names(self, width: int) -> Strip:
         quiet = self.style("t3")
