@@ -150,7 +150,7 @@ class Chain:
         self._killed("a run in its start" if early else "a run")
         self._check(printed)
 
-    def _taken_up(self, running: Running) -> None:
+    def _taken_up(self, running: "Running") -> None:
         """Wait until the run has its session; that is timed where there was one to take up."""
         resumes = bool(self.known)
         begun = b'"kind":"run.resumed"' if resumes else b'"kind":"turn.started"'
