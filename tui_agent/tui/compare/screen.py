@@ -242,7 +242,9 @@ class CompareScreen(Screen[None]):
     def _keep(self) -> None:
         if self.compared is not None:
             self.dismiss(None)
-            self.app.call_later(self._choices.keep, self.head.sides[self.chosen])  # it may ask, and this is gone
+            self.app.call_later(
+                self._choices.keep, self.head.sides[self.chosen]
+            )  # it may ask, and this is gone
 
     async def _export(self) -> None:
         if self.compared is not None:

@@ -154,7 +154,9 @@ class Wishes:
         if self._ways.revert is not None and self._screen.ready:
             seq = self._screen.seq
             self._screen.dismiss(None)
-            self._screen.app.call_later(self._ways.revert, seq)  # what it asks is answered to one that still lives
+            self._screen.app.call_later(
+                self._ways.revert, seq
+            )  # what it asks is answered to one that still lives
 
     def _copy(self) -> None:
         """What is selected in the chat, else the event as JSON."""

@@ -249,7 +249,9 @@ class Page(Screen[None]):
         if event.name in OPENS:
             self.dismiss(None)
             app = self.live.app
-            app.call_later(app.do, event.name, event.argument)  # what it asks is answered to one that still lives
+            app.call_later(
+                app.do, event.name, event.argument
+            )  # what it asks is answered to one that still lives
         else:
             self.take_intent(event.name, event.argument)
 
