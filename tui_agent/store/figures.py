@@ -15,6 +15,7 @@ from tui_agent.protocol.events.policy import PermissionDecided, PermissionReques
 from tui_agent.protocol.events.session import (
     RunStarted,
     SessionForked,
+    SessionHeadMoved,
     SessionStarted,
     SessionTitled,
     SettingsChanged,
@@ -25,7 +26,7 @@ from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.line import decode, intact
 from tui_agent.store.pieces import pieces_from
-from tui_agent.store.scan import lines
+from tui_agent.store.scan import lines, seq_of
 
 Outcome: TypeAlias = Literal["empty", "done", "failed", "stopped", "waiting", "open", ""]
 """How a session's newest turn stands: `open` has no end yet, `waiting` waits for the user; empty: not known."""
@@ -37,6 +38,7 @@ _COST = re.compile(rb'"cost_usd":(-?[0-9][0-9.eE+-]*)')
 _TURN, _TITLE = b'turn.started"', b'session.titled"'
 _BILLED = (b'model.responded"', b'model.failed"')
 _FORKED = b'session.forked"'
+_HEAD_MOVED = b'session.head_moved"'
 _MOVED = b'session.workspace_moved"'
 _MODEL = (b'model.requested"', b'run.started"', b'session.started"', b'settings.changed","key":"model"')
 _COUNTED = (_TURN, _TITLE, *_BILLED, _FORKED, _MOVED, *_MODEL)
@@ -140,18 +142,36 @@ def _cost(line: bytes, blobs: BlobStore) -> float | None:
     return payload.cost_usd if isinstance(payload, ModelResponded | ModelFailed) else None
 
 
-def outcome(data: bytes, blobs: BlobStore, *, whole: bool) -> Outcome:
-    """How the session stands of which these are the last lines; `whole`: all of them. Empty where they do not tell."""
+def outcome(data: bytes, blobs: BlobStore, *, whole: bool) -> tuple[Outcome, int | None]:
+    """How the session stands of which these are the last lines; `whole`: all of them. Empty where they do not tell.
+
+    What was taken back tells nothing. With it the `seq` at which the present branch goes on where the head was moved.
+    """
     found: Outcome = ""
     settled: set[str] = set()
-    within = False
+    within, newest = False, None
     for _, line in reversed(list(lines(data))):
         start = line.find(_PAYLOAD) + len(_PAYLOAD)
-        if start >= len(_PAYLOAD):
-            found, within = _outcome(line, start, settled, within, blobs)
+        if start < len(_PAYLOAD) or _is_behind(line, newest):
+            continue
+        if line.startswith(_HEAD_MOVED, start):
+            newest = _moved_to(line, blobs, newest)
+            continue
+        found, within = _outcome(line, start, settled, within, blobs)
         if found:
-            return found
-    return ("open" if within else "empty") if whole else ""
+            return found, newest
+    return (("open" if within else "empty") if whole else ""), newest
+
+
+def _is_behind(line: bytes, newest: int | None) -> bool:
+    seq = seq_of(line) if newest is not None else None
+    return newest is not None and (seq is None or seq > newest)
+
+
+def _moved_to(line: bytes, blobs: BlobStore, newest: int | None) -> int | None:
+    record = decode(line, blobs)
+    payload = record.payload if isinstance(record, Envelope) else None
+    return payload.to_seq if isinstance(payload, SessionHeadMoved) else newest
 
 
 def _outcome(

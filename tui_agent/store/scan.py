@@ -3,9 +3,11 @@
 Invariant: a bad line never ends the reading; `seq` only grows in what is given back.
 """
 
+import mmap
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from tui_agent.folds.branches import Stretch, on_branch
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Record
@@ -13,6 +15,7 @@ from tui_agent.store.blobs import BlobStore
 from tui_agent.store.line import decode, intact, salvage, version_of
 
 _SEQ = re.compile(rb'\{"v":\d+,"seq":(\d+),')
+_SEQ_BYTES = 64
 _OURS = b'{"v":%d,' % SCHEMA_VERSION
 _PAYLOAD = b'"payload":'
 _REQUEST = b'"request_id":"'
@@ -76,6 +79,37 @@ def seq_of(line: bytes) -> int | None:
     """The `seq` of a line that this product wrote."""
     match = _SEQ.match(line)
     return int(match.group(1)) if match else None
+
+
+def end_of(path: Path, seq: int) -> int:
+    """The offset behind the last line of a log up to this `seq`, by bisection of its bytes; 0 where it has none."""
+    size = path.stat().st_size
+    if size == 0:
+        return 0
+    with path.open("rb") as log, mmap.mmap(log.fileno(), size, access=mmap.ACCESS_READ) as data:
+        low, high = 0, size
+        while low < high:
+            middle = (low + high) // 2
+            if _is_later(data, _line_from(data, middle), seq):
+                high = middle
+            else:
+                low = middle + 1
+        return _line_from(data, low)
+
+
+def _line_from(data: mmap.mmap, offset: int) -> int:
+    """Where the first line begins at or behind an offset; the end where none does."""
+    end = data.find(b"\n", offset - 1) if offset else -1
+    return 0 if not offset else end + 1 if end >= 0 else len(data)
+
+
+def _is_later(data: mmap.mmap, start: int, seq: int) -> bool:
+    while start < len(data):
+        found = seq_of(data[start : start + _SEQ_BYTES])
+        if found is not None:
+            return found > seq
+        start = _line_from(data, start + 1)
+    return True
 
 
 def order_of(line: bytes) -> int | None:

@@ -23,8 +23,9 @@ from tui_agent.store.lock import is_locked
 from tui_agent.store.pieces import first_line
 from tui_agent.store.reader import tail_bytes
 from tui_agent.store.repair import EVENTS
-from tui_agent.store.scan import lines, records, seq_of
+from tui_agent.store.scan import end_of, lines, records, seq_of
 
+_MOST_MOVES = 8
 _HEAD_BYTES, _TAIL_BYTES, _LONG_TAIL_BYTES = 16 * 1024, 4 * 1024, 128 * 1024
 _TITLED = b'"payload":{"kind":"session.titled"'
 _PLACED = (b'"payload":{"kind":"session.started"', b'"payload":{"kind":"env.started"')
@@ -203,14 +204,34 @@ def _elder_title(elders: Sequence[Strand]) -> str:
 def _end(path: Path, size: int, blobs: BlobStore) -> tuple[Record | None, Outcome]:
     """The last whole record, and how the session stands: from as little of the log's end as tells it."""
     last: Record | None = None
+    data, moved_to = b"", None
     for reach in (_TAIL_BYTES, _LONG_TAIL_BYTES):
         whole = size <= max(reach, _HEAD_BYTES)
         data = path.read_bytes() if whole else tail_bytes(path, reach)
         last = last or _last(data, blobs)
-        stands = outcome(data, blobs, whole=whole)
+        stands, moved_to = outcome(data, blobs, whole=whole)
         if whole or (last is not None and stands):
             return last, stands
-    return last, "open"  # a turn so long that nothing else stands in all of it
+    return last, _outcome_further(path, data, moved_to, blobs)
+
+
+def _outcome_further(path: Path, data: bytes, moved_to: int | None, blobs: BlobStore) -> Outcome:
+    """How a session stands whose head was moved to before all of these lines, its last: from what stands there."""
+    stands: Outcome = ""
+    asked: set[int] = set()
+    while moved_to is not None and moved_to not in asked and len(asked) < _MOST_MOVES:
+        asked.add(moved_to)
+        end = end_of(path, moved_to)
+        begin = max(0, end - _LONG_TAIL_BYTES)
+        with path.open("rb") as log:
+            log.seek(begin)
+            piece = log.read(end - begin)
+        whole_lines = piece if begin == 0 else piece[piece.find(b"\n") + 1 :]
+        data = whole_lines + data
+        stands, moved_to = outcome(data, blobs, whole=begin == 0)
+        if stands:
+            return stands
+    return "open"  # a turn so long that nothing else stands in all of it
 
 
 def _last(data: bytes, blobs: BlobStore) -> Record | None:

@@ -14,7 +14,7 @@ from tui_agent.folds.metrics import Metrics
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
-from tui_agent.protocol.events.session import SessionStarted, SessionTitled
+from tui_agent.protocol.events.session import SessionHeadMoved, SessionStarted, SessionTitled
 from tui_agent.protocol.events.turn import TurnEnd, TurnFinished, TurnStarted
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import ToolCallPart, Usage
@@ -81,6 +81,13 @@ def of(sessions: SessionStore, name: str = "ses_1") -> tuple[int, float | None, 
     return found.figures.turns, found.figures.cost_usd, found.state
 
 
+STOPPED = TurnFinished(turn=2, reason="interrupted")
+
+
+def moved(to_seq: int, from_seq: int) -> SessionHeadMoved:
+    return SessionHeadMoved(to_seq=to_seq, from_seq=from_seq, reason="revert")
+
+
 def ended(reason: TurnEnd) -> tuple[Payload, ...]:
     return STARTED, said("go"), TurnStarted(turn=1), TurnFinished(turn=1, reason=reason)
 
@@ -96,6 +103,10 @@ def ended(reason: TurnEnd) -> tuple[Payload, ...]:
         (ended("cost_limit"), "stopped"),
         ((STARTED, said("go"), TurnStarted(turn=1)), "stopped"),
         ((STARTED, said("go")), "stopped"),
+        ((*ended("finished"), moved(2, 3), STOPPED), "stopped"),
+        ((*ended("finished"), moved(2, 3), STOPPED, moved(3, 5)), "done"),
+        ((*ended("finished"), said("more"), TurnStarted(turn=2), STOPPED, moved(3, 6)), "done"),
+        ((*ended("finished"), moved(0, 3)), "empty"),
         ((STARTED, said("go"), TurnStarted(turn=1), asked()), "waiting"),
         ((STARTED, said("go"), TurnStarted(turn=1), asked(), decided()), "stopped"),
     ],
@@ -104,6 +115,16 @@ def test_a_session_stands_as_its_newest_turn_does(
     tmp_path: Path, payloads: tuple[Payload, ...], state: str
 ) -> None:
     assert shown(made(tmp_path, *payloads), "ses_1").state == state
+
+
+@pytest.mark.parametrize("back", [3, 20])
+def test_a_session_stands_as_the_branch_does_also_where_it_went_far_back(tmp_path: Path, back: int) -> None:
+    before = [said("x" * 2_000) for _ in range(100)]
+    off = [said("y" * 2_000) for _ in range(100)]
+    again = [TurnStarted(turn=2), STOPPED]
+    log = [*ended("finished")[:3], *before[: back - 3], TurnFinished(turn=1, reason="finished")]
+    payloads = [*log, *again, *off, *before, moved(back, len(log) + 201)]
+    assert shown(made(tmp_path, *payloads)).state == "done"
 
 
 def test_a_turn_without_an_end_runs_while_someone_holds_the_session(tmp_path: Path) -> None:
