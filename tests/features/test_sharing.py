@@ -67,6 +67,8 @@ def test_a_checkout_needs_an_empty_folder_and_works_without_the_workspace(call: 
     status, _, err = call("checkout-part", "latest", "3", str(full))
     assert (status, "not empty" in err) == (1, True)
     assert [path.name for path in full.iterdir()] == ["mine"]
+    status, _, err = call("checkout-part", "latest", "3", str(full / "mine"))
+    assert (status, f"{full / 'mine'} is a file" in err) == (2, True)
     (tmp_path / "work").rename(tmp_path / "gone")
     status, _, err = call("checkout-part", "latest", "3", str(tmp_path / "out"), "-C", str(tmp_path))
     assert (status, (tmp_path / "out" / "b.txt").read_text()) == (0, "one\n")

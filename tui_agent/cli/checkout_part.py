@@ -8,6 +8,7 @@ import anyio
 from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import say, say_json
 from tui_agent.cli.trace import WHICH
+from tui_agent.errors import UsageError
 from tui_agent.export.bundle import checkout_part
 from tui_agent.ground import ground
 
@@ -36,6 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
     store = ground(session_options(arguments, client="headless", interactive=False)).store
     folder = store.find(arguments.id)
     dest = arguments.dest.expanduser().absolute()
+    if dest.exists() and not dest.is_dir():
+        raise UsageError(f"{dest} is a file.", hint="Name an empty folder, or one that is not there yet.")
     commit = anyio.run(checkout_part, folder, arguments.part, dest)
     if arguments.json:
         say_json({"session": folder.name, "part": arguments.part, "commit": commit, "path": str(dest)})
