@@ -162,7 +162,7 @@ class Rewinding:
             return
 
         async def put() -> None:
-            editor.put_returned(await self._live.reading.read_text(entries[0].text))
+            editor.put(await self._live.reading.read_text(entries[0].text), returned=True)
 
         self._live.worker(put(), "give back")
 

@@ -71,15 +71,15 @@ class Editor(TextArea, inherit_css=False):
         """Vim keys, or none."""
         self.vim = Vim() if on else None
 
-    def put(self, text: str) -> None:
-        """Replace everything, cursor at the end; can be undone."""
+    def put(self, text: str, *, returned: bool = False) -> None:
+        """Replace everything, cursor at the end; can be undone.
+
+        `returned` are words that were taken back, to be changed and sent again: a command that is typed right away takes
+        their place.
+        """
         self.replace(text, (0, 0), self.document.end, maintain_selection_offset=False)
         self.move_cursor(self.document.end)
-
-    def put_returned(self, text: str) -> None:
-        """Words that were taken back, to be changed and sent again; a command that is typed right away takes their place."""
-        self.put(text)
-        self._returned = self.text
+        self._returned = self.text if returned else ""
 
     def empty(self) -> None:
         """Start a new message."""
