@@ -108,6 +108,17 @@ async def test_every_pane_is_what_a_fresh_fold_gives_at_that_event(log: str) -> 
             await shown.press("escape")
 
 
+async def test_letters_mean_the_same_with_shift() -> None:
+    async with open_replay(golden("every_kind"), size=(160, 45)) as shown:
+        for key in ("d", "D", "shift+d"):
+            await shown.press(key)
+            assert "Files at event" in shown.text(), key
+            await shown.press("escape")
+            assert "Files at event" not in shown.text()
+        await shown.press("C")
+        assert "Copied." in shown.text()
+
+
 async def test_keys_go_by_event_part_turn_marker_and_tenth() -> None:
     line = timeline(NIGHT)
     async with open_replay(NIGHT, to_seq=150) as shown:

@@ -28,6 +28,16 @@ WIDE = 140
 """Columns from which on the footer has room for more words."""
 
 
+_CAPITAL = "upper_"
+"""What a capital is called in the name of its key, in some terminals."""
+
+
+def _small(key: str) -> str:
+    """The letter of a key that was pressed with Shift."""
+    letter = key.removeprefix(_CAPITAL).removeprefix("shift+")
+    return letter.lower() if len(letter) == 1 else key
+
+
 class Wishes:
     """The keys of one replay."""
 
@@ -74,8 +84,10 @@ class Wishes:
         """Do what the key means; nothing where it means nothing."""
         if key.isdigit():
             self._screen.move(lambda head: head.tenth(int(key)))
-        elif key in self._keys:
-            self._keys[key]()
+            return
+        meant = self._keys.get(key) or self._keys.get(_small(key))
+        if meant is not None:
+            meant()
 
     def take_intent(self, name: str) -> None:
         """What was pressed on a pane."""
