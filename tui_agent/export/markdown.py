@@ -3,6 +3,7 @@
 Invariant: what a program or a file said stands in fences that it cannot close; no HTML of the session's is live.
 """
 
+import html
 import re
 from collections.abc import Iterator, Sequence
 
@@ -36,6 +37,11 @@ OUTPUT_LINES = 40
 LINE_CHARS = 400
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _SIGNS = re.compile(r"[\\`*\[\]<|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+_LEADS = re.compile(r"\]([(:])\s*([^\s)]*)")
+"""Where a link leads: in a line, or in one of its own that names it."""
+_SCHEME = re.compile(r"<?([A-Za-z][A-Za-z0-9+.-]*):")
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+_UNSEEN = re.compile(r"[\x00-\x20\x7f]")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
@@ -168,8 +174,26 @@ def _without_html(text: str) -> str:
                 fence = ""
         else:
             fence = found[1] if found else ""
-            out.append(line if found else _TAG.sub("&lt;", line))
+            out.append(line if found else _tame(line))
     return "\n".join(_closed(out, fence))
+
+
+def _tame(line: str) -> str:
+    """A line of others, of which no tag is live and no link leads anywhere but to the web, to mail or to a file near it."""
+    return _LEADS.sub(_leads, _TAG.sub("&lt;", line))
+
+
+def _leads(found: re.Match[str]) -> str:
+    """What leads somewhere as it was, or with its sign escaped. Where to may stand in the next line: then nobody knows."""
+    unknown = not found[2] and found.end() == len(found.string)
+    return f"]\\{found[0][1:]}" if unknown or not _is_harmless(found[2]) else found[0]
+
+
+def _is_harmless(target: str) -> bool:
+    """Whether a link may lead there. As a viewer reads it: with its escapes and entities resolved, without controls."""
+    plain = _UNSEEN.sub("", html.unescape(_ESCAPED.sub(r"\1", target)))
+    scheme = _SCHEME.match(plain)
+    return scheme is None or scheme[1].lower() in ("http", "https", "mailto")
 
 
 def _closed(lines: Sequence[str], fence: str) -> list[str]:

@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import pytest
 from markdown_it import MarkdownIt
 
 from tests.stubs.golden import GOLDEN
@@ -120,3 +121,39 @@ def test_a_file_whose_content_is_gone_is_not_told_as_empty(tmp_path: Path) -> No
     )
     log.close()
     assert "not kept" in to_markdown(load(log.folder, Redactor()))
+
+
+@pytest.mark.parametrize(
+    ("words", "live"),
+    [
+        ("[x](javascript:alert(1))", False),
+        ("[x](JaVaScript:alert(1))", False),
+        ("[x]( <javascript:alert(1)>)", False),
+        ("[x](java&#115;cript&colon;alert(1))", False),
+        ("[x](javascript\\:alert(1))", False),
+        ("[x](data:text/html,hi)", False),
+        ("![x](file:///etc/passwd)", False),
+        ("<javascript:alert(1)>", False),
+        ("[x]\n\n[x]: javascript:alert(1)", False),
+        ("[x][y]\n\n> [y]: vbscript:hi", False),
+        ("[x](\njavascript:hi)", False),
+        ("[x]\n\n[x]:\njavascript:hi", False),
+        ("[x\\\\]\n\n- [x\\\\]: javascript:hi", False),
+        ("[x y]\n\n[x\ny]: javascript:hi", False),
+        ("[x]\n\n[x]: https://example.org", True),
+        ("[x](https://example.org/a_(b))", True),
+        ("[x](http://example.org 'title')", True),
+        ("[x](mailto:ada@example.org)", True),
+        ("[x](docs/notes.md#here)", True),
+    ],
+)
+def test_only_links_to_the_web_to_mail_and_to_near_files_stay_links(
+    tmp_path: Path, words: str, live: bool
+) -> None:
+    log = store(tmp_path).create("ses_a")
+    log.append(said(words))
+    log.close()
+    reader = MarkdownIt("commonmark", {"html": True})
+    reader.validateLink = lambda url: True  # type: ignore[method-assign]
+    shown = reader.render(to_markdown(load(log.folder, Redactor())))
+    assert ("href=" in shown or "src=" in shown) is live, shown
