@@ -104,7 +104,7 @@ class Asking:
         )
         modal.keys_changed = self._app.show_keys
         modal.spare = self._app.prompt.editor.post_message
-        modal.ahead = self._ahead()
+        modal.ahead = self.ahead()
         self._open = modal
 
         def decided(decision: DecidePermission | None) -> None:
@@ -122,7 +122,7 @@ class Asking:
 
     def _ask(self, question: QuestionAsked) -> None:
         modal = Question(lambda: self._app.looks, question, blob=self._live.reading.blob_text)
-        modal.ahead = self._ahead()
+        modal.ahead = self.ahead()
         self._open = modal
 
         def answered(answer: AnswerQuestion | None) -> None:
@@ -133,12 +133,12 @@ class Asking:
         self._app.push_screen(modal, answered)
         self._app.show_keys()
 
-    def _ahead(self) -> TypedAhead | None:
+    def ahead(self) -> TypedAhead | None:
         """Where the keys go of someone who is writing at this moment."""
         if time.monotonic() - self._app.typed_at > RECENT_S:
             return None
         editor = self._app.prompt.editor
-        return TypedAhead(editor.typed_ahead, midway=bool(editor.text.strip()))
+        return TypedAhead(editor.typed_ahead, midway=bool(editor.text.strip()) and not editor.untouched)
 
     def _close(self, modal: Approval | Question, request_id: RequestId, *, answered: bool) -> None:
         if self._open is modal:

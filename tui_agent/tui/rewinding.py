@@ -4,7 +4,9 @@ Invariant: nothing is put back that was not shown before; what someone else chan
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events
 
 from tui_agent.folds.entries import UserEntry
 from tui_agent.protocol.base import text_preview
@@ -24,6 +26,20 @@ _WAYS = (
     ("conversation", "conversation only", "files stay as they are"),
     ("files", "files only", "the conversation goes on"),
 )
+
+
+class LeftAlone(Picker):
+    """Opens by itself, under the hands of someone who may be writing: what they typed ahead goes to the prompt."""
+
+    deaf: ClassVar[bool] = True
+    spare: Callable[[events.Paste], object] | None = None
+    """Takes a text that was pasted too early."""
+
+    def on_paste(self, event: events.Paste) -> None:
+        if self.deaf_now and self.spare is not None:
+            event.stop()
+            event.prevent_default()
+            self.spare(events.Paste(event.text))
 
 
 class Rewinding:
@@ -148,7 +164,9 @@ class Rewinding:
                 overwrite = kept if value == ALL else (value,)
                 live.submit(Revert(to_seq=to_seq, conversation=False, overwrite=overwrite))
 
-        live.app.push_screen(Picker(lambda: live.app.looks, "Left alone", items), chosen)
+        picker = LeftAlone(lambda: live.app.looks, "Left alone", items)
+        picker.ahead, picker.spare = live.asking.ahead(), live.app.prompt.editor.post_message
+        live.app.push_screen(picker, chosen)
 
     def _said(self) -> list[UserEntry]:
         """What the user said on this branch, oldest first."""

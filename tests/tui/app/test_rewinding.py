@@ -1,5 +1,7 @@
 """Going back and forth in the app: what is shown is the branch, and the message returns to the prompt."""
 
+from textual.events import Paste
+
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
@@ -14,6 +16,7 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived, UserQueued
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import TextPart, Usage
+from tui_agent.tui.rewinding import LeftAlone
 from tui_agent.tui.transcript.messages import EntryAction
 
 
@@ -35,6 +38,12 @@ def turn(driven: Driven, number: int, text: str, answer: str) -> int:
         TurnFinished(turn=number, reason="finished", duration_ms=5.0),
     )
     return seq
+
+
+def hear(driven: Driven) -> None:
+    """Keys count for the question at once."""
+    assert isinstance(driven.app.screen, LeftAlone)
+    driven.app.screen.hear_now()
 
 
 def begun() -> FakeSession:
@@ -144,10 +153,40 @@ async def test_files_left_alone_are_asked_about_one_by_one() -> None:
         )
         await driven.settle()
         assert "Left alone" in driven.text()
+        hear(driven)
         await driven.press("down", "down", "enter")
         (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
         assert revert.overwrite == ("a.py",)
         assert (revert.to_seq, revert.conversation) == (first - 1, False)
+
+
+async def test_what_is_typed_ahead_goes_to_the_prompt_and_never_answers_of_files_left_alone() -> None:
+    async with open_app(session=begun()) as driven:
+        turn(driven, 1, "the first thing", "one")
+        second = turn(driven, 2, "the second thing", "two")
+        await driven.settle()
+        await driven.type("/undo")
+        await driven.press("enter")
+        end = len(driven.session.records) - 1
+        driven.session.feed(SessionHeadMoved(to_seq=second - 1, from_seq=end, reason="undo"))
+        driven.session.feed(CheckpointRestored(source="c" * 40, commit="d" * 40, paths=(), kept=("a.py",)))
+        await driven.settle()
+        sheet = driven.app.screen
+        assert isinstance(sheet, LeftAlone)
+        await driven.press("enter")
+        assert driven.app.screen is sheet, "too early to be an answer"
+        assert driven.app.prompt.editor.text == "the second thing", "and nothing that is to be sent"
+        await driven.press("down", "/", "u", "n", "d", "o", "enter")
+        await driven.settle()
+        sheet.post_message(Paste("pasted"))
+        await driven.settle()
+        assert driven.app.screen is sheet and not sheet.field.text
+        assert [type(one) for one in driven.session.submitted] == [Undo, Undo]
+        assert driven.app.prompt.editor.text == "the first thingpasted"
+        hear(driven)
+        await driven.press("down", "enter")
+        (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
+        assert revert.overwrite == ("a.py",)
 
 
 async def test_files_that_went_back_alone_ask_of_what_was_left_alone_too() -> None:
@@ -164,6 +203,7 @@ async def test_files_that_went_back_alone_ask_of_what_was_left_alone_too() -> No
         )
         await driven.settle()
         assert "Left alone" in driven.text()
+        hear(driven)
         await driven.press("down", "enter")
         (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
         assert (revert.to_seq, revert.conversation, revert.overwrite) == (second - 1, False, ("a.py",))

@@ -100,10 +100,15 @@ class Editor(TextArea, inherit_css=False):
             event.prevent_default()
             await self.run_action(bound[0].action)
             return
-        if event.character == "/" and self._returned and self.text == self._returned:
+        if event.character == "/" and self.untouched:
             self.put("")
         self._returned = ""
         await super()._on_key(event)
+
+    @property
+    def untouched(self) -> bool:
+        """Whether it holds words that came back, and nobody has changed them."""
+        return bool(self._returned) and self.text == self._returned
 
     def typed_ahead(self, event: events.Key) -> None:
         """A key that was pressed while something else had the keys: as if it had come here, in its order."""
