@@ -244,3 +244,10 @@ def test_in_a_browser_nothing_of_a_hostile_session_runs_or_loads(page: Page, tmp
     assert set(links) <= {"file:", "https:"}
     assert [url for url in page.requests if url not in (path.as_uri(), "data:,")] == []
     assert page.troubles == []
+
+
+def test_the_timeline_is_as_long_as_the_head_says(tmp_path: Path) -> None:
+    page = night(tmp_path).read_text(encoding="utf-8")
+    told = re.search(r"<dt>lasted</dt><dd>([^<]+)</dd>", page)
+    whole = re.search(r'data-whole="([^"]+)"', page)
+    assert told and whole and told[1] == whole[1]

@@ -45,7 +45,7 @@ def to_html(story: Story) -> str:
         _head(story),
         _bar(made),
         el("div", _log(made), _side(story, made), class_="columns"),
-        _scrubber(made),
+        _scrubber(made, story),
         el("script", Safe(script)),
     )
     return f"<!doctype html>\n{el('html', head, body, lang='en')}\n"
@@ -163,7 +163,13 @@ def _files(story: Story, made: Sequence[Row]) -> list[Safe]:
     return [el("h2", count(len(sums), "file")), el("ul", *found)]
 
 
-def _scrubber(made: Sequence[Row]) -> Safe:
+def _span(story: Story) -> dict[str, str]:
+    """When the session began and how long it lasted, as its head says it."""
+    whole = dict(facts(story)).get("lasted", "0 s")
+    return {"data_begun": f"{story.metrics.first_at:.3f}", "data_whole": whole}
+
+
+def _scrubber(made: Sequence[Row], story: Story) -> Safe:
     """Bars of what each row weighs, and a handle that goes from row to row."""
     bars = []
     for number, row in enumerate(made):
@@ -191,5 +197,5 @@ def _scrubber(made: Sequence[Row]) -> Safe:
     keys = el(
         "span", *(join(el("b", key), f" {does}") for key, does in KEYS), class_="keys", aria_hidden="true"
     )
-    labels = el("div", el("span", id="then"), keys, el("span", id="lasted"), class_="times")
+    labels = el("div", el("span", id="then"), keys, el("span", **_span(story), id="lasted"), class_="times")
     return el("footer", join(picture, handle), labels, class_="scrub")

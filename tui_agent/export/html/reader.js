@@ -7,7 +7,7 @@
     ["find", "found", "none", "at", "then", "lasted", "unfold"].map((id) => document.getElementById(id));
   const turns = [...document.querySelectorAll(".side ol a")];
   const marks = typeof Highlight === "function" && CSS.highlights;
-  const start = rows.length ? Number(rows[0].dataset.at) : 0;
+  const start = Number(lasted.dataset.begun);
   let hits = [], hit = -1, now = -1, held = 0;
 
   const clock = (s) => new Date(s * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
@@ -23,7 +23,7 @@
     bars.forEach((bar, i) => bar.classList.toggle("past", i <= now));
     const turn = Number(row.dataset.turn);
     then.textContent = `${clock(when)} · ${turn ? `turn ${turn}` : "before the first turn"}`;
-    lasted.textContent = `${span(when - start)} of ${span(Number(rows[rows.length - 1].dataset.at) - start)}`;
+    lasted.textContent = `${span(when - start)} of ${lasted.dataset.whole}`;
     at.setAttribute("aria-valuetext", then.textContent);
     let here = -1;
     turns.forEach((link, i) => { if (Number(link.hash.slice(2)) <= now) here = i; });
