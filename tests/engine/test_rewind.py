@@ -93,6 +93,42 @@ async def test_undo_takes_back_a_turn_with_its_files_and_redo_brings_both_again(
         assert check_pairs(bench.recorder.messages()) == []
 
 
+async def test_three_undos_and_three_redos_stop_at_the_same_states_to_the_byte(tmp_path: Path) -> None:
+    answers: list[object] = []
+    for number in (1, 2, 3):
+        todo = f'{{"todos": [{{"content": "task {number}", "status": "in_progress"}}]}}'
+        answers += [
+            call(("write_todos", todo)),
+            write("a.txt", f"version {number}"),
+            shell(
+                f"printf 'x{number}\\\\0y' > b{number}.bin; chmod 7{number}0 b{number}.bin; rm -f b{number - 1}.bin"
+            ),
+            say(f"Turn {number}."),
+        ]
+    root = tmp_path / "workspace"
+
+    async with told(tmp_path, *answers) as bench:
+
+        def stop() -> tuple[object, ...]:
+            found = [path for path in sorted(root.rglob("*")) if path.is_file()]
+            kept = {path.name: (path.read_bytes(), path.stat().st_mode) for path in found}
+            return kept, bench.recorder.state.todo, bench.recorder.messages()
+
+        stops = [stop()]
+        for number in (1, 2, 3):
+            await turn(bench, f"message {number}")
+            stops.append(stop())
+        assert len({str(each) for each in stops}) == 4
+        assert set(files(tmp_path)) == {"a.txt", "b3.bin"}
+        assert (root / "b3.bin").read_bytes() == b"x3\0y"
+        for at in (2, 1, 0):
+            await go(bench, Undo())
+            assert stop() == stops[at], f"undone to {at}"
+        for at in (1, 2, 3):
+            await go(bench, Redo())
+            assert stop() == stops[at], f"redone to {at}"
+
+
 async def test_every_part_that_changed_files_has_its_checkpoint_and_none_else(tmp_path: Path) -> None:
     answers = [write("a.txt", "one"), shell("echo two > b.txt"), shell("true"), say("Done.")]
     async with told(tmp_path, *answers) as bench:
