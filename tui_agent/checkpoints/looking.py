@@ -17,6 +17,7 @@ from tui_agent.checkpoints.anchored import EXECUTABLE, LINK, PLAIN, Stand
 from tui_agent.checkpoints.git import names_of
 from tui_agent.checkpoints.ignoring import patterns_from_above
 from tui_agent.checkpoints.limits import size_in_words
+from tui_agent.checkpoints.special import special
 from tui_agent.checkpoints.state import STAGING, Entry, Shadow, disk_fault, folder_size, put
 from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import Changes, FileStand
@@ -64,7 +65,9 @@ class Found:
 async def look(shadow: Shadow, paths: Sequence[str] | None = None, also: Sequence[str] = ()) -> Changes:
     """What differs now: at `paths`; or anywhere, and at the paths in `also` though they are ignored."""
     skips = Skips()
-    candidates = await anywhere(shadow) | set(also) if paths is None else set(paths)
+    candidates = set(paths) if paths is not None else await anywhere(shadow) | set(also)
+    if paths is None:
+        candidates |= await special(shadow, candidates)
     found = await run_sync(examine, shadow, candidates, skips, paths is not None)
     shadow.require_workspace()  # it may have gone meanwhile
     if found:

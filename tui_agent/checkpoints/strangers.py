@@ -72,7 +72,7 @@ async def note_ignored(shadow: Shadow, new: list[str]) -> None:
     """Of ignored paths nobody knows what was there, but for those that were looked at before."""
     unknown = [path for path in new if path not in shadow.checked]
     if unknown:
-        shadow.strangers |= await _ignored(shadow, unknown, None)
+        shadow.strangers |= await ignored(shadow, unknown, None)
 
 
 async def _ignored_before(shadow: Shadow, paths: list[str]) -> set[str]:
@@ -83,7 +83,7 @@ async def _ignored_before(shadow: Shadow, paths: list[str]) -> set[str]:
     folder = shadow.git.folder / f"draft-{uuid4().hex}"
     try:
         await run_sync(_write, folder, {path: texts[oid] for path, oid in rules.items() if oid in texts})
-        return await _ignored(shadow, paths, folder)
+        return await ignored(shadow, paths, folder)
     finally:
         await run_sync(lambda: shutil.rmtree(folder, ignore_errors=True))
 
@@ -96,7 +96,8 @@ def _write(folder: Path, files: dict[str, bytes]) -> None:
         path.write_bytes(content)
 
 
-async def _ignored(shadow: Shadow, paths: list[str], tree: Path | None) -> set[str]:
+async def ignored(shadow: Shadow, paths: list[str], tree: Path | None) -> set[str]:
+    """Those of the paths that the rules hide: the rules in the workspace, or in `tree`."""
     stdin = listing([f"./{path}" for path in paths])  # so that no name is taken for a pattern
     words = ("--no-literal-pathspecs", "check-ignore", "--no-index", "-z", "--stdin")
     ended = await shadow.git.end(*words, stdin=stdin, tree=tree)

@@ -188,6 +188,19 @@ async def test_pipes_and_sockets_are_left_out(tmp_path: Path, monkeypatch: pytes
 
 
 @BOTH
+async def test_pipes_and_sockets_that_a_command_made_are_named(tmp_path: Path, repository: bool) -> None:
+    folder = workspace(tmp_path, repository=repository)
+    write(folder, {".gitignore": "hidden*\n", "hidden/x": "1\n"})
+    made = await begun(folder)
+    write(folder, {"new/file": "1\n"})
+    for path in ("pipe", "src/pipe", "new/pipe", "hidden-pipe", "hidden/pipe"):
+        os.mkfifo(folder / path)
+    changes = await made.look()
+    assert changes.paths == ("new/file",)
+    assert changes.skipped == ("Pipes, sockets and devices are not kept: new/pipe, pipe, src/pipe",)
+
+
+@BOTH
 async def test_repositories_inside_are_left_out_and_said(tmp_path: Path, repository: bool) -> None:
     folder = workspace(tmp_path, repository=repository)
     inner = folder / "inner"
