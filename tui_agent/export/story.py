@@ -41,7 +41,10 @@ _OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n|$)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One file that changed. `diff` holds hunks; where there is none, `note` says why (binary, too large)."""
+    """One file that changed. `diff` holds hunks; where there is none, `note` says why (binary, too large).
+
+    `before` and `after` are digests, as in the event.
+    """
 
     seq: int
     at: float
@@ -52,6 +55,8 @@ class Change:
     removed: int
     diff: str
     note: str = ""
+    before: str | None = None
+    after: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +120,8 @@ class Texts:
             change.added,
             change.removed,
             "",
+            before=change.before,
+            after=change.after,
         )
         if max(change.before_size, change.after_size) > DIFF_BYTES:
             return replace(made, note=f"too large to show: {change.before_size} to {change.after_size} bytes")

@@ -66,12 +66,28 @@ def count(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def changed_files(story: Story) -> dict[str, tuple[int, int]]:
+    """Lines that were added to and removed from each file, without those that are again as they were."""
+    sums: dict[str, tuple[int, int]] = {}
+    first, last = dict[str, str | None](), dict[str, str | None]()
+    for change in story.changes:
+        added, removed = sums.get(change.path, (0, 0))
+        sums[change.path] = (added + change.added, removed + change.removed)
+        first.setdefault(change.path, change.before)
+        last[change.path] = change.after
+    return {path: lines for path, lines in sums.items() if first[path] != last[path]}
+
+
 def facts(story: Story) -> list[tuple[str, str]]:
     """What stands at the head of an export; lines that would say nothing are left out."""
     figures = story.metrics
     tokens = f"{figures.input_tokens:,} in ({figures.cached_tokens:,} cached), {figures.output_tokens:,} out"
-    added, removed = (sum(getattr(change, side) for change in story.changes) for side in ("added", "removed"))
-    files = len({change.path for change in story.changes})
+    changed = changed_files(story)
+    files, added, removed = (
+        len(changed),
+        sum(a for a, _ in changed.values()),
+        sum(r for _, r in changed.values()),
+    )
     rows = [
         ("session", story.session),
         ("workspace", story.workspace),

@@ -22,12 +22,16 @@ class ChangedFile:
 
 @dataclass(frozen=True, slots=True)
 class FilesChangedView:
-    """In order of first change; `turn_files` are the paths of the newest turn."""
+    """In order of first change, without those that are again as they were; the sums are those of `files`.
+
+    `turn_files` are the paths of the newest turn, `last_seq` is the newest change: of whatever became of the files.
+    """
 
     files: tuple[ChangedFile, ...] = ()
     added: int = 0
     removed: int = 0
     turn_files: tuple[str, ...] = ()
+    last_seq: int = -1
 
 
 TAKES = (FileChanged, TurnStarted)
@@ -40,8 +44,7 @@ class FilesChanged:
     def __init__(self) -> None:
         self._files: dict[str, ChangedFile] = {}
         self._turn_files: dict[str, None] = {}
-        self._added = 0
-        self._removed = 0
+        self._last_seq = -1
         self._view: FilesChangedView | None = None
 
     def apply(self, ev: Envelope) -> bool:
@@ -58,8 +61,7 @@ class FilesChanged:
 
     def _take(self, change: FileChanged, seq: int) -> None:
         self._turn_files[change.path] = None
-        self._added += change.added
-        self._removed += change.removed
+        self._last_seq = seq
         known = self._files.get(change.path)
         if known is None:
             self._files[change.path] = ChangedFile(
@@ -79,7 +81,12 @@ class FilesChanged:
     def view(self) -> FilesChangedView:
         """The files as they are now."""
         if self._view is None:
+            files = tuple(one for one in self._files.values() if one.before != one.after)
             self._view = FilesChangedView(
-                tuple(self._files.values()), self._added, self._removed, tuple(self._turn_files)
+                files,
+                sum(one.added for one in files),
+                sum(one.removed for one in files),
+                tuple(self._turn_files),
+                self._last_seq,
             )
         return self._view

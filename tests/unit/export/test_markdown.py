@@ -11,6 +11,7 @@ from tests.stubs.store import said, store
 from tui_agent.export.jsonl import to_jsonl
 from tui_agent.export.markdown import clipped, to_markdown
 from tui_agent.export.story import clean, load
+from tui_agent.export.words import facts
 from tui_agent.folds.base import branch
 from tui_agent.protocol.display import TerminalBlock
 from tui_agent.protocol.events.files import FileChanged
@@ -157,3 +158,25 @@ def test_only_links_to_the_web_to_mail_and_to_near_files_stay_links(
     reader.validateLink = lambda url: True  # type: ignore[method-assign]
     shown = reader.render(to_markdown(load(log.folder, Redactor())))
     assert ("href=" in shown or "src=" in shown) is live, shown
+
+
+def test_a_file_that_was_made_and_removed_again_is_not_among_the_changed(tmp_path: Path) -> None:
+    log = store(tmp_path).create("ses_a")
+    for path, before, after in (("a", None, "1"), ("b", None, "2"), ("a", "1", None)):
+        log.append(
+            FileChanged(
+                path=path,
+                before=before,
+                after=after,
+                before_size=0,
+                after_size=2,
+                mode=None,
+                author="agent",
+                added=int(before is None),
+                removed=int(after is None),
+            )
+        )
+    log.close()
+    story = load(log.folder, Redactor())
+    assert "- files: 1 file changed, +1 −0" in to_markdown(story)
+    assert dict(facts(story))["files"] == "1 file changed, +1 −0"

@@ -250,6 +250,19 @@ def test_changes_of_a_file_add_up_from_its_first_content_to_its_newest() -> None
     assert (view.added, view.removed, view.turn_files) == (6, 3, ("a", "b"))
 
 
+def test_a_file_that_is_again_as_it_was_did_not_change() -> None:
+    view = told(
+        FilesChanged(),
+        change("made", None, "1"),
+        change("kept", "0", "1"),
+        change("edited", "0", "1"),
+        change("made", "1", None),
+        change("edited", "1", "0"),
+    )
+    assert ([one.path for one in view.files], view.added, view.removed, view.last_seq) == (["kept"], 2, 1, 4)
+    assert told(FilesChanged(), change("made", None, "1"), change("made", "1", None)).added == 0
+
+
 def test_todos_count_what_is_done_and_name_the_current_one() -> None:
     items = tuple(
         TodoItem(id=str(number), content="x", status=status)  # type: ignore[arg-type]

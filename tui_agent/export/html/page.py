@@ -11,7 +11,7 @@ from tui_agent.export.html.blocks import counts
 from tui_agent.export.html.markup import Safe, el, join
 from tui_agent.export.html.rows import Row, rows
 from tui_agent.export.story import Story
-from tui_agent.export.words import cost, count, duration, facts
+from tui_agent.export.words import changed_files, cost, count, duration, facts
 from tui_agent.folds.entries import TurnEntry, UserEntry
 
 HERE = Path(__file__).parent
@@ -149,10 +149,7 @@ def _turns(story: Story, made: Sequence[Row]) -> list[Safe]:
 
 
 def _files(story: Story, made: Sequence[Row]) -> list[Safe]:
-    sums: dict[str, tuple[int, int]] = {}
-    for change in story.changes:
-        added, removed = sums.get(change.path, (0, 0))
-        sums[change.path] = (added + change.added, removed + change.removed)
+    sums = changed_files(story)
     if not sums:
         return []
     where = {path: number for number, row in reversed(list(enumerate(made))) for path in row.paths}

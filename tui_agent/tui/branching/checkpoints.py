@@ -64,7 +64,7 @@ class CheckpointsScreen(Page):
     def _follow(self) -> None:
         """Read again once another one can have been taken."""
         views = self.live.views
-        changed = max((one.last_seq for one in views.files.view().files), default=-1)
+        changed = views.files.view().last_seq
         stand = max(changed, views.kept_at, *(move.seq for move in views.branches.view().moves), -1)
         stand = stand * 2 + (not self.live.running)
         if stand != self._read_at:
