@@ -48,13 +48,20 @@ async def files_at(shadow: Shadow, commit: str) -> list[KeptFile]:
 
 
 async def lost(shadow: Shadow, commits: Sequence[str]) -> list[str]:
-    """Those of these commits that are not in the store any more, nor one that stands in for them."""
+    """Those of these commits that are not in the store any more or cannot be read, nor one that stands in for them."""
     known = {commit: await run_sync(meant, shadow.git.folder, commit) for commit in dict.fromkeys(commits)}
     if not known:
         return []
     stdin = "".join(f"{other}^{{tree}}\n" for other in known.values()).encode()
-    lines = (await shadow.git("cat-file", "--batch-check", stdin=stdin)).splitlines()
+    ended = await shadow.git.end("cat-file", "--batch-check", stdin=stdin)
+    lines = ended.out.splitlines()
+    if ended.code:  # it stops at the first damaged one
+        return [commit for commit, other in known.items() if await _is_lost(shadow, other)]
     return [commit for commit, line in zip(known, lines, strict=True) if line.endswith(b" missing")]
+
+
+async def _is_lost(shadow: Shadow, commit: str) -> bool:
+    return (await shadow.git.end("cat-file", "-e", f"{commit}^{{tree}}")).code != 0
 
 
 async def read_at(shadow: Shadow, commit: str, path: str) -> bytes:

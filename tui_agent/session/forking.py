@@ -26,6 +26,7 @@ from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 from tui_agent.store.reader import read_records
 
 STORE = "checkpoints.git"
+LOST_NAMED = 8
 DEEPEST = 3
 """Forks of forks that borrow from one another; git follows five, one is kept for the user's repository."""
 LARGEST = Limits().file_bytes
@@ -131,7 +132,11 @@ async def verify_checkpoints(folder: Path) -> list[str]:
     found = await shadow.verify()
     lost = await shadow.lost(own)
     if lost:
-        found.append(f"{len(lost)} of the log's checkpoints are lost; their files cannot be put back")
+        names = ", ".join(commit[:12] for commit in lost[:LOST_NAMED])
+        more = f" and {len(lost) - LOST_NAMED} more" if len(lost) > LOST_NAMED else ""
+        found.append(
+            f"{len(lost)} of the log's checkpoints are lost ({names}{more}); their files cannot be put back"
+        )
     if state.commit and not found:
         await shadow.files_at(state.commit)
     return [f"Checkpoints: {line}." for line in found]

@@ -253,6 +253,24 @@ async def test_a_missing_object_is_said_and_nothing_is_changed(tmp_path: Path) -
     assert again.notices() == ()
 
 
+async def test_every_checkpoint_that_is_lost_to_damage_is_told(tmp_path: Path) -> None:
+    folder = workspace(tmp_path)
+    made = await begun(folder)
+    heads = [made.head]
+    for number in range(3):
+        write(folder, {"README": f"new {number}\n"})
+        heads.append(await taken(made))
+    store = tmp_path / "checkpoints.git"
+    trees = [git(store, "rev-parse", f"{head}^{{tree}}").strip() for head in heads]
+    for oid in (heads[1], trees[2]):
+        path = store / "objects" / oid[:2] / oid[2:]
+        path.chmod(0o600)
+        path.write_bytes(b"not an object")
+    assert await made.lost(heads) == [heads[1], heads[2]]
+    problems = "\n".join(await made.verify())
+    assert heads[1] in problems and trees[2] in problems
+
+
 async def test_a_damaged_object_is_found(tmp_path: Path) -> None:
     folder = workspace(tmp_path)
     made = await begun(folder)
