@@ -138,7 +138,7 @@ class Asking:
         if time.monotonic() - self._app.typed_at > RECENT_S:
             return None
         editor = self._app.prompt.editor
-        return TypedAhead(editor.typed_ahead, midway=bool(editor.text.strip()) and not editor.untouched)
+        return TypedAhead(editor.post_message, midway=bool(editor.text.strip()) and not editor.untouched)
 
     def _close(self, modal: Approval | Question, request_id: RequestId, *, answered: bool) -> None:
         if self._open is modal:

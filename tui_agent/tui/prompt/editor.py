@@ -110,10 +110,6 @@ class Editor(TextArea, inherit_css=False):
         """Whether it holds words that came back, and nobody has changed them."""
         return bool(self._returned) and self.text == self._returned
 
-    def typed_ahead(self, event: events.Key) -> None:
-        """A key that was pressed while something else had the keys: as if it had come here, in its order."""
-        self.post_message(event)
-
     def _own(self, event: events.Key, key: str) -> bool:
         names = self.keymap.get(key, ())
         if _MENU.intersection(names):
