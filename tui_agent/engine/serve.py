@@ -77,6 +77,8 @@ class Engine:
         self._decisions: Waiting[DecidePermission] = Waiting()
         self._answers: Waiting[AnswerQuestion] = Waiting()
         self._closing = self._deserted = False
+        self._plan: anyio.Event | None = None
+        """Set once the look at the files that is at work has ended: whoever decided meanwhile goes behind it."""
         self._checkpointing = Checkpointing(
             parts.recorder,
             parts.blobs,
@@ -125,7 +127,9 @@ class Engine:
 
     def _carry_out(self, command: Command, group: TaskGroup) -> None:
         state = self._parts.recorder.state
-        reason = refusal(command, state, self._turns.running, self._decisions, self._answers)
+        behind_plan = self._plan is not None and isinstance(command, Revert | Undo | Redo | PlanRevert)
+        running = self._turns.running and not behind_plan
+        reason = refusal(command, state, running, self._decisions, self._answers)
         if reason is not None:
             self._reject(command, reason)
             return
@@ -168,8 +172,11 @@ class Engine:
                 self._turns.reserve()
                 group.start_soon(self._user_shell, command, group)
             case Revert() | Undo() | Redo() | PlanRevert():
-                self._turns.reserve()
-                group.start_soon(self._go_back, command)
+                behind = self._plan
+                if behind is None:
+                    self._turns.reserve()
+                    self._plan = anyio.Event() if isinstance(command, PlanRevert) else None
+                group.start_soon(self._go_back, command, behind)
             case Rename(title=title):
                 self._parts.recorder.append(SessionTitled(title=title, by="user"), cause=command.id)
             case Close():
@@ -276,7 +283,13 @@ class Engine:
         except StoreError as error:
             self._on_trouble(error)
 
-    async def _go_back(self, command: Revert | Undo | Redo | PlanRevert) -> None:
+    async def _go_back(self, command: Revert | Undo | Redo | PlanRevert, behind: anyio.Event | None) -> None:
+        if behind is not None:
+            await behind.wait()
+            if self._turns.running:
+                self._guard(partial(self._refuse_after_all, command))
+                return
+            self._turns.reserve()
         self._parts.recorder.cause = command.id
         try:
             self._states.set(AgentState.RUNNING, _GOING[command.kind])
@@ -291,7 +304,16 @@ class Engine:
             self._on_trouble(error)
         finally:
             self._turns.release()
+            if self._plan is not None and isinstance(command, PlanRevert):
+                self._plan.set()
+                self._plan = None
             self._guard(partial(self._states.set, AgentState.IDLE))
+
+    def _refuse_after_all(self, command: Command) -> None:
+        """Refuse what something else has come before."""
+        reason = refusal(command, self._parts.recorder.state, True, self._decisions, self._answers)
+        if reason is not None:
+            self._reject(command, reason)
 
 
 def _from_queue(waiting: UserQueued) -> UserMessageReceived:
