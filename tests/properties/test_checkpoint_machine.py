@@ -21,7 +21,17 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from tests.stubs.checkpoints import QUIET, FailingActs, Snapshot, git, shadow, snapshot, write
+from tests.stubs.checkpoints import (
+    QUIET,
+    FailingActs,
+    Killed,
+    KilledActs,
+    Snapshot,
+    git,
+    shadow,
+    snapshot,
+    write,
+)
 from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.checkpoints.limits import Limits
 from tui_agent.checkpoints.moving import FileActs
@@ -60,23 +70,6 @@ CONTENTS = st.one_of(
 AUTHORS = st.sampled_from(["agent", "command", "human"])
 TARGETS = ["a", "/etc", "../..", "missing", "../outside", "../../outside", "dir"]
 IGNORED = "*.log\nbuild/\n"
-
-
-class Killed(BaseException):
-    """The program ends here."""
-
-
-class KilledActs(FailingActs):
-    """Does nothing any more from the n-th act on: as after kill -9."""
-
-    def _count(self) -> None:
-        self.left -= 1
-        if self.left <= 0:
-            raise Killed
-
-    def unlink(self, name: str, fd: int) -> None:
-        self._count()
-        super().unlink(name, fd)
 
 
 def clear(path: Path) -> None:

@@ -126,6 +126,23 @@ class FailingActs(FileActs):
         super().symlink(target, name, fd)
 
 
+class Killed(BaseException):
+    """The program ends here."""
+
+
+class KilledActs(FailingActs):
+    """Does nothing any more from the n-th act on: as after kill -9."""
+
+    def _count(self) -> None:
+        self.left -= 1
+        if self.left <= 0:
+            raise Killed
+
+    def unlink(self, name: str, fd: int) -> None:
+        self._count()
+        super().unlink(name, fd)
+
+
 class FailingRuns:
     """The n-th run of git fails, before or after it did its work."""
 

@@ -5,26 +5,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tests.stubs.checkpoints import FailingActs, begun, shadow, snapshot, taken, workspace, write
+from tests.stubs.checkpoints import Killed, KilledActs, begun, shadow, snapshot, taken, workspace, write
 from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.checkpoints.moving import FileActs
-
-
-class Killed(BaseException):
-    """The program ends here."""
-
-
-class KilledActs(FailingActs):
-    """Does nothing any more from the n-th act on: as after kill -9."""
-
-    def _count(self) -> None:
-        self.left -= 1
-        if self.left <= 0:
-            raise Killed
-
-    def unlink(self, name: str, fd: int) -> None:
-        self._count()
-        super().unlink(name, fd)
 
 
 async def cut_off(root: Path, acts: int) -> tuple[Path, str]:
