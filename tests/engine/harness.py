@@ -18,6 +18,7 @@ from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.serve import Engine
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import ConfigError, TuiAgentError
+from tui_agent.folds.session_view import SessionStateView
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.checkpoint import Checkpoints
 from tui_agent.ports.environment import Environment
@@ -235,21 +236,15 @@ async def running(
     bench: list[Bench] = []
     past = Unfinished()
     recorder = Recorder(log, past.passing(history), (lambda event: bench[0].seen(event),))
-    registry = ToolRegistry()
-    for tool in tools:
-        registry.add("test", tool)  # type: ignore[arg-type]
     model = FakeModel(answers)
     clients: list[ModelClient] = [model]
     workspace = workspace or tmp_path / "workspace"
     workspace.mkdir(exist_ok=True)
-    state = recorder.state
-    lost = state.forked is None and any(call.started and call.writes for call in state.open_calls)
-    unkept = past.unkept() if state.forked is None else frozenset()
     parts = EngineParts(
         recorder=recorder,
         blobs=log.blobs,
         env=LocalEnvironment(workspace),
-        tools=registry,
+        tools=_registry(tools),
         policy=FakePolicy(policy),
         middlewares=[make(recorder) if callable(make) else make for make in middlewares],
         agents=agents or {"default": ModelAgent},
@@ -262,16 +257,16 @@ async def running(
         interactive=interactive,
         remember_rule=remember,
         checkpoints=_store(checkpoints, workspace, log.folder),
-        lost_call=lost,
-        unkept=unkept,
+        lost_call=_lost(recorder.state),
+        unkept=past.unkept() if recorder.state.forked is None else frozenset(),
     )
     engine = Engine(parts, lambda error: bench[0].trouble(error))
     bench.append(Bench(engine, recorder, model, [], clients.append, on_event=on_event))
-    settings = SessionSettings(model=MODEL, policy=policy_name, budgets=budgets or Budgets())
     run = RunStarted(run_id=RunId("run_0"), pid=1, client="headless", product="test", model=MODEL)
     if history:
         take_up(recorder, run, past.records, log.repaired, log.blobs if interactive else None)
     else:
+        settings = SessionSettings(model=MODEL, policy=policy_name, budgets=budgets or Budgets())
         begin(recorder, run, workspace=str(workspace), settings=settings)
     try:
         if not serve:
@@ -285,6 +280,18 @@ async def running(
     finally:
         await parts.env.aclose()
         log.close()
+
+
+def _registry(tools: Sequence[object]) -> ToolRegistry:
+    registry = ToolRegistry()
+    for tool in tools:
+        registry.add("test", tool)  # type: ignore[arg-type]
+    return registry
+
+
+def _lost(state: SessionStateView) -> bool:
+    """Whether a call that may have changed files was running at the end."""
+    return state.forked is None and any(call.started and call.writes for call in state.open_calls)
 
 
 def _store(wanted: bool | Checkpoints, workspace: Path, folder: Path) -> Checkpoints | None:
