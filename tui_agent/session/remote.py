@@ -27,7 +27,7 @@ from tui_agent.session.remote_follower import RemoteFollower
 from tui_agent.session.wire import Closed, Failed, Held, Opened, Trouble, command_line, read_line
 from tui_agent.store.kept import kept
 from tui_agent.store.lineage import blobs_of
-from tui_agent.store.reader import read_tail
+from tui_agent.store.reader import read_end, read_tail
 
 CLOSE_SECONDS = 3.0
 CHUNK = 256 * 1024
@@ -146,9 +146,9 @@ class RemoteSession:
         self._followers.discard(follower)
 
     async def tail(self, count: int) -> Sequence[Record]:
-        """The newest records of the log as it is held, at most `count`: enough for a first look."""
+        """The newest records of the log as it is held, of which `count` tell of more than an opening: for a first look."""
         folder = await self.folder()
-        return () if folder is None else await to_thread.run_sync(read_tail, folder, count)
+        return () if folder is None else await to_thread.run_sync(read_end, folder, count)
 
     async def read_blob(self, blob_sha256: str) -> bytes:
         """A blob's bytes, from the session's folder. Raises `BlobMissing`."""

@@ -11,8 +11,11 @@ from pathlib import Path
 from tui_agent.errors import SessionNotFound
 from tui_agent.folds.branches import Stretch
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.agent import AgentStateChanged
+from tui_agent.protocol.events.env import EnvStarted, EnvStopped
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
-from tui_agent.protocol.events.session import SessionHeadMoved
+from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
+from tui_agent.protocol.events.session import RunFinished, RunResumed, RunStarted, SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
 from tui_agent.store.bulk import many_objects
 from tui_agent.store.lineage import Lineage, Strand, blobs_of, cut, lineage
@@ -21,6 +24,18 @@ from tui_agent.store.repair import EVENTS
 from tui_agent.store.scan import Sieve, ended_requests, records, sifted, sifted_lines
 
 TAIL_BYTES = 256 * 1024
+_END_BYTES = 4 * TAIL_BYTES
+_OPENING = (
+    RunStarted,
+    RunResumed,
+    RunFinished,
+    PluginLoaded,
+    PluginFailed,
+    EnvStarted,
+    EnvStopped,
+    AgentStateChanged,
+)
+"""What opening and closing a session records, whether or not anything was said in between."""
 _MARKS = (
     b'"payload":{"kind":"session.head_moved"',
     b'"payload":{"kind":"user.message"',
@@ -189,6 +204,20 @@ def read_tail(folder: Path, count: int = 200, *, max_bytes: int = TAIL_BYTES) ->
             before = list(sifted(_end_of(strand, max_bytes), blobs, Sieve(kept=strand.kept)))
             found = [*before, *found][-count:]
     return found
+
+
+def read_end(folder: Path, count: int) -> list[Record]:
+    """The last `count` records of more than an opening and a closing, and those between and behind them.
+
+    So what was last said is among them however often the session was opened since; from at most the last MiB.
+    """
+    found = read_tail(folder, _END_BYTES, max_bytes=_END_BYTES)
+    told = [
+        index
+        for index, record in enumerate(found)
+        if not isinstance(record, Envelope) or not isinstance(record.payload, _OPENING)
+    ]
+    return found[told[-count] :] if 0 < count <= len(told) else found
 
 
 def _end_of(strand: Strand, size: int) -> bytes:

@@ -134,7 +134,7 @@ class Sieve:
 
     def skips(self, line: bytes, after: int) -> bool:
         """Whether a line need not be decoded."""
-        if self.ended and _request(line, (_DELTA,)) in self.ended:
+        if self.ended and _request(line, _DELTA) in self.ended:
             return True
         if after < 0 and self.kept is None:
             return False
@@ -184,17 +184,26 @@ def ended_requests(data: bytes, kept: Sieve = EVERYTHING) -> frozenset[bytes]:
     """The ids of all requests with an answer or a final failure."""
     found = {
         request
-        for _, line in lines(data)
-        if (request := _request(line, _CLOSING)) is not None and not kept.skips(line, -1)
+        for closing in _CLOSING
+        for line in _lines_with(data, _PAYLOAD + closing)
+        if (request := _request(line, closing)) is not None and not kept.skips(line, -1)
     }
     return frozenset(found)
 
 
-def _request(line: bytes, kinds: tuple[bytes, ...]) -> bytes | None:
-    """The request of a line whose payload begins as one of `kinds`. Quotes inside strings are escaped, and the
+def _lines_with(data: bytes, mark: bytes) -> Iterator[bytes]:
+    """The whole lines in which these bytes stand."""
+    at = data.find(mark)
+    while at >= 0 and (end := data.find(b"\n", at)) >= 0:
+        yield data[data.rfind(b"\n", 0, at) + 1 : end]
+        at = data.find(mark, end)
+
+
+def _request(line: bytes, kind: bytes) -> bytes | None:
+    """The request of a line whose payload begins as `kind` says. Quotes inside strings are escaped, and the
     envelope's own fields come before any JSON value, so the first match is the payload itself."""
     start = line.find(_PAYLOAD) + len(_PAYLOAD)
-    if start < len(_PAYLOAD) or not line.startswith(kinds, start):
+    if start < len(_PAYLOAD) or not line.startswith(kind, start):
         return None
     start = line.find(_REQUEST, start) + len(_REQUEST)
     return line[start : line.find(b'"', start)]

@@ -14,10 +14,11 @@ from tests.stubs.store import said, store, write_log
 from tui_agent.errors import SessionLocked, SessionNotFound
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded
+from tui_agent.protocol.events.session import RunFinished
 from tui_agent.protocol.events.tool import ToolCalled
-from tui_agent.protocol.ids import CallId, RequestId
+from tui_agent.protocol.ids import CallId, RequestId, RunId
 from tui_agent.protocol.parts import TextPart, Usage
-from tui_agent.store.reader import LogTail, read_records, read_tail
+from tui_agent.store.reader import LogTail, read_end, read_records, read_tail
 
 
 def test_of_twenty_processes_one_writes_and_nineteen_are_told_clearly(tmp_path: Path) -> None:
@@ -96,6 +97,17 @@ def test_reading_a_range_and_the_tail(tmp_path: Path) -> None:
     assert read_records(folder, limit=0) == []
     assert [record.seq for record in read_tail(folder, 4)] == [296, 297, 298, 299]
     assert [record.seq for record in read_tail(folder, 400, max_bytes=1_000)][-1] == 299
+
+
+def test_the_end_of_a_log_holds_what_was_said_however_often_it_was_opened_since(tmp_path: Path) -> None:
+    log = store(tmp_path).create("s1")
+    for text in ("one", "two", "three"):
+        log.append(said(text))
+    for _ in range(500):
+        log.append(RunFinished(run_id=RunId("run_0123456789ab"), reason="quit"))
+    log.close()
+    assert [record.seq for record in read_end(log.folder, 2)] == list(range(1, 503))
+    assert len(read_end(log.folder, 9)) == 503
 
 
 def delta(request: str, text: str) -> ModelDelta:
