@@ -201,7 +201,14 @@ def _assemble(
         recorder.append(event)
     named = (profile.api_key_env for profile in base.config.models.values())
     env = LocalEnvironment(workspace, hidden=tuple(base.keys.secrets(named)))
-    recorder.append(EnvStarted(environment=env.name, root=env.root))
+    recorder.append(
+        EnvStarted(
+            environment=env.name,
+            root=env.root,
+            sandbox=env.sandbox.kind,
+            sandbox_why_not=env.sandbox.why_not,
+        )
+    )
     clients = Clients(partial(_client_for, models))
     parts = EngineParts(
         recorder=recorder,

@@ -80,7 +80,7 @@ def opening(s: Scribe) -> None:
     s.emit(RunStarted(run_id=FIRST_RUN, pid=100, client="headless", product="tui-agent 0.1.0", model=SONNET))
     s.emit(PluginLoaded(plugin="files", version="1", source="bundled", offers=("tool:read_file",)))
     s.emit(PluginFailed(plugin="broken", message="it has no register()", where="/srv/broken"))
-    s.emit(EnvStarted(environment="local", root="/srv/app"))
+    s.emit(EnvStarted(environment="local", root="/srv/app", sandbox="bubblewrap"))
     s.emit(SessionContextLoaded(from_session=SessionId("ses_before"), turns=2, summary="We chose SQLite."))
     s.emit(EvalCaseStarted(suite="smoke", case="fix-it", arm="baseline"))
     s.emit(RepomapBuilt(files=12, symbols=90, skipped=1, partial=False, duration_ms=31.0))

@@ -19,6 +19,7 @@ from tui_agent.ports.environment import (
     FileContent,
     FileInfo,
     OutputSink,
+    Sandbox,
 )
 from tui_agent.ports.tool import Preview, Settling, Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.effects import Effect
@@ -202,6 +203,10 @@ class ReadOnlyEnvironment:
     @property
     def root(self) -> str:
         return self._inner.root
+
+    @property
+    def sandbox(self) -> Sandbox:
+        return self._inner.sandbox
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
         """Never."""

@@ -20,7 +20,7 @@ from tui_agent.environments.local_files import LocalFiles
 from tui_agent.environments.walk import batch_of, walk
 from tui_agent.environments.watchdog import Watchdog
 from tui_agent.errors import EnvironmentFault
-from tui_agent.ports.environment import ExecResult, ExecSpec, FileContent, FileInfo, OutputSink
+from tui_agent.ports.environment import ExecResult, ExecSpec, FileContent, FileInfo, OutputSink, Sandbox
 
 MARKER = "TUI_AGENT_COMMAND"
 """The variable that every program started here carries, so that strays are found."""
@@ -61,6 +61,7 @@ class LocalEnvironment:
         self._watchdog = Watchdog(f"{MARKER}={self._token}-")
         self._running = spawn.Running(self._watchdog)
         self._closed = False
+        self._sandbox = Sandbox(why_not="No sandbox was asked for.")
 
     @property
     def name(self) -> str:
@@ -69,6 +70,10 @@ class LocalEnvironment:
     @property
     def root(self) -> str:
         return self._contain.root
+
+    @property
+    def sandbox(self) -> Sandbox:
+        return self._sandbox
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
         """Run to the end; see the contract and `spawn`."""

@@ -21,6 +21,7 @@ from tui_agent.ports.environment import (
     FileContent,
     FileInfo,
     OutputSink,
+    Sandbox,
 )
 from tui_agent.protocol.effects import Effect, Reads, Writes
 
@@ -47,6 +48,10 @@ class ReachingEnvironment:
     @property
     def root(self) -> str:
         return self._inner.root
+
+    @property
+    def sandbox(self) -> Sandbox:
+        return self._inner.sandbox
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
         """As the inner environment."""

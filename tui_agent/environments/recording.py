@@ -17,6 +17,7 @@ from tui_agent.ports.environment import (
     FileContent,
     FileInfo,
     OutputSink,
+    Sandbox,
 )
 from tui_agent.ports.log import Blobs
 from tui_agent.protocol.events.base import Payload
@@ -51,6 +52,10 @@ class RecordingEnvironment:
     @property
     def root(self) -> str:
         return self._inner.root
+
+    @property
+    def sandbox(self) -> Sandbox:
+        return self._inner.sandbox
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
         """As the inner environment; what a program changes is not recorded here."""

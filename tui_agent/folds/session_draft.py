@@ -70,6 +70,8 @@ class Draft:
     turn_totals: Totals = field(default_factory=Totals)
     clean: bool = True
     commit: str = ""
+    sandbox: str = ""
+    sandbox_why_not: str = ""
     forked: ForkChange | None = None
     extra: JsonMap = field(default_factory=dict)
 

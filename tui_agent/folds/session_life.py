@@ -7,6 +7,7 @@ from tui_agent.folds.session_draft import SessionFold
 from tui_agent.folds.session_view import ReadFile
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged, FileRead
 from tui_agent.protocol.events.plugin import PluginEvent
 from tui_agent.protocol.events.session import (
@@ -104,6 +105,12 @@ def _moved(fold: SessionFold, ev: Envelope, payload: SessionHeadMoved) -> bool:
     now.run_id, now.clean, now.pending_prompt = payload.run_id or now.run_id, False, None
     if not now.turn_running:
         now.last_turn_end, now.moved, now.phase = "interrupted", True, "idle"
+    return True
+
+
+@ON_LIFE.on(EnvStarted)
+def _environment(fold: SessionFold, ev: Envelope, payload: EnvStarted) -> bool:
+    fold.draft.sandbox, fold.draft.sandbox_why_not = payload.sandbox, payload.sandbox_why_not
     return True
 
 

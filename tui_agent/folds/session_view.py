@@ -147,6 +147,9 @@ class SessionStateView:
     """The newest run finished in order (or none has begun)."""
     commit: str = ""
     """The newest checkpoint of the workspace; empty before the first."""
+    sandbox: str = ""
+    """What confines the commands of this run; empty where nothing does (`sandbox_why_not` says why, once it is known)."""
+    sandbox_why_not: str = ""
     forked: ForkChange | None = None
     """The session was forked here and no turn began since: what of the fork's changes is still to be made."""
     extra: JsonMap = field(default_factory=dict)

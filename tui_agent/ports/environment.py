@@ -24,6 +24,10 @@ class ExecSpec:
     """Seconds; the whole process group is killed after it."""
     max_output: int = 50_000_000
     """Bytes kept of the output; what comes after is counted and dropped."""
+    outside: bool = False
+    """Run it unconfined, though the environment has a sandbox: the user allowed it, or gave the command."""
+    network: bool = False
+    """Let it reach the network, though it is confined. Without a sandbox it says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,7 @@ class ExecResult:
     """`exit_code` is None when the program was killed; `ended` tells why. `output` is all that was kept.
 
     `not_found`: there is no such program or folder. `failed`: the program is there and could not be started.
+    `blocked`: what the sandbox seems to have refused it, as a sentence; empty where nothing points to that.
     """
 
     exit_code: int | None
@@ -39,6 +44,19 @@ class ExecResult:
     dropped: int
     duration_ms: float
     message: str = ""
+    blocked: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """What confines the commands of an environment. `kind` is empty where nothing does, and `why_not` then says why.
+
+    `lines` tell a person what is in force, one thing each.
+    """
+
+    kind: str = ""
+    lines: tuple[str, ...] = ()
+    why_not: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +90,11 @@ class Environment(Protocol):
     @property
     def root(self) -> str:
         """Absolute path of the workspace."""
+        ...
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """What confines commands here; the same for the environment's whole life."""
         ...
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:

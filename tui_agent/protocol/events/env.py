@@ -6,12 +6,13 @@ from tui_agent.protocol.events.base import Payload
 
 
 class EnvStarted(Payload):
-    """`sandbox` names what holds commands in (`none` where nothing does)."""
+    """`sandbox` names what confines commands; empty where nothing does, and `sandbox_why_not` then says why."""
 
     kind: Literal["env.started"] = "env.started"
     environment: str
     root: str
-    sandbox: str = "none"
+    sandbox: str = ""
+    sandbox_why_not: str = ""
 
 
 class EnvStopped(Payload):
