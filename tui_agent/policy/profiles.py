@@ -25,11 +25,18 @@ class Profile:
     """A command line that cannot be read with certainty, or that takes away what cannot be told."""
     rules_count: bool = True
     """Rules that allow are heard."""
+    confined: Verdict = "ask"
+    """Certain commands in a sandbox that neither destroy, nor gain rights, nor use the network."""
+    asks: bool = True
+    """Where not, what would be asked is denied."""
 
 
 PROFILES: dict[PolicyName, Profile] = {
     "plan": Profile("deny", "deny", "deny", "deny", "deny", "deny", "deny", rules_count=False),
     "ask": Profile("ask", "ask", "ask", "ask", "ask", "ask", "ask"),
-    "accept-edits": Profile("ask", "allow", "ask", "ask", "ask", "ask", "ask"),
+    "accept-edits": Profile("ask", "allow", "ask", "ask", "ask", "ask", "ask", confined="allow"),
     "bypass": Profile("allow", "allow", "allow", "allow", "allow", "allow", "ask"),
+    "read-only-delegate": Profile(
+        "deny", "deny", "deny", "deny", "deny", "deny", "deny", rules_count=False, asks=False
+    ),
 }

@@ -26,6 +26,7 @@ from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes
 
 NOBODY = "no one is there to answer"
+NEVER_ASKS = "a delegate that only reads asks nothing"
 OUTSIDE = "It is outside this workspace."
 
 
@@ -49,8 +50,9 @@ class RulePolicy:
         classes = classes_of(effects)
         if found.verdict != "ask":
             return Decision(found.verdict, found.rule_id, found.reason, classes)
-        if not facts.interactive:
-            return Decision("deny", found.rule_id, f"{found.reason}, and {NOBODY}", classes, risk=found.risk)
+        silent = NOBODY if not facts.interactive else NEVER_ASKS if not PROFILES[facts.policy].asks else ""
+        if silent:
+            return Decision("deny", found.rule_id, f"{found.reason}, and {silent}", classes, risk=found.risk)
         asked = [effect for effect, several in by_effect if strongest(several).verdict == "ask"]
         return Decision(
             "ask",

@@ -29,6 +29,8 @@ _WANTED = {
     DESTRUCTIVE: "before anything is destroyed",
     PRIVILEGE: "before other rights are used",
 }
+_UNBOUND = frozenset({NETWORK, DESTRUCTIVE, PRIVILEGE})
+"""What a yes is needed for in a sandbox, too."""
 
 
 class FileJudge(Protocol):
@@ -135,11 +137,17 @@ class RunJudge:
             yield from (finding for finding in files if not _only_reads(finding))
             yield rule
             return
-        yield self._by_profile(part, secrets)
+        finding = self._by_profile(part, secrets)
+        yield finding
+        if finding.verdict == "allow":  # of a program, not of the files that the line names beside it
+            yield from files
+            yield from (self._files.read(at) for at in outside)
 
     def _by_profile(self, part: Part, secrets: bool) -> Finding:
         policy = self._facts.policy
         said = self._profile.commands
+        if said == "ask" and self._confined(part) and not secrets:
+            said = self._profile.confined
         if said == "allow" and (secrets or (part.unsure and DESTRUCTIVE in part.classes)):
             said = self._profile.unclear
         if said == "allow":
@@ -153,6 +161,12 @@ class RunJudge:
         wanted = [words for name, words in _WANTED.items() if name in part.classes]
         reason = f"policy {policy} wants a yes {' and '.join(wanted)}" if wanted else "; ".join(part.why)
         return Finding("ask", f"{policy}.commands", reason or "it is not certain what it does")
+
+    def _confined(self, part: Part) -> bool:
+        """It is certain what runs, and the sandbox bounds all that it can do."""
+        return (
+            self._facts.sandboxed and not part.unsure and not part.downloads and not _UNBOUND & part.classes
+        )
 
     def _with_all_wishes(self, findings: Sequence[Finding]) -> list[Finding]:
         """Every command that is asked about because of its classes names the reasons of all of them."""

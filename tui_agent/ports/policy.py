@@ -21,6 +21,8 @@ class PolicyFacts:
     """Rules that the user allowed for this session, as written in `permission.decided.rule`."""
     allowed_tools: frozenset[str] | None = None
     interactive: bool = True
+    sandboxed: bool = False
+    """Commands of this environment are confined: they write only the workspace and reach no network."""
 
 
 @dataclass(frozen=True, slots=True)

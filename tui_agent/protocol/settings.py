@@ -10,8 +10,9 @@ from tui_agent.protocol.base import Frozen
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 EFFORTS: tuple[Effort, ...] = ("none", "minimal", "low", "medium", "high", "xhigh")
 
-PolicyName: TypeAlias = Literal["plan", "ask", "accept-edits", "bypass"]
+PolicyName: TypeAlias = Literal["plan", "ask", "accept-edits", "bypass", "read-only-delegate"]
 POLICIES: tuple[PolicyName, ...] = ("plan", "ask", "accept-edits", "bypass")
+"""What a user switches through. `read-only-delegate` is for delegated agents only."""
 
 ContextMode: TypeAlias = Literal["none", "pack", "memory"]
 CONTEXT_MODES: tuple[ContextMode, ...] = ("none", "pack", "memory")
