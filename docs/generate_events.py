@@ -24,6 +24,7 @@ ORDER = (
     "model",
     "tool",
     "policy",
+    "hook",
     "files",
     "context",
     "agent",

@@ -22,6 +22,7 @@ from tui_agent.protocol.events.files import (
     FileRead,
     PlannedAct,
 )
+from tui_agent.protocol.events.hook import HookRan
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelRetried
 from tui_agent.protocol.events.plugin import PluginEvent, PluginFailed, PluginLoaded
 from tui_agent.protocol.events.policy import Choice, PermissionDecided, PermissionRequested
@@ -156,6 +157,31 @@ def tools(s: Scribe, read: ToolCallPart, run: ToolCallPart) -> None:
         )
     )
     s.wait(1.0)
+    s.emit(
+        HookRan(
+            event="before_tool",
+            command="./hooks/check.sh",
+            source="user",
+            call_id=run.call_id,
+            decision="ask",
+            reason="make runs the network tests too",
+            changed=True,
+            arguments={"command": "make unit"},
+            target="make unit",
+            context="The unit tests are enough here.",
+            exit_code=0,
+            duration_ms=41.5,
+        )
+    )
+    s.emit(
+        HookRan(
+            event="after_turn",
+            command="./hooks/tell.sh",
+            source="project",
+            fault="It ended with 1.",
+            exit_code=1,
+        )
+    )
     s.emit(
         PermissionDecided(
             call_id=run.call_id,

@@ -29,6 +29,7 @@ NoticeKind: TypeAlias = Literal[
     "settings",
     "shell",
     "plugin",
+    "hook",
     "resume",
     "stuck",
     "context",

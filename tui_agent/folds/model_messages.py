@@ -4,6 +4,8 @@ Invariant: whenever no call is open the view is legal (`protocol.messages.check_
 followed by its one result, and what a person said meanwhile stands behind the results.
 """
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tui_agent.folds.dispatch import Handlers
@@ -11,6 +13,7 @@ from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.context import ContextCompacted
+from tui_agent.protocol.events.hook import HookRan
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.session import RunStarted, SessionContextLoaded, SessionForked
 from tui_agent.protocol.events.tool import ToolFinished
@@ -231,6 +234,28 @@ def _shell(fold: ModelMessages, ev: Envelope, payload: UserShellFinished) -> boo
     else:
         content = (TextContent(text=f"{head}\n{payload.output}"),)
     return fold.add(UserMessage(content=content, seq=ev.seq))
+
+
+@_ON.on(HookRan)
+def _hook(fold: ModelMessages, ev: Envelope, payload: HookRan) -> bool:
+    pieces = list(_hook_pieces(payload))
+    return bool(pieces) and fold.add(UserMessage(content=tuple(pieces), seq=ev.seq))
+
+
+def _hook_pieces(payload: HookRan) -> Iterator[TextContent]:
+    """What the model is told of a hook. Why a call was refused stands in the call's own result."""
+    about = payload.event.replace("_", " ")
+    if payload.changed:
+        now = json.dumps(payload.arguments, ensure_ascii=False)
+        yield TextContent(
+            text=f"[A hook ({about}) changed the arguments of call {payload.call_id} to: {now}]"
+        )
+    if payload.decision == "deny" and payload.event == "after_tool":
+        yield TextContent(text=f"[A hook ({about}) objects to call {payload.call_id}: {payload.reason}]")
+    if payload.context:
+        of = f" of call {payload.call_id}" if payload.call_id else ""
+        yield TextContent(text=f"[A hook ({about}{of}) adds:]")
+        yield TextContent(text=payload.context)
 
 
 @_ON.on(AgentSpawned)

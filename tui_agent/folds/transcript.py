@@ -21,6 +21,7 @@ from tui_agent.folds.entries import (
 )
 from tui_agent.folds.shelf import KEEP
 from tui_agent.folds.transcript_draft import Draft
+from tui_agent.folds.transcript_hooks import ON_HOOKS
 from tui_agent.folds.transcript_notices import ON_NOTICES, pass_over
 from tui_agent.folds.transcript_talk import ON_TALK
 from tui_agent.folds.transcript_tools import ON_TOOLS
@@ -58,7 +59,7 @@ class Transcript:
         """Take one event in; True if an entry changed. O(1), also for a piece of a long answer."""
         draft = self._draft
         before = draft.revision
-        if not ON_TALK.apply(draft, ev) and not ON_TOOLS.apply(draft, ev):
+        if not ON_TALK.apply(draft, ev) and not ON_TOOLS.apply(draft, ev) and not ON_HOOKS.apply(draft, ev):
             ON_NOTICES.apply(draft, ev)
         if not isinstance(ev.payload, ModelDelta):  # a log may be read without the deltas
             draft.last_at = ev.at

@@ -51,6 +51,7 @@ QUIET: Final = frozenset(
         "plugin.failed",
         "env.started",
         "env.stopped",
+        "hook.ran",
     }
 )
 """What happens in a session in which nothing is said: no reason to make one."""

@@ -27,6 +27,7 @@ from tui_agent.protocol.events.files import (
     FileChanged,
     FileRead,
 )
+from tui_agent.protocol.events.hook import HookRan
 from tui_agent.protocol.events.model import (
     ModelDelta,
     ModelFailed,
@@ -109,6 +110,7 @@ CorePayload: TypeAlias = Annotated[
     | ToolFinished
     | PermissionRequested
     | PermissionDecided
+    | HookRan
     | FileRead
     | FileChanged
     | CheckpointTaken
