@@ -7,6 +7,7 @@ rows that are too many, those of commands that destroy or act with other rights 
 from collections.abc import Collection, Iterator, Sequence
 
 from tui_agent.policy.part import Part
+from tui_agent.policy.programs import Table
 from tui_agent.policy.runs import from_cwd, read_runs
 from tui_agent.policy.script import ARBITRARY, DESTRUCTIVE, NETWORK, PRIVILEGE, READ_ONLY, WORKSPACE, ranked
 from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes
@@ -19,9 +20,11 @@ _MOST_TEXT = 12_000
 """Characters of all rows: the event that carries them is one line of the log."""
 
 
-def what_it_does(effects: Sequence[Effect], new: Collection[str] = ()) -> tuple[Deed, ...]:
+def what_it_does(
+    effects: Sequence[Effect], new: Collection[str] = (), programs: Table | None = None
+) -> tuple[Deed, ...]:
     """Everything that the effects say, a row each. `new` are the written files that are not there yet."""
-    found = list(_deeds(effects, new))
+    found = list(_deeds(effects, new, programs))
     ruinous = {at for at, deed in enumerate(found) if _RUINOUS.intersection(deed.classes)}
     kept: set[int] = set()
     room = _MOST_TEXT
@@ -43,25 +46,25 @@ def _more(left: Sequence[Deed]) -> Deed:
     return Deed(what=f"{len(left)} more", classes=classes, effects=(said,))
 
 
-def written(effects: Sequence[Effect]) -> tuple[str, ...]:
+def written(effects: Sequence[Effect], programs: Table | None = None) -> tuple[str, ...]:
     """The files that commands write, as seen from the workspace."""
     return tuple(
         dict.fromkeys(
             from_cwd(effect, path)
             for effect in effects
             if isinstance(effect, Runs)
-            for part in read_runs(effect).parts
+            for part in read_runs(effect, programs).parts
             for path in part.writes
             if path not in part.patterns
         )
     )
 
 
-def _deeds(effects: Sequence[Effect], new: Collection[str]) -> Iterator[Deed]:
+def _deeds(effects: Sequence[Effect], new: Collection[str], programs: Table | None) -> Iterator[Deed]:
     for effect in effects:
         match effect:
             case Runs():
-                report = read_runs(effect)
+                report = read_runs(effect, programs)
                 for part in report.parts:
                     yield _of_part(effect, part, new)
                 if report.problems and not report.parts:

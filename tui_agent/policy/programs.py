@@ -75,9 +75,9 @@ class Program:
         return self.other or (ARBITRARY if self.does == READ_ONLY else self.does)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """All programs, and the environment variables that change nothing."""
+    """All programs, and the environment variables that change nothing. One is only equal to itself."""
 
     programs: Mapping[str, Program]
     safe_environment: frozenset[str]

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from tui_agent.policy.commands import CommandReader
 from tui_agent.policy.part import Part
-from tui_agent.policy.programs import table
+from tui_agent.policy.programs import Table, table
 from tui_agent.policy.script import ARBITRARY, Command, Script, Word, ranked
 from tui_agent.policy.shell import analyse
 from tui_agent.protocol.effects import Effect, Reads, Runs, Writes
@@ -45,13 +45,14 @@ class RunReport:
         return any(part.downloads for part in self.parts)
 
 
-def read_runs(effect: Runs) -> RunReport:
-    """What the effect does."""
+def read_runs(effect: Runs, programs: Table | None = None) -> RunReport:
+    """What the effect does, by a table of programs; by the one that comes with the product where none is given."""
+    known = programs or table()
     if bool(effect.argv) == bool(effect.script.strip()):
         return RunReport(effect.script, (), ("it is not certain what runs",))
     if effect.script:
-        return _script(effect.script, 0)
-    return _words(effect.argv)
+        return _script(effect.script, 0, known)
+    return _words(effect.argv, known)
 
 
 def command_line(effect: Runs) -> str:
@@ -61,7 +62,7 @@ def command_line(effect: Runs) -> str:
     return line if folder == "." else f"cd {shlex.quote(folder)} && {line}"
 
 
-def mentioned_paths(effects: Iterable[Effect]) -> tuple[str, ...]:
+def mentioned_paths(effects: Iterable[Effect], programs: Table | None = None) -> tuple[str, ...]:
     """Every path that a decision about these effects may depend on, as keys for `PolicyFacts.resolved`."""
     paths: dict[str, None] = {}
     for effect in effects:
@@ -70,7 +71,7 @@ def mentioned_paths(effects: Iterable[Effect]) -> tuple[str, ...]:
         elif isinstance(effect, Runs):
             if effect.cwd:
                 paths[effect.cwd] = None
-            for part in read_runs(effect).parts:
+            for part in read_runs(effect, programs).parts:
                 for path in (*part.reads, *part.looks, *part.writes, *part.removes):
                     paths[from_cwd(effect, path)] = None
     return tuple(paths)
@@ -84,21 +85,21 @@ def from_cwd(effect: Runs, path: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _script(text: str, depth: int) -> RunReport:
+def _script(text: str, depth: int, programs: Table) -> RunReport:
     script = analyse(text)
-    return _report(text, script, depth)
+    return _report(text, script, depth, programs)
 
 
 @lru_cache(maxsize=256)
-def _words(argv: tuple[str, ...]) -> RunReport:
+def _words(argv: tuple[str, ...], programs: Table) -> RunReport:
     line = shlex.join(argv)
     words = tuple(Word(shlex.quote(word), (word,)) for word in argv)
     problems = ("it holds invisible characters",) if any("\0" in word for word in argv) else ()
-    return _report(line, Script(line, (Command(line, words),), problems), 0)
+    return _report(line, Script(line, (Command(line, words),), problems), 0, programs)
 
 
-def _report(line: str, script: Script, depth: int) -> RunReport:
-    reader = CommandReader(table(), script.functions)
+def _report(line: str, script: Script, depth: int, programs: Table) -> RunReport:
+    reader = CommandReader(programs, script.functions)
     parts: list[Part] = []
     problems = list(script.problems)
     ruin, unread = script.ruin, script.unread
@@ -106,7 +107,7 @@ def _report(line: str, script: Script, depth: int) -> RunReport:
         found = reader.parts(command)
         for part in found:
             parts.append(part)
-            inner = _inner(part.words, depth)
+            inner = _inner(part.words, depth, programs)
             if inner is None:
                 continue
             part.classes.discard(ARBITRARY)
@@ -127,10 +128,10 @@ def _named(command: Command) -> Part:
     return Part(command.text, words[0] or "" if words else "", classes={ARBITRARY}, words=words, unsure=True)
 
 
-def _inner(words: Sequence[str | None], depth: int) -> RunReport | None:
+def _inner(words: Sequence[str | None], depth: int, programs: Table) -> RunReport | None:
     """The script of `bash -c SCRIPT`, where that is all there is to it."""
     if len(words) != 3 or words[0] is None or depth >= _DEPTH:
         return None
     if words[0].rpartition("/")[2] not in _SHELLS or words[1] not in ("-c", "-ec", "-lc"):
         return None
-    return _script(words[2], depth + 1) if words[2] else None
+    return _script(words[2], depth + 1, programs) if words[2] else None
