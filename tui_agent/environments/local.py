@@ -92,6 +92,8 @@ class LocalEnvironment:
             marker=f"{MARKER}={marker}",
             timeout=spec.timeout,
             max_output=spec.max_output,
+            stdin=spec.stdin,
+            errors=spec.errors,
         )
         return await spawn.run(command, on_output, self._running, self._grace)
 

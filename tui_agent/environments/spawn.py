@@ -1,7 +1,7 @@
 """L3: programs that are run to their end, with nothing of theirs left behind.
 
-Invariants: a program has its own session and process group, no terminal and an empty standard input; stdout and stderr
-share one pipe, so their order is real; whatever way the run ends, every process it started is ended too. Those are
+Invariants: a program has its own session and process group, no terminal and a standard input that ends; stdout and
+stderr share one pipe, so their order is real, unless they are wanted apart; whatever way the run ends, every process it started is ended too. Those are
 known by their session, their group, their parents, and a variable that they carry in their environment.
 """
 
@@ -9,8 +9,10 @@ import math
 import os
 import signal
 import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +44,8 @@ class Command:
     marker: str
     timeout: float | None
     max_output: int
+    stdin: bytes = b""
+    errors: int | None = None
 
 
 class Collected:
@@ -92,23 +96,25 @@ async def run(
     """
     began = time.monotonic()
     collected = Collected(command.max_output, sink)
-    read_end, write_end = os.pipe()
-    os.set_blocking(read_end, False)
+    errors = None if command.errors is None else Collected(command.errors, _unheard)
+    streams, write_ends = _pipes(collected, errors)
     try:
         try:
-            program = await to_thread.run_sync(_start, command, write_end)
+            program = await to_thread.run_sync(_start, command, write_ends)
         finally:
-            os.close(write_end)
+            for write_end in write_ends:
+                os.close(write_end)
         if isinstance(program, ExecResult):
             return program
         family = Family(program, command.marker)
         running.add(family)
         try:
-            ended = await _attend(family, read_end, collected, command.timeout, grace)
+            ended = await _attend(family, streams, command.timeout, grace)
         finally:
             running.remove(family)
     finally:
-        os.close(read_end)
+        for read_end in streams:
+            os.close(read_end)
     code = program.returncode
     return ExecResult(
         exit_code=None if ended == "timeout" else _shell_code(code),
@@ -117,18 +123,52 @@ async def run(
         dropped=collected.dropped,
         duration_ms=(time.monotonic() - began) * 1000,
         message=_said(ended, code, command.timeout),
+        errors=b"" if errors is None else errors.output(),
     )
 
 
-def _start(command: Command, write_end: int) -> "subprocess.Popen[bytes] | ExecResult":
+def _unheard(data: bytes) -> None:
+    """Nobody follows what is kept apart."""
+
+
+def _pipes(*wanted: Collected | None) -> tuple[dict[int, Collected], list[int]]:
+    """A pipe for each: the ends to read, with what takes in what comes, and the ends to write to."""
+    streams: dict[int, Collected] = {}
+    write_ends: list[int] = []
+    for collected in wanted:
+        if collected is not None:
+            read_end, write_end = os.pipe()
+            os.set_blocking(read_end, False)
+            streams[read_end] = collected
+            write_ends.append(write_end)
+    return streams, write_ends
+
+
+def _given(data: bytes) -> int:
+    """A descriptor from which exactly this can be read; no name leads to it."""
+    if not data:
+        return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    if sys.platform == "linux":
+        descriptor = os.memfd_create("stdin")
+    else:
+        with tempfile.TemporaryFile() as nameless:
+            descriptor = os.dup(nameless.fileno())
+    with os.fdopen(descriptor, "wb", closefd=False) as file:
+        file.write(data)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def _start(command: Command, write_ends: Sequence[int]) -> "subprocess.Popen[bytes] | ExecResult":
+    stdin = _given(command.stdin)
     try:
         return subprocess.Popen(
             command.argv,
             cwd=command.cwd,
             env=dict(command.env),
-            stdin=subprocess.DEVNULL,
-            stdout=write_end,
-            stderr=write_end,
+            stdin=stdin,
+            stdout=write_ends[0],
+            stderr=write_ends[-1],
             start_new_session=True,
             close_fds=True,
         )
@@ -140,6 +180,8 @@ def _start(command: Command, write_end: int) -> "subprocess.Popen[bytes] | ExecR
         return _not_started("failed", f"{command.argv[0]} may not be executed (permission denied).")
     except (OSError, ValueError) as error:
         return _not_started("failed", f"{command.argv[0]} could not be started: {error}.")
+    finally:
+        os.close(stdin)
 
 
 def _not_started(ended: str, message: str) -> ExecResult:
@@ -147,7 +189,7 @@ def _not_started(ended: str, message: str) -> ExecResult:
 
 
 async def _attend(
-    family: Family, read_end: int, collected: Collected, timeout: float | None, patience: float
+    family: Family, streams: Mapping[int, Collected], timeout: float | None, patience: float
 ) -> str:
     """Read and wait until the program ends or its time is up, then end what is left of its family."""
     ended = "cancelled"
@@ -155,7 +197,8 @@ async def _attend(
     try:
         with anyio.move_on_after(math.inf if timeout is None else timeout) as scope:
             async with anyio.create_task_group() as group:
-                group.start_soon(_read, read_end, collected)
+                for read_end, collected in streams.items():
+                    group.start_soon(_read, read_end, collected)
                 await family.wait()
                 group.cancel_scope.deadline = anyio.current_time() + _LAST_WORDS_S
             ended = "exited"
@@ -164,7 +207,8 @@ async def _attend(
     finally:
         with anyio.move_on_after(CLEANUP_LIMIT_S, shield=True):
             await family.end(grace)
-            _drain(read_end, collected)
+            for read_end, collected in streams.items():
+                _drain(read_end, collected)
     return ended
 
 

@@ -14,7 +14,7 @@ OutputSink: TypeAlias = Callable[[bytes], None]
 
 @dataclass(frozen=True, slots=True)
 class ExecSpec:
-    """A program to run: `argv` without a shell, or `script` by `bash -c`. No terminal, empty standard input."""
+    """A program to run: `argv` without a shell, or `script` by `bash -c`. No terminal; `stdin` is all that it can read."""
 
     argv: tuple[str, ...] = ()
     script: str = ""
@@ -24,6 +24,9 @@ class ExecSpec:
     """Seconds; the whole process group is killed after it."""
     max_output: int = 50_000_000
     """Bytes kept of the output; what comes after is counted and dropped."""
+    stdin: bytes = b""
+    errors: int | None = None
+    """Keep so many bytes of standard error apart, in `ExecResult.errors`; None: they are in the output."""
     outside: bool = False
     """Run it unconfined, though the environment has a sandbox: the user allowed it, or gave the command."""
     network: bool = False
@@ -45,6 +48,7 @@ class ExecResult:
     duration_ms: float
     message: str = ""
     blocked: str = ""
+    errors: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -458,6 +458,26 @@ async def test_a_bare_python_is_this_one_where_the_system_has_none(tmp_path, nam
     assert result.output.decode().strip() == f"{sys.version_info[:2]} {sys.prefix}"
 
 
+async def test_a_program_reads_what_it_is_given_and_then_the_end(env):
+    given = b"\x00\xff" + b"0123456789" * 200_000
+    result = await env.exec(ExecSpec(script="sha256sum; wc -c", stdin=given), Sink())
+    assert result.output.split()[0].decode() == digest(given)
+    assert result.output.split()[-1] == b"0"
+
+
+async def test_a_program_that_reads_nothing_of_what_it_is_given_ends_as_well(env):
+    result = await env.exec(ExecSpec(script="exit 3", stdin=b"x" * 10_000_000), Sink())
+    assert result.exit_code == 3
+
+
+async def test_errors_are_kept_apart_where_they_are_wanted_so_and_never_stand_in_the_way(env):
+    script = "echo out; echo wrong >&2; head -c 5000000 /dev/zero >&2; echo end"
+    result = await env.exec(ExecSpec(script=script, errors=10), Sink())
+    assert (result.output, result.errors) == (b"out\nend\n", b"wrong\n\0\0\0\0")
+    together = await env.exec(ExecSpec(script="echo out; echo wrong >&2"), Sink())
+    assert (together.output, together.errors) == (b"out\nwrong\n", b"")
+
+
 async def test_an_unknown_program_is_told_apart_from_one_that_failed(env, root):
     result = await env.exec(ExecSpec(argv=("no-such-program-here",)), lambda data: None)
     assert (result.ended, result.exit_code) == ("not_found", None)
