@@ -46,7 +46,8 @@ class RulePolicy:
         rules = (*self._rules, *granted_rules(facts.granted))
         judge = _Judge(rules, self._guards, facts)
         by_effect = [(effect, judge.effect(effect)) for effect in effects]
-        found = strongest([*judge.tool(tool), *(one for _, several in by_effect for one in several)])
+        findings = [*judge.tool(tool), *(one for _, several in by_effect for one in several)]
+        found = strongest(findings)
         classes = classes_of(effects)
         if found.verdict != "ask":
             return Decision(found.verdict, found.rule_id, found.reason, classes)
@@ -62,7 +63,13 @@ class RulePolicy:
             choices(asked, facts),
             found.risk,
             found.default_no,
+            by_profile=all(_of_profile(one, facts) for one in findings or [found] if one.verdict == "ask"),
         )
+
+
+def _of_profile(finding: Finding, facts: PolicyFacts) -> bool:
+    """Asked about because the profile is careful: no rule of anybody's names it, and it is no danger."""
+    return finding.rule_id.startswith(f"{facts.policy}.") and not finding.default_no
 
 
 def granted_rules(granted: Sequence[str]) -> tuple[Rule, ...]:

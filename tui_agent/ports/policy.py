@@ -27,7 +27,10 @@ class PolicyFacts:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """`ask` carries the choices that an approval offers. `rule_id` names the rule; `reason` is a sentence."""
+    """`ask` carries the choices that an approval offers. `rule_id` names the rule; `reason` is a sentence.
+
+    `by_profile`: it is only the profile that asks, no rule and no danger, so that a hook may answer for the user.
+    """
 
     verdict: Literal["allow", "ask", "deny"]
     rule_id: str
@@ -36,6 +39,7 @@ class Decision:
     choices: tuple[Choice, ...] = ()
     risk: str = ""
     default_no: bool = False
+    by_profile: bool = False
 
 
 class Policy(Protocol):
