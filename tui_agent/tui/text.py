@@ -1,11 +1,14 @@
 """L7: the boundary for foreign text: what a model, a tool, a file or a user wrote becomes harmless cells here.
 
 Invariant: what `clean` returns holds no control character but the line feed, no escape sequence, no character that is
-invisible or turns the direction of others, and no lone surrogate; nothing foreign is ever read as markup. Every regular
-expression here is linear in its input (possessive or bounded), so that a line of 10 MB is safe.
+invisible or turns the direction of others, and no lone surrogate; nothing foreign is ever read as markup. What is left
+is as wide on every terminal as it is here: emoji stand in their parts, without joiners, selectors and shades, flags as
+their letters, and a code point that is not assigned as a replacement. Every regular expression here is linear in its
+input (possessive or bounded), so that a line of 10 MB is safe.
 """
 
 import re
+import unicodedata
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -13,16 +16,19 @@ from rich.cells import cell_len, split_text
 from textual.content import Content
 from textual.style import Style
 
+from tui_agent.protocol.letters import revealed, unpiled
+
 TAB: Final = 4
 
 _PLAIN = re.compile(r"[\n\x20-\x7e]*+")
 _STRING = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f\n]{0,4096}+(?:\x07|\x1b\\|\x9c)"
 _CSI = r"(?:\x1b\[|\x9b)[0-?]{0,128}+[ -/]{0,16}+[@-~]"
 _UNSEEN = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164"
-    "\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200d-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a"
+    "\U0001f3fb-\U0001f3ff\U000e0000-\U000e0fff"
 )
-_OVER = r"\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff"
+_FLAG_LETTERS = {0x1F1E6 + at: chr(ord("A") + at) for at in range(26)}
 
 
 class _Foreign(NamedTuple):
@@ -32,9 +38,7 @@ class _Foreign(NamedTuple):
     line_break: re.Pattern[str]
     remove: re.Pattern[str]
     joiners: re.Pattern[str]
-    reveal: re.Pattern[str]
-    surrogate: re.Pattern[str]
-    stacked: re.Pattern[str]
+    flags: re.Pattern[str]
 
 
 @cache
@@ -44,10 +48,8 @@ def _foreign() -> _Foreign:
         escape=re.compile(rf"{_STRING}|{_CSI}|\x1b[ -/]{{0,8}}+[0-Z\\^-~]?|\x1b"),
         line_break=re.compile(r"\r\n|\r|\u2028|\u2029|\x0b|\x0c"),
         remove=re.compile(rf"[\x00-\x08\x0e-\x1f\x7f-\x9f{_UNSEEN}]++"),
-        joiners=re.compile(r"(?<![^\x00-\x7f])[\u200c\u200d\ufe0e\ufe0f]++|[\u200c\u200d]{2,}+"),
-        reveal=re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{_UNSEEN}\u2028\u2029\u200c\u200d\ud800-\udfff]"),
-        surrogate=re.compile(r"[\ud800-\udfff]"),
-        stacked=re.compile(rf"([{_OVER}]{{4}})[{_OVER}]++"),
+        joiners=re.compile(r"(?<![^\x00-\x7f])\u200c++|(?<=\u200c)\u200c++"),
+        flags=re.compile("[\U0001f1e6-\U0001f1ff]"),
     )
 
 
@@ -57,20 +59,41 @@ def clean(text: str, *, reveal: bool = False, tab: int = TAB) -> str:
     With `reveal` nothing is taken away: every such character is shown as its code point, `<U+202E>`. That is the form
     for approvals, where the text must be judged exactly.
     """
-    if _PLAIN.fullmatch(text):
+    if _PLAIN.fullmatch(text) and not (reveal and "<" in text):
         return text
-    find = _foreign()
     if reveal:
-        text = find.reveal.sub(_code_point, text)
+        text = revealed(text)
     else:
+        find = _foreign()
         text = find.escape.sub("", text)
         text = find.line_break.sub("\n", text)
         text = find.remove.sub("", text)
-        if not text.isascii():
-            text = find.joiners.sub("", text)
-            text = find.surrogate.sub("\ufffd", text)
-            text = find.stacked.sub(r"\1", text)
+        text = text if text.isascii() else _of_sure_width(text, find)
     return expand_tabs(text, tab) if tab and "\t" in text else text
+
+
+def _of_sure_width(text: str, find: _Foreign) -> str:
+    text = find.joiners.sub("", text)
+    if find.flags.search(text):
+        text = text.translate(_FLAG_LETTERS)
+    text = unpiled(text)
+    if text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable():
+        return text
+    return text.translate(_replacements())
+
+
+class _Replacements(dict[int, str]):
+    """What stands for a code point that is not assigned, or half of one; filled as it is asked for."""
+
+    def __missing__(self, code: int) -> str:
+        unknown = unicodedata.category(chr(code)) in ("Cn", "Cs")
+        self[code] = made = "\ufffd" if unknown else chr(code)
+        return made
+
+
+@cache
+def _replacements() -> _Replacements:
+    return _Replacements()
 
 
 def clean_line(text: str, *, reveal: bool = False) -> str:
@@ -154,7 +177,3 @@ def _expand_line(line: str, tab: int) -> str:
         at += cells + fill
     out.append(pieces[-1])
     return "".join(out)
-
-
-def _code_point(match: re.Match[str]) -> str:
-    return f"<U+{ord(match.group()):04X}>"

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from wcwidth import wcwidth
 
 from tui_agent.tui import text
 
@@ -37,6 +38,16 @@ def test_revealed_text_names_every_hidden_code_point_and_drops_none() -> None:
     assert text.clean("rm \u202e\x1b[8mx\x00", reveal=True) == "rm <U+202E><U+001B>[8mx<U+0000>"
 
 
+def test_what_reads_like_a_revealed_character_is_told_apart_from_one() -> None:
+    assert text.clean("<U+202E>\u202e", reveal=True) == "<U+003C>U+202E><U+202E>"
+
+
+@given(st.text(alphabet=st.characters(), max_size=60))
+def test_cleaned_text_is_as_wide_for_a_terminal_as_for_the_layout(given_text: str) -> None:
+    for line in text.clean(given_text).split("\n"):
+        assert cell_len(line) == sum(max(0, wcwidth(char)) for char in line)
+
+
 def test_line_ends_of_every_kind_become_line_feeds() -> None:
     assert text.clean("a\r\nb\rc\u2028d\x0ce") == "a\nb\nc\nd\ne"
 
@@ -45,9 +56,24 @@ def test_lone_surrogates_cannot_reach_the_terminal() -> None:
     assert text.clean("a\ud800b") == "a\ufffdb"
 
 
-def test_joined_emoji_stay_joined() -> None:
-    family = "👩\u200d👩\u200d👧"
-    assert text.clean(family) == family
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("👩\u200d👩\u200d👧", "👩👩👧"),
+        ("⚠\ufe0f", "⚠"),
+        ("1\ufe0f\u20e3", "1\u20e3"),
+        ("👍\U0001f3fd", "👍"),
+        ("\U0001f1e9\U0001f1ea", "DE"),
+        ("\U0003fffe", "\ufffd"),
+    ],
+)
+def test_emoji_are_as_wide_on_every_terminal_as_they_are_counted(given: str, shown: str) -> None:
+    assert text.clean(given) == shown
+
+
+@pytest.mark.parametrize("mark", ["\u0301", "\u0e47", "\u0591", "\u20dd", "\ua66f", "\u0489"])
+def test_piles_of_marks_of_every_script_are_cut(mark: str) -> None:
+    assert text.clean("a" + mark * 500 + "b") == "a" + mark * 4 + "b"
 
 
 def test_stacked_marks_are_cut_to_what_a_line_can_hold() -> None:
