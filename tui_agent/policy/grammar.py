@@ -7,23 +7,26 @@
     remove PATH    removing files
     run WORDS      one simple command, alone or inside a longer line; a last `*` stands for any further words
     exact LINE     this command line as it stands, run in the workspace
-    connect HOST   a host by its full name; `*.example.org` for those below
+    connect HOST   a host by its full name; `*.example.org` for those below, `10.0.0.0/8` for a network, `HOST:443`
     tool NAME      every call of a tool; `mcp_*` for several
 
 In PATH `*` and `?` stay inside one name, `**` stands for any number of folders. In WORDS `*` and `?` match inside
-one word. A rule that allows needs every word to be certain; one that denies fits already when it may be meant.
+one word. A rule that allows needs every word to be certain, and a file's letters and name as they really are; one that
+denies or asks fits already when it may be meant, whatever the letter case.
 
 Invariant: parsing gives back what `text` prints; matching never raises.
 """
 
 import posixpath
 import shlex
+import unicodedata
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import Literal, TypeAlias, get_args
 
 from tui_agent.errors import ConfigError
+from tui_agent.policy.hosts import parse_pattern, read_host
 
 Verdict: TypeAlias = Literal["allow", "ask", "deny"]
 What: TypeAlias = Literal["read", "edit", "remove", "run", "exact", "connect", "tool"]
@@ -34,12 +37,16 @@ WHATS: tuple[What, ...] = get_args(What)
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. `rest` is the path, host, words or line; `source` says where it was written."""
+    """One rule. `rest` is the path, host, words or line; `source` says where it was written.
+
+    `bounded`: a project's; it allows no command that an approval would not offer to allow for always.
+    """
 
     verdict: Verdict
     what: What
     rest: str
     source: str = ""
+    bounded: bool = False
 
     @property
     def text(self) -> str:
@@ -74,15 +81,29 @@ def _check(verdict: Verdict, what: What, rest: str, text: str, where: str) -> No
             raise ConfigError(f"The rule {text!r}{where} cannot be read: {error}.") from error
         if verdict == "allow" and (not words or any(char in words[0] for char in "*?[")):
             raise ConfigError(f"The rule {text!r}{where} would allow any program.", hint="Name the program.")
-    if what == "connect" and verdict == "allow" and not rest.strip("*. "):
-        raise ConfigError(f"The rule {text!r}{where} would allow any host.", hint="Name the host.")
+    if what in ("connect", "tool") and verdict == "allow" and not rest.strip("*?. "):
+        thing = "host" if what == "connect" else "tool"
+        raise ConfigError(f"The rule {text!r}{where} would allow any {thing}.", hint=f"Name the {thing}.")
+    if what == "connect":
+        try:
+            parse_pattern(rest)
+        except ConfigError as error:
+            raise ConfigError(f"The rule {text!r}{where} cannot be read: {error}") from error
+    if what in ("read", "edit", "remove") and posixpath.normpath(rest).startswith(("~", "../")):
+        raise ConfigError(
+            f"The rule {text!r}{where} leads out of the workspace by ~ or ..",
+            hint="Write the whole path, from / on.",
+        )
 
 
-def fits_path(pattern: str, relative: str | None, absolute: str) -> bool:
-    """Whether a file is meant. A relative pattern is about the workspace only."""
-    if pattern.startswith("/"):
-        return _fits(pattern, absolute)
-    return relative is not None and _fits(posixpath.normpath(pattern), relative or ".")
+def fits_path(pattern: str, relative: str | None, absolute: str, *, certain: bool = True) -> bool:
+    """Whether a file is meant. A relative pattern is about the workspace only. Without `certain` letter case and the
+    way in which an accent is written do not count."""
+    target = absolute if pattern.startswith("/") else relative
+    if target is None:
+        return False
+    shape = pattern if pattern.startswith("/") else posixpath.normpath(pattern)
+    return _fits(shape, target or ".") if certain else _fits(folded(shape), folded(target or "."))
 
 
 def may_be_below(pattern: str, relative: str | None, absolute: str) -> bool:
@@ -90,14 +111,25 @@ def may_be_below(pattern: str, relative: str | None, absolute: str) -> bool:
     target = absolute if pattern.startswith("/") else relative
     if target is None:
         return False
-    fixed: list[str] = []
-    for part in pattern.strip("/").split("/"):
-        if any(char in part for char in "*?["):
-            break
-        fixed.append(part)
-    folder = [part for part in target.strip("/").split("/") if part]
+    fixed = [part for part in folded(fixed_part(pattern)).split("/") if part not in ("", ".")]
+    folder = [part for part in folded(target).split("/") if part]
     shorter = min(len(fixed), len(folder))
     return fixed[:shorter] == folder[:shorter]
+
+
+def fixed_part(pattern: str) -> str:
+    """The beginning of a path's pattern that names one folder or file; "" where it begins with a shape."""
+    kept: list[str] = []
+    for part in pattern.split("/"):
+        if any(char in part for char in "*?["):
+            break
+        kept.append(part)
+    return "/".join(kept)
+
+
+def folded(text: str) -> str:
+    """As file systems compare names that do not keep letter case apart."""
+    return unicodedata.normalize("NFC", text.casefold())
 
 
 def _fits(pattern: str, path: str) -> bool:
@@ -123,7 +155,13 @@ def fits_words(pattern: str, words: tuple[str | None, ...], *, certain: bool) ->
         return False
     if certain and any(word is None for word in words):
         return False
-    return all(word is None or fnmatchcase(word, shape) for word, shape in zip(words, fixed, strict=False))
+    pairs = list(zip(words, fixed, strict=False))
+    if certain:
+        return all(word is not None and fnmatchcase(word, shape) for word, shape in pairs)
+    name, rest = pairs[:1], pairs[1:]  # a program's name has no letter case on some systems
+    return all(word is None or fnmatchcase(word.lower(), shape.lower()) for word, shape in name) and all(
+        word is None or fnmatchcase(word, shape) for word, shape in rest
+    )
 
 
 @cache
@@ -134,15 +172,10 @@ def _words(pattern: str) -> tuple[str, ...]:
         return ()
 
 
-def fits_host(pattern: str, host: str) -> bool:
-    """By whole labels; anything odd in a host (a user, a port, a NUL) fits nothing."""
-    name = host.lower().rstrip(".")
-    wanted = pattern.lower().rstrip(".")
-    if not name or not all(char.isalnum() or char in "-." for char in name) or not name.isascii():
-        return False
-    if wanted.startswith("*."):
-        return name.endswith(wanted[1:]) and len(name) > len(wanted) - 1
-    return name == wanted
+def fits_host(pattern: str, host: str, *, certain: bool = True) -> bool:
+    """Whether a host is meant, by `policy.hosts`. What is no host (a user in front, a NUL) fits nothing."""
+    found = read_host(host)
+    return found is not None and parse_pattern(pattern).fits(found, certain=certain)
 
 
 def fits_tool(pattern: str, tool: str) -> bool:

@@ -273,7 +273,7 @@ def test_a_rule_against_reading_counts_for_folders_above() -> None:
     assert run("cat private/x", "deny read private/**") == "deny"
 
 
-RULES = ["allow edit **", "deny edit src/**", "ask edit src/a.py", "allow edit src/a.py", "allow tool *"]
+RULES = ["allow edit **", "deny edit src/**", "ask edit src/a.py", "allow edit src/a.py", "allow tool edit_*"]
 
 
 @given(st.permutations(RULES), st.sampled_from(["ask", "accept-edits", "bypass"]))

@@ -1,0 +1,219 @@
+"""L3: host names and addresses in every spelling, and what a rule's host means.
+
+Invariant: where two programs could take the same text for different hosts, every one of them is a reading; a rule that
+allows needs all readings, one that denies or asks needs one. Text that no host could be has no readings and is refused.
+"""
+
+import ipaddress
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tui_agent.errors import ConfigError
+
+_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\Z")
+_NUMBER = re.compile(r"(0x[0-9a-f]*|[0-9]+)\Z")
+_IN_FRONT = re.compile(r"\A(-[^=]*=)?([A-Za-z][A-Za-z0-9+.-]*:(?=[/\\]))?")
+"""An option that takes an address, and the scheme of one."""
+_HERE = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0", "::"})
+"""Spellings of this machine. What a program makes of the last two is this machine as well."""
+_EMBEDDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
+_DEVIATING = "ßς\u200c\u200d"
+"""What the two generations of international names write differently."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """`names` are all readings: names in lower case without a last dot, or addresses as they are usually written."""
+
+    names: frozenset[str]
+    port: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostPattern:
+    """What a rule names: `names`, or all `below` a name, or a `network`; `everything`; and perhaps one port."""
+
+    names: frozenset[str] = frozenset()
+    below: frozenset[str] = frozenset()
+    network: ipaddress.IPv4Network | ipaddress.IPv6Network | None = None
+    everything: bool = False
+    port: int | None = None
+
+    def fits(self, host: Host, *, certain: bool) -> bool:
+        """Whether a host is meant; with `certain` in all its readings and at a known port, else in any."""
+        if self.port is not None and self.port != host.port and (certain or host.port is not None):
+            return False
+        found = [self._one(name) for name in host.names]
+        return all(found) if certain else any(found)
+
+    def _one(self, name: str) -> bool:
+        if self.everything or name in self.names:
+            return True
+        if self.network is not None:
+            address = _address(name)
+            return address is not None and address.version == self.network.version and address in self.network
+        return any(name.endswith("." + parent) for parent in self.below)
+
+
+@lru_cache(maxsize=512)
+def read_host(text: str) -> Host | None:
+    """The host that a text names, with its port where one stands there. None where it is not certain to be one."""
+    name, port = _parted(text)
+    if name is None:
+        return None
+    names = frozenset(_readings(name))
+    return Host(names, port) if names else None
+
+
+@lru_cache(maxsize=512)
+def parse_pattern(text: str) -> HostPattern:
+    """What stands behind `connect` in a rule. Raises `ConfigError` that says what is wrong with it."""
+    if text == "*":
+        return HostPattern(everything=True)
+    if "/" in text:
+        try:
+            return HostPattern(network=ipaddress.ip_network(text))
+        except ValueError as error:
+            raise ConfigError(
+                f"{text!r} names no network: {error}.", hint="A host, *.example.org or 10.0.0.0/8."
+            ) from error
+    below = text.startswith("*.")
+    host = read_host(text[2:] if below else text)
+    if host is None or (below and any(_address(name) for name in host.names)):
+        raise ConfigError(
+            f"{text!r} names no host.",
+            hint="Write a whole name, *.example.org for those below, an address or a network; a port as host:443.",
+        )
+    if below:
+        return HostPattern(below=host.names, port=host.port)
+    return HostPattern(names=host.names, port=host.port)
+
+
+def candidates(word: str) -> Iterator[Host]:
+    """Every host that a word of a command line may name, however a program reads it: for rules against hosts."""
+    rest = _IN_FRONT.sub("", word)
+    authority = rest.lstrip("/\\").split("/", 1)[0]
+    for piece in re.split(r"[\\?#@\s]", authority):
+        for text in (piece, *piece.split(":")):
+            host = read_host(text)
+            if host is not None:
+                yield host
+
+
+def _parted(text: str) -> tuple[str | None, int | None]:
+    """Name and port. `[::1]:80`, `::1`, `name`, `name:80`."""
+    if text.startswith("["):
+        inside, closed, behind = text[1:].partition("]")
+        if not closed or ":" not in inside:
+            return None, None
+        name, colon, given = inside, behind[:1], behind[1:]
+        if behind and colon != ":":
+            return None, None
+    elif text.count(":") > 1:
+        return text, None
+    else:
+        name, colon, given = text.partition(":")
+    if not colon:
+        return name, None
+    if not (given.isascii() and given.isdecimal() and 0 < int(given[:6]) < 65536):
+        return None, None
+    return name, int(given)
+
+
+def _readings(name: str) -> Iterator[str]:
+    for plain in _plain_names(name):
+        if ":" in plain:
+            yield from _six(plain)
+            continue
+        plain = plain.removesuffix(".")
+        labels = plain.split(".")
+        if _NUMBER.match(labels[-1]):
+            yield from _four(labels)
+        elif len(plain) <= 253 and all(_LABEL.match(label) for label in labels):
+            yield plain
+            if plain == "localhost" or plain.endswith(".localhost"):
+                yield from ("127.0.0.1", "::1")
+
+
+def _plain_names(name: str) -> tuple[str, ...]:
+    """The name as ASCII, in every way that names of other scripts are written; none where one of them fails."""
+    if name.isascii():
+        return (name.lower(),)
+    if any(unicodedata.category(char) in ("Cc", "Cs", "Co", "Cn", "Zl", "Zp") for char in name):
+        return ()
+    try:
+        old = name.encode("idna").decode("ascii").lower()
+        new = ".".join(_label(label) for label in re.split("[.。．｡]", _mapped(name)))
+    except UnicodeError:
+        return ()
+    return (old, new)
+
+
+def _mapped(name: str) -> str:
+    """As programs of today read it: compatible forms and letter case undone, but for what they keep apart."""
+    return "".join(
+        char if char in _DEVIATING else unicodedata.normalize("NFKC", char).casefold()
+        for char in unicodedata.normalize("NFC", name)
+    )
+
+
+def _label(label: str) -> str:
+    plain = unicodedata.normalize("NFC", label)
+    return plain if plain.isascii() else "xn--" + plain.encode("punycode").decode("ascii")
+
+
+def _four(labels: list[str]) -> Iterator[str]:
+    """An IPv4 address as the C library reads it (octal, hexadecimal, fewer numbers), and as plain decimals."""
+    numbers = [_number(label) for label in labels]
+    if not 0 < len(labels) <= 4 or any(number is None for number in numbers):
+        return
+    known = [number for number in numbers if number is not None]
+    last = 256 ** (5 - len(known))
+    if all(number < 256 for number in known[:-1]) and known[-1] < last:
+        total = sum(number << (24 - 8 * at) for at, number in enumerate(known[:-1])) + known[-1]
+        yield from _known(ipaddress.IPv4Address(total))
+    decimals = [int(label) for label in labels if label.isdecimal() and len(label) < 12]
+    if len(decimals) == 4 and all(number < 256 for number in decimals):
+        yield from _known(ipaddress.IPv4Address(bytes(decimals)))
+
+
+def _number(label: str) -> int | None:
+    if len(label) > 24 or not _NUMBER.match(label):
+        return None
+    if label.startswith("0x"):
+        return int(label[2:] or "0", 16)
+    if label.startswith("0") and len(label) > 1:
+        return int(label, 8) if re.match(r"[0-7]+\Z", label) else int(label)
+    return int(label)
+
+
+def _six(text: str) -> Iterator[str]:
+    address = _address(text)
+    if not isinstance(address, ipaddress.IPv6Address) or address.scope_id:
+        return
+    mapped = address.ipv4_mapped
+    if mapped is not None:
+        yield from _known(mapped)
+        return
+    yield from _known(address)
+    inner = int(address) & 0xFFFFFFFF
+    if address.sixtofour is not None:
+        yield from _known(address.sixtofour)
+    elif any(address in network for network in _EMBEDDING) and inner > 0xFFFF:
+        yield from _known(ipaddress.IPv4Address(inner))
+
+
+def _known(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> Iterator[str]:
+    yield str(address)
+    if address.is_unspecified:
+        yield from _HERE - {"localhost"}
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
