@@ -5,15 +5,16 @@ call that changed while the user thought is asked again, and so is one that was 
 """
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pydantic import BaseModel
 
 from tui_agent.engine.mailbox import Waiting
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.states import StateKeeper
-from tui_agent.environments.reaching import reaching
+from tui_agent.environments.reaching import ReachingEnvironment, reaching
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.policy.edited import wrong_with
 from tui_agent.policy.explain import what_it_does, written
@@ -40,6 +41,8 @@ class Verdict:
     allowed: bool
     for_model: str = ""
     summary: str = ""
+    judged: Mapping[str, str] = field(default_factory=dict)
+    """Where the call's paths led when it was judged: it is run with these files, wherever the paths lead by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +74,17 @@ class Gate:
         preview = Preview(())
         wrong = wrong_rule = ""
         while True:
-            decision = self._judge(case)
+            judged = self._where(case)
+            decision = self._judge(case, judged)
             if (
                 asked_before and decision.verdict == "allow"
             ):  # the answer never came: nothing stands in for it
                 decision = replace(decision, verdict="ask", reason=_ASKED_BEFORE)
             if decision.verdict != "ask":
-                return self._by_rule(case, decision, preview.content)
+                return self._by_rule(case, decision, preview.content, judged)
             if not self._parts.interactive:
-                return self._by_rule(case, decision, "", NO_ONE)
-            preview = await self._preview(case)
+                return self._by_rule(case, decision, "", judged, NO_ONE)
+            preview = await self._preview(case, judged)
             request = self._request(case, decision, preview, await self._deeds(case))
             if wrong:
                 request = request.model_copy(update={"wrong": wrong, "wrong_rule": wrong_rule})
@@ -89,12 +93,13 @@ class Gate:
             wrong, wrong_rule = self._wrong(case, request, answer), answer.rule
             if wrong:
                 continue  # nothing is kept of it, and the call waits
-            now = await self._preview(case)
-            if answer.decision == "deny" or now.content == preview.content:
-                again = self._judge(case)
+            now = await self._preview(case, judged)
+            same = now.content == preview.content and self._where(case) == judged
+            if answer.decision == "deny" or same:
+                again = self._judge(case, judged)
                 if again.verdict == "deny":
-                    return self._by_rule(case, again, preview.content)
-                return self._by_user(case, decision, request, answer)
+                    return self._by_rule(case, again, preview.content, judged)
+                return self._by_user(case, decision, request, answer, judged)
             preview = now  # what was shown is no longer what would happen: ask again
 
     def _wrong(self, case: _Case, request: PermissionRequested, answer: DecidePermission) -> str:
@@ -106,29 +111,33 @@ class Gate:
             return f"A rule is {choice.why or 'not offered here'}."
         if choice is not None and answer.rule == choice.rule:
             return ""
-        return wrong_with(answer.rule, lambda rule: self._judge(case, rule).verdict)
+        return wrong_with(answer.rule, lambda rule: self._judge(case, self._where(case), rule).verdict)
 
-    def _judge(self, case: _Case, *more: str) -> Decision:
+    def _where(self, case: _Case) -> dict[str, str]:
+        """Where the paths that it touches lead now."""
+        return {path: self._parts.env.resolve(path) for path in sorted(mentioned_paths(case.effects))}
+
+    def _judge(self, case: _Case, judged: dict[str, str], *more: str) -> Decision:
         state = self._parts.recorder.state
         env = self._parts.env
         facts = PolicyFacts(
             workspace=env.root,
             policy=state.settings.policy if state.settings else "ask",
-            resolved={path: env.resolve(path) for path in sorted(mentioned_paths(case.effects))},
+            resolved=judged,
             granted=(*state.granted, *more),
             allowed_tools=self._parts.allowed_tools,
             interactive=self._parts.interactive,
         )
         return self._parts.policy.decide(case.call.name, case.effects, facts)
 
-    async def _preview(self, case: _Case) -> Preview:
+    async def _preview(self, case: _Case, judged: dict[str, str]) -> Preview:
         """What the call would do. A call in the workspace that would fail whatever the answer raises its `ToolError`:
         nobody is asked about it. Of one outside the model is told nothing that it was not allowed to read."""
-        env = reaching(self._parts.env, case.effects)
+        env = reaching(self._parts.env, case.effects, judged)
         try:
             return await case.tool.preview(case.args, env)
         except (ToolError, EnvironmentFault) as fault:
-            if isinstance(fault, ToolError) and env is self._parts.env:
+            if isinstance(fault, ToolError) and not (isinstance(env, ReachingEnvironment) and env.outside):
                 raise
             return Preview((TextBlock(text=f"No preview: {fault}"),), content=str(fault))
 
@@ -174,12 +183,14 @@ class Gate:
         self._states.set(AgentState.RUNNING, agent=agent)
         return answer
 
-    def _by_rule(self, case: _Case, decision: Decision, content: str, why: str = "") -> Verdict:
+    def _by_rule(
+        self, case: _Case, decision: Decision, content: str, judged: dict[str, str], why: str = ""
+    ) -> Verdict:
         allowed = decision.verdict == "allow"
         reason = why or decision.reason
         self._record(case, decision, allowed, reason, content)
         if allowed:
-            return Verdict(True)
+            return Verdict(True, judged=judged)
         return Verdict(
             False,
             f"Not allowed: {reason} (rule {decision.rule_id}). Do not try to get around it; "
@@ -188,7 +199,12 @@ class Gate:
         )
 
     def _by_user(
-        self, case: _Case, decision: Decision, request: PermissionRequested, answer: DecidePermission
+        self,
+        case: _Case,
+        decision: Decision,
+        request: PermissionRequested,
+        answer: DecidePermission,
+        judged: dict[str, str],
     ) -> Verdict:
         allowed = answer.decision == "allow"
         rule = answer.rule or next(
@@ -215,7 +231,7 @@ class Gate:
             agent=case.agent,
         )
         if allowed:
-            return Verdict(True)
+            return Verdict(True, judged=judged)
         words = f" They say: {answer.message}" if answer.message else ""
         return Verdict(False, f"The user did not allow this call.{words}", "denied by you")
 

@@ -6,7 +6,7 @@ the tool raises becomes its result, never the turn's end, but for cancellation a
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -62,8 +62,16 @@ class CallRunner:
         scope.cancel()
         return True
 
-    async def run(self, call: ToolCallPart, tool: Tool[BaseModel], args: BaseModel, agent: AgentId) -> None:
-        """Run one call and record its result, with a checkpoint where it changed files."""
+    async def run(
+        self,
+        call: ToolCallPart,
+        tool: Tool[BaseModel],
+        args: BaseModel,
+        agent: AgentId,
+        judged: Mapping[str, str],
+    ) -> None:
+        """Run one call and record its result, with a checkpoint where it changed files. `judged` is where its paths
+        led when it was allowed: these files are opened, wherever the paths lead by now."""
         recorder = self._parts.recorder
         effects = tool.effects(args)
         writes = any(isinstance(effect, Writes | Runs | Connects) for effect in effects)
@@ -80,7 +88,7 @@ class CallRunner:
         with anyio.CancelScope() as scope, self._ticker.merging(self._parts.clock, emit, str) as merger:
             self._scopes[call.call_id] = scope
             try:
-                status, result = await self._outcome(call, tool, args, agent, merger)
+                status, result = await self._outcome(call, tool, args, agent, merger, judged)
             finally:
                 del self._scopes[call.call_id]
         changes = await self._changes(call.call_id, runs) if writes else None
@@ -105,8 +113,9 @@ class CallRunner:
         args: BaseModel,
         agent: AgentId,
         merger: Merger[str],
+        judged: Mapping[str, str],
     ) -> tuple[ToolStatus, ToolResult]:
-        chain: ToolNext = partial(self._call, tool, args, agent, merger)
+        chain: ToolNext = partial(self._call, tool, args, agent, merger, judged)
         for middleware in reversed(self._parts.middlewares):
             chain = partial(_wrapped, middleware, chain)
         try:
@@ -128,12 +137,18 @@ class CallRunner:
         return ("ok" if result.ok else "failed"), result
 
     async def _call(
-        self, tool: Tool[BaseModel], args: BaseModel, agent: AgentId, merger: Merger[str], call: ToolCallPart
+        self,
+        tool: Tool[BaseModel],
+        args: BaseModel,
+        agent: AgentId,
+        merger: Merger[str],
+        judged: Mapping[str, str],
+        call: ToolCallPart,
     ) -> ToolResult:
         parts = self._parts
         emit = partial(self._emit, agent, call.call_id)
         timeout = tool.spec.timeout
-        env = reaching(parts.env, tool.effects(args))
+        env = reaching(parts.env, tool.effects(args), judged)
         blobs = KeptOrCut(parts.blobs)
         context = ToolContext(
             env=RecordingEnvironment(env, blobs, emit, call.call_id),

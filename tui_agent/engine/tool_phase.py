@@ -5,8 +5,8 @@ Invariant: calls keep their order; calls marked safe run side by side, and none 
 """
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import anyio
@@ -34,6 +34,8 @@ class _Planned:
     tool: Tool[BaseModel] | None
     args: BaseModel | None
     problem: str = ""
+    judged: Mapping[str, str] = field(default_factory=dict)
+    """Where its paths led when it was allowed."""
 
     @property
     def side_by_side(self) -> bool:
@@ -117,7 +119,7 @@ class ToolPhase:
         if not verdict.allowed:
             self._close(plan.call, agent, "denied", verdict.for_model, verdict.summary)
             return None
-        return replace(plan, args=args)
+        return replace(plan, args=args, judged=verdict.judged)
 
     async def _run_group(self, ready: Sequence[_Planned], agent: AgentId) -> None:
         if len(ready) == 1:
@@ -139,7 +141,7 @@ class ToolPhase:
 
     async def _run_one(self, plan: _Planned, agent: AgentId) -> None:
         if plan.tool is not None and plan.args is not None:
-            await self._runner.run(plan.call, plan.tool, plan.args, agent)
+            await self._runner.run(plan.call, plan.tool, plan.args, agent, plan.judged)
 
     def _close(
         self, call: ToolCallPart, agent: AgentId, status: ToolStatus, for_model: str, summary: str

@@ -1,7 +1,7 @@
 """L3: paths of a workspace, opened so that nothing outside it can be reached.
 
-Invariant: what decides is the file that is really opened. A path is resolved once, then every folder on the way is
-opened from the root without following links, so a link put there in between is refused, not followed.
+Invariant: what decides is the file that is really opened. A path is resolved once, then its folder is opened from the
+root of the file system without following links (see `opening`), so a link put there in between is refused, not followed.
 """
 
 import errno
@@ -9,9 +9,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tui_agent.environments.opening import OpenFolder, fitting, made
+from tui_agent.environments.spelling import DiskNames, Names, spelled
 from tui_agent.errors import EnvironmentFault
 
-FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+MAX_DEPTH = 1000
+"""Folders below each other; what lies deeper is not reached."""
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 _REASONS = {
@@ -43,18 +46,44 @@ def shown(path: str) -> str:
 
 
 class Containment:
-    """The folder `root` and how to get at what lies below it. Stateless: opens the root anew for each use."""
+    """The folder `root` and how to get at what lies below it. Stateless: opens it anew for each use.
 
-    def __init__(self, root: str) -> None:
-        self.root = os.path.realpath(root)
+    With `exact` a path is taken as the real one that it is: a link anywhere in it is refused.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        *,
+        exact: bool = False,
+        open_folder: OpenFolder | None = None,
+        names: Names | None = None,
+    ) -> None:
+        self.root = root if exact else os.path.realpath(root)
         self._prefix = self.root if self.root.endswith("/") else self.root + "/"
+        self._above = tuple(name for name in self.root.split("/") if name)
+        self._exact = exact
+        self._open = open_folder or fitting()
+        self._names = names or DiskNames()
+
+    def exactly(self) -> "Containment":
+        """The whole file system, opened in the same way, by real paths only."""
+        return self.at("/")
+
+    def at(self, folder: str) -> "Containment":
+        """The same below another folder (its real path), by real paths only."""
+        return Containment(folder, exact=True, open_folder=self._open, names=self._names)
 
     def resolve(self, path: str) -> str:
-        """The absolute path after links are followed, wherever it leads; its end may not exist."""
+        """The absolute path after links are followed, as folders spell it, wherever it leads; its end may not exist."""
         if "\0" in path:
             raise EnvironmentFault(f"The path {shown(path)} holds a NUL character.")
+        whole = path if path.startswith("/") else f"{self.root}/{path}"
+        if self._exact:
+            return "/" + os.path.normpath(whole).lstrip("/")
         try:
-            return os.path.realpath(path if path.startswith("/") else f"{self.root}/{path}")
+            os.fsencode(whole)
+            return spelled(os.path.realpath(whole), self.root, self._names)
         except (OSError, ValueError) as error:
             raise EnvironmentFault(f"The path {shown(path)} cannot be resolved: {error}.") from error
 
@@ -65,9 +94,10 @@ class Containment:
     def entry(self, path: str) -> tuple[str, ...]:
         """The same, but a link at the end of the path stands for itself."""
         folder, slash, name = path.rstrip("/").rpartition("/")
-        if name in ("", ".", ".."):
+        if self._exact or name in ("", ".", ".."):
             return self.parts(path)
-        return self._inside(path, f"{self.resolve(folder + slash).rstrip('/')}/{name}")
+        above = self.resolve(folder + slash).rstrip("/")
+        return self._inside(path, spelled(f"{above}/{name}", above or "/", self._names))
 
     def _inside(self, path: str, real: str) -> tuple[str, ...]:
         if real == self.root:
@@ -76,31 +106,22 @@ class Containment:
             raise EnvironmentFault(
                 f"{shown(path)} lies outside the workspace.", hint="Use a path inside the workspace."
             )
-        return tuple(real[len(self._prefix) :].split("/"))
+        parts = tuple(real[len(self._prefix) :].split("/"))
+        if len(parts) > MAX_DEPTH:
+            raise EnvironmentFault(f"{shown(path)[:80]}… lies below more than {MAX_DEPTH:,} folders.")
+        return parts
 
     @contextmanager
     def folder(self, parts: tuple[str, ...], *, make: bool = False) -> Iterator[int]:
-        """A descriptor of the folder, links refused on the whole way; `make` creates what is missing."""
-        at = os.open(self.root, FOLDER_FLAGS)
+        """A descriptor of the folder, links refused on the whole way; `make` creates what is missing below the root."""
+        names = (*self._above, *parts)
         try:
-            for name in parts:
-                try:
-                    below = os.open(name, FOLDER_FLAGS, dir_fd=at)
-                except FileNotFoundError:
-                    if not make:
-                        raise
-                    _make_folder(name, at)
-                    below = os.open(name, FOLDER_FLAGS, dir_fd=at)
-                os.close(at)
-                at = below
+            at = self._open(names)
+        except FileNotFoundError:
+            if not make:
+                raise
+            at = made(names, len(self._above))
+        try:
             yield at
         finally:
             os.close(at)
-
-
-def _make_folder(name: str, at: int) -> None:
-    try:
-        os.mkdir(name, dir_fd=at)
-    except FileExistsError:
-        return
-    os.fsync(at)

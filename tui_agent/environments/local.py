@@ -72,6 +72,11 @@ class LocalEnvironment:
         return self._contain.root
 
     @property
+    def containment(self) -> Containment:
+        """How its files are reached."""
+        return self._contain
+
+    @property
     def sandbox(self) -> Sandbox:
         return self._sandbox
 
