@@ -16,11 +16,19 @@ from anyio import to_thread
 from tui_agent.environments import spawn
 from tui_agent.environments.contain import Containment
 from tui_agent.environments.descendants import LINUX, carriers
+from tui_agent.environments.keeping import MOST_PROCESSES, Keeping
 from tui_agent.environments.local_files import LocalFiles
 from tui_agent.environments.walk import batch_of, walk
-from tui_agent.environments.watchdog import Watchdog
 from tui_agent.errors import EnvironmentFault
-from tui_agent.ports.environment import ExecResult, ExecSpec, FileContent, FileInfo, OutputSink, Sandbox
+from tui_agent.ports.environment import (
+    ExecResult,
+    ExecSpec,
+    FileContent,
+    FileInfo,
+    Holding,
+    OutputSink,
+    Sandbox,
+)
 
 MARKER = "TUI_AGENT_COMMAND"
 """The variable that every program started here carries, so that strays are found."""
@@ -40,7 +48,7 @@ class LocalEnvironment:
 
     `environ` is the base of the programs' environment (this process's own when None); `hidden` names variables that
     no program is shown, such as the keys of model providers; `grace` is how many seconds a program has between
-    SIGTERM and SIGKILL when its time was up.
+    SIGTERM and SIGKILL when its time was up; `processes` is how many one command may have, where that can be bounded.
     """
 
     def __init__(
@@ -50,6 +58,7 @@ class LocalEnvironment:
         environ: Mapping[str, str] | None = None,
         hidden: Collection[str] = (),
         grace: float = spawn.TERMINATE_GRACE_S,
+        processes: int = MOST_PROCESSES,
     ) -> None:
         self._contain = Containment(str(root))
         self._files = LocalFiles(self._contain)
@@ -58,8 +67,9 @@ class LocalEnvironment:
         self._grace = grace
         self._token = secrets.token_hex(12)
         self._count = 0
-        self._watchdog = Watchdog(f"{MARKER}={self._token}-")
-        self._running = spawn.Running(self._watchdog)
+        self._keeping = Keeping(f"tui-agent-{self._token}", processes)
+        self.holding = Holding()
+        """What held the newest program that was started."""
         self._closed = False
         self._sandbox = Sandbox(why_not="No sandbox was asked for.")
 
@@ -80,12 +90,16 @@ class LocalEnvironment:
     def sandbox(self) -> Sandbox:
         return self._sandbox
 
+    @property
+    def keeper(self) -> int:
+        """The process that all programs stand below; -1 before the first."""
+        return self._keeping.pid
+
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
         """Run to the end; see the contract and `spawn`."""
         if self._closed:
             raise EnvironmentFault("The environment is closed: nothing more can be run in it.")
         folder = "/".join((self.root.rstrip("/"), *self._contain.parts(spec.cwd)))
-        await to_thread.run_sync(self._watchdog.start)
         self._count += 1
         marker = f"{self._token}-{self._count}"
         env = self._child_environment(folder, marker, spec.env)
@@ -94,13 +108,12 @@ class LocalEnvironment:
             argv=(_program(argv[0], env), *argv[1:]),
             cwd=folder,
             env=env,
-            marker=f"{MARKER}={marker}",
             timeout=spec.timeout,
             max_output=spec.max_output,
             stdin=spec.stdin,
             errors=spec.errors,
         )
-        return await spawn.run(command, on_output, self._running, self._grace)
+        return await spawn.run(command, on_output, self._keeping, self._grace, self._held)
 
     async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
         """A regular file's content."""
@@ -136,12 +149,14 @@ class LocalEnvironment:
     async def aclose(self) -> int:
         """End every program that still runs, and strays of earlier ones; returns how many were killed."""
         self._closed = True
-        killed = self._running.kill_all()
+        killed = await to_thread.run_sync(self._keeping.close)
         if LINUX:
             marker = f"{MARKER}={self._token}-".encode()
             killed += await to_thread.run_sync(_kill_carriers, marker)
-        await to_thread.run_sync(self._watchdog.close)
         return killed
+
+    def _held(self, holding: Holding) -> None:
+        self.holding = holding
 
     def _child_environment(self, folder: str, marker: str, extra: Mapping[str, str]) -> dict[str, str]:
         base = os.environ if self._environ is None else self._environ

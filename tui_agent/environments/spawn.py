@@ -1,28 +1,26 @@
 """L3: programs that are run to their end, with nothing of theirs left behind.
 
 Invariants: a program has its own session and process group, no terminal and a standard input that ends; stdout and
-stderr share one pipe, so their order is real, unless they are wanted apart; whatever way the run ends, every process it started is ended too. Those are
-known by their session, their group, their parents, and a variable that they carry in their environment.
+stderr share one pipe, so their order is real, unless they are wanted apart; whatever way the run ends, every process
+that it started is ended too (see `keeping`).
 """
 
+import errno
 import math
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import anyio
 from anyio import to_thread
 
-from tui_agent.environments.descendants import Family
-from tui_agent.environments.watchdog import Watchdog
-from tui_agent.ports.environment import ExecResult, OutputSink
+from tui_agent.environments.keeping import Child, KeeperFault, Keeping
+from tui_agent.ports.environment import ExecResult, Holding, OutputSink
 
 TERMINATE_GRACE_S = 2.0
 """How long a program may take to end after SIGTERM when its time was up."""
@@ -36,12 +34,11 @@ _LAST_WORDS_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What to start: an absolute folder, the whole environment, and the variable that marks its family."""
+    """What to start: an absolute folder and the whole environment."""
 
     argv: tuple[str, ...]
     cwd: str
     env: Mapping[str, str]
-    marker: str
     timeout: float | None
     max_output: int
     stdin: bytes = b""
@@ -67,30 +64,14 @@ class Collected:
         return bytes(self._kept)
 
 
-class Running:
-    """The families that run now, known to the watchdog too."""
-
-    def __init__(self, watchdog: Watchdog) -> None:
-        self._watchdog = watchdog
-        self._families: set[Family] = set()
-
-    def add(self, family: Family) -> None:
-        self._families.add(family)
-        self._watchdog.began(family.leader)
-
-    def remove(self, family: Family) -> None:
-        self._families.discard(family)
-        self._watchdog.ended(family.leader)
-
-    def kill_all(self) -> int:
-        """Kill every running program at once; returns how many processes there were."""
-        return sum(family.kill() for family in tuple(self._families))
-
-
 async def run(
-    command: Command, sink: OutputSink, running: Running, grace: float = TERMINATE_GRACE_S
+    command: Command,
+    sink: OutputSink,
+    keeping: Keeping,
+    grace: float = TERMINATE_GRACE_S,
+    on_start: Callable[[Holding], None] | None = None,
 ) -> ExecResult:
-    """Run to the end. The program's family stands in `running` meanwhile.
+    """Run to the end. `on_start` is told what holds the program.
 
     When the caller is cancelled, everything is ended first, then the cancellation goes on.
     """
@@ -100,29 +81,28 @@ async def run(
     streams, write_ends = _pipes(collected, errors)
     try:
         try:
-            program = await to_thread.run_sync(_start, command, write_ends)
+            program = await to_thread.run_sync(_start, command, write_ends, keeping)
         finally:
             for write_end in write_ends:
                 os.close(write_end)
         if isinstance(program, ExecResult):
             return program
-        family = Family(program, command.marker)
-        running.add(family)
         try:
-            ended = await _attend(family, streams, command.timeout, grace)
+            if on_start is not None:
+                on_start(program.holding)
+            ended = await _attend(program, streams, command.timeout, grace)
         finally:
-            running.remove(family)
+            program.close()
     finally:
         for read_end in streams:
             os.close(read_end)
-    code = program.returncode
     return ExecResult(
-        exit_code=None if ended == "timeout" else _shell_code(code),
+        exit_code=None if ended == "timeout" else _shell_code(program.code),
         ended="timeout" if ended == "timeout" else "exited",
         output=collected.output(),
         dropped=collected.dropped,
         duration_ms=(time.monotonic() - began) * 1000,
-        message=_said(ended, code, command.timeout),
+        message=_said(ended, program.code, command.timeout),
         errors=b"" if errors is None else errors.output(),
     )
 
@@ -159,29 +139,27 @@ def _given(data: bytes) -> int:
     return descriptor
 
 
-def _start(command: Command, write_ends: Sequence[int]) -> "subprocess.Popen[bytes] | ExecResult":
-    stdin = _given(command.stdin)
+def _start(command: Command, write_ends: Sequence[int], keeping: Keeping) -> Child | ExecResult:
+    program, stdin = command.argv[0], _given(command.stdin)
+    given = {0: stdin, 1: write_ends[0], 2: write_ends[-1]}
     try:
-        return subprocess.Popen(
-            command.argv,
-            cwd=command.cwd,
-            env=dict(command.env),
-            stdin=stdin,
-            stdout=write_ends[0],
-            stderr=write_ends[-1],
-            start_new_session=True,
-            close_fds=True,
-        )
-    except FileNotFoundError:
-        if not Path(command.cwd).is_dir():
-            return _not_started("not_found", f"The folder {command.cwd} does not exist.")
-        return _not_started("not_found", f"There is no program {command.argv[0]}.")
-    except PermissionError:
-        return _not_started("failed", f"{command.argv[0]} may not be executed (permission denied).")
-    except (OSError, ValueError) as error:
-        return _not_started("failed", f"{command.argv[0]} could not be started: {error}.")
+        started = keeping.launch(command.argv, command.cwd, command.env, given)
+    except (KeeperFault, OSError) as error:
+        return _not_started("failed", f"{program} could not be started: {error}")
     finally:
         os.close(stdin)
+    if isinstance(started, Child):
+        return started
+    match started.errno:
+        case errno.ENOENT | errno.ENOTDIR if started.where == "cwd":
+            return _not_started("not_found", f"The folder {command.cwd} does not exist.")
+        case errno.ENOENT:
+            return _not_started("not_found", f"There is no program {program}.")
+        case errno.EACCES | errno.EPERM:
+            what = command.cwd if started.where == "cwd" else program
+            return _not_started("failed", f"{what} may not be executed (permission denied).")
+        case number:
+            return _not_started("failed", f"{program} could not be started: {os.strerror(number)}.")
 
 
 def _not_started(ended: str, message: str) -> ExecResult:
@@ -189,9 +167,9 @@ def _not_started(ended: str, message: str) -> ExecResult:
 
 
 async def _attend(
-    family: Family, streams: Mapping[int, Collected], timeout: float | None, patience: float
+    child: Child, streams: Mapping[int, Collected], timeout: float | None, patience: float
 ) -> str:
-    """Read and wait until the program ends or its time is up, then end what is left of its family."""
+    """Read and wait until the program ends or its time is up, then end what is left of it."""
     ended = "cancelled"
     grace = CANCEL_GRACE_S
     try:
@@ -199,14 +177,14 @@ async def _attend(
             async with anyio.create_task_group() as group:
                 for read_end, collected in streams.items():
                     group.start_soon(_read, read_end, collected)
-                await family.wait()
+                await child.wait()
                 group.cancel_scope.deadline = anyio.current_time() + _LAST_WORDS_S
             ended = "exited"
         if scope.cancelled_caught:
             ended, grace = "timeout", patience
     finally:
         with anyio.move_on_after(CLEANUP_LIMIT_S, shield=True):
-            await family.end(grace)
+            await child.end(grace)
             for read_end, collected in streams.items():
                 _drain(read_end, collected)
     return ended

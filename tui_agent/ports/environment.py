@@ -64,6 +64,20 @@ class Sandbox:
 
 
 @dataclass(frozen=True, slots=True)
+class Holding:
+    """What keeps a program from leaving anything behind, and from taking everything.
+
+    `reaper`: whatever it starts stays below one process of ours. `cgroup_kill`: the kernel kills them all at once.
+    `processes`: how many it may have (0: nothing bounds them), bounded `by` a control group or by its user.
+    """
+
+    reaper: bool = False
+    cgroup_kill: bool = False
+    processes: int = 0
+    by: Literal["cgroup", "uid", ""] = ""
+
+
+@dataclass(frozen=True, slots=True)
 class FileInfo:
     """`kind` says what really is there, links not followed."""
 

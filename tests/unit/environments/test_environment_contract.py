@@ -676,10 +676,10 @@ async def test_no_child_outlives_this_program(tmp_path, send):
                 os.close(handle)
 
 
-async def test_the_watchdog_leaves_with_its_environment(tmp_path):
+async def test_the_keeper_leaves_with_its_environment(tmp_path):
     env = LocalEnvironment(tmp_path)
     await env.exec(ExecSpec(argv=("true",)), lambda data: None)
-    pid = env._watchdog._pid
+    pid = env.keeper
     assert alive(pid)
     await env.aclose()
     await env.aclose()
