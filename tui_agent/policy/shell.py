@@ -4,7 +4,6 @@ Invariant: every construct that is not known here becomes a problem, and the com
 that a deny rule sees them. `analyse` never raises.
 """
 
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.policy.script import Command, Redirect, Script, Word
 from tui_agent.policy.shell_words import Scope, WordReader
+from tui_agent.protocol.letters import concealed
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -91,13 +91,9 @@ def _parser() -> "Parser":
 
 def _suspicious(script: str) -> Iterator[str]:
     """What a person would not see, or would read otherwise than bash does."""
-    if any(
-        unicodedata.category(char) in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
-        or (unicodedata.category(char) == "Zs" and char != " ")
-        for char in script
-        if char not in "\n\t" and (char < " " or char > "~")
-    ):
-        yield "it holds invisible or misleading characters"
+    hidden = concealed(script[:MAX_PARSED])
+    if hidden:
+        yield f"it holds {hidden}"
     if " " * MAX_BLANKS in script or "\t" * 12 in script or "\n" * 12 in script:
         yield "a long run of blanks may hide part of it"
     start = 0

@@ -129,8 +129,8 @@ def _named(odd: re.Pattern[str], text: str) -> list[str]:
 
 
 def _deceives(character: str) -> bool:
-    """Of the unseen ones: what no font shows is at least seen as a box."""
-    return unseen(character) and unicodedata.category(character) not in ("Co", "Cn")
+    """Of the unseen ones: a letter that is newer than the tables here is seen, as a box at least."""
+    return unseen(character) and unicodedata.category(character) != "Cn"
 
 
 def _sign(found: re.Match[str]) -> str:

@@ -43,6 +43,7 @@ def test_what_is_shown_can_be_read_back_and_holds_nothing_unseen(text: str) -> N
         ("rm\u00a0-rf x", "U+00A0"),
         ("echo 🙂\U000e0101\U000e0102", "U+E0101"),
         ("echo \x9b2J", "U+009B"),
+        ("echo \ue0a0", "U+E0A0"),
         ("echo a" + "\u0301" * 5, "pile of marks"),
         ("echo ok" + " " * 60 + "; rm -rf x", "60 blanks in a row"),
         ("echo ok" + "\n" * 40 + "rm -rf x", "40 empty lines in a row"),
@@ -60,7 +61,7 @@ def test_what_cannot_be_seen_is_named(text: str, named: str) -> None:
         "echo 日本語\u3000テキスト",
         "echo می\u200cخواهم",
         "cat <<'E'\n\tif x:\n" + " " * 60 + "y\nE\n",
-        "printf '\ue0a0 \U0001fae8'",
+        "printf '\U0001fae8'",
         "printf 'a' " + "\\\n" * 30,
     ],
 )

@@ -1,0 +1,66 @@
+"""What cannot be seen is asked about whatever a rule or a profile allows, and no rule is offered for it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.policy.test_effects_judged import decide
+from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
+
+HIDDEN = [
+    "\u202e",
+    "\u200b",
+    "\x1b[8m",
+    "\r",
+    "\u00a0",
+    "\U000e0041",
+    "\u2800",
+    " " * 60,
+    "\u0301" * 9,
+    "\x9b1m",
+]
+
+
+@pytest.mark.parametrize("hidden", HIDDEN)
+@pytest.mark.parametrize("policy", ["ask", "accept-edits", "bypass"])
+def test_hidden_text_in_a_command_is_asked_about_even_under_a_rule(hidden: str, policy: str) -> None:
+    script = f"echo a{hidden}b"
+    decision = decide(Runs(script=script), policy, "allow run echo **")  # type: ignore[arg-type]
+    assert decision.verdict == "ask" and decision.default_no and "It holds " in decision.risk
+    assert [one.offered for one in decision.choices] == [True, False, False]
+
+
+def test_plan_and_headless_runs_refuse_it() -> None:
+    script = Runs(script="echo \u202ea")
+    assert decide(script, "plan").verdict in ("ask", "deny")
+    assert decide(script, "bypass", interactive=False).verdict == "deny"
+
+
+def test_a_rule_that_denies_still_wins() -> None:
+    assert decide(Runs(script="rm \u202ea"), "bypass", "deny run rm **").verdict == "deny"
+
+
+def test_a_word_that_reads_like_another_is_asked_about_with_what_it_is() -> None:
+    decision = decide(Runs(script="cat раypal.txt"), "bypass")
+    assert decision.verdict == "ask" and "р is U+0440, not p" in decision.risk
+
+
+@pytest.mark.parametrize(
+    "effect", [Writes(path="a\u202eb.py"), Connects(host="раypal.com"), Runs(argv=("ls", "a\u200b"))]
+)
+def test_names_and_hosts_and_words_are_looked_at_too(effect: Effect) -> None:
+    assert decide(effect, "bypass").verdict == "ask"
+
+
+def test_reading_a_file_with_an_odd_name_is_no_question() -> None:
+    assert decide(Reads(path="Screenshot 3.15\u202fPM.png")).verdict == "allow"
+
+
+@pytest.mark.parametrize("script", ['echo "naïve → ✓ ⚠\ufe0f 👩\u200d💻"', "echo привет", "echo 漢字"])
+def test_letters_of_every_script_are_no_question(script: str) -> None:
+    assert decide(Runs(script=script)).verdict == decide(Runs(script="echo hi")).verdict
+
+
+@given(st.text(max_size=30), st.sampled_from(HIDDEN), st.text(max_size=30))
+def test_wherever_it_stands_it_is_never_allowed(before: str, hidden: str, after: str) -> None:
+    assert decide(Runs(script=f"echo {before}x{hidden}x{after}"), "bypass", "allow run **").verdict != "allow"

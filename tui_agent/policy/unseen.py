@@ -1,0 +1,55 @@
+"""L3: what a call holds that a person cannot see, or takes for something else: a question that no rule answers.
+
+Invariant: pure; nothing that it finds is a reason to allow.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from tui_agent.policy.findings import Finding
+from tui_agent.protocol.effects import Connects, Effect, Runs, Writes
+from tui_agent.protocol.events.policy import Choice
+from tui_agent.protocol.letters import concealed, disguised
+
+MOST_READ = 100_000
+"""Characters; a longer command line is asked about for its length."""
+_NOT_OFFERED = "not offered where not everything can be seen"
+
+
+def unseen(effects: Sequence[Effect]) -> list[Finding]:
+    """A finding for each kind of thing that hides. Names that are only read are shown, and change nothing."""
+    texts = [text[:MOST_READ] for effect in effects for text in _texts(effect)]
+    found: list[Finding] = []
+    hidden = next(filter(None, map(concealed, texts)), "")
+    if hidden:
+        risk = f"It holds {hidden}: it may do more than you see."
+        found.append(Finding("ask", "unseen", f"it holds {hidden}", risk, default_no=True))
+    other = next(filter(None, map(disguised, texts)), "")
+    if other:
+        risk = f"A word of it is not what it reads like: {other}."
+        found.append(
+            Finding("ask", "unseen.alike", "a word of it is not what it reads like", risk, default_no=True)
+        )
+    return found
+
+
+def only_once() -> tuple[Choice, ...]:
+    """What an approval offers then: a rule for such a text could not be read either."""
+    return (
+        Choice(reach="once", rule=""),
+        Choice(reach="session", rule="", offered=False, why=_NOT_OFFERED),
+        Choice(reach="always", rule="", offered=False, why=_NOT_OFFERED),
+    )
+
+
+def _texts(effect: Effect) -> Iterator[str]:
+    match effect:
+        case Runs():
+            yield effect.script
+            yield from effect.argv
+            yield effect.cwd
+        case Writes():
+            yield effect.path
+        case Connects():
+            yield effect.host
+        case _:
+            return
