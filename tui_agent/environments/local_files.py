@@ -6,12 +6,14 @@ made only where the file still is what the caller knows.
 
 import hashlib
 import os
-import secrets
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from itertools import islice
 
 from tui_agent.environments.contain import FILE_FLAGS, Containment, fault, shown
+from tui_agent.environments.replacing import LEFTOVER, Standing, marks_of, put, sweep
+from tui_agent.environments.spelling import MAX_LISTED
 from tui_agent.errors import EnvironmentFault, StaleFile
 from tui_agent.ports.environment import FileContent, FileInfo
 
@@ -40,14 +42,6 @@ def info(path: str, found: os.stat_result) -> FileInfo:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """A file as it stands before a change."""
-
-    digest: str
-    found: os.stat_result
-
-
 def _open_regular(name: str, at: int, path: str) -> tuple[int, os.stat_result]:
     fd = os.open(name, FILE_FLAGS, dir_fd=at)
     try:
@@ -66,6 +60,7 @@ class LocalFiles:
 
     def __init__(self, containment: Containment) -> None:
         self._contain = containment
+        self._swept: set[tuple[int, int]] = set()
 
     def read(self, path: str, max_bytes: int) -> FileContent:
         """See `ports.environment.Environment.read`."""
@@ -96,6 +91,7 @@ class LocalFiles:
             raise EnvironmentFault(f"{shown(path)} is a folder.")
         try:
             with self._contain.folder(parts[:-1], make=expect is None) as at:
+                self._sweep(at)
                 standing = _standing(parts[-1], at, path)
                 _must_match(standing, expect, path)
                 found = _replace(parts[-1], at, path, data, standing)
@@ -140,17 +136,29 @@ class LocalFiles:
         parts = self._contain.parts(path)
         try:
             with self._contain.folder(parts) as at:
-                return tuple(scan(at, "/".join(parts)))
+                found = scan(at, "/".join(parts))
         except OSError as error:
             raise fault(path, error) from error
+        if len(found) > MAX_LISTED:
+            raise EnvironmentFault(f"{shown(path)} holds more than {MAX_LISTED:,} entries.")
+        return tuple(found)
+
+    def _sweep(self, at: int) -> None:
+        """At the first change in a folder: what killed processes left there goes."""
+        found = os.fstat(at)
+        if (found.st_dev, found.st_ino) not in self._swept:
+            self._swept.add((found.st_dev, found.st_ino))
+            sweep(at)
 
 
 def scan(at: int, base: str) -> list[FileInfo]:
-    """The entries of an open folder, sorted by name."""
+    """The entries of an open folder, sorted by name; of more than `MAX_LISTED` one more than that."""
     prefix = base + "/" if base else ""
     found: list[FileInfo] = []
     with os.scandir(at) as entries:
-        for entry in entries:
+        for entry in islice(entries, MAX_LISTED + 1):
+            if LEFTOVER.fullmatch(entry.name):
+                continue
             with suppress(FileNotFoundError):
                 found.append(info(prefix + entry.name, entry.stat(follow_symlinks=False)))
     found.sort(key=lambda item: item.path)
@@ -164,14 +172,16 @@ def _read_up_to(fd: int, size: int, max_bytes: int, path: str) -> bytes:
             f"{shown(path)} is too big: {size:,} bytes, the limit is {max_bytes:,}.",
             hint="Look at a piece of it with a command.",
         )
-    pieces: list[bytes] = []
-    left = max_bytes + 1
+    return b"".join(_pieces(fd, max_bytes, path))
+
+
+def _pieces(fd: int, limit: int, path: str) -> Iterator[bytes]:
+    left = limit + 1
     while left > 0 and (piece := os.read(fd, min(left, _CHUNK))):
-        pieces.append(piece)
+        yield piece
         left -= len(piece)
     if left <= 0:
-        raise EnvironmentFault(f"{shown(path)} is too big: more than {max_bytes:,} bytes.")
-    return b"".join(pieces)
+        raise EnvironmentFault(f"{shown(path)} is too big: more than {limit:,} bytes.")
 
 
 def _standing(name: str, at: int, path: str) -> Standing | None:
@@ -183,11 +193,11 @@ def _standing(name: str, at: int, path: str) -> Standing | None:
         if found.st_size > COMPARE_LIMIT:
             raise EnvironmentFault(f"{shown(path)} is too big to be changed here: {found.st_size:,} bytes.")
         digest = hashlib.sha256()
-        while piece := os.read(fd, _CHUNK):
+        for piece in _pieces(fd, COMPARE_LIMIT, path):
             digest.update(piece)
+        return Standing(digest.hexdigest(), found, marks_of(fd))
     finally:
         os.close(fd)
-    return Standing(digest.hexdigest(), found)
 
 
 def _must_match(standing: Standing | None, expect: str | None, path: str) -> None:
@@ -207,55 +217,17 @@ def _replace(name: str, at: int, path: str, data: bytes, standing: Standing | No
             f"{shown(path)} is write-protected (mode {stat.S_IMODE(standing.found.st_mode):03o}).",
             hint="Change its mode first if it really is to be changed.",
         )
-    temp = f".{secrets.token_hex(12)}.tmp"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(temp, flags, 0o666 if standing is None else 0o600, dir_fd=at)
-    try:
-        try:
-            _write_all(fd, data)
-            if standing is not None:
-                _take_over_mode(fd, standing)
-            os.fsync(fd)
-            found = os.fstat(fd)
-        finally:
-            os.close(fd)
+
+    def ready() -> None:
         if standing is None:
-            _put_new(temp, name, at, path)
+            _must_match(_standing(name, at, path), None, path)
         else:
             _still_the_same(name, at, path, standing)
-            os.replace(temp, name, src_dir_fd=at, dst_dir_fd=at)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temp, dir_fd=at)
-        raise
-    os.fsync(at)
-    return found
 
-
-def _write_all(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
-
-
-def _take_over_mode(fd: int, standing: Standing) -> None:
-    with suppress(PermissionError):
-        os.fchown(fd, standing.found.st_uid, standing.found.st_gid)
-    os.fchmod(fd, stat.S_IMODE(standing.found.st_mode))
-
-
-def _put_new(temp: str, name: str, at: int, path: str) -> None:
-    """Give a new file its name without ever replacing one that appeared meanwhile."""
     try:
-        os.link(temp, name, src_dir_fd=at, dst_dir_fd=at)
+        return put(name, at, data, standing, ready)
     except FileExistsError as error:
         raise StaleFile(f"{shown(path)} exists already.", hint="Read it before replacing it.") from error
-    except OSError:
-        # Some file systems have no hard links; there the check and the rename are two operations.
-        _must_match(_standing(name, at, path), None, path)
-        os.replace(temp, name, src_dir_fd=at, dst_dir_fd=at)
-        return
-    os.unlink(temp, dir_fd=at)
 
 
 def _still_the_same(name: str, at: int, path: str, standing: Standing) -> None:
