@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from tui_agent.policy.heredocs import backquoted, expands, plain_end
 from tui_agent.policy.script import Command, Redirect, Script, Word
 from tui_agent.policy.shell_words import Scope, WordReader
 from tui_agent.protocol.letters import concealed
@@ -315,17 +316,28 @@ class _Reader:
     def _heredoc(
         self, node: "Node", scope: Scope, depth: int, into: list[Redirect], extra: list[Word]
     ) -> None:
+        start = next((self._text(child) for child in node.children if child.type == "heredoc_start"), "")
+        if not plain_end(start):
+            self.problems.append("the end of a text in it is not certain")
         for child in node.children:
             if child.type.endswith("_redirect"):
                 self._redirect(child, scope, depth, into, extra)
             elif child.type == "heredoc_body":
                 self._words.inside(child, scope)
-            elif child.type == "heredoc_start" and not self._text(child).isascii():
-                self.problems.append("the end of a text in it is not certain")
+                if expands(start):
+                    self._backquotes(self._text(child))
             elif self._words.is_word(child):
                 extra.append(self._words.read(child, scope))
             elif child.is_named and child.type not in ("heredoc_start", "heredoc_end", "file_descriptor"):
                 self.visit(child, scope, depth + 1)
+
+    def _backquotes(self, text: str) -> None:
+        """What a here-document runs between backquotes: the grammar takes them for text."""
+        for inner in backquoted(text):
+            self.problems.append("a text in it runs something")
+            found = analyse(inner)
+            self.commands += [replace(command, places=(None,)) for command in found.commands]
+            self.ruin, self.unread = self.ruin or found.ruin, self.unread or found.unread
 
     def _command(
         self,

@@ -1,0 +1,24 @@
+"""What the tests of command lines ask the policy: in a workspace, with nothing allowed beforehand."""
+
+from tui_agent.policy.rules import RulePolicy
+from tui_agent.ports.policy import Decision, PolicyFacts
+from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.settings import PolicyName
+
+WORKSPACE = "/home/ada/timesheet"
+
+
+def decide(script: str, policy: PolicyName = "ask") -> Decision:
+    """The policy's decision about a command line."""
+    facts = PolicyFacts(WORKSPACE, policy)
+    return RulePolicy().decide("run_command", (Runs(script=script),), facts)
+
+
+def verdict(script: str) -> str:
+    """allow, ask or deny in the profile `ask`."""
+    return decide(script).verdict
+
+
+def classes(script: str) -> tuple[str, ...]:
+    """The classes of a command line, the most harmless first."""
+    return decide(script).classes
