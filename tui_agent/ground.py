@@ -12,10 +12,14 @@ from tui_agent.config.layers import environment, load
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.secrets import Keys
 from tui_agent.config.settings import Config
+from tui_agent.errors import ConfigError
 from tui_agent.ports.clock import Clock, Ids
 from tui_agent.session.clock import RandomIds, SystemClock
 from tui_agent.store.redact import Redactor
 from tui_agent.store.sessions import SessionStore
+
+NAMED = 4
+"""Files that are named where it is refused to go on without them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +53,17 @@ def ground(
     redactor = Redactor(secrets=keys.secrets(named))
     store = SessionStore(config.data_dir / "sessions", clock, redactor)
     return Ground(options, config, keys, clock, ids or RandomIds(), store, redactor)
+
+
+def require_decision(base: Ground) -> None:
+    """Where nobody can be asked, nothing begins that would silently go without a project's files. Raises `ConfigError`."""
+    left = [one.folder / file.name for one in base.config.undecided for file in one.files]
+    if not left:
+        return
+    more = f" and {len(left) - NAMED} more" if len(left) > NAMED else ""
+    raise ConfigError(
+        "This folder has files that could steer the program, and nobody trusted them as they are: "
+        f"{', '.join(map(str, left[:NAMED]))}{more}.",
+        hint="--ignore-project goes on without them, --trust-project uses them for this run; "
+        "tui-agent trust shows them and decides for good.",
+    )

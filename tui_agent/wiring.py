@@ -18,6 +18,7 @@ from tui_agent import __version__
 from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.checkpoints.limits import limits_of
 from tui_agent.config.options import SessionOptions
+from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.context.assemble import Assembly
 from tui_agent.engine.clients import Clients
 from tui_agent.engine.model_agent import ModelAgent
@@ -26,13 +27,14 @@ from tui_agent.engine.recorder import Hook, Recorder
 from tui_agent.engine.serve import Engine
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import ConfigError, PluginError, TuiAgentError
-from tui_agent.ground import Ground, ground
+from tui_agent.ground import Ground, ground, require_decision
 from tui_agent.middleware.prompts import PromptTexts
 from tui_agent.middleware.sections import prompt_sections
 from tui_agent.middleware.stuck import StuckNotice
 from tui_agent.models.factory import NO_MODEL, ModelFactory
 from tui_agent.models.replay import recorded_answers
 from tui_agent.plugin_host.bundled import bundled
+from tui_agent.plugin_host.copies import lay_out
 from tui_agent.plugin_host.discover import PluginPlaces
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.policy.rule_file import all_rules, append_rule
@@ -65,6 +67,7 @@ from tui_agent.store.sessions import SessionStore
 from tui_agent.tools.registry import ToolRegistry
 
 PRODUCT = f"tui-agent/{__version__}"
+PROJECT_PLUGINS = f"{PROJECT_FOLDER}/plugins"
 CHOOSERS = ("app", "web", "editor")
 """Clients in which another model can be chosen once the session is open."""
 
@@ -109,6 +112,8 @@ def _open(
     on_trouble: Callable[[TuiAgentError], None] | None,
     on_hold: Callable[[SessionLog], None] | None,
 ) -> LocalSession:
+    if not base.options.interactive:
+        require_decision(base)
     loaded = _plugins(base)
     models = model_factory(base, loaded)
     settings = _settings(base, models)
@@ -372,8 +377,7 @@ def plugin_places(base: Ground) -> PluginPlaces:
     return PluginPlaces(
         bundled=bundled("plugins"),
         user=paths.config_dir / "plugins",
-        project=paths.project / ".tui_agent" / "plugins",
-        trusted=base.config.trusted,
+        project=lay_out(base.config.project, PROJECT_PLUGINS, paths.trusted_copies),
         extra=tuple(dict.fromkeys((*base.config.plugin_dirs, *options.plugin_dirs))),
         only_bundled=options.no_plugins,
     )
@@ -397,8 +401,10 @@ def _tools(loaded: LoadedPlugins) -> tuple[ToolRegistry, list[PluginFailed]]:
 def policy(base: Ground) -> RulePolicy:
     """The policy of this start: the user's rules, and a trusted project's."""
     paths = base.config.paths
-    project = paths.project / ".tui_agent" / "policy.toml"
-    rules = all_rules(paths.config_dir / "policy.toml", project, trusted=base.config.trusted)
+    project = paths.project / PROJECT_FOLDER / "policy.toml"
+    own = base.config.project
+    trusted = None if own is None else own.own("policy.toml")
+    rules = all_rules(paths.config_dir / "policy.toml", project, trusted)
     return RulePolicy(rules, own=(str(paths.config_dir), str(base.store.root)))
 
 

@@ -96,14 +96,14 @@ def test_a_dotenv_counts_once_its_folder_is_trusted_and_no_longer_once_it_change
 ) -> None:
     dotenv = tmp_path / "work" / ".env"
     dotenv.write_text("TUI_AGENT_MODEL=demo\n")
-    assert "Not read" in call("config", "show")
-    assert str(dotenv) in call("config", "trust")
+    assert "Not used" in call("config", "show")
+    assert ".env" in call("trust", "--yes")
     assert f"{dotenv} (TUI_AGENT_MODEL)" in call("config", "show")
     dotenv.write_text("TUI_AGENT_MODEL=demo:bugfix\n")
-    assert "Not read" in call("config", "show")
-    call("config", "trust")
-    call("config", "trust", "--off")
-    assert "Not read" in call("config", "show")
+    assert "Not used" in call("config", "show")
+    call("trust", "--yes")
+    call("trust", "--forget")
+    assert "Not used" in call("config", "show")
 
 
 def test_the_dotenv_of_the_starting_folder_counts_beside_that_of_another_working_folder(
@@ -113,7 +113,7 @@ def test_the_dotenv_of_the_starting_folder_counts_beside_that_of_another_working
     (tmp_path / "work" / ".env").write_text("TUI_AGENT_MODEL=demo\nTUI_AGENT_THEME=day\n")
     (tmp_path / "other" / ".env").write_text("TUI_AGENT_THEME=contrast\n")
     for folder in ("work", "other"):
-        call("config", "trust", "-C", str(tmp_path / folder))
+        call("trust", "--yes", str(tmp_path / folder))
     found = {
         each["key"]: each["value"]
         for each in lines(call("config", "show", "--json", "-C", str(tmp_path / "other")))

@@ -9,7 +9,6 @@ import subprocess
 
 from tui_agent.cli.options import EVERYTHING, Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json, table
-from tui_agent.config import trust
 from tui_agent.config.settings import Config
 from tui_agent.errors import UsageError
 from tui_agent.ground import ground
@@ -20,8 +19,6 @@ examples:
   tui-agent config show --model fast --json
   tui-agent config path
   tui-agent config edit
-  tui-agent config trust               trust this project's .env, .tui_agent/ and .mcp.json as they are now
-  tui-agent config trust --off
 """
 
 FIRST_LINES = """\
@@ -40,7 +37,7 @@ FIRST_LINES = """\
 
 def configure(parser: Parser) -> None:
     """The verbs below `config`."""
-    verbs = parser.add_subparsers(required=True, metavar="show | path | edit | trust")
+    verbs = parser.add_subparsers(required=True, metavar="show | path | edit")
     show = add_verb(
         verbs,
         "show",
@@ -52,14 +49,6 @@ def configure(parser: Parser) -> None:
     show.add_argument("--all", action="store_true", help="those that nobody has set too, with their meaning")
     add_verb(verbs, "path", show_paths, help="where the files lie", examples=EXAMPLES)
     add_verb(verbs, "edit", edit, help="open the user's configuration in $EDITOR", examples=EXAMPLES)
-    trusting = add_verb(
-        verbs,
-        "trust",
-        trust_project,
-        help="let this project's own files steer the program",
-        examples=EXAMPLES,
-    )
-    trusting.add_argument("--off", action="store_true", help="trust it no longer")
 
 
 def leaves(value: object, key: str = "") -> list[tuple[str, object]]:
@@ -84,25 +73,7 @@ def show_config(arguments: argparse.Namespace) -> int:
     if not arguments.all:
         say(f"{len(found) - len(shown)} more have their defaults: --all shows them.")
     for path in config.ignored:
-        say(f"Not read, because this project is not trusted (tui-agent config trust): {path}")
-    return 0
-
-
-def trust_project(arguments: argparse.Namespace) -> int:
-    """Bind trust to the project's files as they are now, or take it away."""
-    options = session_options(arguments, client="headless", interactive=True)
-    paths = ground(options).config.paths
-    folders = list(dict.fromkeys((paths.project, options.cwd)))
-    for folder in folders:
-        (trust.distrust if arguments.off else trust.trust)(folder, paths)
-    files = [str(path) for folder in folders for path in trust.hooks_of(folder)]
-    if arguments.json:
-        say_json({"trusted": not arguments.off, "folders": [str(each) for each in folders], "files": files})
-        return 0
-    said = "is trusted no longer" if arguments.off else "is trusted with its present content"
-    say(f"{' and '.join(str(each) for each in folders)} {said}.")
-    for path in () if arguments.off else files:
-        say(f"  {path}")
+        say(f"Not used, because its folder is not trusted (tui-agent trust): {path}")
     return 0
 
 
@@ -132,6 +103,7 @@ def places(config: Config) -> dict[str, str]:
         "plugins": str(paths.config_dir / "plugins"),
         "themes": str(paths.config_dir / "themes"),
         "policy rules": str(paths.config_dir / "policy.toml"),
+        "trusted folders": str(paths.trust),
     }
 
 

@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         arguments.cwd = workspace
         options = session_options(arguments, client="demo", interactive=not arguments.headless)
-        options = replace(options, model=f"demo:{demo.name}", policy=demo.policy)
+        options = replace(options, model=f"demo:{demo.name}", policy=demo.policy, ignore_project=True)
         if not arguments.headless:
             return open_app(replace(options, prompt=demo.prompt))
         return headless(replace(options, policy=UNATTENDED), demo.prompt, as_json=arguments.json)

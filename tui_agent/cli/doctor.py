@@ -69,7 +69,7 @@ def examine(options: SessionOptions) -> Iterator[Finding]:
     path = base.config.paths.user_config
     yield Finding("configuration", "ok", str(path) if path.exists() else f"no file (defaults): {path}")
     for path in base.config.ignored:
-        yield Finding("trust", "note", f"{path} is not read.", "tui-agent config trust lets it count.")
+        yield Finding("trust", "note", f"{path} is not used.", "tui-agent trust shows and decides.")
     for what, look in LOOKS.items():
         yield attempt(what, look, base)
 

@@ -143,12 +143,28 @@ def add_extensions(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--theme", metavar="NAME", help="the theme (see: tui-agent themes list)")
 
 
+def add_project(parser: argparse.ArgumentParser) -> None:
+    """What becomes of a project's own files that nothing was decided about."""
+    group = parser.add_argument_group("project files").add_mutually_exclusive_group()
+    group.add_argument(
+        "--trust-project",
+        action="store_true",
+        help="use the folder's own files (.tui_agent/, .env, .mcp.json) as they are now, for this run",
+    )
+    group.add_argument(
+        "--ignore-project",
+        action="store_true",
+        help="go on without those that are not trusted, and do not ask (see: tui-agent trust)",
+    )
+
+
 GROUPS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "place": add_place,
     "model": add_model,
     "session": add_session,
     "limits": add_limits,
     "extensions": add_extensions,
+    "project": add_project,
 }
 EVERYTHING = tuple(GROUPS)
 
@@ -197,6 +213,7 @@ def session_options(arguments: argparse.Namespace, *, client: Client, interactiv
     if said.get("theme"):
         import_module("tui_agent.cli.theme_names").require(said["theme"], cwd, data_dir)
     timeout = said.get("timeout_seconds")
+    once = import_module("tui_agent.cli.trust").keys_now(cwd.resolve()) if said.get("trust_project") else ()
     return SessionOptions(
         cwd=cwd.resolve(),
         cwd_given=said.get("cwd") is not None,
@@ -223,6 +240,8 @@ def session_options(arguments: argparse.Namespace, *, client: Client, interactiv
         plugin_dirs=tuple(_plugin_dir(path) for path in said.get("plugin_dir") or ()),
         no_plugins=bool(said.get("no_plugins")),
         theme=said.get("theme"),
+        trusted_once=once,
+        ignore_project=bool(said.get("ignore_project")),
     )
 
 

@@ -20,7 +20,7 @@ from tui_agent.cli.supervise import kept_running
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError, UsageError
 from tui_agent.folds.words import unpriced
-from tui_agent.ground import ground
+from tui_agent.ground import ground, require_decision
 from tui_agent.protocol.commands import GoOn
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.plugin import PluginFailed
@@ -123,9 +123,12 @@ def go_on(options: SessionOptions) -> int:
 async def turn(options: SessionOptions, begin: Begin, show: Show, coda: Coda | None = None) -> Outcome:
     """Open the session, run one turn of it, and let go of it.
 
-    Raises `ConfigError` where no model is set, `StoreError` where the log cannot take what happens.
+    Raises `ConfigError` where no model is set or nothing was decided about the project's files, `StoreError` where
+    the log cannot take what happens.
     """
     base = ground(options)
+    if not options.interactive:
+        require_decision(base)
     known = options.session or options.continue_latest
     if not (known or base.config.model or base.config.base_url):
         raise ConfigError(

@@ -63,7 +63,8 @@ def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
 
 def revert_session(arguments: argparse.Namespace) -> int:
     """Go back, or say what that would do."""
-    options = session_options(arguments, client="headless", interactive=False)
+    # It takes nothing from a project, so that none has to be trusted for it.
+    options = replace(session_options(arguments, client="headless", interactive=False), ignore_project=True)
     base = ground(options)
     session = base.store.resolve(arguments.id)
     if not stands(base.store.folder(session), arguments.to):

@@ -47,7 +47,7 @@ def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
         what_if,
         help="run on from an event with one thing different, and compare",
         examples=EXAMPLES,
-        groups=("place", "limits"),
+        groups=("place", "limits", "project"),
     )
     add_arguments(parser)
 

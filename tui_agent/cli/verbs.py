@@ -29,6 +29,7 @@ VERBS: dict[str, Verb] = {
     "plugins": Verb("tui_agent.cli.plugins", "list, start or check plugins"),
     "themes": Verb("tui_agent.cli.themes", "list or preview themes"),
     "config": Verb("tui_agent.cli.config", "show the settings and where each comes from"),
+    "trust": Verb("tui_agent.cli.trust", "whether a folder's own files may steer the program"),
     "doctor": Verb("tui_agent.cli.doctor", "what works here, what does not, and what to do about it"),
 }
 

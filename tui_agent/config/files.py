@@ -26,6 +26,11 @@ def read_small(path: Path) -> str | None:
         ) from error
     if content is None:
         raise ConfigError(f"{path} is no regular file.", hint="Remove it.")
+    return text_of(content, path)
+
+
+def text_of(content: bytes, path: Path) -> str:
+    """The text of a file of configuration that was read already. Raises `ConfigError`."""
     if len(content) > MAX_BYTES:
         raise ConfigError(f"{path} is larger than {MAX_BYTES >> 20} MiB.", hint="Make it smaller.")
     try:
@@ -36,9 +41,12 @@ def read_small(path: Path) -> str | None:
         ) from error
 
 
-def read_regular(path: Path, limit: int, flags: int = 0) -> bytes | None:
-    """At most `limit` bytes of a regular file; None where it is none. Never waits for a pipe. Raises `OSError`."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
+def read_regular(path: Path | str, limit: int, flags: int = 0, *, within: int | None = None) -> bytes | None:
+    """At most `limit` bytes of a regular file; None where it is none. Never waits for a pipe. Raises `OSError`.
+
+    `within` is the descriptor of the folder that a relative path begins in.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags, dir_fd=within)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return None

@@ -1,9 +1,9 @@
 """L2: the layers of configuration, nearest wins: defaults < user file < project file (trusted) < environment < options.
 
-Invariant: loading writes nothing, changes no environment variable and reads no file of an untrusted project.
+Invariant: loading writes nothing, changes no environment variable and uses no file of a project that is not trusted. A
+project's files are read once: what was held against the user's decision is what is used.
 """
 
-import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -15,10 +15,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tui_agent.config import dotenv, trust
+from tui_agent.config import dotenv
 from tui_agent.config.files import read_small
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.paths import Paths, find
+from tui_agent.config.paths import PROJECT_FOLDER, Paths, find
+from tui_agent.config.project import Project, projects, ruling
 from tui_agent.config.settings import CheckpointSettings, Config, ModelProfile
 from tui_agent.errors import ConfigError
 from tui_agent.protocol.settings import Budgets
@@ -78,28 +79,41 @@ def load(options: SessionOptions, environ: Mapping[str, str], *, here: Path | No
 
     `here` is the folder the program was started in, where it is not `options.cwd`: its `.env` counts too.
     """
-    files = env_files(options, environ, here=here)
+    looked = projects(options, environ, here=here)
+    project = ruling(looked, options, environ)
+    files = _env_files(looked)
     variables = {**_merged(files), **environ}
     named = {
         name: f"{file} ({name})" for file, values in files.items() for name in values if name not in environ
     }
-    paths = find(options.cwd, variables, options.data_dir)
-    trusted = trust.is_trusted(paths.project, paths)
+    # No file of a project says where the user's own configuration lies, nor with it what is trusted.
+    asked, moved = find(options.cwd, environ), find(options.cwd, variables, options.data_dir)
+    paths = Paths(asked.config_dir, moved.data_dir, moved.cache_dir, asked.project)
     layers = _Layers()
     _put_variables(layers, FALLBACKS, variables, named)
     layers.put(read_toml(paths.user_config), str(paths.user_config))
-    if trusted:
-        layers.put(read_toml(paths.project_config), str(paths.project_config))
+    layers.put(_own_layer(project, paths.project_config), str(paths.project_config))
     _put_variables(layers, VARIABLES, variables, named)
     layers.put(_from_options(options), "options")
     _part_addresses(layers)
     _place(layers, options, variables, paths)
-    ignored = () if trusted else trust.hooks_of(paths.project)
     config = _validated(layers.tree, layers.origins)
     placed = Paths(paths.config_dir, config.data_dir, config.cache_dir, paths.project)
     return config.placed(
-        origins=layers.origins, paths=placed, trusted=trusted, ignored=ignored, plugins=not options.no_plugins
+        origins=layers.origins, paths=placed, projects=looked, project=project, plugins=not options.no_plugins
     )
+
+
+def _own_layer(project: Project, path: Path) -> Tree:
+    """What the configuration of a trusted project says."""
+    text = project.files.own("config.toml") if project.trusted else None
+    tree = {} if text is None else _checked(text, path)
+    if tree.get("plugin_dirs"):
+        raise ConfigError(
+            f"{path}: a project cannot name plugin_dirs, for trust is bound to the files in {PROJECT_FOLDER}/.",
+            hint=f"Put the plugins into {PROJECT_FOLDER}/plugins/.",
+        )
+    return tree
 
 
 def _put_variables(
@@ -123,18 +137,17 @@ def environment(
 
     What the real environment says wins; of two files the one of `--cwd`.
     """
-    return {**_merged(env_files(options, environ, here=here)), **environ}
+    return {**_merged(_env_files(projects(options, environ, here=here))), **environ}
 
 
-def env_files(
-    options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None
-) -> dict[Path, dict[str, str]]:
+def _env_files(looked: Sequence[Project]) -> dict[Path, dict[str, str]]:
     """What each trusted `.env` file says; the later one wins."""
-    paths = find(options.cwd, environ, options.data_dir)
     found: dict[Path, dict[str, str]] = {}
-    for folder in dict.fromkeys((here or options.cwd, paths.project, options.cwd)):
-        if os.path.exists(folder / ".env") and _env_trusted(folder, paths):  # noqa: PTH110 - false where unreadable
-            found[folder / ".env"] = dotenv.read(folder / ".env")
+    for one in looked:
+        text = one.files.text(".env") if one.trusted else None
+        if text is not None:
+            path = one.folder / ".env"
+            found[path] = dotenv.parse(text, str(path))
     return found
 
 
@@ -142,16 +155,13 @@ def _merged(files: Mapping[Path, Mapping[str, str]]) -> dict[str, str]:
     return {name: value for values in files.values() for name, value in values.items()}
 
 
-def _env_trusted(folder: Path, paths: Paths) -> bool:
-    """A `.env` counts where its own folder is trusted; a subfolder of a project is trusted by itself."""
-    return trust.is_trusted(folder, paths)
-
-
 def read_toml(path: Path) -> Tree:
     """One configuration file, checked by itself so that a fault is reported with its file and line."""
     text = read_small(path)
-    if text is None:
-        return {}
+    return {} if text is None else _checked(text, path)
+
+
+def _checked(text: str, path: Path) -> Tree:
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

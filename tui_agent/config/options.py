@@ -45,6 +45,10 @@ class SessionOptions:
     """Variables and the keys that the user typed for this run alone: they are in memory only, and win."""
     interactive: bool = True
     """Someone can answer questions. Without, what the policy would ask is denied."""
+    trusted_once: tuple[str, ...] = ()
+    """Keys of the contents of project files that are trusted for this run."""
+    ignore_project: bool = False
+    """Go on without a project's files that nothing was decided about; nobody is asked."""
     cwd_given: bool = False
     """`cwd` was named: a session whose own workspace is gone goes on there."""
 
@@ -64,6 +68,8 @@ class SessionOptions:
         values["data_dir"] = None if values["data_dir"] is None else Path(str(values["data_dir"]))
         listed = values["plugin_dirs"]
         values["plugin_dirs"] = tuple(Path(str(path)) for path in listed) if isinstance(listed, list) else ()
+        once = values.get("trusted_once")
+        values["trusted_once"] = tuple(map(str, once)) if isinstance(once, list) else ()
         typed = values.get("keys")
         values["keys"] = (
             tuple((str(name), str(key)) for name, key in typed) if isinstance(typed, list) else ()

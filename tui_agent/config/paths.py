@@ -42,7 +42,13 @@ class Paths:
 
     @property
     def trust(self) -> Path:
+        """What the user decided about the files of projects."""
         return self.config_dir / "trusted.json"
+
+    @property
+    def trusted_copies(self) -> Path:
+        """Copies of what is loaded from trusted projects, as it was when it was trusted."""
+        return self.config_dir / "trusted"
 
 
 def find(cwd: Path, environ: Mapping[str, str], data_dir: Path | None = None) -> Paths:

@@ -3,12 +3,15 @@
 Invariant: an unknown key is refused; every field says what it means; no secret has a field here.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, StringConstraints
 
 from tui_agent.config.paths import Paths
+from tui_agent.config.project import Project
+from tui_agent.config.project_files import ProjectFiles
 from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName
 
 UserPath: TypeAlias = Annotated[Path, AfterValidator(Path.expanduser)]
@@ -121,8 +124,8 @@ class Config(Table):
 
     _origins: dict[str, str] = PrivateAttr(default_factory=dict)
     _paths: Paths | None = PrivateAttr(None)
-    _trusted: bool = PrivateAttr(False)
-    _ignored: tuple[Path, ...] = PrivateAttr(())
+    _projects: tuple[Project, ...] = PrivateAttr(())
+    _project: Project | None = PrivateAttr(None)
     _plugins: bool = PrivateAttr(True)
 
     @property
@@ -135,12 +138,26 @@ class Config(Table):
     @property
     def trusted(self) -> bool:
         """Whether the project's own files (configuration, plugins, `.env`) may be used."""
-        return self._trusted
+        return self.project is not None
+
+    @property
+    def project(self) -> ProjectFiles | None:
+        """The files of the project as they were when they were found trusted; None where it is not, or has none.
+
+        What is used of a project is taken from here, never from the disk: there it may have changed since.
+        """
+        return self._project.files if self._project is not None and self._project.trusted else None
+
+    @property
+    def undecided(self) -> tuple[ProjectFiles, ...]:
+        """Files of the project, of the working and of the starting folder of which the user has said nothing yet."""
+        return tuple(one.files for one in self._projects if one.standing == "open")
 
     @property
     def ignored(self) -> tuple[Path, ...]:
-        """Files of the project that were left unread because it is not trusted."""
-        return self._ignored
+        """Files that are not used because their folder is not trusted."""
+        left = [one for one in self._projects if one.standing in ("open", "without")]
+        return tuple(one.folder / file.name for one in left for file in one.files.files)
 
     @property
     def plugins_enabled(self) -> bool:
@@ -159,12 +176,12 @@ class Config(Table):
         *,
         origins: dict[str, str],
         paths: Paths,
-        trusted: bool,
-        ignored: tuple[Path, ...],
+        projects: Sequence[Project],
+        project: Project,
         plugins: bool,
     ) -> "Config":
         """The same values with the facts about where they came from (for `layers`)."""
         copy = self.model_copy()
         copy._origins, copy._paths = dict(origins), paths
-        copy._trusted, copy._ignored, copy._plugins = trusted, ignored, plugins
+        copy._projects, copy._project, copy._plugins = tuple(projects), project, plugins
         return copy

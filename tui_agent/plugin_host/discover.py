@@ -1,7 +1,7 @@
 """L3: which plugins there are and where they lie, without importing any.
 
 Invariant: the order is fixed: bundled, entry points, user, project, `--plugin-dir`; within one place by name.
-A project's folder is looked at only when the project is trusted.
+A project's own folder is never looked at: `project` is a copy of what was trusted.
 """
 
 from collections.abc import Iterator
@@ -20,12 +20,11 @@ ENTRY_POINTS = "tui_agent.plugins"
 
 @dataclass(frozen=True, slots=True)
 class PluginPlaces:
-    """Where to look. `project` is the project's plugin folder, used only where `trusted`."""
+    """Where to look. `project` holds the plugins of the project as they were trusted; None where it is not."""
 
     bundled: Path | None = None
     user: Path | None = None
     project: Path | None = None
-    trusted: bool = False
     extra: tuple[Path, ...] = field(default=())
     entry_points: bool = True
     only_bundled: bool = False
@@ -54,8 +53,7 @@ def discover(places: PluginPlaces) -> list[Found]:
     if places.entry_points:
         found += _installed()
     found += _in_folder(places.user, "user")
-    if places.trusted:
-        found += _in_folder(places.project, "project")
+    found += _in_folder(places.project, "project")
     for folder in places.extra:
         found += _given(folder)
     return found

@@ -1,7 +1,7 @@
 """L3: `policy.toml`: rules that stay, each with examples that are tried when the file is loaded.
 
-Invariant: a file with one wrong rule or one wrong example is refused whole, with its place; a project's file counts
-only where the project is trusted. `append_rule` is called only on the user's explicit "always".
+Invariant: a file with one wrong rule or one wrong example is refused whole, with its place; of a project's file the
+text counts that was trusted, and nothing is read. `append_rule` is called only on the user's explicit "always".
 
     [[rule]]
     allow = "run pytest *"
@@ -39,6 +39,11 @@ def load_rules(path: Path) -> tuple[Rule, ...]:
         return ()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"The rules in {path} cannot be read: {error}.") from error
+    return read_rules(text, path)
+
+
+def read_rules(text: str, path: Path) -> tuple[Rule, ...]:
+    """The rules in the text of the file `path`. Raises `ConfigError` with the rule's number."""
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -53,10 +58,11 @@ def load_rules(path: Path) -> tuple[Rule, ...]:
     return tuple(_rule(entry, f"{path}, rule {number}") for number, entry in enumerate(entries, 1))
 
 
-def all_rules(user: Path, project: Path | None, *, trusted: bool) -> tuple[Rule, ...]:
-    """The user's rules and, of a trusted project, its own. Their order does not matter."""
+def all_rules(user: Path, project: Path, trusted: str | None) -> tuple[Rule, ...]:
+    """The user's rules and those of the project's file, of which `trusted` is the text, if it has one that is trusted.
+    Their order does not matter."""
     own = load_rules(user)
-    return own + load_rules(project) if project is not None and trusted else own
+    return own if trusted is None else own + read_rules(trusted, project)
 
 
 def append_rule(path: Path, rule: Rule | str) -> Rule:

@@ -123,7 +123,7 @@ def test_a_value_from_a_trusted_env_file_is_told_by_that_file(
     work = tmp_path / "work"
     work.mkdir()
     (work / ".env").write_text("TUI_AGENT_POLICY=plan\n")
-    assert main(["config", "trust", "-C", str(work)]) == 0
+    assert main(["trust", "--yes", str(work)]) == 0
     capsys.readouterr()
     assert main(["config", "show", "-C", str(work), "--json"]) == 0
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

@@ -9,6 +9,7 @@ from tui_agent.config import trust
 from tui_agent.config.layers import environment, load
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import find
+from tui_agent.config.project_files import look
 from tui_agent.config.settings import Config
 from tui_agent.errors import ConfigError
 
@@ -36,7 +37,7 @@ class Place:
         return path
 
     def trust(self) -> None:
-        trust.trust(self.project, find(self.project, self.environ))
+        trust.decide(look(self.project), "trusted", find(self.project, self.environ))
 
     def load(self, **environ: str) -> Config:
         return load(self.options, {**self.environ, **environ})
@@ -87,7 +88,7 @@ def test_a_project_counts_only_while_it_is_trusted_with_this_content(place: Plac
     assert (place.load().model, place.load().trusted) == ("", False)
 
 
-def test_a_wrong_file_of_an_untrusted_project_is_not_even_read(place: Place) -> None:
+def test_a_wrong_file_of_an_untrusted_project_is_no_fault(place: Place) -> None:
     place.own("this is = no toml [")
     assert place.load().model == ""
 
@@ -171,7 +172,7 @@ def test_dotenv_of_the_starting_folder_counts_too(place: Place, tmp_path: Path) 
     (here / ".env").write_text("A=here\nB=here\n")
     (place.project / ".env").write_text("B=cwd\n")
     place.trust()
-    trust.trust(here, find(here, place.environ))
+    trust.decide(look(here), "trusted", find(here, place.environ))
     merged = environment(place.options, place.environ, here=here)
     assert (merged["A"], merged["B"]) == ("here", "cwd")
 

@@ -102,12 +102,11 @@ def test_names_are_listed_without_importing(tmp_path: Path) -> None:
     assert host.load().events == []
 
 
-def test_a_project_is_looked_at_only_when_trusted(tmp_path: Path) -> None:
-    write(tmp_path, "theirs", NOTHING)
-    distrusted = PluginHost(PluginPlaces(project=tmp_path, entry_points=False))
-    assert distrusted.names() == []
-    trusted = PluginHost(PluginPlaces(project=tmp_path, trusted=True, entry_points=False))
-    assert trusted.load().loaded == ["theirs"]
+def test_the_plugins_of_a_trusted_project_are_loaded_after_the_users(tmp_path: Path) -> None:
+    write(tmp_path / "user", "zebra", NOTHING)
+    write(tmp_path / "copy", "ape", NOTHING)
+    places = PluginPlaces(user=tmp_path / "user", project=tmp_path / "copy", entry_points=False)
+    assert PluginHost(places).load().loaded == ["zebra", "ape"]
 
 
 @pytest.mark.parametrize(
@@ -159,9 +158,7 @@ def test_a_name_that_is_taken_fails_the_later_plugin(tmp_path: Path) -> None:
 def test_a_later_plugin_of_the_same_name_cannot_take_its_place(tmp_path: Path) -> None:
     write(tmp_path / "user", "twin", TOOL)
     write(tmp_path / "project", "twin", NOTHING)
-    places = PluginPlaces(
-        user=tmp_path / "user", project=tmp_path / "project", trusted=True, entry_points=False
-    )
+    places = PluginPlaces(user=tmp_path / "user", project=tmp_path / "project", entry_points=False)
     loaded = PluginHost(places).load()
     assert "already there" in failure(loaded, "twin")
     assert [offer.owner for offer in loaded.tools] == ["twin"]

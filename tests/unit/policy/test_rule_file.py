@@ -72,11 +72,12 @@ def test_a_wrong_file_is_refused_with_its_place(tmp_path: Path, text: str, words
     assert "policy.toml" in str(caught.value)
 
 
-def test_a_projects_rules_count_only_when_it_is_trusted(tmp_path: Path) -> None:
-    project = write(tmp_path, "[[rule]]\nallow = 'run make *'\n")
+def test_of_a_projects_rules_only_the_trusted_text_counts(tmp_path: Path) -> None:
+    project = write(tmp_path, "[[rule]]\nallow = 'run rm *'\n")
     user = tmp_path / "none.toml"
-    assert all_rules(user, project, trusted=False) == ()
-    assert [rule.text for rule in all_rules(user, project, trusted=True)] == ["allow run make *"]
+    assert all_rules(user, project, None) == ()
+    rules = all_rules(user, project, "[[rule]]\nallow = 'run make *'\n")
+    assert [rule.text for rule in rules] == ["allow run make *"]
 
 
 def test_a_rule_is_added_behind_what_stands_there(tmp_path: Path) -> None:

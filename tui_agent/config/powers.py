@@ -1,0 +1,114 @@
+"""L2: what a project's file could do once it is trusted, in words for the user who decides.
+
+Invariant: reads the bytes that are given and nothing else; a file that cannot be understood is told by its place.
+"""
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+
+from tui_agent.config import dotenv
+from tui_agent.config.paths import PROJECT_FOLDER
+from tui_agent.config.project_files import ProjectFile
+from tui_agent.errors import ConfigError
+
+NAMED = 3
+_BY_FOLDER: Mapping[str, str] = {
+    "commands": "a slash command: its text goes to the model",
+    "skills": "instructions for the model, or a program that they name",
+    "agents": "an agent: its instructions, its tools, its model",
+    "hooks": "a program that a hook may run",
+    "suites": "tasks of an evaluation",
+    "themes": "colours",
+}
+_TABLES: Mapping[str, str] = {
+    "hooks": "runs commands beside tool calls and turns",
+    "mcp": "starts programs that offer tools",
+    "mcp_servers": "starts programs that offer tools",
+    "base_url": "sets the model's address",
+    "models": "sets models, their addresses and which key they get",
+    "policy": "sets what runs unasked",
+    "model": "sets the model",
+    "data_dir": "moves where sessions are stored",
+    "agent": "sets the agent",
+    "keys": "changes keys",
+    "theme": "sets the colours",
+}
+"""What a key of config.toml does, the weightiest first."""
+
+
+def power(file: ProjectFile) -> str:
+    """What the file could do. Where it has a fault, that."""
+    if file.fault:
+        return file.fault
+    folder, _, name = file.name.rpartition("/")
+    if file.name == ".env":
+        return _variables(file.content)
+    if name in ("mcp.json", ".mcp.json") and folder in ("", PROJECT_FOLDER):
+        return _servers(file.content)
+    if folder == PROJECT_FOLDER and name == "config.toml":
+        return _settings(file.content)
+    if folder == PROJECT_FOLDER and name == "policy.toml":
+        return _rules(file.content)
+    part = file.name.split("/")[1] if file.name.count("/") > 1 else ""
+    if part == "plugins":
+        code = name.endswith((".py", ".so", ".pyd"))
+        return "code that runs whenever a session opens" if code else "read by a plugin"
+    return _BY_FOLDER.get(part, "nothing by itself; another file may name it")
+
+
+def _variables(content: bytes) -> str:
+    try:
+        names = list(dotenv.parse(content.decode("utf-8-sig")))
+    except (ConfigError, UnicodeDecodeError):
+        return "sets variables; it cannot be read as it is"
+    return f"sets {_listed(names)}" if names else "sets no variable"
+
+
+def _settings(content: bytes) -> str:
+    tree = _toml(content)
+    if tree is None:
+        return "settings; it is no valid TOML"
+    found = [said for key, said in _TABLES.items() if key in tree]
+    more = len([key for key in tree if key not in _TABLES])
+    if more:
+        found.append(f"{more} other {'setting' if more == 1 else 'settings'}")
+    return _listed(found, most=len(found)) or "no setting"
+
+
+def _rules(content: bytes) -> str:
+    tree = _toml(content)
+    rules = tree.get("rule") if tree is not None else None
+    if not isinstance(rules, list):
+        return "rules of the policy"
+    allowed = sum(isinstance(rule, dict) and "allow" in rule for rule in rules)
+    other = len(rules) - allowed
+    found = [f"lets {allowed} {'kind' if allowed == 1 else 'kinds'} of calls run unasked"] if allowed else []
+    return ", ".join([*found, *([f"{other} that ask or deny"] if other else [])]) or "no rule"
+
+
+def _servers(content: bytes) -> str:
+    try:
+        servers = json.loads(content)
+        table = servers.get("mcpServers", servers.get("servers", servers))
+        found = [_server(name, one) for name, one in table.items()]
+    except (ValueError, AttributeError, RecursionError):
+        return "starts programs that offer tools"
+    return f"starts {_listed(found)}" if found else "starts no program"
+
+
+def _server(name: str, one: Mapping[str, object]) -> str:
+    return str(one.get("command") or one.get("url") or name)
+
+
+def _toml(content: bytes) -> Mapping[str, object] | None:
+    try:
+        return tomllib.loads(content.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _listed(names: Iterable[str], most: int = NAMED) -> str:
+    known = list(names)
+    more = f" and {len(known) - most} more" if len(known) > most else ""
+    return ", ".join(known[:most]) + more
