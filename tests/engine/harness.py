@@ -19,6 +19,7 @@ from tui_agent.engine.serve import Engine
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.folds.session_view import SessionStateView
+from tui_agent.policy.rules import RulePolicy
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.checkpoint import Checkpoints
 from tui_agent.ports.environment import Environment
@@ -144,9 +145,12 @@ def ask(tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
     return Decision("ask", "test.ask", "the test asks")
 
 
-@dataclass
-class FakePolicy:
-    answer: PolicyAnswer = allow
+class FakePolicy(RulePolicy):
+    """Decides as it is told, and reads command lines as the product does."""
+
+    def __init__(self, answer: PolicyAnswer = allow) -> None:
+        super().__init__()
+        self.answer = answer
 
     def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
         return self.answer(tool, effects, facts)

@@ -94,13 +94,13 @@ def parse_pattern(text: str) -> HostPattern:
 
 def candidates(word: str) -> Iterator[Host]:
     """Every host that a word of a command line may name, however a program reads it: for rules against hosts."""
-    rest = _IN_FRONT.sub("", word)
-    authority = rest.lstrip("/\\").split("/", 1)[0]
-    for piece in re.split(r"[\\?#@\s]", authority):
-        for text in (piece, *piece.split(":")):
-            host = read_host(text)
-            if host is not None:
-                yield host
+    for whole in dict.fromkeys((word, re.sub(r"[\t\r\n]", "", word))):  # some programs drop these
+        authority = _IN_FRONT.sub("", whole).lstrip("/\\").split("/", 1)[0]
+        for piece in re.split(r"[\\?#@\s]", authority):
+            for text in (piece, *piece.split(":")):
+                host = read_host(text)
+                if host is not None:
+                    yield host
 
 
 def _parted(text: str) -> tuple[str | None, int | None]:

@@ -10,12 +10,16 @@ from typing import Final
 
 from tui_agent.policy.part import Part
 from tui_agent.policy.paths import Place, place
-from tui_agent.policy.runs import command_line, read_runs
-from tui_agent.policy.script import ARBITRARY, DESTRUCTIVE, NETWORK, PRIVILEGE, READ_ONLY
+from tui_agent.policy.programs import Table
+from tui_agent.policy.runs import RunReport, command_line, read_runs
+from tui_agent.policy.script import ARBITRARY, DESTRUCTIVE, NETWORK, PRIVILEGE, READ_ONLY, WORKSPACE
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
 from tui_agent.protocol.events.policy import Choice
 
+UNSEEN = "not offered where not everything can be seen"
+RULED = "not offered: a rule asks about this each time"
+_ONCE = Choice(reach="once", rule="")
 _SPECIAL = frozenset("*?[]")
 _AS_TEXT: Final = frozenset({"-c", "-e", "-p", "--eval", "--print", "-"})
 _NEVER = (
@@ -25,9 +29,20 @@ _NEVER = (
 )
 
 
-def choices(asked: Sequence[Effect], facts: PolicyFacts) -> tuple[Choice, ...]:
+def only_once(why: str) -> tuple[Choice, ...]:
+    """Nothing but this one time."""
+    return (_ONCE, *_refused(why))
+
+
+def always_fit(part: Part) -> bool:
+    """Whether a command is of the kinds that a rule may stand for without anyone looking: it is certain, and does no
+    more than read, or change or run this workspace."""
+    return not part.unsure and not part.downloads and part.classes <= {READ_ONLY, WORKSPACE}
+
+
+def choices(asked: Sequence[Effect], facts: PolicyFacts, programs: Table | None = None) -> tuple[Choice, ...]:
     """Once, this session, always. For an offered choice `why` says its reach in words."""
-    once = Choice(reach="once", rule="")
+    once = _ONCE
     kinds = {effect.kind for effect in asked}
     if not asked:
         return (once, *_refused("not offered where nothing is known of what it does"))
@@ -41,7 +56,7 @@ def choices(asked: Sequence[Effect], facts: PolicyFacts) -> tuple[Choice, ...]:
         case Connects(host=host):
             return (once, *_both(f"allow connect {host}", f"connections to {host}"))
         case Runs() as effect:
-            return (once, *_runs(effect))
+            return (once, *_runs(effect, facts, programs))
         case _:
             return (once, *_refused("not offered for this"))
 
@@ -116,31 +131,45 @@ def _unnameable(part: Part) -> str:
     return f"not offered for {part.name or part.program}"
 
 
-def _runs(effect: Runs) -> tuple[Choice, Choice]:
-    report = read_runs(effect)
-    line = command_line(effect)
-    exact = Choice(reach="session", rule=f"allow exact {line}", why="this exact command only")
-    why = ""
-    if report.downloads:
-        why = "not offered for commands that download"
-    elif report.problems or any(part.unsure for part in report.parts):
-        why = "not offered for commands that are not fully understood"
-    else:
-        why = next((words for name, words in _NEVER if name in report.classes), "")
-    parts = [part for part in report.parts if part.classes - {READ_ONLY}]
-    if not why and len(report.parts) != 1:
+def _runs(effect: Runs, facts: PolicyFacts, programs: Table | None) -> tuple[Choice, Choice]:
+    report = read_runs(effect, programs)
+    exact = Choice(reach="session", rule=f"allow exact {command_line(effect)}", why="this exact command only")
+    parts = [part for part in report.parts if not part.harmless]
+    why = _no_rule(effect, report, parts, facts)
+    shapes = {} if why else dict.fromkeys(_shape(part) for part in parts)
+    if len(shapes) > 1:
         why = "not offered for several commands at once"
-    if not why and (not parts or parts[0].writes or effect.cwd):
-        why = "not offered where files outside a rule's reach are touched"
-    if not why and not parts[0].keeps:
-        why = _unnameable(parts[0])
+    if "" in shapes:
+        why = "not offered for patterns"
     if why:
         return exact, Choice(reach="always", rule="", offered=False, why=why)
-    words = [word or "" for word in parts[0].words]
-    if ARBITRARY in parts[0].classes:
-        rule = f"allow run {shlex.join(words)}"
-        if any(char in word for word in words for char in _SPECIAL):
-            return exact, Choice(reach="always", rule="", offered=False, why="not offered for patterns")
+    [shape] = shapes
+    rule = f"allow run {shape}"
+    if not shape.endswith(" *"):
         return exact, Choice(reach="always", rule=rule, why="this exact command only")
-    head = shlex.join(words[: parts[0].keeps])
-    return _both(f"allow run {head} *", f"any {head}")
+    return _both(rule, f"any {shape.removesuffix(' *')}")
+
+
+def _no_rule(effect: Runs, report: RunReport, parts: Sequence[Part], facts: PolicyFacts) -> str:
+    """Why no rule is offered for a command line; empty where one may be."""
+    if report.downloads:
+        return "not offered for commands that download"
+    if report.problems or any(part.unsure for part in report.parts):
+        return "not offered for commands that are not fully understood"
+    refused = next((words for name, words in _NEVER if name in report.classes), "")
+    if refused:
+        return refused
+    away = bool(effect.cwd) and not place(effect.cwd, facts).inside
+    if not parts or away or any(part.writes or part.removes for part in parts):
+        return "not offered where files outside a rule's reach are touched"
+    return next((_unnameable(part) for part in parts if not part.keeps), "")
+
+
+def _shape(part: Part) -> str:
+    """The command as a rule means it: the program with its subcommand and `*`, or all its words where the program may
+    do anything or options stand in front of the subcommand; "" where no rule could say that."""
+    words = [word or "" for word in part.words]
+    head = words[: part.keeps]
+    if ARBITRARY not in part.classes and not any(word.startswith(("-", "+")) for word in head):
+        return f"{shlex.join(head)} *"
+    return "" if any(char in word for word in words for char in _SPECIAL) else shlex.join(words)

@@ -11,7 +11,7 @@ from tui_agent.policy.file_rules import FileRules
 from tui_agent.policy.findings import Finding, strongest
 from tui_agent.policy.grammar import Rule, parse_rule
 from tui_agent.policy.hosts import read_host
-from tui_agent.policy.offers import RULED, choices, only_once
+from tui_agent.policy.offers import RULED, UNSEEN, choices, only_once
 from tui_agent.policy.paths import Guards, place
 from tui_agent.policy.profiles import PROFILES
 from tui_agent.policy.programs import Table, table
@@ -19,6 +19,7 @@ from tui_agent.policy.rule_set import RuleSet, by_rule, first, granted_rules, st
 from tui_agent.policy.run_rules import RunJudge
 from tui_agent.policy.runs import mentioned_paths, read_runs
 from tui_agent.policy.script import NETWORK, READ_ONLY, WORKSPACE, ranked
+from tui_agent.policy.unseen import unseen
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes
 from tui_agent.protocol.events.policy import Deed
@@ -51,13 +52,15 @@ class RulePolicy:
         judge = _Judge(self._all(facts.granted), self._guards, facts, self._programs, tool)
         by_effect = [(effect, judge.effect(effect)) for effect in effects]
         findings = [*judge.tool(known=bool(effects)), *(one for _, several in by_effect for one in several)]
-        found = strongest(findings)
+        hidden = unseen(effects)
+        found = strongest([*findings, *hidden])
         classes = classes_of(effects, self._programs)
         if found.verdict != "ask":
             return Decision(found.verdict, found.rule_id, found.reason, classes)
         silent = NOBODY if not facts.interactive else NEVER_ASKS if not PROFILES[facts.policy].asks else ""
         if silent:
             return Decision("deny", found.rule_id, f"{found.reason}, and {silent}", classes, risk=found.risk)
+        findings, found = findings + hidden, hidden[0] if hidden else found
         asked = [effect for effect, several in by_effect if strongest(several).verdict == "ask"]
         ruled = any(one.verdict == "ask" and one.rule_id.startswith(("rule:", "rules.")) for one in findings)
         return Decision(
@@ -65,7 +68,9 @@ class RulePolicy:
             found.rule_id,
             found.reason,
             classes,
-            only_once(RULED) if ruled else choices(asked, facts, self._programs),
+            only_once(UNSEEN if hidden else RULED)
+            if hidden or ruled
+            else choices(asked, facts, self._programs),
             found.risk,
             found.default_no,
             by_profile=all(_of_profile(one, facts) for one in findings or [found] if one.verdict == "ask"),
@@ -117,7 +122,9 @@ def classes_of(effects: Sequence[Effect], programs: Table | None = None) -> tupl
 class _Judge:
     """One decision's rules and facts."""
 
-    def __init__(self, rules: RuleSet, guards: Guards, facts: PolicyFacts, programs: Table, tool: str) -> None:
+    def __init__(
+        self, rules: RuleSet, guards: Guards, facts: PolicyFacts, programs: Table, tool: str
+    ) -> None:
         self._rules = rules
         self._facts = facts
         self._name = tool

@@ -5,13 +5,16 @@ Invariant: a line is allowed only where every part is; a guard or a rule that de
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Protocol
 
+from tui_agent.policy.file_rules import FileRules
 from tui_agent.policy.findings import Finding
 from tui_agent.policy.grammar import Rule, fits_words
+from tui_agent.policy.offers import always_fit
 from tui_agent.policy.part import Part
 from tui_agent.policy.paths import Place, place
 from tui_agent.policy.profiles import Profile
+from tui_agent.policy.programs import Table
+from tui_agent.policy.rule_set import RuleSet, about_hosts, by_rule, first, means
 from tui_agent.policy.runs import RunReport, command_line, from_cwd, read_runs
 from tui_agent.policy.script import ARBITRARY, DESTRUCTIVE, NETWORK, PRIVILEGE, WORKSPACE
 from tui_agent.ports.policy import PolicyFacts
@@ -31,70 +34,80 @@ _WANTED = {
 }
 _UNBOUND = frozenset({NETWORK, DESTRUCTIVE, PRIVILEGE})
 """What a yes is needed for in a sandbox, too."""
-
-
-class FileJudge(Protocol):
-    """What stands about single files."""
-
-    def read(self, at: Place, *, deep: bool = False, pattern: bool = False) -> Finding: ...
-
-    def write(self, at: Place, *, removes: bool = False) -> Finding: ...
-
-    def mentions_secret(self, at: Place, *, pattern: bool = False) -> bool: ...
-
-    def ruins(self, path: str, at: Place) -> bool: ...
+_SINGLE = frozenset({"rm", "unlink", "rmdir"})
+"""Programs that take away only what is named, where nothing says otherwise."""
 
 
 class RunJudge:
-    """Judges one `Runs` effect."""
+    """Judges `Runs` effects by a table of programs."""
 
-    def __init__(self, rules: Sequence[Rule], files: FileJudge, profile: Profile, facts: PolicyFacts) -> None:
-        self._rules = [rule for rule in rules if rule.what in ("run", "exact")]
+    def __init__(
+        self, rules: RuleSet, files: FileRules, profile: Profile, facts: PolicyFacts, programs: Table
+    ) -> None:
+        self._rules = rules
         self._files = files
         self._profile = profile
         self._facts = facts
+        self._programs = programs
 
     def findings(self, effect: Runs) -> list[Finding]:
         """Everything that stands about it."""
-        report = read_runs(effect)
+        report = read_runs(effect, self._programs)
         exact = self._exact(effect)
-        found = [finding for finding in self._against(effect, report) if finding.verdict == "deny"]
-        if found:
-            return found
-        if exact is not None and exact.verdict != "allow":
-            return [exact]
-        if exact is not None and self._profile.rules_count:
-            return [exact]
+        stops = [
+            *self._against(effect, report),
+            *(by_rule(rule) for rule in exact if rule.verdict != "allow"),
+        ]
+        denied = [finding for finding in stops if finding.verdict == "deny"]
+        if denied:
+            return denied
+        allowed = first(exact, "allow") if self._profile.rules_count else None
+        if allowed is not None:
+            return [allowed, *stops]
         if report.problems:
-            return [self._unclear(report)]
+            return [self._unclear(report), *stops]
         findings = [finding for part in report.parts for finding in self._part(effect, part)]
         if effect.cwd:
             findings.append(self._files.read(place(effect.cwd, self._facts)))
-        return [self._with_risk(finding, report) for finding in self._with_all_wishes(findings)]
+        return [*stops, *(self._with_risk(finding, report) for finding in self._with_all_wishes(findings))]
 
-    def _exact(self, effect: Runs) -> Finding | None:
+    def _exact(self, effect: Runs) -> list[Rule]:
         line = command_line(effect)
-        found = {rule.verdict: rule for rule in self._rules if rule.what == "exact" and rule.rest == line}
-        for verdict in ("deny", "ask", "allow"):
-            rule = found.get(verdict)
-            if rule is not None:
-                return Finding(rule.verdict, f"rule: {rule.text}", "a rule names exactly this command line")
-        return None
+        return [rule for rule in self._rules.of("exact") if rule.rest == line]
 
     def _against(self, effect: Runs, report: RunReport) -> Iterator[Finding]:
-        """What no profile and no rule lifts, and what a rule denies."""
+        """What no profile and no rule lifts: what a guard or a rule denies, and what a rule asks about."""
         if report.ruin:
             yield Finding("deny", "guard.ruin", report.ruin)
         for part in report.parts:
-            for rule in self._rules:
-                if rule.verdict == "deny" and rule.what == "run" and _means(rule, part):
-                    yield Finding("deny", f"rule: {rule.text}", f"the rule `{rule.text}` says so")
-            yield from self._files_of(effect, part)
+            for rule in self._rules.of("run"):
+                if rule.verdict != "allow" and means(rule, part):
+                    yield by_rule(rule)
+            yield from about_hosts(self._rules, part)
+            yield from (one for one in self._files_of(effect, part) if one.verdict == "deny" or _ruled(one))
+            yield from self._named(effect, part)
             yield from self._ruined(effect, part)
-        if report.unread and any(rule.verdict == "deny" for rule in self._rules):
+        if report.unread:
+            yield from self._unread()
+
+    def _unread(self) -> Iterator[Finding]:
+        """Rules about commands may mean what no part shows."""
+        against = {rule.verdict for rule in self._rules.rules if rule.what != "tool"}
+        if "deny" in against:
+            why = "it cannot be read whole, and there are rules against commands"
+            yield Finding("deny", "rules.unread", why)
+        elif "ask" in against:
             yield Finding(
-                "deny", "rules.unread", "it cannot be read whole, and there are rules against commands"
+                "ask", "rules.unread", "it cannot be read whole, and there are rules about commands"
             )
+
+    def _named(self, effect: Runs, part: Part) -> Iterator[Finding]:
+        """Rules against reading count for whatever a command names, too."""
+        if self._rules.stops("read"):
+            for _, at in self._places(effect, part.looks):
+                found = self._files.named(at)
+                if found is not None:
+                    yield found
 
     def _ruined(self, effect: Runs, part: Part) -> Iterator[Finding]:
         """A root, a home or all of the workspace; the workspace itself may still be changed as a whole."""
@@ -108,9 +121,9 @@ class RunJudge:
         for path, at in self._places(effect, part.reads):
             yield self._files.read(at, deep=part.deep, pattern=path in part.patterns)
         for _, at in self._places(effect, part.writes):
-            yield self._files.write(at)
+            yield self._files.write(at, deep=part.deep)
         for _, at in self._places(effect, part.removes):
-            yield self._files.write(at, removes=True)
+            yield self._files.write(at, removes=True, deep=part.deep or part.program not in _SINGLE)
 
     def _places(self, effect: Runs, paths: Sequence[str]) -> Iterator[tuple[str, Place]]:
         for path in paths:
@@ -119,9 +132,6 @@ class RunJudge:
     def _part(self, effect: Runs, part: Part) -> Iterator[Finding]:
         files = [finding for finding in self._files_of(effect, part) if finding.verdict == "ask"]
         rule = self._allowed(part)
-        asking = self._asking(part)
-        if asking is not None:
-            yield asking
         outside = [
             at
             for _, at in self._places(effect, part.looks)
@@ -179,19 +189,10 @@ class RunJudge:
     def _allowed(self, part: Part) -> Finding | None:
         if part.unsure or not self._profile.rules_count:
             return None
-        for rule in sorted(self._rules, key=lambda rule: rule.text):
-            if (
-                rule.verdict == "allow"
-                and rule.what == "run"
-                and fits_words(rule.rest, part.words, certain=True)
-            ):
-                return Finding("allow", f"rule: {rule.text}", f"the rule `{rule.text}` says so")
-        return None
-
-    def _asking(self, part: Part) -> Finding | None:
-        for rule in sorted(self._rules, key=lambda rule: rule.text):
-            if rule.verdict == "ask" and rule.what == "run" and _means(rule, part):
-                return Finding("ask", f"rule: {rule.text}", f"the rule `{rule.text}` says so")
+        for rule in self._rules.of("run"):
+            if rule.verdict == "allow" and fits_words(rule.rest, part.words, certain=True):
+                if not rule.bounded or always_fit(part):
+                    return by_rule(rule)
         return None
 
     def _unclear(self, report: RunReport) -> Finding:
@@ -217,14 +218,8 @@ class RunJudge:
         return Finding("ask", finding.rule_id, reason, risk, default_no=True)
 
 
-def _means(rule: Rule, part: Part) -> bool:
-    """A rule against a command counts where it may be meant, and by a program's bare name, too."""
-    if fits_words(rule.rest, part.words, certain=False):
-        return True
-    first = part.words[0] if part.words else None
-    if first is None or "/" not in first:
-        return False
-    return fits_words(rule.rest, (first.rpartition("/")[2], *part.words[1:]), certain=False)
+def _ruled(finding: Finding) -> bool:
+    return finding.rule_id.startswith(("rule:", "rules."))
 
 
 def _only_reads(finding: Finding) -> bool:

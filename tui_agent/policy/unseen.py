@@ -7,12 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from tui_agent.policy.findings import Finding
 from tui_agent.protocol.effects import Connects, Effect, Runs, Writes
-from tui_agent.protocol.events.policy import Choice
 from tui_agent.protocol.letters import concealed, disguised
 
 MOST_READ = 100_000
 """Characters; a longer command line is asked about for its length."""
-_NOT_OFFERED = "not offered where not everything can be seen"
 
 
 def unseen(effects: Sequence[Effect]) -> list[Finding]:
@@ -30,15 +28,6 @@ def unseen(effects: Sequence[Effect]) -> list[Finding]:
             Finding("ask", "unseen.alike", "a word of it is not what it reads like", risk, default_no=True)
         )
     return found
-
-
-def only_once() -> tuple[Choice, ...]:
-    """What an approval offers then: a rule for such a text could not be read either."""
-    return (
-        Choice(reach="once", rule=""),
-        Choice(reach="session", rule="", offered=False, why=_NOT_OFFERED),
-        Choice(reach="always", rule="", offered=False, why=_NOT_OFFERED),
-    )
 
 
 def _texts(effect: Effect) -> Iterator[str]:

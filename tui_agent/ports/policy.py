@@ -1,11 +1,11 @@
 """L2: permission decisions over effects."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from tui_agent.protocol.effects import Effect
-from tui_agent.protocol.events.policy import Choice
+from tui_agent.protocol.events.policy import Choice, Deed
 from tui_agent.protocol.settings import PolicyName
 
 
@@ -46,3 +46,17 @@ class Policy(Protocol):
     """Pure: the same call with the same facts is judged the same. No matching rule means ask."""
 
     def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision: ...
+
+    def paths(self, effects: Sequence[Effect], granted: Sequence[str]) -> tuple[str, ...]:
+        """Every path whose real file a decision depends on: the effects', and those that rules name. Keys for
+        `PolicyFacts.resolved`."""
+        ...
+
+    def deeds(self, effects: Sequence[Effect], new: Collection[str]) -> tuple[Deed, ...]:
+        """What the effects do, a row each, as `decide` judges them. `new` are the written files that are not there
+        yet."""
+        ...
+
+    def written(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+        """The files that commands write, as seen from the workspace."""
+        ...

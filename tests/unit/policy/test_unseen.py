@@ -63,4 +63,7 @@ def test_letters_of_every_script_are_no_question(script: str) -> None:
 
 @given(st.text(max_size=30), st.sampled_from(HIDDEN), st.text(max_size=30))
 def test_wherever_it_stands_it_is_never_allowed(before: str, hidden: str, after: str) -> None:
-    assert decide(Runs(script=f"echo {before}x{hidden}x{after}"), "bypass", "allow run **").verdict != "allow"
+    assert (
+        decide(Runs(script=f"echo {before}x{hidden}x{after}"), "bypass", "allow run echo *").verdict
+        != "allow"
+    )

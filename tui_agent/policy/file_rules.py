@@ -1,0 +1,115 @@
+"""L3: what stands about one file: guards, then rules, then the profile.
+
+Invariant: a guard or a rule that denies wins; the profile speaks only where no rule does, and `plan` hears none that
+allows.
+"""
+
+from tui_agent.policy.findings import Finding
+from tui_agent.policy.grammar import What
+from tui_agent.policy.paths import Guards, Place
+from tui_agent.policy.profiles import Profile, Verdict
+from tui_agent.policy.rule_set import RuleSet, first, stop
+from tui_agent.ports.policy import PolicyFacts
+
+OUTSIDE = "It is outside this workspace."
+_GUARDED = {
+    "secret": "may hold secrets, which are never written",
+    "protected": "decides what runs or what is asked, and is never written",
+    "system": "belongs to the system",
+}
+
+
+class FileRules:
+    """One decision's word about files. `allowed` is a rule that allows the tool itself, for files of the workspace."""
+
+    def __init__(
+        self,
+        rules: RuleSet,
+        guards: Guards,
+        profile: Profile,
+        facts: PolicyFacts,
+        allowed: Finding | None = None,
+    ) -> None:
+        self._rules = rules
+        self._guards = guards
+        self._profile = profile
+        self._facts = facts
+        self._allowed = allowed
+
+    def read(self, at: Place, *, deep: bool = False, pattern: bool = False) -> Finding:
+        """About reading a file, or a folder with all below it."""
+        if self._guards.secret(at, pattern=pattern):
+            return Finding("deny", "guard.secret", f"{at.given} may hold secrets, which are never read")
+        rules = self._rules.about_file(at, "read", self._facts)
+        stopped = stop(rules)
+        if stopped is not None:
+            return stopped
+        if deep and self._rules.about_below(at, "read", self._facts):
+            return Finding("ask", "rules.below", f"a rule stands against files below {at.given}")
+        if at.inside:
+            return Finding("allow", "reads.workspace", "it only reads this workspace")
+        if self._guards.open_to_all(at):
+            return Finding(
+                "allow", "reads.system", "it only reads what belongs to the system and is open to all"
+            )
+        said = self._profile.reads_outside
+        why = f"{at.given} is outside this workspace"
+        return self.by_profile(said, first(rules, "allow"), "reads-outside", why, OUTSIDE)
+
+    def write(self, at: Place, *, removes: bool = False, deep: bool = False) -> Finding:
+        """About making, changing or removing a file; with `deep`, all that is below it as well."""
+        guard = self._guards.write(at, self._facts)
+        if guard:
+            return Finding("deny", f"guard.{guard}", f"{at.given} {_GUARDED[guard]}")
+        rules = self._rules.about_file(at, "edit", self._facts)
+        if removes:
+            rules = [rule for rule in rules if rule.verdict != "allow"]
+            rules += self._rules.about_file(at, "remove", self._facts)
+        stopped = stop(rules) or (self._below(at, removes) if deep else None)
+        if stopped is not None:
+            return stopped
+        policy = self._facts.policy
+        allowed = first(rules, "allow")
+        if at.inside:
+            said = self._profile.removes_inside if removes else self._profile.writes_inside
+            what = "removal" if removes else "write"
+            why, risk = f"policy {policy} wants a yes before any {what}", ""
+            allowed = allowed or (None if removes else self._allowed)
+        else:
+            said, why, risk = self._profile.writes_outside, f"{at.given} is outside this workspace", OUTSIDE
+        if said == "deny":
+            why = f"policy {policy} allows no writes"
+        return self.by_profile(said, allowed, "writes", why, risk)
+
+    def named(self, at: Place) -> Finding | None:
+        """What a rule against reading says of a file that is only named."""
+        found = stop(self._rules.about_file(at, "read", self._facts))
+        return found
+
+    def _below(self, at: Place, removes: bool) -> Finding | None:
+        whats: tuple[What, ...] = ("edit", "remove") if removes else ("edit",)
+        rules = [rule for what in whats for rule in self._rules.about_below(at, what, self._facts)]
+        sure = [rule for rule in rules if not rule.rest.startswith(("*", "?", "["))]
+        stopped = stop(sure)
+        if stopped is not None or not rules:
+            return stopped
+        return Finding("ask", "rules.below", f"a rule stands against files below {at.given}")
+
+    def mentions_secret(self, at: Place, *, pattern: bool = False) -> bool:
+        """Whether a name on a command line is that of a file with secrets."""
+        return self._guards.secret(at, pattern=pattern)
+
+    def ruins(self, path: str, at: Place) -> bool:
+        """Whether taking a path away takes away a root, a home or the workspace."""
+        return self._guards.ruins(path, at, self._facts)
+
+    def by_profile(self, said: Verdict, rule: Finding | None, what: str, why: str, risk: str = "") -> Finding:
+        """The profile's word, or the rule's that allows where the profile hears it."""
+        policy = self._facts.policy
+        if rule is not None and said != "deny":
+            return rule
+        if said == "allow":
+            return Finding("allow", f"{policy}.{what}", f"policy {policy} allows it")
+        if said == "deny":
+            return Finding("deny", f"{policy}.{what}", why)
+        return Finding("ask", f"{policy}.{what}", why, risk, default_no=bool(risk))

@@ -1,0 +1,164 @@
+"""L3: rules, sorted by what they are about, and which of them mean a file, a host, a tool or a command.
+
+Invariant: a rule that allows is held against what is certain; one that asks or denies fits already when it may be
+meant: by the name that was given and by the real file, whatever the letter case, links in its own path followed too.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from tui_agent.errors import ConfigError
+from tui_agent.policy.findings import Finding
+from tui_agent.policy.grammar import (
+    Rule,
+    What,
+    fits_host,
+    fits_path,
+    fits_tool,
+    fits_words,
+    fixed_part,
+    folded,
+    may_be_below,
+    parse_rule,
+)
+from tui_agent.policy.hosts import candidates, parse_pattern
+from tui_agent.policy.part import Part
+from tui_agent.policy.paths import Place, place
+from tui_agent.policy.script import ARBITRARY, NETWORK
+from tui_agent.ports.policy import PolicyFacts
+
+_FILES: tuple[What, ...] = ("read", "edit", "remove")
+
+
+class RuleSet:
+    """Rules in no order that matters."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.rules = tuple(sorted(rules, key=lambda rule: rule.text))
+        self._by_what: dict[str, list[Rule]] = {}
+        for rule in self.rules:
+            self._by_what.setdefault(rule.what, []).append(rule)
+        against = [rule for what in _FILES for rule in self._by_what.get(what, []) if rule.verdict != "allow"]
+        self.named = tuple(dict.fromkeys(part for rule in against if (part := fixed_part(rule.rest))))
+        """Beginnings of paths in rules that ask or deny: keys for `PolicyFacts.resolved`."""
+
+    def of(self, what: What) -> Sequence[Rule]:
+        """Those about one kind of thing."""
+        return self._by_what.get(what, ())
+
+    def stops(self, *whats: What) -> bool:
+        """Whether any rule denies, or asks, about one of these."""
+        return any(rule.verdict != "allow" for what in whats for rule in self.of(what))
+
+    def about_file(self, at: Place, what: What, facts: PolicyFacts) -> list[Rule]:
+        """Rules about a file."""
+        return [rule for rule in self.of(what) if self._means_file(rule, at, facts)]
+
+    def about_below(self, at: Place, what: What, facts: PolicyFacts) -> list[Rule]:
+        """Rules that ask or deny about something that may lie below a folder."""
+        return [
+            rule
+            for rule in self.of(what)
+            if rule.verdict != "allow"
+            and any(may_be_below(shape, at.relative, at.absolute) for shape in _shapes(rule, facts))
+        ]
+
+    def about_host(self, host: str) -> list[Rule]:
+        """Rules about a host that a tool connects to."""
+        return [
+            rule for rule in self.of("connect") if fits_host(rule.rest, host, certain=rule.verdict == "allow")
+        ]
+
+    def about_tool(self, name: str) -> list[Rule]:
+        """Rules about a tool."""
+        return [rule for rule in self.of("tool") if fits_tool(rule.rest, name)]
+
+    def _means_file(self, rule: Rule, at: Place, facts: PolicyFacts) -> bool:
+        if rule.verdict == "allow":
+            return fits_path(rule.rest, at.relative, at.absolute)
+        names = (at, place(at.given, PolicyFacts(facts.workspace, facts.policy)))
+        return any(
+            fits_path(shape, name.relative, name.absolute, certain=False)
+            for shape in _shapes(rule, facts)
+            for name in names
+        )
+
+
+def _shapes(rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:
+    """A rule's path as it is written, and where its beginning is a link, as it really is."""
+    begin = fixed_part(rule.rest)
+    real = facts.resolved.get(begin) if begin else None
+    if real is None:
+        return (rule.rest,)
+    as_read = place(begin, PolicyFacts(facts.workspace, facts.policy)).absolute
+    return (rule.rest,) if real == as_read else (rule.rest, real + rule.rest[len(begin) :])
+
+
+def means(rule: Rule, part: Part) -> bool:
+    """Whether a rule against a command may mean this one: as it is typed, by a program's bare name, and by the
+    subcommand whatever options stand in front of it."""
+    if fits_words(rule.rest, part.words, certain=False):
+        return True
+    first = part.words[0] if part.words else None
+    if first is None:
+        return False
+    bare = first.rpartition("/")[2]
+    if bare != first and fits_words(rule.rest, (bare, *part.words[1:]), certain=False):
+        return True
+    name = part.name.split()
+    if len(name) < 2 or folded(name[0]) != folded(bare):
+        return False
+    behind = next((at for at, word in enumerate(part.words) if at and word == name[-1]), None)
+    return behind is not None and fits_words(rule.rest, (*name, *part.words[behind + 1 :]), certain=False)
+
+
+def about_hosts(rules: RuleSet, part: Part) -> list[Finding]:
+    """What rules against hosts say of a command; one whose host cannot be told is asked about."""
+    against = [rule for rule in rules.of("connect") if rule.verdict != "allow"]
+    network = NETWORK in part.classes
+    if not against or not (network or ARBITRARY in part.classes):
+        return []
+    words = [word for word in (*part.words[1:], *part.hosts) if word and (network or "://" in word)]
+    found = [host for word in words for host in candidates(word)]
+    said = [
+        by_rule(rule)
+        for rule in against
+        if (network and parse_pattern(rule.rest).everything)
+        or any(parse_pattern(rule.rest).fits(host, certain=False) for host in found)
+    ]
+    evident = None not in part.words and any(
+        "." in name or ":" in name for host in found for name in host.names
+    )
+    if network and not said and not evident:
+        said.append(
+            Finding("ask", "rules.host", "it is not certain which host it talks to, and rules name hosts")
+        )
+    return said
+
+
+def by_rule(rule: Rule) -> Finding:
+    """A rule's word, with the place where it stands."""
+    where = f" of {rule.source}" if rule.source else ""
+    return Finding(rule.verdict, f"rule: {rule.text}", f"the rule `{rule.text}`{where} says so")
+
+
+def first(rules: Sequence[Rule], verdict: str) -> Finding | None:
+    """The first rule of a verdict."""
+    return next((by_rule(rule) for rule in rules if rule.verdict == verdict), None)
+
+
+def stop(rules: Sequence[Rule]) -> Finding | None:
+    """The rule that denies, else the one that asks."""
+    return first(rules, "deny") or first(rules, "ask")
+
+
+@lru_cache(maxsize=64)
+def granted_rules(granted: tuple[str, ...]) -> tuple[Rule, ...]:
+    """The session's rules. One that cannot be read allows nothing."""
+    rules: list[Rule] = []
+    for text in granted:
+        try:
+            rules.append(parse_rule(text, "this session"))
+        except ConfigError:
+            continue
+    return tuple(rules)
