@@ -43,7 +43,7 @@ def judge(tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
         ("make it so", "is no rule"),
         ("allow edit", "does not say what it is about"),
         ("deny edit src/**", "Only a rule with allow can be kept here"),
-        ("allow tool echo", "does not fit what is asked here"),
+        ("allow tool other", "does not fit what is asked here"),
     ],
 )
 async def test_a_rule_that_cannot_stand_is_not_kept_and_the_call_is_asked_about_again(

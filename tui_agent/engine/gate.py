@@ -17,8 +17,6 @@ from tui_agent.engine.states import StateKeeper
 from tui_agent.environments.reaching import ReachingEnvironment, reaching
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.policy.edited import wrong_with
-from tui_agent.policy.explain import what_it_does, written
-from tui_agent.policy.runs import mentioned_paths
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import Preview, Tool
 from tui_agent.protocol.commands import DecidePermission
@@ -115,7 +113,8 @@ class Gate:
 
     def _where(self, case: _Case) -> dict[str, str]:
         """Where the paths that it touches lead now."""
-        return {path: self._parts.env.resolve(path) for path in sorted(mentioned_paths(case.effects))}
+        paths = self._parts.policy.paths(case.effects, self._parts.recorder.state.granted)
+        return {path: self._parts.env.resolve(path) for path in sorted(paths)}
 
     def _judge(self, case: _Case, judged: dict[str, str], *more: str) -> Decision:
         state = self._parts.recorder.state
@@ -127,6 +126,7 @@ class Gate:
             granted=(*state.granted, *more),
             allowed_tools=self._parts.allowed_tools,
             interactive=self._parts.interactive,
+            sandboxed=bool(env.sandbox.kind),
         )
         return self._parts.policy.decide(case.call.name, case.effects, facts)
 
@@ -150,11 +150,11 @@ class Gate:
         if not any(isinstance(effect, Runs) for effect in case.effects):
             return ()
         new: set[str] = set()
-        for path in written(case.effects)[:_LOOKED_UP]:
+        for path in self._parts.policy.written(case.effects)[:_LOOKED_UP]:
             with suppress(EnvironmentFault):  # what cannot be looked at is not called new
                 if await self._parts.env.stat(path) is None:
                     new.add(path)
-        return what_it_does(case.effects, new)
+        return self._parts.policy.deeds(case.effects, new)
 
     def _request(
         self, case: _Case, decision: Decision, preview: Preview, deeds: tuple[Deed, ...]

@@ -83,8 +83,7 @@ class FileRules:
 
     def named(self, at: Place) -> Finding | None:
         """What a rule against reading says of a file that is only named."""
-        found = stop(self._rules.about_file(at, "read", self._facts))
-        return found
+        return stop(self._rules.about_file(at, "read", self._facts))
 
     def _below(self, at: Place, removes: bool) -> Finding | None:
         whats: tuple[What, ...] = ("edit", "remove") if removes else ("edit",)

@@ -190,9 +190,9 @@ class RunJudge:
         if part.unsure or not self._profile.rules_count:
             return None
         for rule in self._rules.of("run"):
-            if rule.verdict == "allow" and fits_words(rule.rest, part.words, certain=True):
-                if not rule.bounded or always_fit(part):
-                    return by_rule(rule)
+            may = rule.verdict == "allow" and (not rule.bounded or always_fit(part))
+            if may and fits_words(rule.rest, part.words, certain=True):
+                return by_rule(rule)
         return None
 
     def _unclear(self, report: RunReport) -> Finding:
