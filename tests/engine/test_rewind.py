@@ -256,6 +256,19 @@ async def test_a_session_taken_up_again_goes_back_as_before(tmp_path: Path) -> N
         assert (files(tmp_path), said(again)) == ({}, [])
 
 
+async def test_files_that_stayed_behind_in_a_session_taken_up_again_go_back_with_the_next_move(
+    tmp_path: Path,
+) -> None:
+    async with told(tmp_path, write("a.txt", "one"), say("A.")) as bench:
+        await turn(bench, "first")
+        asked = next(event.seq for event in bench.events if event.payload.kind == "user.message")
+    async with told(tmp_path) as again:
+        await go(again, Revert(to_seq=asked, files=False))
+        assert (files(tmp_path), said(again)) == ({"a.txt": "one"}, ["first"])
+        await go(again, Undo())
+        assert (files(tmp_path), said(again)) == ({}, [])
+
+
 async def test_a_plan_says_what_would_happen_and_changes_nothing(tmp_path: Path) -> None:
     async with told(tmp_path, write("a.txt", "one"), say("A."), shell("echo x > b.txt"), say("B.")) as bench:
         await turn(bench, "first")

@@ -50,7 +50,7 @@ class Rewind:
 
     async def run(self, command: Revert | Undo | Redo) -> None:
         """Go there. Raises `UsageError` and `CheckpointError`; then nothing has moved."""
-        target = self._target(command)
+        target, kept = self._target(command), self._recorder.state.commit
         if target.conversation:
             await self._recorder.prepare(target.to_seq)
         close_calls(self._recorder, why=INSTEAD)
@@ -62,7 +62,7 @@ class Rewind:
             self._move(target, restored is not None)
         if restored is not None:
             self._restored(target, restored)
-        self._note_files()
+        self._note_files(kept)
         await self._recorder.commit()
 
     async def plan(self, command: PlanRevert) -> None:
@@ -199,8 +199,12 @@ class Rewind:
             )
         )
 
-    def _note_files(self) -> None:
-        """The log's newest checkpoint is the workspace as it stands, also where the head moved without the files."""
+    def _note_files(self, kept: str) -> None:
+        """The log's newest checkpoint is the workspace as it stands, also where the head moved without the files.
+
+        `kept` was the newest before: that is where a store stands with which nothing was done yet.
+        """
         recorder, store = self._recorder, self._checkpointing.store
-        if store is not None and store.head and store.head != recorder.state.commit:
-            recorder.append(CheckpointTaken(part=recorder.state.parts - 1, commit=store.head, author="human"))
+        stands = "" if store is None else store.head or kept
+        if stands and stands != recorder.state.commit:
+            recorder.append(CheckpointTaken(part=recorder.state.parts - 1, commit=stands, author="human"))
