@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from tui_agent.errors import EnvironmentFault, PluginError, StaleFile, ToolError
 from tui_agent.folds.actions import calls_for
 from tui_agent.folds.line_diff import LineDiff, line_diff
+from tui_agent.folds.path_pattern import path_pattern
 from tui_agent.folds.session_state import SessionStateView
 from tui_agent.ports.agent import (
     Action,
@@ -252,5 +253,6 @@ __all__ = [
     "act",
     "actions",
     "line_diff",
+    "path_pattern",
     "text_result",
 ]

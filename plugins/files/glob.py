@@ -17,9 +17,9 @@ from tui_agent.plugin_api import (
     ToolError,
     ToolResult,
     ToolSpec,
+    path_pattern,
 )
 
-from .pattern import compile_glob
 from .text import counted, printable
 
 MAX_RESULTS = 300
@@ -56,7 +56,10 @@ class Glob:
         if there is None or there.kind == "file":
             raise ToolError(f"There is no folder {args.path}.")
         base = "" if there.path == "." else there.path + "/"
-        matches = compile_glob(args.pattern)
+        try:
+            matches = path_pattern(args.pattern)
+        except ValueError as error:
+            raise ToolError(str(error)) from error
         until = time.monotonic() + MAX_SECONDS
         found: list[str] = []
         late = False

@@ -1,7 +1,8 @@
 """grep: lines of the workspace's files that fit a regular expression.
 
 Invariant: whatever finds the places (ripgrep, or the own search), every line that is shown was read through the
-environment, so nothing can be shown that is not in the workspace or was allowed for this call.
+environment, so nothing can be shown that is not in the workspace or was allowed for this call; and no file is shown
+that could not be read by its name.
 """
 
 import re
@@ -24,6 +25,7 @@ from tui_agent.plugin_api import (
     ToolError,
     ToolResult,
     ToolSpec,
+    path_pattern,
 )
 
 from . import own, ripgrep
@@ -80,15 +82,20 @@ class Grep:
         if not args.pattern or len(args.pattern) > MAX_PATTERN:
             raise ToolError("The pattern is empty." if not args.pattern else "The pattern is too long.")
         query = await _query(args, ctx.env)
-        found = await ripgrep.search(query, ctx.env)
+        found = await ripgrep.search(query, ctx.env, ctx.may_read)
         if found is None:
-            _check(args.pattern)
-            found = await own.search(query, ctx.env)
+            _check(args.pattern, args.glob)
+            found = await own.search(query, ctx.env, ctx.may_read)
         shown = await _render(found, args, ctx.env)
         return _told(shown, found, args, ctx)
 
 
-def _check(pattern: str) -> None:
+def _check(pattern: str, glob: str) -> None:
+    try:
+        if glob.strip("!"):
+            path_pattern(glob.removeprefix("!"))
+    except ValueError as error:
+        raise ToolError(f"The glob does not hold: {error}") from error
     try:
         re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
@@ -132,9 +139,12 @@ async def _render(found: Found, args: GrepArgs, env: Environment) -> Shown:
 async def _confirmed(path: str, numbers: Iterable[int], env: Environment) -> tuple[list[int], list[str]]:
     """The hits that are there, and the file's lines, read through the environment."""
     try:
-        lines = lines_of((await env.read(path)).data) or []
+        content = await env.read(path)
     except EnvironmentFault:
         return [], []
+    if content.path != path:  # a link that was put there meanwhile
+        return [], []
+    lines = lines_of(content.data) or []
     return [number for number in sorted(numbers) if number <= len(lines)], lines
 
 

@@ -2,45 +2,10 @@
 
 import codecs
 from dataclasses import dataclass, field
-from fnmatch import translate
-from functools import lru_cache
-from re import Pattern
-from re import compile as compile_expression
 
 MAX_FILE = 5_000_000
 """Bytes; bigger files are passed over."""
 MAX_SECONDS = 20.0
-SECRET_NAMES = (
-    ".env",
-    ".env.*",
-    "*.env",
-    ".envrc",
-    "*.pem",
-    "*.p12",
-    "*.pfx",
-    "*.key",
-    "*.jks",
-    "*.keystore",
-    "*.kdbx",
-    "id_rsa",
-    "id_dsa",
-    "id_ecdsa",
-    "id_ed25519",
-    ".netrc",
-    ".pgpass",
-    ".pypirc",
-    ".git-credentials",
-    ".htpasswd",
-    "credentials",
-    "credentials.json",
-    "secrets.toml",
-    "secrets.json",
-    "secrets.yml",
-    "secrets.yaml",
-    "*.tfstate",
-)
-"""Files that a search over a folder passes over, as the policy refuses to have them read by name."""
-NOT_SECRET = (".env.example", ".env.sample", ".env.template", ".env.dist", "example.env", "sample.env")
 _BOMS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
@@ -85,14 +50,3 @@ def lines_of(data: bytes) -> list[str] | None:
     if lines[-1] == "":
         lines.pop()
     return lines
-
-
-def is_secret(path: str) -> bool:
-    """Whether a file's name says that it holds secrets."""
-    name = path.rsplit("/", 1)[-1].lower()
-    return _secret().fullmatch(name) is not None and name not in NOT_SECRET
-
-
-@lru_cache(maxsize=1)
-def _secret() -> Pattern[str]:
-    return compile_expression("|".join(translate(name) for name in SECRET_NAMES))

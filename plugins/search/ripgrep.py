@@ -1,10 +1,12 @@
 """Searching by ripgrep, where it is installed in the environment. It only tells places; lines are read by `grep`."""
 
 import re
+from collections.abc import Callable
+from functools import cache
 
 from tui_agent.plugin_api import Environment, ExecSpec
 
-from .places import MAX_FILE, MAX_SECONDS, Found, Query, is_secret
+from .places import MAX_FILE, MAX_SECONDS, Found, Query
 
 MAX_OUTPUT = 4_000_000
 LEFT_OUT = (
@@ -47,8 +49,8 @@ def words(query: Query) -> tuple[str, ...]:
     return ("rg", *options, "-e", query.pattern, "--", where)
 
 
-async def search(query: Query, env: Environment) -> Found | None:
-    """The places; None where ripgrep is absent or does not understand the query."""
+async def search(query: Query, env: Environment, may_read: Callable[[str], bool]) -> Found | None:
+    """The places, in files that may be read; None where ripgrep is absent or does not understand the query."""
     spec = ExecSpec(argv=words(query), timeout=MAX_SECONDS, max_output=MAX_OUTPUT)
     result = await env.exec(spec, lambda data: None)
     if result.ended in ("not_found", "failed") or (
@@ -56,12 +58,13 @@ async def search(query: Query, env: Environment) -> Found | None:
     ):
         return None
     found = Found("ripgrep")
+    may_read = cache(may_read)
     for row in result.output.split(b"\n"):
         place = _PLACE.match(row)
         if place is None:
             continue
         path = place[1].decode("utf-8", "surrogateescape").removeprefix("./")
-        if query.single or not is_secret(path):
+        if query.single or may_read(path):
             found.lines.setdefault(path, []).append(int(place[2]))
     if result.ended == "timeout":
         found.more = True

@@ -11,6 +11,7 @@ from tests.stubs.memory_blobs import MemoryBlobs
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.environments.recording import RecordingEnvironment
 from tui_agent.folds.session_state import ReadFile, SessionStateView
+from tui_agent.policy.paths import Guards, Place
 from tui_agent.plugin_host.modules import forget, import_from
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.tool import Answer, ToolContext, ToolResult
@@ -80,6 +81,7 @@ class Bench:
             deadline=self.deadline,
             state=self.state,
             ask=self._ask if self.answers else None,
+            may_read=self._may_read,
         )
 
     async def run(self, name: str, **arguments: Any) -> ToolResult:
@@ -118,6 +120,10 @@ class Bench:
             case TodoUpdated():
                 self.state = replace(self.state, todo=event.items)
         self.state = replace(self.state, read_files=known)
+
+    def _may_read(self, path: str) -> bool:
+        real = path if path.startswith("/") else f"{self.env.root}/{path}"
+        return not Guards().secret(Place(path, real, path))
 
     async def _ask(
         self, question: str, options: Sequence[str], form: Literal["text", "choice", "plan"]

@@ -21,6 +21,7 @@ from tui_agent.engine.keeping import KeptOrCut, cut_to_line
 from tui_agent.engine.merge import Merger, Ticker
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.printed import Printed
+from tui_agent.engine.reading import may_read
 from tui_agent.environments.reaching import reaching
 from tui_agent.environments.recording import RecordingEnvironment
 from tui_agent.errors import EnvironmentFault, StaleFile, StoreError, StoreFull, ToolError
@@ -158,6 +159,7 @@ class CallRunner:
             deadline=None if timeout is None else parts.clock.monotonic() + timeout,
             state=parts.recorder.state,
             ask=partial(self._asker.ask, agent=agent) if "ask" in tool.spec.needs else None,
+            may_read=partial(may_read, parts, call.name),
         )
         try:
             return await tool.run(args, context)

@@ -12,9 +12,8 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from pathspec import GitIgnoreSpec
-
-from tui_agent.environments.contain import Containment
+from tui_agent.environments.contain import MAX_DEPTH, Containment
+from tui_agent.environments.ignoring import Rules
 from tui_agent.environments.local_files import scan
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import FileInfo
@@ -30,37 +29,6 @@ _BATCH = 512
 _BATCH_S = 0.05
 
 
-class Rules:
-    """The ignore files that hold for a folder: from the repository's top down, the deepest one decides."""
-
-    def __init__(self, specs: tuple[tuple[str, GitIgnoreSpec], ...] = ()) -> None:
-        self._specs = specs
-
-    def below(self, base: str, text: str) -> "Rules":
-        """These rules and those of the ignore file in `base` (with a `/` at its end, or empty)."""
-        spec = GitIgnoreSpec.from_lines(_sound_lines(text))
-        return Rules((*self._specs, (base, spec))) if len(spec) else self
-
-    def ignores(self, path: str, folder: bool) -> bool:
-        """Whether `path` (seen from where the rules begin) is ignored."""
-        shown = path + "/" if folder else path
-        for base, spec in reversed(self._specs):
-            verdict = spec.check_file(shown[len(base) :]).include
-            if verdict is not None:
-                return verdict
-        return False
-
-
-def _sound_lines(text: str) -> list[str]:
-    """The patterns that can be read; git passes over the others too."""
-    sound = []
-    for line in text.splitlines():
-        with suppress(ValueError):
-            GitIgnoreSpec.from_lines([line])
-            sound.append(line)
-    return sound
-
-
 def walk(contain: Containment, path: str, ignored: bool) -> Iterator[FileInfo]:
     """Files and links below `path`, in the order of their paths' names."""
     start = contain.parts(path)
@@ -72,7 +40,7 @@ def walk(contain: Containment, path: str, ignored: bool) -> Iterator[FileInfo]:
             stack.pop()
         elif isinstance(below, FileInfo):
             yield below
-        else:
+        elif len(below[0]) <= MAX_DEPTH:
             parts, inherited = below
             stack.append(_entries(contain, parts, top, inherited, ignored))
 
@@ -145,7 +113,7 @@ def _rules_above(contain: Containment, start: tuple[str, ...]) -> tuple[str, Rul
             here = f"{here.rstrip('/')}/{name}"
             base += name + "/"
     # Whoever looks into an ignored folder on purpose is to see what is there.
-    return top, Rules() if base and rules.ignores(base.rstrip("/"), True) else rules
+    return top, Rules() if base and rules.ignores_any_of(base.rstrip("/")) else rules
 
 
 def _ignore_text_in(at: int, path: str) -> str:

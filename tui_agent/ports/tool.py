@@ -61,6 +61,9 @@ class ToolContext:
     """Monotonic seconds."""
     state: SessionStateView
     """The session as folded when the call started."""
+    may_read: Callable[[str], bool]
+    """Whether a file that a search came upon (named as `env` names it) may be shown: none with secrets, none that a
+    rule denies."""
     ask: AskUser | None = None
 
 

@@ -150,7 +150,7 @@ async def test_a_pattern_that_never_ends_is_stopped(tmp_path):
     env = Answering(tmp_path, ABSENT)
     (tmp_path / "f").write_text("a" * 60 + "\n")
     query = module_of("search", "places").Query("(a|a)*b", "", False, "", False, 10)
-    found = await module_of("search", "own").search(query, env, seconds=0.5)
+    found = await module_of("search", "own").search(query, env, lambda path: True, seconds=0.5)
     assert found.more and "the pattern takes too long" in found.notes[0]
 
 
@@ -180,7 +180,9 @@ async def test_a_search_over_many_files_stops_when_there_is_enough(tmp_path):
     for number in range(300):
         (tmp_path / f"f{number:03}").write_text("hit\n" * 10)
     places, own = module_of("search", "places"), module_of("search", "own")
-    found = await own.search(places.Query("hit", "", False, "", False, 20), Answering(tmp_path, ABSENT))
+    found = await own.search(
+        places.Query("hit", "", False, "", False, 20), Answering(tmp_path, ABSENT), lambda path: True
+    )
     assert found.more and len(found.lines) < 100
 
 

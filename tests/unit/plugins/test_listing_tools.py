@@ -3,10 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.stubs.tool_context import Bench, module_of, text, tools_of
+from tests.stubs.tool_context import Bench, text, tools_of
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.environments.reaching import reaching
 from tui_agent.errors import EnvironmentFault, ToolError
+from tui_agent.folds.path_pattern import path_pattern
 from tui_agent.protocol.effects import Reads
 
 
@@ -105,18 +106,18 @@ async def test_many_files_are_cut_with_a_note(bench):
     ],
 )
 def test_patterns(pattern, path, fits):
-    assert module_of("files", "pattern").compile_glob(pattern)(path) is fits
+    assert path_pattern(pattern)(path) is fits
 
 
-def test_a_hostile_pattern_costs_little():
-    matches = module_of("files", "pattern").compile_glob("*a" * 100 + "b")
+async def test_a_hostile_pattern_costs_little(bench):
+    matches = path_pattern("*a" * 100 + "b")
     assert not matches("a" * 250)
-    deep = module_of("files", "pattern").compile_glob("**/a/" * 60 + "b")
+    deep = path_pattern("**/a/" * 60 + "b")
     assert not deep("a/" * 2000 + "c")
     with pytest.raises(ToolError, match="too many"):
-        module_of("files", "pattern").compile_glob("{a,b}" * 20)
+        await bench.run("glob", pattern="{a,b}" * 20)
     with pytest.raises(ToolError, match="empty"):
-        module_of("files", "pattern").compile_glob(" ")
+        await bench.run("glob", pattern=" ")
 
 
 def test_listing_declares_what_it_reads(bench):

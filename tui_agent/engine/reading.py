@@ -1,0 +1,25 @@
+"""L4: which of the files that a search comes upon its call may read.
+
+Invariant: a search over a folder shows nothing that reading the file by its name would be refused for.
+"""
+
+from tui_agent.engine.parts import EngineParts
+from tui_agent.ports.policy import PolicyFacts
+from tui_agent.protocol.effects import Reads
+
+
+def may_read(parts: EngineParts, tool: str, path: str) -> bool:
+    """Whether nothing stands against reading the file `path`, named as the environment names it (links followed).
+
+    What only would be asked about is allowed: the whole search was.
+    """
+    state = parts.recorder.state
+    real = path if path.startswith("/") else f"{parts.env.root.rstrip('/')}/{path}"
+    facts = PolicyFacts(
+        workspace=parts.env.root,
+        policy=state.settings.policy if state.settings else "ask",
+        resolved={path: real},
+        granted=state.granted,
+        allowed_tools=parts.allowed_tools,
+    )
+    return parts.policy.decide(tool, (Reads(path=path),), facts).verdict != "deny"
