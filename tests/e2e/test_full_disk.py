@@ -1,7 +1,6 @@
 """A disk that is really full, under the real program: told at once, nothing unrecorded runs, and space goes on."""
 
 import json
-import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,6 +10,7 @@ import pytest
 
 from tests.e2e.conftest import Program
 from tests.e2e.terminal import Terminal
+from tests.stubs.small_disk import small_disk
 
 pytestmark = pytest.mark.e2e
 SIZE = "12m"
@@ -44,20 +44,8 @@ class SmallDisk:
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[SmallDisk]:
-    place = tmp_path / "small"
-    place.mkdir()
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(place)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
-    try:
+    with small_disk(tmp_path / "small", SIZE) as place:
         yield SmallDisk(place)
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 @pytest.fixture

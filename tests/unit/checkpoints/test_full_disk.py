@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.checkpoints import git, snapshot, write
+from tests.stubs.small_disk import small_disk
 from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.errors import CheckpointError
 
@@ -42,16 +43,8 @@ class SmallDisk:
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[SmallDisk]:
-    place = tmp_path / "small"
-    place.mkdir()
-    words = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
-    try:
+    with small_disk(tmp_path / "small", "4m") as place:
         yield SmallDisk(place)
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 async def fails_until_there_is_room(
