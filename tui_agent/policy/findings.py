@@ -21,9 +21,14 @@ class Finding:
     risk: str = ""
     default_no: bool = False
 
-    def sort_key(self) -> tuple[int, bool, str, str]:
-        """The one that decides comes first; among equals one that names a risk."""
-        return (_RANK[self.verdict], not self.risk, self.rule_id, self.reason)
+    @property
+    def ruled(self) -> bool:
+        """A rule that somebody wrote says it, not a profile or a guard."""
+        return self.rule_id.startswith(("rule:", "rules."))
+
+    def sort_key(self) -> tuple[int, bool, bool, str, str]:
+        """The one that decides comes first; among equals one that names a risk, then one that is somebody's rule."""
+        return (_RANK[self.verdict], not self.risk, not self.ruled, self.rule_id, self.reason)
 
 
 def strongest(findings: Sequence[Finding]) -> Finding:

@@ -17,6 +17,8 @@ _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\Z")
 _NUMBER = re.compile(r"(0x[0-9a-f]*|[0-9]+)\Z")
 _IN_FRONT = re.compile(r"\A(-[^=]*=)?([A-Za-z][A-Za-z0-9+.-]*:(?=[/\\]))?")
 """An option that takes an address, and the scheme of one."""
+DEVICES = ("/dev/tcp/", "/dev/udp/")
+"""Where the shell opens a connection by a file's name: the host comes next."""
 _HERE = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0", "::"})
 """Spellings of this machine. What a program makes of the last two is this machine as well."""
 _EMBEDDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
@@ -94,6 +96,8 @@ def parse_pattern(text: str) -> HostPattern:
 
 def candidates(word: str) -> Iterator[Host]:
     """Every host that a word of a command line may name, however a program reads it: for rules against hosts."""
+    if word.startswith(DEVICES):
+        word = word.split("/")[3]
     for whole in dict.fromkeys((word, re.sub(r"[\t\r\n]", "", word))):  # some programs drop these
         authority = _IN_FRONT.sub("", whole).lstrip("/\\").split("/", 1)[0]
         for piece in re.split(r"[\\?#@\s]", authority):

@@ -21,7 +21,7 @@ from tui_agent.policy.grammar import (
     may_be_below,
     parse_rule,
 )
-from tui_agent.policy.hosts import candidates, parse_pattern
+from tui_agent.policy.hosts import DEVICES, candidates, parse_pattern
 from tui_agent.policy.part import Part
 from tui_agent.policy.paths import Place, place
 from tui_agent.policy.script import ARBITRARY, NETWORK
@@ -106,10 +106,16 @@ def means(rule: Rule, part: Part) -> bool:
     if bare != first and fits_words(rule.rest, (bare, *part.words[1:]), certain=False):
         return True
     name = part.name.split()
-    if len(name) < 2 or folded(name[0]) != folded(bare):
+    if len(name) > 1 and folded(name[0]) == folded(bare):
+        behind = next((at for at, word in enumerate(part.words) if at and word == name[-1]), None)
+        return behind is not None and fits_words(rule.rest, (*name, *part.words[behind + 1 :]), certain=False)
+    second = part.words[1] if len(part.words) > 1 else None
+    if second is None or not second.startswith("-"):
         return False
-    behind = next((at for at, word in enumerate(part.words) if at and word == name[-1]), None)
-    return behind is not None and fits_words(rule.rest, (*name, *part.words[behind + 1 :]), certain=False)
+    return any(  # which of the words behind the options is the subcommand is not known
+        fits_words(rule.rest, (bare, *part.words[at:]), certain=False)
+        for at in range(2, min(len(part.words), 32))
+    )
 
 
 def about_hosts(rules: RuleSet, part: Part) -> list[Finding]:
@@ -118,7 +124,11 @@ def about_hosts(rules: RuleSet, part: Part) -> list[Finding]:
     network = NETWORK in part.classes
     if not against or not (network or ARBITRARY in part.classes):
         return []
-    words = [word for word in (*part.words[1:], *part.hosts) if word and (network or "://" in word)]
+    words = [
+        word
+        for word in (*part.words[1:], *part.hosts)
+        if word and (network or "://" in word or word.startswith(DEVICES))
+    ]
     found = [host for word in words for host in candidates(word)]
     said = [
         by_rule(rule)

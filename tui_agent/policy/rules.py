@@ -62,7 +62,7 @@ class RulePolicy:
             return Decision("deny", found.rule_id, f"{found.reason}, and {silent}", classes, risk=found.risk)
         findings, found = findings + hidden, hidden[0] if hidden else found
         asked = [effect for effect, several in by_effect if strongest(several).verdict == "ask"]
-        ruled = any(one.verdict == "ask" and one.rule_id.startswith(("rule:", "rules.")) for one in findings)
+        ruled = any(one.verdict == "ask" and one.ruled for one in findings)
         return Decision(
             "ask",
             found.rule_id,

@@ -84,7 +84,7 @@ class RunJudge:
                 if rule.verdict != "allow" and means(rule, part):
                     yield by_rule(rule)
             yield from about_hosts(self._rules, part)
-            yield from (one for one in self._files_of(effect, part) if one.verdict == "deny" or _ruled(one))
+            yield from (one for one in self._files_of(effect, part) if one.verdict == "deny" or one.ruled)
             yield from self._named(effect, part)
             yield from self._ruined(effect, part)
         if report.unread:
@@ -216,10 +216,6 @@ class RunJudge:
             return finding
         reason = finding.reason
         return Finding("ask", finding.rule_id, reason, risk, default_no=True)
-
-
-def _ruled(finding: Finding) -> bool:
-    return finding.rule_id.startswith(("rule:", "rules."))
 
 
 def _only_reads(finding: Finding) -> bool:
