@@ -54,8 +54,9 @@ class RunCommand:
         return (Runs(argv=argv, script=script, cwd=args.cwd),)
 
     async def preview(self, args: RunCommandArgs, env: Environment) -> Preview:
-        """The command, byte for byte."""
-        return Preview((TextBlock(text=args.command),), content=args.command, time_limit_s=args.timeout)
+        """The command, byte for byte as it runs."""
+        command = args.command.strip()
+        return Preview((TextBlock(text=command),), content=args.command, time_limit_s=args.timeout)
 
     async def run(self, args: RunCommandArgs, ctx: ToolContext) -> ToolResult:
         """Run it; a status other than 0 is a failure that the model is told of."""

@@ -237,10 +237,14 @@ async def test_an_interruption_passes_through_and_ends_the_command(bench):
         os.kill(pids[0], 0)
 
 
-async def test_the_preview_shows_and_binds_the_exact_command(bench):
-    preview = await bench.preview("run_command", command="  rm -rf build ")
-    assert preview.content == "  rm -rf build "
-    assert preview.blocks[0].text == "  rm -rf build "
+@pytest.mark.parametrize(
+    "command", ["  rm -rf build ", "\u00a0a > b\u2003", "a\tb | c \n\n", "echo '\u202e' ; x"]
+)
+async def test_the_preview_shows_the_very_command_that_runs_and_binds_what_was_given(bench, command):
+    preview = await bench.preview("run_command", command=command)
+    [runs] = bench.effects("run_command", command=command, shell=True)
+    assert preview.content == command
+    assert preview.blocks[0].text == runs.script
 
 
 @pytest.mark.parametrize("timeout", [0, -1, 4000])

@@ -14,9 +14,10 @@ from tui_agent.protocol.display import DiffBlock, TerminalBlock, TextBlock
 from tui_agent.protocol.effects import Runs
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.settings import POLICIES
+from tui_agent.tui.modals.command import command_rows, command_text, says
 from tui_agent.tui.modals.deeds import NARROW, deed_parts
 from tui_agent.tui.modals.effects import deed_lines, effect_lines
-from tui_agent.tui.modals.exact import PreviewTexts, ReadLong, block_rows, command_rows
+from tui_agent.tui.modals.exact import PreviewTexts, ReadLong, block_rows
 from tui_agent.tui.modals.sheet import Sheet
 from tui_agent.tui.panes.policy import policy_role, policy_words
 from tui_agent.tui.rows import Part, wrap
@@ -64,15 +65,14 @@ class Asked:
     def preview(self, width: int, *, edges: bool = False) -> list[Strip]:
         """The exact thing, whole."""
         rows: list[Strip] = []
-        runs = [one for one in self._request.effects if isinstance(one, Runs)]
-        if runs and not any(
-            isinstance(one, (TextBlock, TerminalBlock, DiffBlock)) for one in self._request.preview
-        ):
-            text = runs[0].script or _argv_text(runs[0].argv)
-            rows += command_rows(text, self._sheet.looks, width, edges=edges)
-        for at, block in enumerate(self._request.preview):
+        runs, shown = self.runs, self._request.preview
+        first = shown[0] if shown else None
+        said = self._texts.of(0) if isinstance(first, (TextBlock, TerminalBlock)) else None
+        if runs is not None and (said is None or not says(said, runs)):
+            rows += command_rows(command_text(runs), self._sheet.looks, width, edges=edges)
+        for at, block in enumerate(shown):
             text = self._texts.of(at)
-            if runs and isinstance(block, (TextBlock, TerminalBlock)) and at == 0:
+            if runs is not None and at == 0 and said is not None:
                 rows += command_rows(text, self._sheet.looks, width, edges=edges)
             else:
                 rows += block_rows(block, self._sheet.looks, width, text)
@@ -214,7 +214,3 @@ class Asked:
             (self._policy, name),
             (after, self._sheet.style()),
         ]
-
-
-def _argv_text(argv: tuple[str, ...]) -> str:
-    return " ".join(word if word and " " not in word and "'" not in word else repr(word) for word in argv)

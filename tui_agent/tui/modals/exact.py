@@ -3,7 +3,6 @@
 Invariant: nothing is left out, shortened or invisible; long lines wrap with their continuation indented.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -23,22 +22,17 @@ from tui_agent.protocol.display import (
     TextBlock,
     TreeBlock,
 )
+from tui_agent.tui.modals.command import command_rows, trailing_marked
 from tui_agent.tui.modals.json_rows import json_lines
 from tui_agent.tui.panes.base import Looks
-from tui_agent.tui.rows import Part, row, wrap
-from tui_agent.tui.text import TAB, clean
+from tui_agent.tui.rows import row, wrap
+from tui_agent.tui.text import clean
 from tui_agent.tui.transcript.diff import diff_rows, parse_diff
 from tui_agent.tui.transcript.look import MARGIN, TEXT_COLUMN, Look
 from tui_agent.tui.transcript.rows import strip_of
 from tui_agent.tui.units import size
 
 LONGEST_CODE_LINE = 3000
-NARROW = 36
-_ODD = re.compile(r"[^\S\n\t\r\v\f\x1c-\x1f\x85\u2028\u2029 ]|[\u2800␣⏎]")
-"""Blanks that are not the space, and the signs that count blanks."""
-_BLANKS = re.compile(r"(?<=[^ \n]) {9,}+|(?<![^\n]) {41,}+")
-_LINES = re.compile(r"\n{4,}+")
-_COUNTED = re.compile(r"([␣⏎]×\d+|<(?:blanks|breaks):\d+>)")
 ReadLong: TypeAlias = Callable[[LongText, Callable[[str], None]], str]
 """What is known of a long text now; the function given is called with the whole of it later."""
 
@@ -83,47 +77,14 @@ class PreviewTexts:
         self._changed()
 
 
-def blanks_counted(text: str, *, ascii_only: bool = False) -> str:
-    """A command with everything hidden shown and long runs of blanks and empty lines as their count, so that nothing
-    can stand where no one looks. The signs of the counts stand for nothing else."""
-    shown = _ODD.sub(lambda found: f"<U+{ord(found[0]):04X}>", text.replace("\t", " " * TAB))
-    shown = clean(shown, reveal=True)
-    blanks, lines = ("<blanks:{}>", "<breaks:{}>") if ascii_only else ("␣×{}", "⏎×{}")
-    shown = _BLANKS.sub(lambda found: f" {blanks.format(len(found[0]))} ", shown)
-    return _LINES.sub(lambda found: f"\n{lines.format(len(found[0]))}\n", shown)
-
-
-def command_rows(text: str, looks: Looks, width: int, *, edges: bool = True) -> list[Strip]:
-    """A command on the sunk ground, bold, with `edges` one empty row above and below."""
-    rich = looks.palette.rich
-    fill = rich("t1", "sunk")
-    rows: list[Strip] = []
-    said, counted = rich("t1", "sunk", bold=True), rich("warning", "sunk")
-    narrow = width < NARROW
-    for line in blanks_counted(text, ascii_only=looks.symbols.name == "ascii").split("\n"):
-        for at, piece in enumerate(wrap(line, max(1, width - (2 if narrow else 6)))):
-            left: list[Part] = [(("" if narrow else "  ") if at == 0 else "  " if narrow else "    ", fill)]
-            for text_at, one in enumerate(_COUNTED.split(piece)):
-                left.append((one, counted if text_at % 2 else said))
-            rows.append(row(width, left, fill=fill))
-    edge = [row(width, [], fill=fill)] if edges else []
-    return [*edge, *rows, *edge]
-
-
 def text_rows(text: str, looks: Looks, width: int) -> list[Strip]:
-    """Plain text on the sunk ground."""
-    rich = looks.palette.rich
-    fill = rich("t1", "sunk")
-    rows: list[Strip] = []
-    for line in clean(text, reveal=True).split("\n"):
-        for at, piece in enumerate(wrap(line, max(8, width - 4))):
-            rows.append(row(width, [("  " if at == 0 else "    ", fill), (piece, fill)], fill=fill))
-    return rows
+    """Plain text on the sunk ground, exactly."""
+    return command_rows(text, looks, width, edges=False, bold=False)
 
 
 def diff_strips(path: str, diff: str, language: str, looks: Looks, width: int) -> list[Strip]:
     """A unified diff with its code colours, `width` cells wide, without the transcript's gutter."""
-    shown = clean(diff, reveal=True)
+    shown = trailing_marked(clean(diff, reveal=True))
     if any(len(line) > LONGEST_CODE_LINE for line in shown.split("\n")):
         return _plain_diff(shown, looks, width)
     look = Look(looks.palette, looks.symbols, width + TEXT_COLUMN + MARGIN)
