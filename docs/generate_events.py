@@ -23,6 +23,7 @@ ORDER = (
     "turn",
     "model",
     "tool",
+    "job",
     "policy",
     "hook",
     "files",

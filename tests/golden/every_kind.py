@@ -23,6 +23,7 @@ from tui_agent.protocol.events.files import (
     PlannedAct,
 )
 from tui_agent.protocol.events.hook import HookRan
+from tui_agent.protocol.events.job import JobFinished, JobProgress, JobStarted
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelRetried
 from tui_agent.protocol.events.plugin import PluginEvent, PluginFailed, PluginLoaded
 from tui_agent.protocol.events.policy import Choice, PermissionDecided, PermissionRequested
@@ -58,7 +59,7 @@ from tui_agent.protocol.events.turn import (
     UserSteered,
     UserUnqueued,
 )
-from tui_agent.protocol.ids import AgentId, RequestId, RunId, SessionId
+from tui_agent.protocol.ids import AgentId, JobId, RequestId, RunId, SessionId
 from tui_agent.protocol.parts import ImageContent, TextContent, ToolCallPart
 from tui_agent.protocol.settings import AgentState, Budgets, SessionSettings
 
@@ -163,6 +164,7 @@ def tools(s: Scribe, read: ToolCallPart, run: ToolCallPart) -> None:
             command="./hooks/check.sh",
             source="user",
             call_id=run.call_id,
+            tool=run.name,
             decision="ask",
             reason="make runs the network tests too",
             changed=True,
@@ -228,6 +230,26 @@ def tools(s: Scribe, read: ToolCallPart, run: ToolCallPart) -> None:
     )
     s.parts += 1
     s.emit(CheckpointTaken(part=s.parts - 1, commit="c" * 40, paths=("build/out.txt",)))
+    jobs(s, run)
+
+
+def jobs(s: Scribe, run: ToolCallPart) -> None:
+    """One that ends by itself, and one that is lost with the process."""
+    first, second = JobId("job-1"), JobId("job-2")
+    s.emit(JobStarted(job_id=first, command="make serve", cwd="web", call_id=run.call_id))
+    s.emit(JobProgress(job_id=first, text="listening on :8000\n", size=19))
+    s.emit(JobStarted(job_id=second, command="make watch", call_id=run.call_id))
+    s.wait(0.5)
+    s.emit(
+        JobFinished(
+            job_id=first,
+            ended="exited",
+            exit_code=1,
+            output="listening on :8000\n",
+            size=19,
+            duration_ms=500.0,
+        )
+    )
 
 
 def delegate_turn(s: Scribe) -> None:
@@ -301,6 +323,7 @@ def second_turn(s: Scribe) -> None:
             summary="lost",
         )
     )
+    s.emit(JobFinished(job_id=JobId("job-2"), ended="lost"))
     s.emit(TurnFinished(turn=2, reason="interrupted", detail="The program ended.", duration_ms=1_000.0))
 
 

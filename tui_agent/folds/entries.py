@@ -30,6 +30,7 @@ NoticeKind: TypeAlias = Literal[
     "shell",
     "plugin",
     "hook",
+    "job",
     "resume",
     "stuck",
     "context",

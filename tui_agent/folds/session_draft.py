@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from tui_agent.folds.session_view import OpenCall, ReadFile, Totals
 from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.events.job import JobStarted
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.events.todo import TodoItem
@@ -14,7 +15,7 @@ from tui_agent.protocol.events.turn import (
     UserQueued,
     UserShellStarted,
 )
-from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId, RunId
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, JobId, RequestId, RunId
 from tui_agent.protocol.parts import Usage
 from tui_agent.protocol.settings import AgentState, SessionSettings
 
@@ -68,6 +69,8 @@ class Draft:
     explored: dict[str, None] = field(default_factory=dict)
     totals: Totals = field(default_factory=Totals)
     turn_totals: Totals = field(default_factory=Totals)
+    jobs: dict[JobId, JobStarted] = field(default_factory=dict)
+    jobs_begun: int = 0
     clean: bool = True
     commit: str = ""
     sandbox: str = ""

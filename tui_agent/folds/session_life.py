@@ -9,6 +9,7 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged, FileRead
+from tui_agent.protocol.events.job import JobFinished, JobStarted
 from tui_agent.protocol.events.plugin import PluginEvent
 from tui_agent.protocol.events.session import (
     ErrorRaised,
@@ -112,6 +113,18 @@ def _moved(fold: SessionFold, ev: Envelope, payload: SessionHeadMoved) -> bool:
 def _environment(fold: SessionFold, ev: Envelope, payload: EnvStarted) -> bool:
     fold.draft.sandbox, fold.draft.sandbox_why_not = payload.sandbox, payload.sandbox_why_not
     return True
+
+
+@ON_LIFE.on(JobStarted)
+def _job_started(fold: SessionFold, ev: Envelope, payload: JobStarted) -> bool:
+    fold.draft.jobs[payload.job_id] = payload
+    fold.draft.jobs_begun += 1
+    return True
+
+
+@ON_LIFE.on(JobFinished)
+def _job_finished(fold: SessionFold, ev: Envelope, payload: JobFinished) -> bool:
+    return fold.draft.jobs.pop(payload.job_id, None) is not None
 
 
 @ON_LIFE.on(CheckpointTaken)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.events.job import JobStarted
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.events.todo import TodoItem
@@ -143,6 +144,10 @@ class SessionStateView:
     open_questions: tuple[str, ...] = ()
     totals: Totals = Totals()
     turn_totals: Totals = Totals()
+    jobs: tuple[JobStarted, ...] = ()
+    """The background jobs that run."""
+    jobs_begun: int = 0
+    """How many there were on this branch."""
     clean: bool = True
     """The newest run finished in order (or none has begun)."""
     commit: str = ""

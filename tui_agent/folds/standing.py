@@ -16,7 +16,7 @@ from tui_agent.folds.model_messages import MessagesState, ModelMessages
 from tui_agent.folds.session_draft import FoldState
 from tui_agent.folds.session_state import SessionState
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 """Counts up whenever a fold in it holds, or makes, something else of the same events."""
 MOST_MESSAGES: Final = 20_000
 
@@ -46,7 +46,9 @@ def standing(
 ) -> Standing | None:
     """What the folds hold; None in the middle of something, of a log without a beginning, and where it is too much."""
     now = state.view()
-    open_now = now.busy or now.open_calls or now.open_requests or now.pending_prompt or now.permissions
+    open_now = (
+        now.busy or now.jobs or now.open_calls or now.open_requests or now.pending_prompt or now.permissions
+    )
     if open_now or now.forked is not None or not now.workspace or now.settings is None:
         return None
     kept = messages.kept()

@@ -22,6 +22,7 @@ from tui_agent.folds.entries import (
 from tui_agent.folds.shelf import KEEP
 from tui_agent.folds.transcript_draft import Draft
 from tui_agent.folds.transcript_hooks import ON_HOOKS
+from tui_agent.folds.transcript_jobs import ON_JOBS
 from tui_agent.folds.transcript_notices import ON_NOTICES, pass_over
 from tui_agent.folds.transcript_talk import ON_TALK
 from tui_agent.folds.transcript_tools import ON_TOOLS
@@ -46,6 +47,9 @@ __all__ = [
 ]
 
 
+_ON_ALL = (ON_TALK, ON_TOOLS, ON_HOOKS, ON_JOBS, ON_NOTICES)
+
+
 class Transcript:
     """Folds all that a reader of the chat should see. Delegates show on the row of the call that started them.
 
@@ -59,8 +63,9 @@ class Transcript:
         """Take one event in; True if an entry changed. O(1), also for a piece of a long answer."""
         draft = self._draft
         before = draft.revision
-        if not ON_TALK.apply(draft, ev) and not ON_TOOLS.apply(draft, ev) and not ON_HOOKS.apply(draft, ev):
-            ON_NOTICES.apply(draft, ev)
+        for handlers in _ON_ALL:
+            if handlers.apply(draft, ev):
+                break
         if not isinstance(ev.payload, ModelDelta):  # a log may be read without the deltas
             draft.last_at = ev.at
         return draft.revision != before

@@ -20,7 +20,7 @@ from tui_agent.folds.entries import (
 from tui_agent.folds.growing import Entries
 from tui_agent.folds.shelf import KEEP
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.ids import AgentId, CallId, RequestId
+from tui_agent.protocol.ids import AgentId, CallId, JobId, RequestId
 
 Head: TypeAlias = tuple[str, int, float, int, int, AgentId]
 """The fields of `EntryBase`, in order."""
@@ -68,6 +68,8 @@ class Draft:
         """Calls whose whole work is a question."""
         self.delegates: dict[AgentId, int] = {}
         self.delegate_calls: dict[int, int] = {}
+        self.jobs: dict[JobId, str] = {}
+        """The commands of background jobs that run."""
         self.shell: int | None = None
         """The notice of the user's own command that runs."""
         self.price: tuple[str, float | None] = ("", None)

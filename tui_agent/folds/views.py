@@ -6,7 +6,7 @@ last taken. An unknown event folds to nothing but a notice in the transcript.
 
 from typing import Final, Literal, TypeAlias
 
-from tui_agent.folds import agents_tree, approvals, context_meter, files_changed, todo
+from tui_agent.folds import agents_tree, approvals, context_meter, files_changed, jobs, todo
 from tui_agent.folds.agents_tree import AgentsTree
 from tui_agent.folds.approvals import Approvals
 from tui_agent.folds.base import Projection
@@ -14,6 +14,7 @@ from tui_agent.folds.branches import Branches
 from tui_agent.folds.context_meter import ContextMeter
 from tui_agent.folds.copying import copied
 from tui_agent.folds.files_changed import FilesChanged
+from tui_agent.folds.jobs import Jobs
 from tui_agent.folds.metrics import Metrics
 from tui_agent.folds.session_state import SessionState
 from tui_agent.folds.shelf import KEEP
@@ -24,6 +25,7 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, CheckpointRestoring
+from tui_agent.protocol.events.job import JobProgress
 from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
 from tui_agent.protocol.events.session import SessionHeadMoved
@@ -31,7 +33,17 @@ from tui_agent.protocol.events.tool import ToolProgress
 from tui_agent.protocol.events.turn import UserMessageReceived
 
 ViewName: TypeAlias = Literal[
-    "state", "transcript", "trace", "todo", "meter", "files", "agents", "metrics", "approvals", "plugins"
+    "state",
+    "transcript",
+    "trace",
+    "todo",
+    "meter",
+    "files",
+    "agents",
+    "metrics",
+    "approvals",
+    "jobs",
+    "plugins",
 ]
 
 
@@ -41,6 +53,7 @@ TAKES: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
     "files": files_changed.TAKES,
     "agents": agents_tree.TAKES,
     "approvals": approvals.TAKES,
+    "jobs": jobs.TAKES,
 }
 """The events that a fold takes, for those that are changed by few kinds: none is asked about the others."""
 
@@ -68,6 +81,7 @@ class Views:
         self.agents = AgentsTree()
         self.metrics = Metrics()
         self.approvals = Approvals()
+        self.jobs = Jobs()
         self.kept: tuple[str, ...] = ()
         """Files that the newest way back, to event `kept_to`, left alone, since someone else had changed them; the event
         is `kept_at`."""
@@ -95,6 +109,7 @@ class Views:
             ("agents", self.agents),
             ("metrics", self.metrics),
             ("approvals", self.approvals),
+            ("jobs", self.jobs),
         )
 
         self._taking: dict[type[Payload], tuple[tuple[ViewName, Projection[object]], ...]] = {}
@@ -160,7 +175,7 @@ class Views:
             if projection.apply(record):
                 self._changed.add(name)
         match payload:
-            case ModelDelta() | ToolProgress():
+            case ModelDelta() | ToolProgress() | JobProgress():
                 pass
             case PluginLoaded() | PluginFailed():
                 self.plugins[payload.plugin] = payload
@@ -189,5 +204,17 @@ class Views:
 
 
 ALL: Final[frozenset[ViewName]] = frozenset(
-    ("state", "transcript", "trace", "todo", "meter", "files", "agents", "metrics", "approvals", "plugins")
+    (
+        "state",
+        "transcript",
+        "trace",
+        "todo",
+        "meter",
+        "files",
+        "agents",
+        "metrics",
+        "approvals",
+        "jobs",
+        "plugins",
+    )
 )

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from tui_agent.protocol.base import Frozen
 from tui_agent.protocol.events.policy import Reach
-from tui_agent.protocol.ids import AgentId, CallId, CommandId, RequestId
+from tui_agent.protocol.ids import AgentId, CallId, CommandId, JobId, RequestId
 from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName
 
 
@@ -168,6 +168,13 @@ class RunUserShell(CommandBase):
     hidden: bool = False
 
 
+class StopJob(CommandBase):
+    """End a background job with all that it started; without an id, all jobs."""
+
+    kind: Literal["stop_job"] = "stop_job"
+    job_id: JobId | None = None
+
+
 class Rename(CommandBase):
     """Give the session a name."""
 
@@ -235,6 +242,7 @@ Command: TypeAlias = Annotated[
     | SetContextMode
     | SetBudgets
     | RunUserShell
+    | StopJob
     | Rename
     | Revert
     | PlanRevert

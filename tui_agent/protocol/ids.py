@@ -13,5 +13,7 @@ CallId = NewType("CallId", str)
 """A tool call's id, unique in its session: made locally where the provider gave none or repeated one."""
 RequestId = NewType("RequestId", str)
 """A model request's, a permission request's or a question's id, unique in its session."""
+JobId = NewType("JobId", str)
+"""A background job's: `job-1` and so on, unique on its branch of the session."""
 
 MAIN_AGENT = AgentId("main")

@@ -28,6 +28,7 @@ from tui_agent.protocol.events.files import (
     FileRead,
 )
 from tui_agent.protocol.events.hook import HookRan
+from tui_agent.protocol.events.job import JobFinished, JobProgress, JobStarted
 from tui_agent.protocol.events.model import (
     ModelDelta,
     ModelFailed,
@@ -108,6 +109,9 @@ CorePayload: TypeAlias = Annotated[
     | ToolStarted
     | ToolProgress
     | ToolFinished
+    | JobStarted
+    | JobProgress
+    | JobFinished
     | PermissionRequested
     | PermissionDecided
     | HookRan
