@@ -23,10 +23,12 @@ from tui_agent.policy.rules import RulePolicy
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.checkpoint import Checkpoints
 from tui_agent.ports.environment import Environment
+from tui_agent.ports.hook import Hook
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import Finished, ModelChunk, ModelClient, ModelRequest, TextChunk, ToolCallChunk
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolSpec
+from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.effects import Effect, Internal, Writes
 from tui_agent.protocol.envelope import Envelope
@@ -230,6 +232,8 @@ async def running(
     workspace: Path | None = None,
     ids: SequentialIds | None = None,
     on_event: Callable[[Envelope], None] | None = None,
+    hooks: Sequence[Hook] = (),
+    facts: JsonMap | None = None,
 ) -> AsyncIterator[Bench]:
     """An engine that serves until the block ends."""
     clock, ids = QuickClock(), ids or SequentialIds()
@@ -263,6 +267,8 @@ async def running(
         checkpoints=_store(checkpoints, workspace, log.folder),
         lost_call=_lost(recorder.state),
         unkept=past.unkept() if recorder.state.forked is None else frozenset(),
+        hooks=hooks,
+        hook_facts=facts or {},
     )
     engine = Engine(parts, lambda error: bench[0].trouble(error))
     bench.append(Bench(engine, recorder, model, [], clients.append, on_event=on_event))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from pydantic import BaseModel
 
+from tui_agent.engine.hooks import NOTHING, Heard, weighed
 from tui_agent.engine.mailbox import Waiting
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.states import StateKeeper
@@ -52,6 +53,7 @@ class _Case:
     args: BaseModel
     effects: tuple[Effect, ...]
     agent: AgentId
+    heard: Heard
 
 
 class Gate:
@@ -63,17 +65,22 @@ class Gate:
         self._waiting = waiting
 
     async def decide(
-        self, call: ToolCallPart, tool: Tool[BaseModel], args: BaseModel, agent: AgentId
+        self,
+        call: ToolCallPart,
+        tool: Tool[BaseModel],
+        args: BaseModel,
+        agent: AgentId,
+        heard: Heard = NOTHING,
     ) -> Verdict:
-        """The decision about a call, recorded. Waits for the user where the policy asks."""
-        case = _Case(call, tool, args, tool.effects(args), agent)
+        """The decision about a call, recorded. Waits for the user where the policy asks, or a hook (`heard`)."""
+        case = _Case(call, tool, args, tool.effects(args), agent, heard)
         open_calls = self._parts.recorder.state.open_calls
         asked_before = any(one.asked for one in open_calls if one.call_id == call.call_id)
         preview = Preview(())
         wrong = wrong_rule = ""
         while True:
             judged = self._where(case)
-            decision = self._judge(case, judged)
+            decision = weighed(self._judge(case, judged), heard)
             if (
                 asked_before and decision.verdict == "allow"
             ):  # the answer never came: nothing stands in for it
@@ -94,7 +101,7 @@ class Gate:
             now = await self._preview(case, judged)
             same = now.content == preview.content and self._where(case) == judged
             if answer.decision == "deny" or same:
-                again = self._judge(case, judged)
+                again = weighed(self._judge(case, judged), heard)
                 if again.verdict == "deny":
                     return self._by_rule(case, again, preview.content, judged)
                 return self._by_user(case, decision, request, answer, judged)
@@ -125,7 +132,7 @@ class Gate:
             resolved=judged,
             granted=(*state.granted, *more),
             allowed_tools=self._parts.allowed_tools,
-            interactive=self._parts.interactive,
+            interactive=self._parts.interactive or case.heard.decision == "allow",
             sandboxed=bool(env.sandbox.kind),
         )
         return self._parts.policy.decide(case.call.name, case.effects, facts)

@@ -1,7 +1,7 @@
 """L4: what an engine is put together of; made by wiring, never by the engine."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tui_agent.context.assemble import Assembly
 from tui_agent.engine.recorder import Recorder
@@ -9,10 +9,12 @@ from tui_agent.ports.agent import Agent
 from tui_agent.ports.checkpoint import Checkpoints
 from tui_agent.ports.clock import Clock, Ids
 from tui_agent.ports.environment import Environment
+from tui_agent.ports.hook import Hook
 from tui_agent.ports.log import Blobs
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
 from tui_agent.ports.policy import Policy
+from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.settings import Effort, ModelInfo
 from tui_agent.tools.registry import ToolRegistry
 
@@ -51,3 +53,7 @@ class EngineParts:
     """The run before ended inside a call that could write: what differs at first is that call's."""
     unkept: frozenset[str] = frozenset()
     """Files that calls of the run before had changed when it ended, before there was a checkpoint of them."""
+    hooks: Sequence[Hook] = ()
+    """In the order in which they are asked."""
+    hook_facts: JsonMap = field(default_factory=dict)
+    """What every hook is told: the session's id, its folder."""

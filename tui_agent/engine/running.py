@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from tui_agent.engine.asking import Asker
 from tui_agent.engine.checkpointing import Checkpointing
 from tui_agent.engine.closing import with_output
+from tui_agent.engine.jobs import Jobs
 from tui_agent.engine.keeping import KeptOrCut, cut_to_line
 from tui_agent.engine.merge import Merger, Ticker
 from tui_agent.engine.parts import EngineParts
@@ -44,9 +45,10 @@ class CallRunner:
     """Runs calls, and can stop each of them."""
 
     def __init__(
-        self, parts: EngineParts, ticker: Ticker, asker: Asker, checkpointing: Checkpointing
+        self, parts: EngineParts, ticker: Ticker, asker: Asker, checkpointing: Checkpointing, jobs: Jobs
     ) -> None:
         self._parts = parts
+        self._jobs = jobs
         self._checkpointing = checkpointing
         self._ticker = ticker
         self._asker = asker
@@ -70,7 +72,7 @@ class CallRunner:
         args: BaseModel,
         agent: AgentId,
         judged: Mapping[str, str],
-    ) -> None:
+    ) -> ToolFinished:
         """Run one call and record its result, with a checkpoint where it changed files. `judged` is where its paths
         led when it was allowed: these files are opened, wherever the paths lead by now."""
         recorder = self._parts.recorder
@@ -98,9 +100,10 @@ class CallRunner:
             words = with_output("The user stopped this call.", output)
             status, result = "interrupted", _failure(words, "stopped")
         part = recorder.state.parts
-        self._finish(call, agent, status, result, (self._parts.clock.monotonic() - started) * 1000)
+        end = self._finish(call, agent, status, result, (self._parts.clock.monotonic() - started) * 1000)
         if writes:
             await self._checkpointing.keep(changes, part)
+        return end
 
     async def _changes(self, call_id: CallId, runs: bool) -> Changes | None:
         """What the call changed: of a program anything, of a file tool what it told."""
@@ -159,6 +162,7 @@ class CallRunner:
             deadline=None if timeout is None else parts.clock.monotonic() + timeout,
             state=parts.recorder.state,
             ask=partial(self._asker.ask, agent=agent) if "ask" in tool.spec.needs else None,
+            jobs=self._jobs.of_call(call.call_id, agent) if "jobs" in tool.spec.needs else None,
             may_read=partial(may_read, parts, call.name),
         )
         try:
@@ -184,7 +188,7 @@ class CallRunner:
 
     def _finish(
         self, call: ToolCallPart, agent: AgentId, status: ToolStatus, result: ToolResult, duration_ms: float
-    ) -> None:
+    ) -> ToolFinished:
         recorder = self._parts.recorder
         for event in result.events:
             recorder.append(event, agent=agent)
@@ -205,6 +209,7 @@ class CallRunner:
             recorder.append(end, agent=agent)
         except StoreFull:  # no room for its long texts: what a line holds is better than no result
             recorder.append(cut_to_line(end), agent=agent)
+        return end
 
 
 def _bounded(piece: Content) -> Content:

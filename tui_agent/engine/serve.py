@@ -4,7 +4,7 @@ Invariant: a command either leads to events that carry its id as `cause`, or to 
 the engine never ends the serving.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 import anyio
@@ -13,6 +13,9 @@ from anyio.abc import TaskGroup
 from tui_agent.engine.attach import attachments
 from tui_agent.engine.checkpointing import Checkpointing
 from tui_agent.engine.closing import close_calls
+from tui_agent.engine.heard_prompts import HeardPrompts
+from tui_agent.engine.hooks import NOTHING, Heard
+from tui_agent.engine.jobs import Jobs
 from tui_agent.engine.mailbox import Mailbox, Waiting
 from tui_agent.engine.merge import Ticker
 from tui_agent.engine.parts import EngineParts
@@ -47,6 +50,7 @@ from tui_agent.protocol.commands import (
     SetModel,
     SetPolicy,
     Steer,
+    StopJob,
     SubmitPrompt,
     Undo,
     Unqueue,
@@ -87,10 +91,18 @@ class Engine:
             lost_call=parts.lost_call,
             unkept=parts.unkept,
         )
+        self._jobs = Jobs(parts, self._ticker, on_trouble)
         self._turns = Turns(
-            parts, self._states, self._ticker, self._decisions, self._answers, self._checkpointing
+            parts,
+            self._states,
+            self._ticker,
+            self._decisions,
+            self._answers,
+            self._checkpointing,
+            self._jobs,
         )
         self._rewind = Rewind(parts, self._checkpointing)
+        self._heard = HeardPrompts(parts)
 
     def submit(self, command: Command) -> None:
         """Enqueue a command."""
@@ -101,9 +113,11 @@ class Engine:
         async with anyio.create_task_group() as group:
             group.start_soon(self._ticker.run)
             group.start_soon(self._checkpointing.run)
+            self._jobs.begin(group)
             self._guard(partial(self._states.set, AgentState.IDLE))
             if self._checkpointing.owing:
                 group.start_soon(self._baseline)
+            group.start_soon(self._edge, self._heard.session_start)
             self._next_in_queue(group)
             async for command in self._mailbox.commands():
                 if isinstance(command, Close):
@@ -113,8 +127,10 @@ class Engine:
                 self._guard(partial(self._carry_out, command, group))
             self._turns.interrupt(deserted=self._deserted)
             await self._turns.ended()
+            await self._jobs.end_all("session")
             if not self._deserted:
                 self._guard(partial(close_calls, self._parts.recorder, why=INSTEAD))
+            await self._edge(partial(self._heard.session_end, abandoned=self._deserted))
             await self._checkpointing.aclose()
             group.cancel_scope.cancel()
 
@@ -122,6 +138,12 @@ class Engine:
         """What the store cannot take is told past it; everything else goes on."""
         try:
             act()
+        except StoreError as error:
+            self._on_trouble(error)
+
+    async def _edge(self, tell: Callable[[], Awaitable[object]]) -> None:
+        try:
+            await tell()
         except StoreError as error:
             self._on_trouble(error)
 
@@ -177,6 +199,10 @@ class Engine:
                     self._turns.reserve()
                     self._plan = anyio.Event() if isinstance(command, PlanRevert) else None
                 group.start_soon(self._go_back, command, behind)
+            case StopJob(job_id=None):
+                group.start_soon(self._jobs.end_all, "stopped", "user")
+            case StopJob(job_id=job_id):
+                group.start_soon(self._jobs.stop, job_id, "user")
             case Rename(title=title):
                 self._parts.recorder.append(SessionTitled(title=title, by="user"), cause=command.id)
             case Close():
@@ -186,7 +212,7 @@ class Engine:
         recorder = self._parts.recorder
         images = attachments(self._parts.blobs, command.attachments)
         if self._turns.running and isinstance(command, Steer) and recorder.state.shell is None:
-            recorder.append(UserSteered(text=command.text, attachments=images), cause=command.id)
+            self._steer(UserSteered(text=command.text, attachments=images), group, command)
             return
         if self._turns.running:
             recorder.append(
@@ -217,14 +243,81 @@ class Engine:
             self._begin(_from_queue(waiting), group, command)
             return
         recorder.append(UserUnqueued(queue_id=queue_id), cause=command.id)
-        recorder.append(UserSteered(text=waiting.text, attachments=waiting.attachments), cause=command.id)
+        self._steer(UserSteered(text=waiting.text, attachments=waiting.attachments), group, command)
+
+    def _steer(self, message: UserSteered, group: TaskGroup, command: Command) -> None:
+        if self._heard.ready:
+            self._parts.recorder.append(message, cause=command.id)
+        else:
+            group.start_soon(self._steer_heard, message, group, command)
+
+    async def _steer_heard(self, message: UserSteered, group: TaskGroup, command: Command) -> None:
+        """Steer once the hooks have heard it. What they still hear when the session ends stays in the queue."""
+        text, images, recorder = message.text, message.attachments, self._parts.recorder
+        try:
+            heard = await self._heard.prompt(text)
+        except StoreError as error:
+            self._on_trouble(error)
+            return
+        except anyio.get_cancelled_exc_class():
+            queued = UserQueued(queue_id=self._parts.ids.request(), text=text, attachments=images)
+            self._guard(partial(recorder.append, queued, cause=command.id))
+            raise
+        if heard.decision == "deny":
+            self._guard(partial(self._refused_by_hook, heard, command, None))
+        elif self._turns.running:
+            self._guard(partial(recorder.append, message, cause=command.id))
+            self._guard(partial(self._heard.record, heard))
+        else:
+            self._guard(partial(self._begin_now, _sent(message), group, command, heard))
 
     def _begin(self, message: UserMessageReceived, group: TaskGroup, command: Command | None) -> None:
+        if self._heard.ready:
+            self._begin_now(message, group, command)
+        else:
+            self._turns.reserve()
+            group.start_soon(self._begin_heard, message, group, command)
+
+    async def _begin_heard(
+        self, message: UserMessageReceived, group: TaskGroup, command: Command | None
+    ) -> None:
+        """Begin once the hooks have heard the message; stopped meanwhile, it is not sent."""
+        self._guard(partial(self._states.set, AgentState.RUNNING, "before_prompt hook"))
+        heard: Heard | None = None
+        try:
+            with self._turns.scope as scope:
+                heard = await self._heard.prompt(message.text)
+        except StoreError as error:
+            self._on_trouble(error)
+        finally:
+            self._turns.release()
+        if heard is not None and heard.decision != "deny" and not scope.cancel_called:
+            self._guard(partial(self._begin_now, message, group, command, heard))
+            return
+        self._guard(partial(self._refused_by_hook, heard, command, message.queue_id))
+        self._guard(partial(self._states.set, AgentState.IDLE))
+        self._next_in_queue(group)
+
+    def _refused_by_hook(
+        self, heard: Heard | None, command: Command | None, queue_id: RequestId | None
+    ) -> None:
+        cause = command.id if command is not None else None
+        if queue_id is not None:
+            self._parts.recorder.append(UserUnqueued(queue_id=queue_id), cause=cause)
+        if heard is not None:
+            self._heard.record(heard)
+        kind = command.kind if command is not None else "queue"
+        self._parts.recorder.append(self._heard.rejection(heard, kind), cause=cause)
+
+    def _begin_now(
+        self, message: UserMessageReceived, group: TaskGroup, command: Command | None, heard: Heard = NOTHING
+    ) -> None:
         recorder = self._parts.recorder
         recorder.cause = command.id if command is not None else None
         close_calls(recorder, why=INSTEAD)
         self._title(message)
         recorder.append(message)
+        self._heard.record(heard)
         self._run_turn(group, goes_on=False)
 
     def _run_turn(self, group: TaskGroup, *, goes_on: bool) -> None:
@@ -298,6 +391,8 @@ class Engine:
                     await self._rewind.plan(command)
                 else:
                     await self._rewind.run(command)
+                    kept = [job.job_id for job in self._parts.recorder.state.jobs]
+                    await self._jobs.end_all("stopped", "user", kept)
         except (UsageError, CheckpointError) as error:
             self._guard(partial(self._reject, command, Refusal(error.message, error.hint)))
         except StoreError as error:
@@ -320,3 +415,7 @@ def _from_queue(waiting: UserQueued) -> UserMessageReceived:
     return UserMessageReceived(
         text=waiting.text, attachments=waiting.attachments, source="queue", queue_id=waiting.queue_id
     )
+
+
+def _sent(message: UserSteered) -> UserMessageReceived:
+    return UserMessageReceived(text=message.text, attachments=message.attachments)

@@ -13,6 +13,7 @@ import anyio
 from pydantic import BaseModel
 
 from tui_agent.engine.gate import Gate
+from tui_agent.engine.hooks import NOTHING, Hooks
 from tui_agent.engine.limits import exhausted
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.running import CallRunner
@@ -49,6 +50,7 @@ class ToolPhase:
         self._parts = parts
         self._gate = gate
         self._runner = runner
+        self._hooks = Hooks(parts)
 
     async def run(self, calls: Sequence[ToolCallPart], agent: AgentId) -> None:
         """Run all calls; returns when each has its result. Cancelled or out of budget, it leaves
@@ -96,8 +98,17 @@ class ToolPhase:
             agent=agent,
         )
 
+    def _fitting(self, call: ToolCallPart) -> tuple[str, str]:
+        plan = self._plan(call)
+        return plan.problem, "" if plan.tool is None or plan.args is None else plan.tool.target(plan.args)
+
     async def _passed(self, plan: _Planned, agent: AgentId) -> _Planned | None:
         """The call as it may run, with nothing left open; where it may not, its result is recorded here."""
+        heard = NOTHING
+        if plan.args is not None:
+            heard = await self._hooks.before_tool(plan.call, agent, self._fitting)
+        if heard.call is not None and heard.call is not plan.call:
+            plan = self._plan(heard.call)
         tool, args = plan.tool, plan.args
         if tool is None or args is None:
             self._close(plan.call, agent, "invalid", plan.problem, "invalid call")
@@ -109,7 +120,7 @@ class ToolPhase:
                 self._close(plan.call, agent, "failed", str(fault), fault.message.split("\n")[0][:60])
                 return None
         try:
-            verdict = await self._gate.decide(plan.call, tool, args, agent)
+            verdict = await self._gate.decide(plan.call, tool, args, agent, heard)
         except EnvironmentFault as fault:  # a path that cannot even be looked up is the call's fault
             self._close(plan.call, agent, "invalid", str(fault), "invalid path")
             return None
@@ -141,7 +152,8 @@ class ToolPhase:
 
     async def _run_one(self, plan: _Planned, agent: AgentId) -> None:
         if plan.tool is not None and plan.args is not None:
-            await self._runner.run(plan.call, plan.tool, plan.args, agent, plan.judged)
+            ended = await self._runner.run(plan.call, plan.tool, plan.args, agent, plan.judged)
+            await self._hooks.after_tool(plan.call, ended, agent)
 
     def _close(
         self, call: ToolCallPart, agent: AgentId, status: ToolStatus, for_model: str, summary: str

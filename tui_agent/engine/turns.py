@@ -13,6 +13,8 @@ from tui_agent.engine.asking import Asker
 from tui_agent.engine.checkpointing import Checkpointing
 from tui_agent.engine.closing import close_calls
 from tui_agent.engine.gate import Gate
+from tui_agent.engine.hooks import Hooks
+from tui_agent.engine.jobs import Jobs
 from tui_agent.engine.loop import Outcome, TurnLoop
 from tui_agent.engine.mailbox import Waiting
 from tui_agent.engine.merge import Ticker
@@ -24,6 +26,7 @@ from tui_agent.engine.unanswered import INSTEAD, unanswered
 from tui_agent.errors import StoreError
 from tui_agent.folds.session_state import OpenCall
 from tui_agent.ports.middleware import TurnContext
+from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.commands import AnswerQuestion, DecidePermission
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.session import ErrorRaised
@@ -50,16 +53,20 @@ class Turns:
         decisions: Waiting[DecidePermission],
         answers: Waiting[AnswerQuestion],
         checkpointing: Checkpointing,
+        jobs: Jobs,
     ) -> None:
         self._parts = parts
         self._states = states
         self._checkpointing = checkpointing
         asker = Asker(parts, states, answers)
-        self._runner = CallRunner(parts, ticker, asker, checkpointing)
+        self._runner = CallRunner(parts, ticker, asker, checkpointing, jobs)
         phase = ToolPhase(parts, Gate(parts, states, decisions), self._runner)
         caller = ModelCaller(parts, ticker, states, MAIN_AGENT)
         self._loop = partial(TurnLoop, parts, states, caller, phase, asker, MAIN_AGENT)
+        self._hooks = Hooks(parts)
         self._scope: anyio.CancelScope | None = None
+        self._telling: anyio.CancelScope | None = None
+        """Hooks are being told that the turn is over."""
         self._deserted = False
         self._done = anyio.Event()
         self._done.set()
@@ -96,6 +103,8 @@ class Turns:
         if self._scope is not None:
             self._states.resume()
             self._scope.cancel()
+        if self._telling is not None:
+            self._telling.cancel()
 
     def stop_call(self, call_id: CallId) -> bool:
         """Stop one running call; the turn goes on."""
@@ -114,7 +123,8 @@ class Turns:
             if not goes_on:
                 close_calls(recorder, why=INSTEAD)
             recorder.append(TurnStarted(turn=turn, goes_on=goes_on))
-            outcome = await self._bounded(turn)
+            outcome = await self._bounded(turn, goes_on=goes_on)
+            await self._told(turn, outcome)
             with anyio.CancelScope(shield=True):
                 await self._checkpointing.close()
                 why = outcome.detail.rstrip(".") or "the turn was stopped"
@@ -141,24 +151,43 @@ class Turns:
         kept = unanswered(recorder, self._parts.blobs) if self._deserted and self._parts.interactive else ()
         return [call for call in recorder.state.open_calls if call not in kept]
 
-    async def _bounded(self, turn: int) -> Outcome:
+    async def _told(self, turn: int, outcome: Outcome) -> None:
+        """Tell hooks how the turn ends; not of one that the user stopped, who wants to be heard now."""
+        if outcome.reason == "interrupted" or not self._hooks.wanted("after_turn"):
+            return
+        with anyio.CancelScope() as scope:
+            self._telling = scope
+            try:
+                more: JsonMap = {"ended": outcome.reason, "detail": outcome.detail}
+                await self._hooks.tell("after_turn", more)
+            except StoreError as error:
+                self._not_stored(error)
+            finally:
+                self._telling = None
+
+    async def _bounded(self, turn: int, *, goes_on: bool) -> Outcome:
         """The loop inside the turn's cancel scope and its time limit."""
         settings = self._parts.recorder.state.settings
         limit = settings.budgets.timeout_seconds if settings is not None else None
         scope = self.scope
         outcome: Outcome | None = None
         with scope, anyio.move_on_after(limit) as clock_scope:
-            outcome = await self._supervised(turn)
+            outcome = await self._supervised(turn, goes_on=goes_on)
         if outcome is not None:
             return outcome
         if clock_scope.cancelled_caught and not scope.cancel_called:
             return Outcome("time_limit", f"Stopped after {limit:g} s, the time limit of a turn.")
         return Outcome("interrupted")
 
-    async def _supervised(self, turn: int) -> Outcome:
+    async def _supervised(self, turn: int, *, goes_on: bool) -> Outcome:
         """A fault of the engine itself ends the turn and is told; the session goes on."""
         try:
             await self._edges("start", turn, None)
+            if not goes_on:
+                await self._hooks.tell("after_prompt", {})
+            heard = await self._hooks.tell("before_turn", {"goes_on": goes_on})
+            if heard.decision == "deny":
+                return Outcome("rejected", f"A hook refused the turn: {heard.reason or 'it gave no reason'}.")
             return await self._loop().run()
         except StoreError as error:
             return self._not_stored(error)

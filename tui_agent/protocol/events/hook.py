@@ -35,6 +35,7 @@ class HookRan(Payload):
     command: str
     source: HookSource
     call_id: CallId | None = None
+    tool: str = ""
     decision: HookDecision = ""
     reason: str = ""
     changed: bool = False
