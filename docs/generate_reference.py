@@ -16,6 +16,7 @@ from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.main import parser_for
 from tui_agent.cli.options import EVERYTHING, GROUPS, Parser
 from tui_agent.cli.verbs import APP, VERBS, Verb
+from tui_agent.config.hooks import HookSettings
 from tui_agent.config.layers import FALLBACKS, VARIABLES
 from tui_agent.config.settings import CheckpointSettings, Config, ModelProfile
 from tui_agent.protocol.settings import Budgets
@@ -175,6 +176,8 @@ def configuration_page() -> str:
     lines += ["\n## `[budgets]`", head, *settings(Budgets)]
     lines += ["\n## `[checkpoints]`\n\nWhat they mean: [checkpoints.md](checkpoints.md).", head]
     lines += settings(CheckpointSettings)
+    lines += ["\n## `[[hook]]`\n\nWhat they are asked, and what they may say: [hooks.md](hooks.md).", head]
+    lines += settings(HookSettings)
     lines.append("\n## Environment variables\n\n| variable | sets |\n|---|---|")
     lines += [f"| `{name}` | `{'.'.join(key)}` |" for name, key in VARIABLES.items()]
     lines.append("| `TUI_AGENT_HOME` | `data_dir` |")

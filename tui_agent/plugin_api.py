@@ -29,6 +29,8 @@ from tui_agent.ports.agent import (
     SayMessage,
 )
 from tui_agent.ports.environment import Environment, ExecResult, ExecSpec, FileContent, FileInfo
+from tui_agent.ports.hook import HOOK_EVENTS, HookAnswer
+from tui_agent.ports.job import JobReport
 from tui_agent.ports.middleware import Fragment, Middleware, ToolNext, TurnContext
 from tui_agent.ports.model import (
     Finished,
@@ -118,7 +120,8 @@ class PluginApi(Protocol):
         ...
 
     def hook(self, event: str, target: Callable[..., object]) -> None:
-        """Be told of an event kind after it is stored; the return value is ignored."""
+        """Be told of an event kind after it is stored (the return value is ignored); or, at one of `HOOK_EVENTS`, be
+        asked: `target` is then an `async` function from what happens (a dict) to a `HookAnswer` or None."""
         ...
 
 
@@ -174,6 +177,7 @@ def text_result(
 
 __all__ = [
     "API_VERSION",
+    "HOOK_EVENTS",
     "Action",
     "Agent",
     "Answer",
@@ -200,6 +204,7 @@ __all__ = [
     "Finished",
     "Fragment",
     "Frozen",
+    "HookAnswer",
     "ImageBlock",
     "ImageContent",
     "Internal",

@@ -23,11 +23,12 @@ from tui_agent.context.assemble import Assembly
 from tui_agent.engine.clients import Clients
 from tui_agent.engine.model_agent import ModelAgent
 from tui_agent.engine.parts import EngineParts
-from tui_agent.engine.recorder import Hook, Recorder
+from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.serve import Engine
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import ConfigError, PluginError, TuiAgentError
 from tui_agent.ground import Ground, ground, require_decision
+from tui_agent.hooking import hooks, listeners
 from tui_agent.middleware.prompts import PromptTexts
 from tui_agent.middleware.sections import prompt_sections
 from tui_agent.middleware.stuck import StuckNotice
@@ -42,7 +43,7 @@ from tui_agent.policy.rules import RulePolicy
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
-from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.plugin import PluginFailed
@@ -234,11 +235,18 @@ def _assemble(
         checkpoints=_checkpoints(base, workspace, log),
         lost_call=lost,
         unkept=unkept,
+        hooks=hooks(base, loaded, env),
+        hook_facts=_hook_facts(log, env),
     )
     trouble = on_trouble if on_trouble is not None else _tell_stderr
     release = partial(_release, env, clients)
     warm = partial(models.warm, settings.model)
     return LocalSession(log, recorder, Engine(parts, trouble), base.ids, run.run_id, release, warm)
+
+
+def _hook_facts(log: SessionLog, env: LocalEnvironment) -> JsonMap:
+    """What every hook is told of the session that it is in."""
+    return {"session_id": log.session, "transcript_path": str(log.folder / "events.jsonl"), "cwd": env.root}
 
 
 def _run(base: Ground, settings: SessionSettings) -> RunStarted:
@@ -276,7 +284,12 @@ def _recorder(log: SessionLog, before: Past, past: Unfinished, loaded: LoadedPlu
     with many_objects():
         marks = read_marks(log.folder) if log.last_seq >= 0 and before.kept is None else ()
         return Recorder(
-            log, past.passing(before.history), _hooks(loaded), marks, before.kept, partial(earlier_fold, log)
+            log,
+            past.passing(before.history),
+            listeners(loaded),
+            marks,
+            before.kept,
+            partial(earlier_fold, log),
         )
 
 
@@ -439,24 +452,6 @@ def _client_for(models: ModelFactory, info: ModelInfo) -> ModelClient:
             hint="/model chooses one; tui-agent demo works without an account.",
         )
     return models.client(info)
-
-
-def _hooks(loaded: LoadedPlugins) -> tuple[Hook, ...]:
-    """One function that tells every plugin hook; a hook that fails is not called again."""
-    hooks = list(loaded.hooks)
-    if not hooks:
-        return ()
-
-    def tell(envelope: Envelope) -> None:
-        for hook in tuple(hooks):
-            if hook.event not in ("*", envelope.payload.kind):
-                continue
-            try:
-                hook.target(envelope)
-            except Exception:  # noqa: BLE001 - a supervisor: a plugin's hook must not stop the recorder
-                hooks.remove(hook)
-
-    return (tell,)
 
 
 def _tell_stderr(error: TuiAgentError) -> None:

@@ -52,7 +52,9 @@ def configure(parser: Parser) -> None:
 
 
 def leaves(value: object, key: str = "") -> list[tuple[str, object]]:
-    """Dotted names and values of everything that is no table."""
+    """Dotted names and values of everything that is no table; tables in a list are named by their number."""
+    if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+        return [(f"{key}.{number}", one) for number, one in enumerate(value)]
     if not isinstance(value, dict):
         return [(key, value)]
     return [leaf for name, inner in value.items() for leaf in leaves(inner, f"{key}.{name}" if key else name)]

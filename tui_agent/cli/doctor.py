@@ -179,6 +179,15 @@ def plugins(base: Ground) -> Finding:
     return Finding("plugins", "ok", ", ".join(loaded.loaded))
 
 
+def hooks(base: Ground) -> Finding:
+    """Which commands are asked or told, and whose they are."""
+    named = [
+        f"{one.event} {one.command}{' (the project)' * (whose == 'project')}"
+        for one, whose in base.config.hooks
+    ]
+    return Finding("hooks", "ok", "; ".join(named) or "none")
+
+
 def workspace(base: Ground) -> Finding:
     """Whether the agent could work here."""
     folder: Path = base.options.cwd
@@ -209,4 +218,5 @@ LOOKS: dict[str, Callable[[Ground], Finding]] = {
     "checkpoints": checkpoints,
     "model": model,
     "plugins": plugins,
+    "hooks": hooks,
 }

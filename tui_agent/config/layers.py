@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tui_agent.config import dotenv
+from tui_agent.config import dotenv, hooks
 from tui_agent.config.files import read_small
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import PROJECT_FOLDER, Paths, find
@@ -91,8 +91,10 @@ def load(options: SessionOptions, environ: Mapping[str, str], *, here: Path | No
     paths = Paths(asked.config_dir, moved.data_dir, moved.cache_dir, asked.project)
     layers = _Layers()
     _put_variables(layers, FALLBACKS, variables, named)
-    layers.put(read_toml(paths.user_config), str(paths.user_config))
-    layers.put(_own_layer(project, paths.project_config), str(paths.project_config))
+    user, own = read_toml(paths.user_config), _own_layer(project, paths.project_config)
+    layers.put(user, str(paths.user_config))
+    layers.put(own, str(paths.project_config))
+    _join_hooks(layers, user, own, paths)
     _put_variables(layers, VARIABLES, variables, named)
     layers.put(_from_options(options), "options")
     _part_addresses(layers)
@@ -102,6 +104,19 @@ def load(options: SessionOptions, environ: Mapping[str, str], *, here: Path | No
     return config.placed(
         origins=layers.origins, paths=placed, projects=looked, project=project, plugins=not options.no_plugins
     )
+
+
+def _join_hooks(layers: _Layers, user: Tree, own: Tree, paths: Paths) -> None:
+    """Both files' hooks count: a nearer layer adds to them."""
+    found = hooks.joined(user, own)
+    if not found:
+        return
+    layers.tree["hook"] = found
+    del layers.origins["hook"]
+    users = len(hooks.joined(user, {}))
+    for number in range(len(found)):
+        origin = paths.user_config if number < users else paths.project_config
+        layers.origins[f"hook.{number}"] = str(origin)
 
 
 def _own_layer(project: Project, path: Path) -> Tree:
@@ -218,6 +233,8 @@ def _known_keys(key: str) -> list[str]:
         return sorted(Budgets.model_fields)
     if parent == ["checkpoints"]:
         return sorted(CheckpointSettings.model_fields)
+    if parent[0] == "hook" and len(parent) == 2:
+        return sorted(hooks.HookSettings.model_fields)
     return []
 
 

@@ -9,9 +9,11 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, StringConstraints
 
+from tui_agent.config.hooks import HookSettings
 from tui_agent.config.paths import Paths
 from tui_agent.config.project import Project
 from tui_agent.config.project_files import ProjectFiles
+from tui_agent.protocol.events.hook import HookSource
 from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName
 
 UserPath: TypeAlias = Annotated[Path, AfterValidator(Path.expanduser)]
@@ -106,6 +108,9 @@ class Config(Table):
     checkpoints: CheckpointSettings = Field(
         default_factory=CheckpointSettings, description="What may be kept of the files for /undo."
     )
+    hook: tuple[HookSettings, ...] = Field(
+        (), description="Commands that are asked or told (docs/hooks.md); those of all files count."
+    )
     theme: str = Field("", description="A theme's name; empty: by the terminal's background.")
     symbols: Symbols = Field(
         "auto",
@@ -158,6 +163,15 @@ class Config(Table):
         """Files that are not used because their folder is not trusted."""
         left = [one for one in self._projects if one.standing in ("open", "without")]
         return tuple(one.folder / file.name for one in left for file in one.files.files)
+
+    @property
+    def hooks(self) -> tuple[tuple[HookSettings, HookSource], ...]:
+        """The hooks in the order in which they are asked, each with whose it is."""
+        own = str(self.paths.project_config)
+        return tuple(
+            (hook, "project" if self.origin(f"hook.{number}") == own else "user")
+            for number, hook in enumerate(self.hook)
+        )
 
     @property
     def plugins_enabled(self) -> bool:

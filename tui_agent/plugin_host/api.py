@@ -3,6 +3,7 @@
 Invariant: nothing reaches the session from here; the loader takes the offers over once `register` has returned.
 """
 
+import inspect
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ from tui_agent.plugin_host.offers import (
     AnyTool,
     LazyRef,
     OfferedAgent,
+    OfferedAsked,
     OfferedEnvironment,
     OfferedHook,
     OfferedMiddleware,
@@ -26,6 +28,7 @@ from tui_agent.plugin_host.offers import (
 )
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.environment import Environment
+from tui_agent.ports.hook import HOOK_EVENTS
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
 from tui_agent.ports.tool import Tool, ToolSpec
@@ -119,11 +122,20 @@ class OwnedApi:
         self.offers.themes.append(OfferedTheme(self._plugin, full))
 
     def hook(self, event: str, target: Callable[..., object]) -> None:
-        """Be told of an event kind after it is stored; `"*"` is every kind."""
-        if not _EVENT.fullmatch(event):
-            raise PluginError(f"{event!r} is no event kind; one looks like `tool.finished`.")
+        """Be told of an event kind after it is stored (`"*"`: of every kind); or be asked at a hook's event."""
+        point = next((one for one in HOOK_EVENTS if one == event), None)
+        if point is None and not _EVENT.fullmatch(event):
+            raise PluginError(
+                f"{event!r} is no event kind, which looks like `tool.finished`, and no hook's event.",
+                hint=f"Hooks are asked at: {', '.join(HOOK_EVENTS)}.",
+            )
         self._check_open()
-        self.offers.hooks.append(OfferedHook(self._plugin, event, _callable(target, event)))
+        if point is None:
+            self.offers.hooks.append(OfferedHook(self._plugin, event, _callable(target, event)))
+        elif not inspect.iscoroutinefunction(target):
+            raise PluginError(f"What {self._plugin} registers for {event} is no `async def` function.")
+        else:
+            self.offers.asked.append(OfferedAsked(self._plugin, point, target))
         self.names.append(f"hook:{event}")
 
     def _check_open(self) -> None:

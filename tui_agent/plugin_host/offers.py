@@ -3,7 +3,7 @@
 Invariant: a plugin's offers are taken over whole or not at all; a name belongs to one plugin.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -15,6 +15,7 @@ from tui_agent.ports.environment import Environment
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
 from tui_agent.ports.tool import Tool
+from tui_agent.protocol.events.hook import HookEvent
 from tui_agent.protocol.settings import ModelInfo
 
 AnyTool: TypeAlias = Tool[BaseModel]
@@ -95,6 +96,15 @@ class OfferedHook:
     target: Callable[..., object]
 
 
+@dataclass(frozen=True, slots=True)
+class OfferedAsked:
+    """A function that is asked before something happens, or told after it."""
+
+    owner: str
+    event: HookEvent
+    target: Callable[..., Awaitable[object]]
+
+
 @dataclass(slots=True)
 class Offers:
     """All that was registered: one plugin's while it registers, then everybody's."""
@@ -109,6 +119,7 @@ class Offers:
     projections: list[LazyRef] = field(default_factory=list)
     themes: list[OfferedTheme] = field(default_factory=list)
     hooks: list[OfferedHook] = field(default_factory=list)
+    asked: list[OfferedAsked] = field(default_factory=list)
 
     def add_all(self, other: "Offers") -> None:
         """Take over what one plugin registered; middlewares stay sorted by order, equal ones as they came."""
@@ -122,3 +133,4 @@ class Offers:
         self.projections += other.projections
         self.themes += other.themes
         self.hooks += other.hooks
+        self.asked += other.asked
