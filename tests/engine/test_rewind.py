@@ -244,6 +244,20 @@ async def test_what_a_stopped_command_had_changed_is_the_commands(tmp_path: Path
         assert files(tmp_path) == {}
 
 
+async def test_what_a_call_had_changed_is_its_own_where_the_turn_is_stopped_at_its_end(
+    tmp_path: Path,
+) -> None:
+    async with told(tmp_path, write("a.txt", "one")) as bench:
+        bench.on_event = lambda event: (
+            bench.submit(Interrupt()) if event.payload.kind == "tool.finished" else None
+        )
+        await turn(bench, "first")
+        taken = [one for one in bench.of(CheckpointTaken) if isinstance(one, CheckpointTaken)]
+        assert [(one.author, one.paths) for one in taken[1:]] == [("agent", ("a.txt",))]
+        await go(bench, Undo())
+        assert files(tmp_path) == {}
+
+
 async def test_a_session_taken_up_again_goes_back_as_before(tmp_path: Path) -> None:
     async with told(tmp_path, write("a.txt", "one"), say("A."), write("a.txt", "x"), say("B.")) as bench:
         await turn(bench, "first")

@@ -129,16 +129,20 @@ class Checkpointing:
         return changes
 
     async def keep(self, changes: Changes | None, part: int) -> None:
-        """Take the checkpoint after part `part`, where anything changed."""
+        """Take the checkpoint after part `part`, where anything changed. Who cancels waits for it, but not for long: what
+        a finished call changed is never taken for somebody else's."""
         opened, self._open = self._open, None
         if self._store is None or not changes or opened is None:
             return
         call_id, author = opened
-        async with self._guard:
-            with self._going_on():
-                await self._commit(changes, part, author, call_id)
-            if not self._begun:
-                self._missed.add(author, changes.paths)
+        kept = False
+        with anyio.move_on_after(CLOSING_S, shield=True):
+            async with self._guard:
+                with self._going_on():
+                    await self._commit(changes, part, author, call_id)
+                    kept = True
+        if not kept:
+            self._missed.add(author, changes.paths)
 
     async def close(self) -> None:
         """The turn ends. Where it was stopped inside a call, what that call had changed is kept as its own."""
