@@ -32,7 +32,7 @@ _PIECE = 3500
 _RETRIES = 5
 
 
-def step_by_step(names: Sequence[str]) -> int:
+def one_by_one(names: Sequence[str]) -> int:
     """Each folder opened from the one above it, its own name not followed."""
     at = os.open("/", FOLDER_FLAGS if not names else _PASSING)
     for index, name in enumerate(names, 1):
@@ -113,11 +113,11 @@ def kernel_can() -> bool:
 
 def fitting() -> OpenFolder:
     """The better of the two ways that works here."""
-    return at_once if kernel_can() else step_by_step
+    return at_once if kernel_can() else one_by_one
 
 
 def made(names: Sequence[str], existing: int) -> int:
-    """The folder as `step_by_step` opens it, with those made that are missing; the first `existing` never are."""
+    """The folder as `one_by_one` opens it, with those made that are missing; the first `existing` never are."""
     at = os.open("/", FOLDER_FLAGS)
     for index, name in enumerate(names):
         try:
