@@ -15,6 +15,7 @@ from tui_agent.folds.transcript import Transcript
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.tui.actions import BY_NAME
+from tui_agent.tui.modals.leave_for import open_link
 from tui_agent.tui.panes.start import first_page
 from tui_agent.tui.slices import Slices
 from tui_agent.tui.transcript.draw import long_texts
@@ -138,9 +139,7 @@ class ChatWidget(TranscriptWidget):
 
     def on_link_clicked(self, message: LinkClicked) -> None:
         message.stop()
-        if message.address.startswith(("http://", "https://")):
-            self.chat.app.open_url(message.address)
-        self.chat.app.say(message.address)
+        open_link(self.chat.app, message.address)
 
     def watch_new_rows(self) -> None:
         self.chat.live.frames.show_status()

@@ -1,16 +1,17 @@
 """L7: the inline part of Markdown as styled runs that know where in the source they stand.
 
-Invariant: no HTML, image or foreign address is ever acted on; an address is shown whole beside its label, and only an
-address of a known scheme can be clicked.
+Invariant: no HTML, image or foreign address is ever acted on; where a link leads is shown whole beside its label, and
+only an address of the web can be clicked. What entities stand for is cleaned like all that is foreign.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rich.style import Style
 
+from tui_agent.tui.links import Address, address_of
+from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme import Role
 from tui_agent.tui.transcript.look import Look
 from tui_agent.tui.transcript.rows import Run
@@ -18,8 +19,6 @@ from tui_agent.tui.transcript.rows import Run
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
-
-_CLICKABLE: Final = re.compile(r"(?:https?|mailto|file)://?[^\s]+|mailto:[^\s]+", re.IGNORECASE)
 
 
 @lru_cache(maxsize=1)
@@ -54,7 +53,7 @@ class Inline:
         if len(children) == 1 and children[0].type == "text" and children[0].content == content:
             return [[Run(content, self._style(), locate(0))]]
         at, strong, struck = 0, 0, 0
-        link: str | None = None
+        link: Address | None = None
         label: list[str] = []
         for child in children:
             match child.type:
@@ -63,11 +62,12 @@ class Inline:
                     start = found if found >= 0 else at
                     at = start + len(child.content) if found >= 0 else at
                     style = self._style(strong=strong > 0, struck=struck > 0, linked=link is not None)
+                    shown = clean_line(child.content)
                     if child.type == "code_inline":
-                        lines[-1].extend(self._code(child.content, locate(start), link))
-                    elif child.content:
-                        lines[-1].append(Run(child.content, style, locate(start), _act(link)))
-                    label.append(child.content)
+                        lines[-1].extend(self._code(shown, locate(start), link))
+                    elif shown:
+                        lines[-1].append(Run(shown, style, locate(start), _act(link)))
+                    label.append(shown)
                 case "strong_open" | "strong_close":
                     strong += child.nesting
                 case "s_open" | "s_close":
@@ -79,13 +79,14 @@ class Inline:
                     at = content.find("\n", at) + 1 or at
                     lines.append([])
                 case "link_open":
-                    link, label = str(child.attrGet("href") or ""), []
+                    link, label = address_of(str(child.attrGet("href") or "")), []
                 case "link_close":
-                    lines[-1].extend(self._address(link or "", "".join(label), locate(at)))
+                    if link is not None:
+                        lines[-1].extend(self._address(link, "".join(label), locate(at)))
                     link = None
                 case "image":
-                    source = str(child.attrGet("src") or "")
-                    lines[-1].append(Run(child.content or "image", self._style(), locate(at)))
+                    source = address_of(str(child.attrGet("src") or ""))
+                    lines[-1].append(Run(clean_line(child.content) or "image", self._style(), locate(at)))
                     lines[-1].extend(self._address(source, "", locate(at)))
                 case _:
                     pass
@@ -95,7 +96,7 @@ class Inline:
         role: Role = "t3" if struck else self._role
         return self._look.s(role, bold=strong or self._bold, underline=linked)
 
-    def _code(self, text: str, src: int, link: str | None) -> list[Run]:
+    def _code(self, text: str, src: int, link: Address | None) -> list[Run]:
         palette = self._look.palette
         if palette.mode != "full" or palette.theme.colors["sunk"] == palette.theme.colors["s0"]:
             # Without surfaces the marks of the source keep code apart from prose.
@@ -103,10 +104,11 @@ class Inline:
         style = palette.rich(self._role, "sunk", bold=self._bold, underline=link is not None)
         return [Run(text, style, src, _act(link))]
 
-    def _address(self, address: str, label: str, src: int) -> list[Run]:
-        if not address or label in (address, address.removeprefix("mailto:")):
+    def _address(self, address: Address, label: str, src: int) -> list[Run]:
+        shown = address.shown
+        if not shown or label in (shown, shown.removeprefix("mailto:")):
             return []
-        return [Run(f" ({address})", self._look.s("t3"), src, _act(address))]
+        return [Run(f" ({shown})", self._look.s("t3"), src, _act(address))]
 
 
 def plain_text(lines: Sequence[Sequence[Run]]) -> str:
@@ -114,5 +116,5 @@ def plain_text(lines: Sequence[Sequence[Run]]) -> str:
     return "\n".join("".join(run.text for run in line) for line in lines)
 
 
-def _act(link: str | None) -> str:
-    return f"link:{link}" if link and _CLICKABLE.fullmatch(link) else ""
+def _act(link: Address | None) -> str:
+    return f"link:{link.shown}" if link is not None and link.opens else ""

@@ -1,7 +1,8 @@
 """L7: output of programs as rows: colours of SGR sequences kept where they can be read, everything else made harmless.
 
 Invariant: a colour is either one of the theme's roles or a foreign one with enough contrast; backgrounds, blinking,
-hidden text and every other control sequence are dropped. A line that was overwritten (carriage return) shows its last form.
+hidden text and every other control sequence are dropped; where a link leads stands behind its words. A line that was
+overwritten (carriage return) shows its last form.
 """
 
 import re
@@ -12,7 +13,8 @@ from typing import Final
 from rich.color import Color as RichColor
 from rich.style import Style
 
-from tui_agent.tui.text import clean
+from tui_agent.tui.links import address_of
+from tui_agent.tui.text import clean, clean_line
 from tui_agent.tui.theme import MIN_CONTRAST, Role, contrast
 from tui_agent.tui.transcript.look import Look
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, frame, width_of, wrap
@@ -22,6 +24,9 @@ LINE_LIMIT: Final = 4_000
 """Characters of one line that are drawn; the rest is counted."""
 
 _SGR = re.compile(r"(?:\x1b\[|\x9b)([0-9;:]{0,64})m")
+_LINK = re.compile(
+    r"(?:\x1b\]|\x9d)8;[^;\x07\x1b\x9c]{0,512}+;([^\x07\x1b\x9c]{0,4096}+)(?:\x07|\x1b\\|\x9c)"
+)
 _NAMED: Final[tuple[Role, ...]] = ("t3", "error", "success", "warning", "accent", "keyword", "function", "t2")
 
 
@@ -57,6 +62,22 @@ def output_rows(
     return rows
 
 
+def addressed(raw: str) -> str:
+    """A line with each link's address behind its words, and no link. Words that are the address stand alone."""
+    if "8;" not in raw:
+        return raw
+    out: list[str] = []
+    at, words, target = 0, 0, ""
+    for found in _LINK.finditer(raw):
+        out.append(raw[at : found.start()])
+        if target:
+            shown = address_of(target).shown
+            said = clean_line("".join(out[words:]))
+            out.append("" if said == shown else f" ({shown})")
+        at, words, target = found.end(), len(out), found[1]
+    return "".join([*out, raw[at:], f" ({address_of(target).shown})" if target else ""])
+
+
 def _last_form(raw: str) -> str:
     raw = raw.removesuffix("\r")
     return raw[raw.rfind("\r") + 1 :] if "\r" in raw else raw
@@ -64,6 +85,7 @@ def _last_form(raw: str) -> str:
 
 def _line(raw: str, pen: Pen, look: Look, role: Role) -> tuple[list[Run], Pen]:
     runs: list[Run] = []
+    raw = addressed(raw)
     shown, more = raw[:LINE_LIMIT], len(raw) - LINE_LIMIT
     column = 0
     for piece, codes in _pieces(shown):
