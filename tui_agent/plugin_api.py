@@ -119,6 +119,11 @@ class PluginApi(Protocol):
         """Offer a theme file (TOML, as in themes/)."""
         ...
 
+    def policy_table(self, path: str) -> None:
+        """Offer a table of programs (TOML, docs/policy.md): what programs do that the product does not know, and more
+        caution about those that it knows. A relative path is taken from the plugin's folder."""
+        ...
+
     def hook(self, event: str, target: Callable[..., object]) -> None:
         """Be told of an event kind after it is stored (the return value is ignored); or, at one of `HOOK_EVENTS`, be
         asked: `target` is then an `async` function from what happens (a dict) to a `HookAnswer` or None."""
@@ -208,6 +213,7 @@ __all__ = [
     "ImageBlock",
     "ImageContent",
     "Internal",
+    "JobReport",
     "JsonBlock",
     "JsonMap",
     "LineDiff",

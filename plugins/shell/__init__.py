@@ -1,14 +1,16 @@
-"""Plugin: running commands and tests."""
+"""Plugin: running commands, in the background too, and tests."""
 
 from pathlib import Path
 
 from tui_agent.plugin_api import PluginApi
 
-from . import run_command, run_tests
+from . import read_job_output, run_command, run_tests, stop_job
 
 
 def register(api: PluginApi) -> None:
-    """Offer the two tools; their descriptions lie beside them."""
+    """Offer the tools; their descriptions lie beside them."""
     folder = Path(__file__).parent
     api.tool(run_command.make((folder / "run_command.md").read_text(encoding="utf-8").strip()))
+    api.tool(read_job_output.make((folder / "read_job_output.md").read_text(encoding="utf-8").strip()))
+    api.tool(stop_job.make((folder / "stop_job.md").read_text(encoding="utf-8").strip()))
     api.tool(run_tests.make((folder / "run_tests.md").read_text(encoding="utf-8").strip()))

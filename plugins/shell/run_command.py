@@ -20,12 +20,14 @@ from tui_agent.plugin_api import (
     ToolSpec,
 )
 
+from .jobs import told
 from .output import shown
 from .running import ending, run
 from .words import all_words, plain_words
 
 MAX_TIMEOUT = 3600
 MAX_COMMAND = 100_000
+GOES_ON = "It goes on in the background until it ends, you end it in /jobs, or the session ends."
 
 
 class RunCommandArgs(Frozen):
@@ -37,6 +39,7 @@ class RunCommandArgs(Frozen):
     )
     timeout: float = Field(default=120, gt=0, le=MAX_TIMEOUT, description="seconds")
     cwd: str = Field(default="", description="folder in the workspace")
+    background: bool = Field(default=False, description="go on without waiting: a server, a watcher")
 
 
 class RunCommand:
@@ -56,6 +59,9 @@ class RunCommand:
     async def preview(self, args: RunCommandArgs, env: Environment) -> Preview:
         """The command, byte for byte as it runs."""
         command = args.command.strip()
+        if args.background:
+            blocks = (TextBlock(text=command), TextBlock(text=GOES_ON))
+            return Preview(blocks, content=f"{args.command}\0background")
         return Preview((TextBlock(text=command),), content=args.command, time_limit_s=args.timeout)
 
     async def run(self, args: RunCommandArgs, ctx: ToolContext) -> ToolResult:
@@ -67,6 +73,8 @@ class RunCommand:
             argv = all_words(args.command.strip())
         if len(args.command) > MAX_COMMAND:
             raise ToolError("The command is too long.", hint="Write a script file and run that.")
+        if args.background:
+            return await _in_background(args, ExecSpec(argv=argv, script=script, cwd=args.cwd), ctx)
         spec = ExecSpec(argv=argv, script=script, cwd=args.cwd, timeout=args.timeout)
         result, output = await run(spec, ctx)
         end = ending(result)
@@ -86,6 +94,12 @@ class RunCommand:
         )
 
 
+async def _in_background(args: RunCommandArgs, spec: ExecSpec, ctx: ToolContext) -> ToolResult:
+    if ctx.jobs is None:
+        raise ToolError("There are no background jobs here.", hint="Run it without `background`.")
+    return told(await ctx.jobs.start(args.command.strip(), spec), ctx)
+
+
 def _meaning(args: RunCommandArgs) -> tuple[tuple[str, ...], str]:
     """(argument vector, script); exactly one of them is set, neither for an empty command."""
     command = args.command.strip()
@@ -103,6 +117,11 @@ def _meaning(args: RunCommandArgs) -> tuple[tuple[str, ...], str]:
 def make(description: str) -> RunCommand:
     """The tool with its description for the model."""
     RunCommand.spec = ToolSpec(
-        name="run_command", description=description, args=RunCommandArgs, verb="run", timeout=None
+        name="run_command",
+        description=description,
+        args=RunCommandArgs,
+        verb="run",
+        timeout=None,
+        needs=frozenset({"jobs"}),
     )
     return RunCommand()

@@ -27,6 +27,7 @@ from tui_agent.protocol.commands import (
     SetEffort,
     SetModel,
     Steer,
+    StopJob,
     SubmitPrompt,
     Undo,
     Unqueue,
@@ -79,6 +80,10 @@ def refusal(
             return Refusal("This question is no longer open.")
         case AnswerQuestion(question_id=question_id) if question_id not in answers:
             return Refusal("This question is no longer open.")
+        case StopJob(job_id=job_id) if job_id is not None and all(job.job_id != job_id for job in state.jobs):
+            return Refusal(f"{job_id} does not run any more.", "/jobs lists those that do.")
+        case StopJob() if not state.jobs:
+            return Refusal("No background job runs.")
         case Unqueue() | SendQueued() if all(each.queue_id != command.queue_id for each in state.queue):
             return Refusal("This message is no longer queued.")
         case SendQueued() if state.shell is not None:

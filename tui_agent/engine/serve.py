@@ -199,10 +199,10 @@ class Engine:
                     self._turns.reserve()
                     self._plan = anyio.Event() if isinstance(command, PlanRevert) else None
                 group.start_soon(self._go_back, command, behind)
-            case StopJob(job_id=None):
-                group.start_soon(self._jobs.end_all, "stopped", "user")
-            case StopJob(job_id=job_id):
+            case StopJob(job_id=job_id) if job_id is not None:
                 group.start_soon(self._jobs.stop, job_id, "user")
+            case StopJob():
+                group.start_soon(self._jobs.end_all, "stopped", "user")
             case Rename(title=title):
                 self._parts.recorder.append(SessionTitled(title=title, by="user"), cause=command.id)
             case Close():

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from tui_agent.folds.session_state import SessionStateView
 from tui_agent.ports.environment import Environment
+from tui_agent.ports.job import Jobs
 from tui_agent.ports.log import Blobs
 from tui_agent.protocol.base import JsonMap, LongText
 from tui_agent.protocol.display import DisplayBlock
@@ -16,7 +17,7 @@ from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import Content
 
-Service: TypeAlias = Literal["ask", "delegate", "repomap", "notes", "state"]
+Service: TypeAlias = Literal["ask", "delegate", "repomap", "notes", "state", "jobs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class ToolContext:
     """Whether a file that a search came upon (named as `env` names it) may be shown: none with secrets, none that a
     rule denies."""
     ask: AskUser | None = None
+    jobs: Jobs | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from tui_agent.ports.log import BlobReader
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged
+from tui_agent.protocol.events.job import JobFinished
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded, ModelRetried
 from tui_agent.protocol.events.session import (
     LogRepaired,
@@ -112,6 +113,8 @@ def take_up(
     closed = _close(recorder, history, askable)
     if state.shell is not None:
         close_shell(recorder, state.shell, history)
+    for job in state.jobs:
+        recorder.append(JobFinished(job_id=job.job_id, ended="lost"))
     if state.turn_running:
         recorder.append(
             TurnFinished(
