@@ -41,6 +41,7 @@ from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.protocol.parts import TextPart
 from tui_agent.tui.keeping import stored
+from tui_agent.tui.linear_trust import ask_about_files
 from tui_agent.tui.modals.effects import deed_lines, effect_lines, question_of
 from tui_agent.tui.terminal import farewell
 from tui_agent.tui.text import clean, clean_line
@@ -54,6 +55,7 @@ ReadLine = Callable[[], Awaitable[str | None]]
 REACHES = ("once", "session", "always")
 HELP = "Type a message, or a number where one is asked for. /stop interrupts, /quit leaves."
 TWICE_S = 1.5
+ENGINE_ENDS_S = 5.0
 
 
 class Linear:
@@ -252,16 +254,22 @@ def run_linear(options: SessionOptions, *, handle: "EngineHandle | None" = None)
         sys.stdout.flush()
 
     async def run() -> int:
-        session = remote(handle) if handle is not None else remote.spawn(options)
         typed = Typed()
         async with anyio.create_task_group() as group:
             group.start_soon(typed.read, sys.stdin.fileno())
             group.start_soon(typed.watch_signals)
-            status = await driven(session, typed)
+            status = await driven(typed)
             group.cancel_scope.cancel()
         return typed.status or status
 
-    async def driven(session: "AppSession", typed: Typed) -> int:
+    async def driven(typed: Typed) -> int:
+        answer = await ask_about_files(options, os.environ, typed.line, say)
+        if answer == "quit":
+            return 0
+        if answer == "trust" and handle is not None:
+            await anyio.to_thread.run_sync(handle.close, ENGINE_ENDS_S)
+        ahead = handle if answer != "trust" else None
+        session = remote(ahead) if ahead is not None else remote.spawn(options)
         return await talk(session, typed.line, say, prompt=options.prompt or "", data_dir=options.data_dir)
 
     return anyio.run(run)

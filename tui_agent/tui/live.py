@@ -33,6 +33,7 @@ from tui_agent.tui.reading import Reading
 from tui_agent.tui.rewinding import Rewinding
 from tui_agent.tui.screens.trace import TraceScreen
 from tui_agent.tui.sending import Sending
+from tui_agent.tui.trusting import Trusting
 
 if TYPE_CHECKING:
     from tui_agent.tui.app import AgentApp
@@ -66,6 +67,7 @@ class Live:
         self.beginning = Beginning(self)
         self.defaults = Defaults(self)
         self.demo_end = DemoEnd(self)
+        self.trusting = Trusting(self)
         self._escaped_at = 0.0
         self.halted_at = -2
         """The newest event when the engine could not store the next one: its turn has stopped there."""
@@ -75,7 +77,7 @@ class Live:
     # -- opening and closing ---------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Read the configuration, open the session, and stay."""
+        """Read the configuration, ask about the folder's own files, open the session, and stay."""
         configure(self)
         await self.chat.mount()
         self.beginning.early()
@@ -83,6 +85,8 @@ class Live:
         self.app.set_interval(BEAT_S, self.frames.beat)
         if self.app.watch_themes:
             self.worker(watch_themes(self), "themes")
+        if not await self.trusting.ask():
+            return
         if self.app.choose:
             self.act("sessions")
         await self.opening.open(self.app.options)

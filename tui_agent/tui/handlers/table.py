@@ -18,6 +18,7 @@ from tui_agent.tui.handlers import (
     replaying,
     rewinding,
     session,
+    trusting,
     work,
 )
 
@@ -35,5 +36,6 @@ HANDLERS: "Mapping[str, Callable[[Live, str], None]]" = {
     **comparing.HANDLERS,
     **branching.HANDLERS,
     **exporting.HANDLERS,
+    **trusting.HANDLERS,
     **work.HANDLERS,
 }

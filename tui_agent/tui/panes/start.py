@@ -63,7 +63,6 @@ class Start(LinePane, can_focus=True):
         """The digit of each intent: what is found later gets the next one, so that none changes its meaning."""
         self.folder = ""
         self.folder_facts = ""
-        self.trusted = True
         self.policy = "ask"
         self.chosen = 0
         self.typed_into: Widget | None = None
