@@ -281,6 +281,10 @@ class Warden:
         if sign == signal.SIGKILL:
             self._killed.update(pid for pid, _ in found)
             self._groups.kill()
+        if (
+            sign == signal.SIGTERM and self._order["wrapped"]
+        ):  # what is inside would be killed with its holder
+            found = [each for each in found if each[0] != self._leader]
         for pid, parent in found:
             send(pid, parent, sign)
             if sign == signal.SIGTERM:  # a stopped one could not heed it

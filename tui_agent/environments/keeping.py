@@ -142,10 +142,16 @@ class Keeping:
         self._children: weakref.WeakSet[Child] = weakref.WeakSet()
 
     def launch(
-        self, argv: Sequence[str], cwd: str, env: Mapping[str, str], given: Mapping[int, int]
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str],
+        given: Mapping[int, int],
+        *,
+        wrapped: bool = False,
     ) -> Child | Refused:
-        """Start a command; `given` are the descriptors that it has, by the number at which it finds each. Blocking:
-        meant for a thread.
+        """Start a command; `given` are the descriptors that it has, by the number at which it finds each; `wrapped`: it
+        only holds another, which is to hear a SIGTERM in its place. Blocking: meant for a thread.
 
         Raises `KeeperFault`, and OSError where descriptors or memory have run out.
         """
@@ -161,6 +167,7 @@ class Keeping:
                     "env": dict(env),
                     "places": list(given),
                     "name": f"{self._name}-{self._count}",
+                    "wrapped": wrapped,
                 }
                 data = json.dumps(order).encode()
                 socket.send_fds(line, [len(data).to_bytes(4, "big")], [theirs.fileno(), *given.values()])

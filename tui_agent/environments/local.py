@@ -9,6 +9,7 @@ import secrets
 import shutil
 import sys
 from collections.abc import AsyncIterator, Collection, Mapping
+from functools import partial
 from pathlib import Path
 
 from anyio import to_thread
@@ -18,6 +19,8 @@ from tui_agent.environments.contain import Containment
 from tui_agent.environments.descendants import LINUX, carriers
 from tui_agent.environments.keeping import MOST_PROCESSES, Keeping
 from tui_agent.environments.local_files import LocalFiles
+from tui_agent.environments.sandbox.confine import Confinement
+from tui_agent.environments.sandbox.running import confined
 from tui_agent.environments.walk import batch_of, walk
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import (
@@ -30,6 +33,7 @@ from tui_agent.ports.environment import (
     Sandbox,
 )
 
+UNASKED = Sandbox(why_not="No sandbox was asked for.")
 MARKER = "TUI_AGENT_COMMAND"
 """The variable that every program started here carries, so that strays are found."""
 CHILD_ENVIRONMENT = {
@@ -48,7 +52,8 @@ class LocalEnvironment:
 
     `environ` is the base of the programs' environment (this process's own when None); `hidden` names variables that
     no program is shown, such as the keys of model providers; `grace` is how many seconds a program has between
-    SIGTERM and SIGKILL when its time was up; `processes` is how many one command may have, where that can be bounded.
+    SIGTERM and SIGKILL when its time was up; `processes` is how many one command may have, where that can be bounded;
+    `confinement` is the sandbox that programs run in, but for those that are to run outside it.
     """
 
     def __init__(
@@ -59,6 +64,7 @@ class LocalEnvironment:
         hidden: Collection[str] = (),
         grace: float = spawn.TERMINATE_GRACE_S,
         processes: int = MOST_PROCESSES,
+        confinement: Confinement | None = None,
     ) -> None:
         self._contain = Containment(str(root))
         self._files = LocalFiles(self._contain)
@@ -71,7 +77,7 @@ class LocalEnvironment:
         self.holding = Holding()
         """What held the newest program that was started."""
         self._closed = False
-        self._sandbox = Sandbox(why_not="No sandbox was asked for.")
+        self._confinement = confinement
 
     @property
     def name(self) -> str:
@@ -88,7 +94,7 @@ class LocalEnvironment:
 
     @property
     def sandbox(self) -> Sandbox:
-        return self._sandbox
+        return UNASKED if self._confinement is None else self._confinement.sandbox
 
     @property
     def keeper(self) -> int:
@@ -113,7 +119,12 @@ class LocalEnvironment:
             stdin=spec.stdin,
             errors=spec.errors,
         )
-        return await spawn.run(command, on_output, self._keeping, self._grace, self._held)
+        run = partial(
+            spawn.run, sink=on_output, keeping=self._keeping, grace=self._grace, on_start=self._held
+        )
+        if self._confinement is None or spec.outside or not self.sandbox.kind:
+            return await run(command)
+        return await confined(self._confinement, command, spec, run)
 
     async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
         """A regular file's content."""
@@ -153,6 +164,8 @@ class LocalEnvironment:
         if LINUX:
             marker = f"{MARKER}={self._token}-".encode()
             killed += await to_thread.run_sync(_kill_carriers, marker)
+        if self._confinement is not None:
+            await to_thread.run_sync(self._confinement.close)
         return killed
 
     def _held(self, holding: Holding) -> None:

@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import anyio
 from anyio import to_thread
@@ -43,6 +43,10 @@ class Command:
     max_output: int
     stdin: bytes = b""
     errors: int | None = None
+    given: Mapping[int, int] = field(default_factory=dict)
+    """More descriptors, by the number at which the program finds each."""
+    wrapped: bool = False
+    """What is started only holds another program, and ends with it: that one is asked to end, not its holder."""
 
 
 class Collected:
@@ -141,9 +145,9 @@ def _given(data: bytes) -> int:
 
 def _start(command: Command, write_ends: Sequence[int], keeping: Keeping) -> Child | ExecResult:
     program, stdin = command.argv[0], _given(command.stdin)
-    given = {0: stdin, 1: write_ends[0], 2: write_ends[-1]}
+    given = {0: stdin, 1: write_ends[0], 2: write_ends[-1], **command.given}
     try:
-        started = keeping.launch(command.argv, command.cwd, command.env, given)
+        started = keeping.launch(command.argv, command.cwd, command.env, given, wrapped=command.wrapped)
     except (KeeperFault, OSError) as error:
         return _not_started("failed", f"{program} could not be started: {error}")
     finally:

@@ -1,0 +1,88 @@
+"""L3: what the sandbox seems to have refused a command that failed, told from its last words.
+
+Invariant: pure but for looks whether a named file is there. A guess: it decides nothing but whether the command is
+offered again outside.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+
+from tui_agent.environments.sandbox.bounds import PRIVATE, Bounds
+
+LAST = 6_000
+"""Characters of the output that are looked at: a refusal that ends a command stands near the end."""
+_PATH = re.compile(r"(?<![\w.~-])(~?/[^\s'\"`:;,()<>|]+)")
+_READ_ONLY = re.compile(r"read-only file ?system|\bEROFS\b|os error 30\b|errno 30\b", re.IGNORECASE)
+_BUSY = re.compile(r"device or resource busy|\bEBUSY\b|invalid cross-device link|\bEXDEV\b", re.IGNORECASE)
+_DENIED = re.compile(r"permission denied|access denied|\bEACCES\b|os error 13\b|errno 13\b", re.IGNORECASE)
+_NOT_PERMITTED = re.compile(r"operation not permitted|\bEPERM\b|os error 1\b|errno 1\b", re.IGNORECASE)
+_ABSENT = re.compile(r"no such file or directory|\bENOENT\b|not found|does not exist", re.IGNORECASE)
+_NETWORK = re.compile(
+    r"could not resolve|couldn't resolve|temporary failure in name resolution|name or service not known|"
+    r"network is unreachable|no route to host|unable to resolve host|failed to lookup address|nodename nor servname|"
+    r"\b(?:ENETUNREACH|EAI_AGAIN|ENOTFOUND|EHOSTUNREACH|ECONNREFUSED)\b|getaddrinfo|connection refused|"
+    r"failed to establish a new connection|no internet|dial tcp|dns error|could not connect to server",
+    re.IGNORECASE,
+)
+_KEYS = re.compile(
+    r"permission denied \(publickey|could not read username|host key verification failed|no secret key"
+)
+_SERVICES = re.compile(
+    r"cannot connect to the docker daemon|cannot open display|cannot connect to x server|gpg-agent|"
+    r"failed to connect to (?:the )?(?:system|session|user)[- ]?(?:scope )?bus|dbus",
+    re.IGNORECASE,
+)
+_BAD_CALL = 128 + 31
+"""How a shell tells of SIGSYS."""
+
+
+def blocked(output: str, exit_code: int, bounds: Bounds, *, network: bool) -> str:
+    """A sentence about what was refused; empty where nothing points to the sandbox."""
+    lines = output[-LAST:].splitlines()
+    if exit_code == _BAD_CALL or any("bad system call" in line.lower() for line in lines):
+        return "It made a system call that the sandbox refuses."
+    for line in reversed(lines):
+        said = _of_line(line, bounds, network)
+        if said:
+            return said
+    return ""
+
+
+def _of_line(line: str, bounds: Bounds, network: bool) -> str:
+    paths = [path.rstrip(".") for path in _PATH.findall(line)]
+    outside = [path for path in paths if not _within(_plain(path, bounds), bounds.root)]
+    if _READ_ONLY.search(line) or _BUSY.search(line):
+        return f"It wanted to change {_named(outside or paths)}, which the sandbox forbids."
+    if _KEYS.search(line.lower()):
+        return "It wanted keys of yours, which the sandbox hides."
+    if not network and _NETWORK.search(line):
+        return "It wanted to reach the network, which the sandbox forbids."
+    if _SERVICES.search(line):
+        return "It wanted a service that runs on your machine, which the sandbox hides."
+    if _DENIED.search(line) and outside:
+        return f"It wanted to get at {_named(outside)}, which the sandbox forbids."
+    if _NOT_PERMITTED.search(line):
+        return "It asked the system for something that the sandbox refuses (Operation not permitted)."
+    if _ABSENT.search(line):
+        unseen = [path for path in outside if _hidden(_plain(path, bounds), bounds)]
+        return f"It wanted {_named(unseen)}, which is not seen in the sandbox." if unseen else ""
+    return ""
+
+
+def _hidden(path: str, bounds: Bounds) -> bool:
+    """Whether it is there, but in a place that a sandbox does not show."""
+    places = (*PRIVATE, *(each for each in bounds.hidden if "*" not in each))
+    return any(_within(path, place) for place in places) and os.path.lexists(path)
+
+
+def _plain(path: str, bounds: Bounds) -> str:
+    return os.path.normpath(bounds.home + path[1:] if path.startswith("~/") and bounds.home else path)
+
+
+def _named(paths: Sequence[str]) -> str:
+    return paths[-1] if paths else "something outside the workspace"
+
+
+def _within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")

@@ -1,0 +1,177 @@
+"""L3: what commands in a sandbox may see and write: given once for an environment, looked up anew for each command.
+
+Invariant: looks only, makes nothing. What is not there is left out, but for names that must not come to be.
+"""
+
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.environments.sandbox.git_places import GitPlaces, git_places
+
+PRIVATE = ("/tmp", "/var/tmp", "/run")
+"""Folders that a command has for itself; what the machine has there is not seen."""
+_SHOWN_OF_RUN = ("/run/current-system", "/run/opengl-driver", "/run/booted-system")
+_SYSTEM_SETTINGS = (
+    "sys",
+    "sysrq-trigger",
+    "irq",
+    "bus",
+    "acpi",
+    "asound",
+    "driver",
+    "fs",
+    "mtrr",
+    "scsi",
+    "pressure",
+)
+_SYSTEM_SECRETS = (
+    "kcore",
+    "kmsg",
+    "keys",
+    "kpagecount",
+    "kpageflags",
+    "kpagecgroup",
+    "timer_list",
+    "sched_debug",
+)
+_NAMED = re.compile(r"/(?:tmp|var/tmp)/[^\s'\"`;|&<>()$*?\[\]{}\\,:=]+")
+_MOST_NAMED = 32
+_SOCKETS = Path("/proc/net/unix")
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What holds for every command of an environment.
+
+    `hidden` are absolute paths of secrets, the last part may be a pattern; `kept` are names at the top of the workspace
+    that no command writes, `absent` those of them that none may make either; `own` are the product's folders; `writable`
+    are more folders that the user opened.
+    """
+
+    root: str
+    home: str = ""
+    hidden: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+
+    def refusal(self) -> str:
+        """Why commands of this workspace cannot be confined; empty where they can."""
+        if _within(os.path.realpath(self.home or "/nowhere"), self.root):
+            return "The workspace holds your home folder, with files that run when you log in."
+        for name in (*self.kept, ".git", ".hg"):
+            if Path(self.root, name).is_symlink():
+                return f"{name} in the workspace is a symbolic link, which cannot be protected."
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What one command finds: all absolute, and there. Later ones lie over earlier ones."""
+
+    shown: tuple[str, ...]
+    """Seen though they lie in a folder that a command has for itself."""
+    hidden: tuple[str, ...]
+    """A folder ends with a slash."""
+    writable: tuple[str, ...]
+    kept: tuple[str, ...]
+    """Below `writable`, and not to be written."""
+    sockets: tuple[str, ...]
+
+
+def places(bounds: Bounds, words: Sequence[str], env: Mapping[str, str]) -> Places:
+    """What a command of these words finds."""
+    git = git_places(bounds.root)
+    writable = [
+        bounds.root,
+        *(each for each in map(os.path.realpath, bounds.writable) if Path(each).is_dir()),
+    ]
+    hidden = [each for each in _found(bounds.hidden) if not _within(bounds.root, each.rstrip("/"))]
+    sockets = [each for each in listening() if not _private(each) and not _within(each, bounds.root)]
+    return Places(
+        shown=tuple(_shown(bounds.root, words, env)),
+        hidden=tuple(dict.fromkeys(hidden)),
+        writable=tuple(dict.fromkeys((*writable, *git.writable))),
+        kept=tuple(dict.fromkeys(_kept(bounds, git, writable))),
+        sockets=tuple(sockets),
+    )
+
+
+def system_settings() -> list[str]:
+    """Files of the running system that a root user could write even in a sandbox."""
+    return [f"/proc/{name}" for name in _SYSTEM_SETTINGS if Path("/proc", name).exists()]
+
+
+def system_secrets() -> list[str]:
+    """Files of the running system that tell of what is outside."""
+    return [f"/proc/{name}" for name in _SYSTEM_SECRETS if Path("/proc", name).exists()]
+
+
+def listening(table: Path = _SOCKETS) -> list[str]:
+    """The sockets with a path on this machine: others' services listen there, and no mount forbids to ask them."""
+    try:
+        lines = table.read_text(errors="replace").splitlines()[1:]
+    except OSError:
+        return []
+    named = {line.split(None, 7)[7] for line in lines if line.count(" /")}
+    return sorted(path for path in named if path.startswith("/") and _is_socket(path))
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _kept(bounds: Bounds, git: GitPlaces, writable: Sequence[str]) -> Iterator[str]:
+    for name in bounds.kept:
+        path = f"{bounds.root.rstrip('/')}/{name}"
+        if os.path.lexists(path) and (name in bounds.absent or not Path(path, "pyvenv.cfg").exists()):
+            yield path
+    yield from git.kept
+    for own in map(os.path.realpath, bounds.own):
+        if any(own != each and _within(own, each) for each in writable) and os.path.lexists(own):
+            yield own
+
+
+def _found(paths: Iterable[str]) -> Iterator[str]:
+    for path in paths:
+        folder, name = os.path.split(path)
+        for each in map(str, Path(folder).glob(name)) if "*" in path else (path,):
+            if os.path.lexists(each):
+                real = os.path.realpath(each)
+                yield f"{real}/" if Path(real).is_dir() else real
+
+
+def _shown(root: str, words: Sequence[str], env: Mapping[str, str]) -> Iterator[str]:
+    """What the program itself needs, and what the command names: of that only what leads nowhere else."""
+    needed = [sys.prefix, sys.base_prefix, str(Path(__file__).parents[2])]
+    for entry in env.get("PATH", "").split(os.pathsep):
+        up = Path(entry).parent
+        needed.append(str(up) if (up / "pyvenv.cfg").exists() else entry)
+    resolver = os.path.realpath("/etc/resolv.conf")
+    named = [name.rstrip("/.") for word in words for name in _NAMED.findall(word)][:_MOST_NAMED]
+    sockets = listening() if named else []
+    for path in dict.fromkeys((*_SHOWN_OF_RUN, resolver, *needed)):
+        if _private(path) and Path(path).exists() and not _within(path, root):
+            yield path
+    for path in dict.fromkeys(named):
+        plain = os.path.realpath(path) == path and (Path(path).is_file() or Path(path).is_dir())
+        known = _within(path, root) or any(_within(socket, path) for socket in sockets)
+        if plain and path not in PRIVATE and not known:
+            yield path
+
+
+def _private(path: str) -> bool:
+    return any(_within(path, each) and path != each for each in PRIVATE)
+
+
+def _within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")

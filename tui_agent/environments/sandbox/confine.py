@@ -1,0 +1,166 @@
+"""L3: commands of one environment, made to run confined.
+
+Invariant: a command that cannot be confined as was promised is not run at all. What a sandbox needs of temporary
+folders, descriptors and placeholders is let go of when the command has ended, the private folders at the end.
+"""
+
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+
+from tui_agent.environments.sandbox import bubblewrap, landlock, seatbelt
+from tui_agent.environments.sandbox.bounds import Bounds, Places, places
+from tui_agent.environments.sandbox.detect import Found
+from tui_agent.environments.sandbox.git_places import git_places
+from tui_agent.environments.sandbox.placeholders import Placeholders
+from tui_agent.environments.sandbox.variables import inside
+from tui_agent.ports.environment import Sandbox
+
+_STATUS_ROOM = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Confined:
+    """A command as it is started: `given` are more descriptors, by the number at which it finds each."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    given: Mapping[int, int] = field(default_factory=dict)
+    status: int = -1
+
+    def began(self) -> bool:
+        """Whether the command itself was started, once it has ended: until then only the sandbox was made."""
+        if self.status < 0:
+            return True
+        with suppress(BlockingIOError):
+            return b'"exit-code"' in os.read(self.status, _STATUS_ROOM)
+        return False
+
+
+class NotConfined(Exception):
+    """A command cannot be confined as was promised; the words say why."""
+
+
+class Confinement:
+    """The sandbox of one environment. `records` is a folder of the product's that all its processes share.
+
+    Everything but `sandbox` blocks: meant for a thread.
+    """
+
+    def __init__(self, found: Found, bounds: Bounds, records: Path) -> None:
+        self._found = found
+        self.bounds = bounds
+        self._placeholders = Placeholders(bounds.root, records)
+        self._lock = Lock()
+        self._private: Path | None = None
+        why_not = found.why_not or bounds.refusal()
+        self.sandbox = Sandbox(why_not=why_not) if why_not else Sandbox(found.kind, told(found, bounds))
+
+    @contextmanager
+    def command(
+        self, argv: Sequence[str], folder: str, env: Mapping[str, str], *, network: bool
+    ) -> Iterator[Confined]:
+        """A command made ready; what it holds is let go of at the end. Raises `NotConfined`."""
+        why_not = self.bounds.refusal()
+        if why_not:
+            raise NotConfined(why_not)
+        try:
+            private = self._folders()
+            with self._placeholders.held(self._missing()):
+                found = places(self.bounds, argv, env)
+                env = inside(env, private.temporary if self._found.machine is None else "/tmp")
+                if self._found.machine is None:
+                    words = seatbelt.arguments(found, private.temporary, (), network=network)
+                    yield Confined((*words, *argv), env)
+                else:
+                    with _descriptors(self._found.filter) as (given, status):
+                        words = self._words(self._found.machine, found, private, folder, network=network)
+                        yield Confined((*words, *_shim(found), *argv), env, given, status)
+        except OSError as error:
+            raise NotConfined(f"{error.filename or 'A file'}: {error.strerror}.") from error
+
+    def close(self) -> None:
+        """Take the private folders away, once no command runs any more."""
+        with self._lock:
+            private, self._private = self._private, None
+        if private is not None:
+            shutil.rmtree(private, ignore_errors=True)
+
+    def _words(
+        self,
+        machine: bubblewrap.Machine,
+        found: Places,
+        private: bubblewrap.Private,
+        folder: str,
+        *,
+        network: bool,
+    ) -> list[str]:
+        filtered = self._found.filter is not None
+        return bubblewrap.arguments(machine, found, private, folder, network=network, filtered=filtered)
+
+    def _missing(self) -> list[str]:
+        """Names that must not come to be: at the top of the workspace, and in its repository."""
+        git = git_places(self.bounds.root)
+        mine = [f"{self.bounds.root.rstrip('/')}/{name}" for name in self.bounds.absent]
+        return [*mine, *(f"{git.folder}/{name}" for name in git.absent)]
+
+    def _folders(self) -> bubblewrap.Private:
+        with self._lock:
+            if self._private is None:
+                self._private = Path(tempfile.mkdtemp(prefix=f"tui-agent-{secrets.token_hex(4)}-"))
+                for name in ("tmp", "longer", "empty"):
+                    (self._private / name).mkdir(mode=0o500 if name == "empty" else 0o700)
+            base = self._private
+        return bubblewrap.Private(str(base / "tmp"), str(base / "longer"), str(base / "empty"))
+
+
+def told(found: Found, bounds: Bounds) -> tuple[str, ...]:
+    """What is in force, for a person."""
+    lines = [f"Commands run in {found.kind}: they write only to the workspace and to a /tmp of their own."]
+    lines += [f"The user opened {each} to them as well." for each in bounds.writable]
+    lines.append("They reach no network unless that is allowed, see no keys, and no other processes.")
+    if found.machine is not None:
+        lines.append(
+            "A filter refuses dangerous system calls."
+            if found.filter is not None
+            else "This processor's system calls are not known here, so none are filtered."
+        )
+        lines.append(
+            f"Landlock (ABI {found.landlock}) guards files once more."
+            if found.landlock
+            else "The kernel has no Landlock as a further line."
+        )
+    return tuple(lines)
+
+
+@contextmanager
+def _descriptors(calls: bytes | None) -> Iterator[tuple[dict[int, int], int]]:
+    """The filter to read, and the line on which bubblewrap says what became of the command."""
+    status, status_in = os.pipe()
+    opened = [status, status_in]
+    try:
+        os.set_blocking(status, False)
+        given = {bubblewrap.AT[1]: status_in}
+        if calls is not None:
+            filter_end, filter_in = os.pipe()
+            opened.append(filter_end)
+            given[bubblewrap.AT[0]] = filter_end
+            os.write(filter_in, calls)
+            os.close(filter_in)
+        yield given, status
+    finally:
+        for each in opened:
+            os.close(each)
+
+
+def _shim(found: Places) -> list[str]:
+    """What restricts itself by Landlock and then becomes the command."""
+    python = [os.path.realpath(sys.executable), "-I", "-S", "-B", landlock.__file__]
+    return [*python, *found.writable, "/tmp", "/var/tmp", "/dev", "/proc", "--"]

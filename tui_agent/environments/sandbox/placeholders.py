@@ -1,0 +1,113 @@
+"""L3: names that must not come to be while a command runs: something harmless stands there meanwhile.
+
+A sandbox can protect only what is there. So an empty folder is made at each such name that is free, and taken away when
+no command of any process runs in the workspace any more; what was left behind by a killed process is taken away by the
+next. Invariant: only what was made here, and is still as it was made, is ever taken away.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+_FILES = {"commondir": b".\n", "config.worktree": b""}
+"""Names that git reads as files, with a content that changes nothing."""
+_LARGEST = 100_000
+
+
+class Placeholders:
+    """Those of one workspace, by a lock in `records` that all processes share. Blocking: meant for a thread."""
+
+    def __init__(self, root: str, records: Path) -> None:
+        digest = hashlib.sha256(os.fsencode(root)).hexdigest()[:24]
+        self._file = records / f"{digest}.json"
+
+    @contextmanager
+    def held(self, paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
+        """Make what is free of these, and yield what was; while any holds them, nobody takes them away.
+
+        Raises OSError where one can neither be made nor is there.
+        """
+        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = _opened(self._file)
+        try:
+            with self._alone():
+                _leave(descriptor)
+                made = [path for path in paths if not os.path.lexists(path)]
+                _note(descriptor, sorted({*_noted(descriptor), *made}))
+                for path in made:
+                    _make(path)
+                fcntl.flock(descriptor, fcntl.LOCK_SH)
+            yield tuple(made)
+        finally:
+            with self._alone():
+                _leave(descriptor)
+                os.close(descriptor)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """The short time in which it is told who holds what."""
+        descriptor = _opened(self._file.with_suffix(".lock"))
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def _opened(file: Path) -> int:
+    return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
+def _leave(descriptor: int) -> None:
+    """Take away what was made, unless somebody else still holds it."""
+    if _try_alone(descriptor):
+        _take_away(_noted(descriptor))
+        _note(descriptor, ())
+
+
+def _try_alone(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _make(path: str) -> None:
+    content = _FILES.get(Path(path).name)
+    with suppress(FileExistsError):  # somebody was quicker: then it is there
+        if content is None:
+            Path(path).mkdir(0o700)
+            return
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+
+
+def _take_away(paths: Sequence[str]) -> None:
+    for path in paths:
+        content = _FILES.get(Path(path).name)
+        with suppress(OSError):  # gone, or no longer as it was made: then it is somebody's
+            if content is None:
+                Path(path).rmdir()
+            elif not Path(path).is_symlink() and Path(path).read_bytes() == content:
+                Path(path).unlink()
+
+
+def _noted(descriptor: int) -> list[str]:
+    data = os.pread(descriptor, _LARGEST, 0)
+    try:
+        found = json.loads(data) if data else []
+    except ValueError:  # cut by a crash: nothing is known to be ours
+        return []
+    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+
+
+def _note(descriptor: int, paths: Sequence[str]) -> None:
+    os.ftruncate(descriptor, 0)
+    if paths:
+        os.pwrite(descriptor, json.dumps(list(paths)).encode(), 0)

@@ -1,0 +1,69 @@
+"""L3: one confined command, from its making ready to what the sandbox refused it.
+
+Invariant: what could not be confined was not run; cancelling lets go of everything that it held.
+"""
+
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+from anyio import to_thread
+
+from tui_agent.environments.sandbox.blocked import blocked
+from tui_agent.environments.sandbox.confine import Confinement, NotConfined
+from tui_agent.environments.spawn import Command
+from tui_agent.ports.environment import ExecResult, ExecSpec
+
+
+async def confined(
+    confinement: Confinement,
+    command: Command,
+    spec: ExecSpec,
+    run: Callable[[Command], Awaitable[ExecResult]],
+) -> ExecResult:
+    """Run a command in the sandbox; `run` runs what it is made into."""
+    absent = await to_thread.run_sync(_absent, command)
+    if absent is not None:
+        return absent
+    ready = confinement.command(command.argv, command.cwd, command.env, network=spec.network)
+    try:
+        made = await to_thread.run_sync(ready.__enter__)
+    except NotConfined as error:
+        return _not_run(f"It was not run, for it cannot be confined: {error}")
+    try:
+        result = await run(replace(command, argv=made.argv, env=made.env, given=made.given, wrapped=True))
+        began = made.began()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await to_thread.run_sync(ready.__exit__, None, None, None)
+    if result.ended == "exited" and result.exit_code != 0 and not began:
+        said = result.output.decode("utf-8", "replace").strip().removeprefix("bwrap: ")
+        return _not_run(f"It was not run, for the sandbox could not be made: {said[:500]}")
+    if result.ended != "exited" or not result.exit_code:
+        return result
+    said = (result.output + result.errors).decode("utf-8", "replace")
+    return replace(result, blocked=blocked(said, result.exit_code, confinement.bounds, network=spec.network))
+
+
+def _absent(command: Command) -> ExecResult | None:
+    """What it would end with where there is no such program or folder: inside the sandbox nobody could tell."""
+    program, folder = Path(command.cwd, command.argv[0]), Path(command.cwd)
+    if not folder.is_dir():
+        return _none("not_found", f"The folder {command.cwd} does not exist.")
+    if "/" not in command.argv[0] or not program.exists():
+        return _none("not_found", f"There is no program {command.argv[0]}.")
+    if program.is_dir() or not os.access(program, os.X_OK):
+        return _none("failed", f"{command.argv[0]} may not be executed (permission denied).")
+    if "\0" in "".join(command.argv):
+        return _none("failed", f"{command.argv[0]} could not be started: Invalid argument.")
+    return None
+
+
+def _not_run(why: str) -> ExecResult:
+    return replace(_none("failed", why), blocked=why)
+
+
+def _none(ended: str, message: str) -> ExecResult:
+    return ExecResult(None, "not_found" if ended == "not_found" else "failed", b"", 0, 0.0, message)
