@@ -60,11 +60,11 @@ class JobView:
             case "stopped":
                 return f"ended{by}"
             case "session":
-                return "ended with the session"
+                return "ended with session"
             case "failed":
                 return "not started"
             case "lost":
-                return "lost with the program"
+                return "lost with program"
 
 
 @dataclass(frozen=True, slots=True)

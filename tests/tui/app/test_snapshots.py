@@ -10,6 +10,7 @@ import pytest
 from tests.tui.app.branching import walk
 from tests.tui.app.comparing import compared, open_comparison
 from tests.tui.app.driving import golden, open_app
+from tests.tui.app.jobs_story import story
 from tests.tui.app.replaying import open_replay
 from tests.tui.app.sessions_story import Programs, open_sessions
 from tests.tui.app.sessions_story import shown as shown_sessions
@@ -109,6 +110,15 @@ async def test_the_list_of_sessions_is_as_it_was(name: str, size: tuple[int, int
         await shown_sessions(driven)
         await driven.press("down", "up")
         await shown_sessions(driven)
+        _same(name, driven.text() + "\n")
+
+
+@pytest.mark.parametrize(("name", "size"), [("jobs-120x40", (120, 40)), ("jobs-80x24", (80, 24))])
+async def test_the_background_jobs_are_as_they_were(name: str, size: tuple[int, int]) -> None:
+    async with open_app(session=story(), size=size) as driven:
+        driven.app.do("jobs")
+        await driven.pilot.pause()
+        await driven.press("down")
         _same(name, driven.text() + "\n")
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.commands import RunUserShell
+from tui_agent.tui.screens.jobs import JobsScreen
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
@@ -60,6 +61,11 @@ def copy(live: "Live", argument: str) -> None:
     live.worker(copied(), "copy")
 
 
+def jobs(live: "Live", argument: str) -> None:
+    """The background jobs: what they print, and the way to end them."""
+    live.app.push_screen(JobsScreen(live))
+
+
 def editor(live: "Live", argument: str) -> None:
     """Write the message in the user's editor."""
     written = live.app.prompt.editor
@@ -90,6 +96,7 @@ HANDLERS: "dict[str, Callable[[Live, str], None]]" = {
     "read": read,
     "search": search,
     "copy": copy,
+    "jobs": jobs,
     "editor": editor,
     "start": start,
     "demo": demo,

@@ -87,6 +87,9 @@ class Header(LinePane):
         pieces: list[list[Part]] = []
         if width >= 70:
             pieces.append(self._model(width))
+        jobs = self._jobs(width)
+        if jobs:
+            pieces.append([part(jobs, doing(self.style("accent"), "jobs"))])
         pieces.append([self._policy()])
         cost = self._cost()
         if cost and width >= 30 and not self.shape.tiny:
@@ -109,6 +112,11 @@ class Header(LinePane):
         if effort and effort != "none" and width >= 100:
             shown.append(part(f" {effort}", doing(self.style("t3"), "reasoning")))
         return shown
+
+    def _jobs(self, width: int) -> str:
+        """How many background jobs run."""
+        count = len(self.state.jobs) if self.state is not None and width >= 30 and not self.shape.tiny else 0
+        return units.plural(count, "job") if count else ""
 
     def _policy(self) -> Part:
         name = self.state.settings.policy if self.state and self.state.settings else self.policy_hint

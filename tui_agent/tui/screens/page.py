@@ -37,7 +37,7 @@ DETAIL_FROM = 100
 HEADS_FROM = 24
 """Rows of the terminal from which on title and columns stand apart."""
 SAID_S = 10.0
-OPENS = ("help", "context", "cost", "model", "policy", "agent", "reasoning")
+OPENS = ("help", "context", "cost", "model", "policy", "agent", "reasoning", "jobs")
 """What a press in the header opens, over the main screen."""
 
 

@@ -1,0 +1,100 @@
+"""`/jobs`: what runs in the background, what it prints, and the way to end it."""
+
+import pytest
+
+from tests.tui.app.driving import Driven, open_app
+from tests.tui.app.jobs_story import SERVER, story
+from tui_agent.protocol.commands import StopJob
+from tui_agent.protocol.events.job import JobFinished, JobProgress
+from tui_agent.protocol.ids import JobId
+from tui_agent.tui.screens.jobs import JobsScreen
+
+
+async def opened(driven: Driven) -> JobsScreen:
+    driven.app.do("jobs")
+    await driven.pilot.pause()
+    await driven.pilot.pause()
+    page = driven.app.screen
+    assert isinstance(page, JobsScreen)
+    return page
+
+
+async def grown(driven: Driven, page: JobsScreen) -> None:
+    """What was fed stands on the page."""
+    await driven.settle()
+    page.follow()
+    await driven.pilot.pause()
+    await driven.pilot.pause()
+
+
+async def test_every_job_stands_with_its_state_time_and_last_line() -> None:
+    async with open_app(session=story(), size=(160, 45)) as driven:
+        await opened(driven)
+        shown = driven.text()
+        for words in (
+            "2 running, 5 in all",
+            SERVER,
+            "exit 0",
+            "exit 2",
+            "ended by you",
+            "[Finished]",
+            "2.3 MB",
+        ):
+            assert words in shown, words
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 12)])
+async def test_the_output_of_the_chosen_job_is_followed(size: tuple[int, int]) -> None:
+    async with open_app(session=story(), size=size) as driven:
+        page = await opened(driven)
+        await driven.press("down")
+        if page.narrow:
+            await driven.press("enter")
+        assert "localhost:5173" in driven.text() or size[1] < 20
+        driven.session.feed(JobProgress(job_id=JobId("job-4"), text="GET / 200\n", size=2_400_010))
+        await grown(driven, page)
+        assert "GET / 200" in driven.text()
+        assert page.chosen is not None and page.chosen.job_id == "job-4"
+
+
+async def test_a_job_that_was_chosen_is_ended_and_says_so() -> None:
+    async with open_app(session=story()) as driven:
+        page = await opened(driven)
+        await driven.press("down", "e")
+        asked = [one for one in driven.session.submitted if isinstance(one, StopJob)]
+        assert [one.job_id for one in asked] == ["job-4"]
+        driven.session.feed(JobFinished(job_id=JobId("job-4"), ended="stopped", stopped_by="user"))
+        await grown(driven, page)
+        assert "1 running" in driven.text()
+        await driven.press("e")
+        assert "does not run any more" in driven.text()
+
+
+async def test_all_jobs_are_ended_after_a_question_only() -> None:
+    async with open_app(session=story()) as driven:
+        await opened(driven)
+        await driven.press("a")
+        assert "End 2 background jobs?" in driven.text()
+        await driven.press("escape")
+        assert not [one for one in driven.session.submitted if isinstance(one, StopJob)]
+
+
+async def test_the_whole_output_opens_to_be_read() -> None:
+    async with open_app(session=story()) as driven:
+        await opened(driven)
+        await driven.press("down", "enter")
+        await driven.pilot.pause()
+        assert "ready in 312 ms" in driven.text() and "\x1b" not in driven.text()
+
+
+@pytest.mark.parametrize(("size", "shown"), [((120, 40), True), ((40, 12), True), ((20, 5), False)])
+async def test_the_header_counts_what_runs(size: tuple[int, int], shown: bool) -> None:
+    async with open_app(session=story(), size=size) as driven:
+        assert ("2 jobs" in driven.rows()[0]) is shown
+
+
+async def test_without_a_job_the_page_says_when_there_is_one() -> None:
+    async with open_app([], size=(80, 24)) as driven:
+        page = await opened(driven)
+        await driven.press("enter", "e", "a")
+        assert page.is_attached

@@ -1,0 +1,227 @@
+"""L7: the background jobs of the open session: what runs, for how long, what it printed, and the way to end it.
+
+Invariant: the list is the fold's; what a job printed is shown as it comes, its end always in sight.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from textual.strip import Strip
+
+from tui_agent.folds.jobs import JobsView, JobView
+from tui_agent.protocol.commands import StopJob
+from tui_agent.tui import units
+from tui_agent.tui.actions import Scope
+from tui_agent.tui.handlers.sheets import show
+from tui_agent.tui.modals.confirm import Confirm
+from tui_agent.tui.modals.viewer import Viewer
+from tui_agent.tui.panes.base import Looks
+from tui_agent.tui.rows import Part, cells, part, row
+from tui_agent.tui.screens.page import Facts, Page
+from tui_agent.tui.text import clean, clean_line, fit
+from tui_agent.tui.theme import Role
+
+if TYPE_CHECKING:
+    from tui_agent.folds.views import Views
+    from tui_agent.tui.live import Live
+
+FOLLOW_S = 0.25
+SIZE_FROM, STATE_FROM, LINE_FROM = 40, 56, 64
+"""Cells of the list from which on it has these columns."""
+NOTHING: Final = "No background job yet. The agent starts one where a command is to go on: a server, a watcher, a long build."
+
+
+class JobsScreen(Page):
+    """Keys: E ends the chosen job, A all of them, Enter shows the whole output. `views`: those of another moment."""
+
+    scope: ClassVar[Scope] = "jobs"
+
+    def __init__(self, live: "Live", views: "Views | None" = None) -> None:
+        super().__init__(live)
+        self._past = views
+        self.shown: tuple[JobView, ...] = ()
+        self._stand: object = None
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.head.columns = lambda width: _columns(width, self.looks_of())
+        self.follow()
+        self.set_interval(FOLLOW_S, self.follow)
+
+    def follow(self) -> None:
+        """Take in what the jobs have done."""
+        view: JobsView = (self._past or self.live.views).jobs.view()
+        stand = (view, int(self._now) if view.running else 0)
+        if stand == self._stand:
+            return
+        held, self._stand = self.chosen, stand
+        self.shown = tuple(reversed(view.jobs))
+        same = (at for at, job in enumerate(self.shown) if held is not None and job.job_id == held.job_id)
+        self.listing.set_count(len(self.shown), next(same, 0))
+        views = self._past or self.live.views
+        self.header.set_views(views.state.view(), views.meter.view())
+        self.show_head()
+        self.show_detail()
+
+    @property
+    def chosen(self) -> JobView | None:
+        """The job under the cursor."""
+        return self.shown[self.listing.at] if self.listing.at < len(self.shown) else None
+
+    @property
+    def _now(self) -> float:
+        return self.live.app.clock() if self._past is None else self._past.last_at
+
+    # -- drawing ---------------------------------------------------------------------------------------------------
+
+    def show_head(self) -> None:
+        running = sum(job.running for job in self.shown)
+        self.head.title = [("Background jobs", self.style(bold=True))]
+        said = f"{running} running, {len(self.shown)} in all" if self.shown else ""
+        self.head.right = [part(said, self.style("t2"))]
+        self.head.show()
+
+    def draw_row(self, at: int, width: int, chosen: bool) -> Strip:
+        return _row(self.shown[at], width, self.looks_of(), self._now, chosen=chosen)
+
+    def detail_rows(self, width: int) -> list[Strip]:
+        facts = Facts(self.looks_of(), width)
+        facts.gap()
+        job = self.chosen
+        if job is None:
+            facts.text(NOTHING, "t3")
+            return facts.rows
+        facts.text(str(job.job_id), bold=True)
+        facts.gap()
+        facts.fact("command", clean_line(job.command))
+        facts.fact("folder", job.cwd)
+        facts.fact("state", job.outcome, _role(job))
+        facts.fact("why", job.message, "warning")
+        facts.fact("time", units.elapsed(_seconds(job, self._now)))
+        facts.fact("printed", units.size(job.size) if job.size else "nothing")
+        facts.fact("not kept", units.size(job.dropped) if job.dropped else "")
+        facts.heading("Output")
+        self._output(facts, job)
+        return facts.rows
+
+    def _output(self, facts: Facts, job: JobView) -> None:
+        """The newest rows, as many as there is room for."""
+        room = max(3, self.detail.size.height - len(facts.rows) - 1)
+        text = "\n".join(_last_states(job.output)[-room:])
+        if not text.strip():
+            facts.text("nothing was printed yet" if job.running else "nothing was printed", "t3")
+            return
+        output = Facts(self.looks_of(), facts.width)
+        output.text(text)
+        facts.rows += output.rows[-room:]
+
+    # -- what can be done ------------------------------------------------------------------------------------------
+
+    def use(self) -> None:
+        job = self.chosen
+        if job is not None:
+            self.live.worker(self._whole(job), "job")
+
+    async def _whole(self, job: JobView) -> None:
+        whole = job.output if job.running else await self._kept(job)
+        title = f"{job.job_id}  {clean_line(job.command)}"
+        text = "\n".join(_last_states(whole)) or "(nothing)"
+
+        def draw(viewer: Viewer, width: int) -> list[Strip]:
+            return viewer.say(width, text, "t1")
+
+        show(self.live, title, draw, plain=text)
+
+    async def _kept(self, job: JobView) -> str:
+        if isinstance(job.whole, str):
+            return job.whole or job.output
+        return await self.live.reading.read_text(job.whole)
+
+    def take_key(self, key: str) -> None:
+        if key in ("e", "a") and self._past is not None:
+            self.say("This is how it was; nothing can be ended here.", "warning")
+        elif key == "e":
+            self._end_one()
+        elif key == "a":
+            self._end_all()
+
+    def _end_one(self) -> None:
+        job = self.chosen
+        if job is not None and job.running:
+            self.live.submit(StopJob(job_id=job.job_id))
+            self.say(f"{job.job_id} is being ended, with all that it started.")
+        elif job is not None:
+            self.say(f"{job.job_id} does not run any more.", "warning")
+
+    def _end_all(self) -> None:
+        running = [job for job in self.shown if job.running]
+        if not running:
+            self.say("No job runs.", "warning")
+            return
+        said = [clean_line(f"{job.job_id}  {job.command}") for job in running]
+        title = f"End {units.plural(len(running), 'background job')}?"
+        question = Confirm(self.looks_of, title, said, yes=("y", "end them"), no="let them run")
+        self.app.push_screen(question, lambda yes: self.live.submit(StopJob()) if yes else None)
+
+
+def _seconds(job: JobView, now: float) -> float:
+    return max(0.0, (job.ended_at or now) - job.started_at)
+
+
+def _last_states(text: str) -> Sequence[str]:
+    """Lines, of one that was written over the last state."""
+    lines = text.replace("\r\n", "\n").rstrip("\n").split("\n")
+    return [clean(line.rstrip("\r").rpartition("\r")[2]) for line in lines]
+
+
+def _role(job: JobView) -> Role:
+    if job.running:
+        return "accent"
+    failed = job.state in ("lost", "failed") or bool(job.exit_code and job.state == "exited")
+    return "error" if failed else "t1"
+
+
+def _symbol(job: JobView, looks: Looks) -> str:
+    symbols = looks.symbols
+    if job.running:
+        return symbols.running
+    if job.state in ("lost", "failed") or (job.state == "exited" and job.exit_code):
+        return symbols.failed
+    return symbols.done if job.state == "exited" else symbols.stopped
+
+
+def _measures(width: int, state: str, size: str, time: str) -> str:
+    """The columns at the right, as many as a list of this width has."""
+    found = f" {state:<18}" if width >= STATE_FROM else ""
+    found += size.rjust(9) if width >= SIZE_FROM else ""
+    return found + time.rjust(9)
+
+
+def _columns(width: int, looks: Looks) -> Strip:
+    quiet = looks.palette.rich("t3", "s0")
+    return row(
+        width, [("    job", quiet)], [(_measures(width, "state", "output", "time"), quiet)], fill=quiet
+    )
+
+
+def _row(job: JobView, width: int, looks: Looks, now: float, *, chosen: bool) -> Strip:
+    ground: Role = "selection" if chosen else "s0"
+    symbols, rich = looks.symbols, looks.palette.rich
+    fill = rich("t1", ground)
+    size = units.size(job.size) if job.size else ""
+    right: list[Part] = [
+        (_measures(width, job.outcome, size, units.elapsed(_seconds(job, now))), rich("t2", ground))
+    ]
+    left: list[Part] = [
+        (symbols.chosen if chosen else " ", rich("accent", ground)),
+        (" ", fill),
+        (_symbol(job, looks), rich(_role(job), ground)),
+        (f" {job.job_id:<7}", rich("t2", ground)),
+    ]
+    room = max(6, width - cells(left) - cells(right) - 3)
+    command, last = clean_line(job.command), clean_line(job.last_line)
+    left.append((fit(command, room, symbols.ellipsis), rich("t1", ground, bold=chosen)))
+    rest = room - len(command) - 3
+    if last and width >= LINE_FROM and rest >= 12:
+        left.append((f"   {fit(last, rest, symbols.ellipsis)}", rich("t3", ground)))
+    return row(width, left, right, fill=fill, ellipsis=symbols.ellipsis)
