@@ -75,6 +75,8 @@ class FileRules:
             what = "removal" if removes else "write"
             why, risk = f"policy {policy} wants a yes before any {what}", ""
             allowed = allowed or (None if removes else self._allowed)
+            if said == "allow" and self._facts.policy != "bypass" and self._guards.starts(at):
+                said, why = "ask", f"{at.given} is run by other programs without a question"
         else:
             said, why, risk = self._profile.writes_outside, f"{at.given} is outside this workspace", OUTSIDE
         if said == "deny":

@@ -1,13 +1,15 @@
 """L3: where a path lies and what kind of file it is, without touching the disk.
 
 Invariant: the file that a path really is decides, and the name that was given as well: either one being secret or
-protected is enough. Links are followed by whoever fills `PolicyFacts.resolved`.
+protected is enough, in every spelling that some file system takes for the same name, and whether the file is there or
+not. Links are followed by whoever fills `PolicyFacts.resolved`.
 """
 
 import posixpath
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase, translate
 from functools import cache
@@ -60,26 +62,26 @@ class Guards:
 
     def secret(self, at: Place, *, pattern: bool = False) -> bool:
         """Whether it names a file that holds secrets; a pattern, whether it is made to find one."""
-        return any(self._secret(path.lower(), pattern) for path in {at.given, at.absolute} if path)
+        paths = {spelling for path in (at.given, at.absolute) for spelling in spellings(path)}
+        return any(self._secret(path, pattern, outside=not at.inside) for path in paths)
 
     def write(self, at: Place, facts: PolicyFacts) -> Guard:
         """Why it must not be written; empty where nothing is against it."""
         data = self._data
         if self.secret(at):
             return "secret"
-        for path in (at.absolute.lower(), posixpath.normpath(at.given.lower() or ".")):
-            parts = path.split("/")
-            if set(parts) & data.protected_folders:
-                return "protected"
-            if data.protected_names.fit(path):
-                return "protected"
-            if any(f"/{tree}/" in f"/{path}/" for tree in data.protected_trees):
+        for path in {*spellings(at.absolute), *spellings(posixpath.normpath(at.given or "."))}:
+            if data.protected.hold(path) or (not at.inside and data.protected_outside.hold(path)):
                 return "protected"
         if any(_under(at.absolute, folder) for folder in self._own) and not self._of_a_fork(at, facts):
             return "protected"
-        if not at.inside and posixpath.basename(at.absolute) in data.protected_outside:
-            return "protected"
         return "system" if self._system(at, facts) else ""
+
+    def starts(self, at: Place) -> bool:
+        """Whether it is a file of the workspace that other programs run by themselves."""
+        return any(
+            self._data.starts.hold(path) for path in {*spellings(at.given), *spellings(at.relative or "")}
+        )
 
     def open_to_all(self, at: Place) -> bool:
         """Whether it belongs to the system and tells nothing of anyone: libraries, headers, the release's name."""
@@ -101,17 +103,19 @@ class Guards:
         root = posixpath.normpath(facts.workspace)
         return whole.relative == "" or _under(root, whole.absolute) or whole.absolute in self._data.ruin
 
-    def _secret(self, path: str, pattern: bool) -> bool:
+    def _secret(self, path: str, pattern: bool, *, outside: bool) -> bool:
         data = self._data
         parts = [part for part in path.split("/") if part]
         name = parts[-1] if parts else ""
+        if any(_under(path, root) for root in data.secret_roots):
+            return True
         if data.secret_except.fit(name):
             return False
-        if set(parts) & data.secret_folders:
+        if data.secret.hold(path) or data.secret_more.fit(path):
             return True
         if parts[:1] == ["proc"] and name in data.process_files:
             return True
-        if data.secret_names.fit(path):
+        if outside and data.secret_outside.fit(path):
             return True
         return (
             pattern and name.strip("*?") != "" and any(fnmatchcase(sample, name) for sample in data.samples)
@@ -126,16 +130,70 @@ class Guards:
         return False
 
 
+def spellings(path: str) -> set[str]:
+    """A path in small letters, and as the most forgiving file systems would take it."""
+    plain = path.lower()
+    if path.isascii() and not _FORGIVEN.search(plain):
+        return {plain} if plain else set()
+    names = [_forgiven(name) for name in path.split("/")]
+    return {plain, "/".join(names)}
+
+
+def _forgiven(name: str) -> str:
+    """Compatible forms of letters made one, what cannot be seen left out, and the end that is not kept cut off."""
+    whole = unicodedata.normalize("NFKC", name).casefold()
+    seen = "".join(char for char in whole if unicodedata.category(char) != "Cf" and char not in _UNSEEN)
+    if seen in (".", ".."):
+        return seen
+    return seen.partition(":")[0].rstrip(". ") or seen
+
+
+_FORGIVEN = re.compile(r"[. ](/|$)|:")
+_UNSEEN = frozenset(
+    map(
+        chr,
+        (
+            0x034F,
+            0x115F,
+            0x1160,
+            0x17B4,
+            0x17B5,
+            0x3164,
+            0xFFA0,
+            *range(0x180B, 0x1810),
+            *range(0xFE00, 0xFE10),
+        ),
+    )
+)
+"""Letters without a shape that category Cf (format) does not cover."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Files named by their name or the end of their path, by a folder on the way, or by a tree that they lie in."""
+
+    names: "_Shapes"
+    folders: frozenset[str] = frozenset()
+    trees: Sequence[str] = ()
+
+    def hold(self, path: str) -> bool:
+        """Whether the path is one of them."""
+        if not self.folders.isdisjoint(path.split("/")) or self.names.fit(path):
+            return True
+        return any(tree in f"/{path}/" for tree in self.trees)
+
+
 @dataclass(frozen=True, slots=True)
 class _Places:
-    secret_names: "_Shapes"
+    secret: _Group
+    secret_more: "_Shapes"
     secret_except: "_Shapes"
-    secret_folders: frozenset[str]
+    secret_outside: "_Shapes"
+    secret_roots: Sequence[str]
     process_files: frozenset[str]
-    protected_folders: frozenset[str]
-    protected_names: "_Shapes"
-    protected_trees: Sequence[str]
-    protected_outside: frozenset[str]
+    protected: _Group
+    protected_outside: _Group
+    starts: _Group
     roots: Sequence[str]
     readable: Sequence[str]
     temporary: Sequence[str]
@@ -150,14 +208,15 @@ def _places() -> _Places:
     secret, protected, system = found["secret"], found["protected"], found["system"]
     names = [name.lower() for name in secret["names"]]
     return _Places(
-        secret_names=_Shapes(names),
+        secret=_group(secret),
+        secret_more=_Shapes(secret["more"]),
         secret_except=_Shapes(secret["except"]),
-        secret_folders=frozenset(secret["folders"]),
+        secret_outside=_Shapes(secret["outside"]),
+        secret_roots=secret["roots"],
         process_files=frozenset(secret["files_of_processes"]),
-        protected_folders=frozenset(protected["folders"]),
-        protected_names=_Shapes(protected["names"]),
-        protected_trees=protected["trees"],
-        protected_outside=frozenset(protected["outside"]),
+        protected=_group(protected),
+        protected_outside=_group(protected, "outside", "outside_"),
+        starts=_group(found["starts"]),
         roots=system["roots"],
         readable=system["readable"],
         temporary=system["temporary"],
@@ -166,13 +225,18 @@ def _places() -> _Places:
     )
 
 
+def _group(found: Mapping[str, Sequence[str]], names: str = "names", prefix: str = "") -> _Group:
+    trees = tuple(f"/{tree}/" for tree in found.get(f"{prefix}trees", ()))
+    return _Group(_Shapes(found[names]), frozenset(found.get(f"{prefix}folders", ())), trees)
+
+
 class _Shapes:
     """Patterns of names, or of the ends of paths, tried all at once."""
 
     def __init__(self, shapes: Iterable[str]) -> None:
         by_count: dict[int, list[str]] = {}
         for shape in shapes:
-            by_count.setdefault(shape.count("/") + 1, []).append(translate(shape))
+            by_count.setdefault(shape.count("/") + 1, []).append(translate(shape.lower()))
         self._tried = [(count, re.compile("|".join(found))) for count, found in sorted(by_count.items())]
 
     def fit(self, path: str) -> bool:

@@ -1,0 +1,107 @@
+"""Files that hold secrets, that decide what runs, and that run by themselves: by every spelling of their names."""
+
+import pytest
+
+from tui_agent.policy.rules import RulePolicy
+from tui_agent.ports.policy import Decision, PolicyFacts
+from tui_agent.protocol.effects import Reads, Writes
+from tui_agent.protocol.settings import POLICIES, PolicyName
+
+HOME = "/home/ada"
+WORKSPACE = f"{HOME}/timesheet"
+
+
+def decide(effect: Reads | Writes, policy: PolicyName = "bypass", *rules: str, real: str = "") -> Decision:
+    found = {effect.path: real} if real else {}
+    return RulePolicy(rules).decide("some_tool", (effect,), PolicyFacts(WORKSPACE, policy, found))
+
+
+SECRETS = [
+    ".env", ".env.local", "prod.env", ".env-prod", ".env_ci", ".envrc", "a/.env", "server.pem", "AuthKey_X.p8", "id_ed25519",
+    "deploy_rsa", "app.keystore", "release.jks", "vault.kdbx", "host.keytab", "office.ovpn", "terraform.tfstate",
+    "terraform.tfstate.backup", "secrets.yaml", "secret.yml", ".secrets", "client_secret_123.json", "my-credentials.json",
+    "app-firebase-adminsdk-x.json", "service-account-prod.json", "kubeconfig", "wallet.dat", ".vault_pass", "kaggle.json",
+    f"{HOME}/.ssh/id_x", f"{HOME}/.ssh", f"{HOME}/.aws/sso/cache/a.json", f"{HOME}/.azure/msal_token_cache.json",
+    f"{HOME}/.config/gcloud/credentials.db", f"{HOME}/.config/gcloud/legacy/x", f"{HOME}/.kube/config", f"{HOME}/.docker/config.json",
+    f"{HOME}/.config/gh/hosts.yml", f"{HOME}/.npmrc", f"{HOME}/.netrc", f"{HOME}/.bash_history", f"{HOME}/.m2/settings.xml",
+    f"{HOME}/.cache/huggingface/token", f"{HOME}/.codex/auth.json", f"{HOME}/.config/sops/age/keys.txt", f"{HOME}/.git-credentials",
+    f"{HOME}/.config/git/credentials", f"{HOME}/.config/composer/auth.json", f"{HOME}/.cargo/credentials", "/run/secrets/db",
+    "/var/run/secrets/kubernetes.io/serviceaccount/token", "/etc/shadow", "/proc/self/environ", "/proc/1/mem", "models.toml",
+]  # fmt: skip
+PLAIN = [
+    ".env.example", ".env.production.sample", "secrets.yaml.example", "credentials.json.template", "id_ed25519.pub", "key.py",
+    "src/environment.py", "credentials/model.py", "secrets/__init__.py", "docs/ssh.md", "environ", "auth.json", "config.json",
+    ".npmrc", "token", "settings.xml", "config.yml", "keyring.py", "tests/test_env.py",
+]  # fmt: skip
+PROTECTED = [
+    ".git", ".git/hooks/post-checkout", ".git/config", ".git/info/attributes", "vendor/lib/.git/config", ".hg/hgrc", ".jj/repo",
+    ".tui_agent", ".tui_agent/config.toml", ".tui_agent/policy.toml", ".tui_agent/plugins/x/__init__.py", ".tui_agent/hooks/a",
+    ".tui_agent/skills/x.md", "sub/.tui_agent/mcp.json", ".mcp.json", "sub/.mcp.json", "git~1/config",
+    f"{HOME}/.bashrc", f"{HOME}/.zshenv", f"{HOME}/.config/fish/conf.d/a.fish", f"{HOME}/.config/autostart/x.desktop",
+    f"{HOME}/.config/systemd/user/x.service", f"{HOME}/.local/bin/ls", f"{HOME}/.gitconfig", f"{HOME}/.config/git/config",
+    f"{HOME}/.claude/settings.json", f"{HOME}/.vimrc", f"{HOME}/.config/nvim/init.lua", f"{HOME}/Library/LaunchAgents/x.plist",
+    f"{HOME}/.oh-my-zsh/custom/x.zsh", f"{HOME}/.Rprofile", f"{HOME}/.curlrc",
+]  # fmt: skip
+BY_THEMSELVES = [
+    ".vscode/tasks.json", "sub/.vscode/settings.json", ".husky/pre-commit", ".githooks/pre-push", ".pre-commit-config.yaml",
+    ".devcontainer/devcontainer.json", "sitecustomize.py", "lib/x.pth", ".cargo/config.toml", ".npmrc", ".bashrc",
+]  # fmt: skip
+SPELLINGS = [
+    str.upper,
+    str.title,
+    lambda name: f"{name}.",
+    lambda name: f"{name} ",
+    lambda name: f"{name}. .",
+    lambda name: f"{name}:stream",
+    lambda name: name[:2] + "\u200c" + name[2:],
+    lambda name: name[:2] + "\ufeff" + name[2:],
+    lambda name: name[:2] + "\ufe0f" + name[2:],
+    lambda name: "".join(
+        chr(ord(char) + 0xFEE0) if "!" <= char <= "~" and char != "/" else char for char in name
+    ),
+]
+
+
+def in_all_profiles(effect: Reads | Writes) -> set[str]:
+    return {decide(effect, policy, "allow edit **", "allow read **").verdict for policy in POLICIES}
+
+
+@pytest.mark.parametrize("path", SECRETS)
+def test_a_file_with_secrets_is_neither_read_nor_written(path: str) -> None:
+    assert in_all_profiles(Reads(path=path)) == {"deny"}
+    assert in_all_profiles(Writes(path=path, creates=True)) == {"deny"}
+
+
+@pytest.mark.parametrize("path", PLAIN)
+def test_a_name_that_only_looks_like_it_is_read(path: str) -> None:
+    assert decide(Reads(path=path), "plan").verdict == "allow"
+
+
+@pytest.mark.parametrize("path", PROTECTED)
+def test_what_decides_what_runs_is_not_written_even_where_it_is_not_there_yet(path: str) -> None:
+    assert in_all_profiles(Writes(path=path, creates=True)) == {"deny"}
+    assert in_all_profiles(Writes(path=path, removes=True)) == {"deny"}
+
+
+@pytest.mark.parametrize("path", BY_THEMSELVES)
+def test_what_runs_by_itself_is_asked_about_where_other_writes_are_not(path: str) -> None:
+    assert decide(Writes(path="a.py"), "accept-edits").verdict == "allow"
+    found = decide(Writes(path=path), "accept-edits")
+    assert (found.verdict, "run by other programs" in found.reason) == ("ask", True)
+    assert decide(Writes(path=path), "accept-edits", f"allow edit {path}").verdict == "allow"
+    assert decide(Writes(path=path), "bypass").verdict == "allow"
+    assert decide(Reads(path=path), "plan").verdict == "allow"
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("name", [".env", ".git/config", ".tui_agent/x", ".mcp.json", "server.pem"])
+def test_another_spelling_of_a_name_is_that_name(name: str, spelling) -> None:
+    for path in (spelling(name), f"sub/{spelling(name)}", f"x/../{spelling(name)}"):
+        assert in_all_profiles(Writes(path=path)) == {"deny"}, ascii(path)
+
+
+@pytest.mark.parametrize("real", [".env", ".ssh/id_rsa", ".git/config", ".GIT/hooks/x"])
+def test_the_real_file_counts_under_any_name(real: str) -> None:
+    there = f"{WORKSPACE}/{real}"
+    assert decide(Writes(path="notes.txt"), real=there).verdict == "deny"
+    assert decide(Writes(path=real), real=f"{WORKSPACE}/notes.txt").verdict == "deny"
