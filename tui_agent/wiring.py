@@ -9,12 +9,13 @@ import random
 import sys
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import anyio
 
-from tui_agent import __version__
+from tui_agent import __version__, judging
 from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.checkpoints.limits import limits_of
 from tui_agent.config.options import SessionOptions
@@ -38,8 +39,7 @@ from tui_agent.plugin_host.bundled import bundled
 from tui_agent.plugin_host.copies import lay_out
 from tui_agent.plugin_host.discover import PluginPlaces
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
-from tui_agent.policy.rule_file import all_rules, append_rule
-from tui_agent.policy.rules import RulePolicy
+from tui_agent.policy.rule_file import append_rule
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
@@ -203,7 +203,8 @@ def _assemble(
         _take_on_changes(base, models, recorder)
         _apply_options(base, recorder, settings)
     tools, failed = _tools(loaded)
-    for event in [*loaded.events, *failed]:
+    judge, refused = judging.policy(base, loaded.policy_tables)
+    for event in [*loaded.events, *failed, *refused]:
         recorder.append(event)
     named = (profile.api_key_env for profile in base.config.models.values())
     env = LocalEnvironment(workspace, hidden=tuple(base.keys.secrets(named)))
@@ -221,7 +222,7 @@ def _assemble(
         blobs=log.blobs,
         env=env,
         tools=tools,
-        policy=policy(base),
+        policy=judge,
         middlewares=_middlewares(base, recorder, loaded),
         agents=_agents(loaded),
         client=clients.get,
@@ -396,6 +397,12 @@ def plugin_places(base: Ground) -> PluginPlaces:
     )
 
 
+def outside_plugins(base: Ground) -> LoadedPlugins:
+    """The plugins that did not come with the product: for what only they could add."""
+    places = replace(plugin_places(base), bundled=None)
+    return PluginHost(places, base.config.plugins_disabled).load()
+
+
 def _plugins(base: Ground) -> LoadedPlugins:
     return PluginHost(plugin_places(base), base.config.plugins_disabled).load()
 
@@ -409,16 +416,6 @@ def _tools(loaded: LoadedPlugins) -> tuple[ToolRegistry, list[PluginFailed]]:
         except PluginError as error:
             failed.append(PluginFailed(plugin=offered.owner, message=str(error)))
     return registry, failed
-
-
-def policy(base: Ground) -> RulePolicy:
-    """The policy of this start: the user's rules, and a trusted project's."""
-    paths = base.config.paths
-    project = paths.project / PROJECT_FOLDER / "policy.toml"
-    own = base.config.project
-    trusted = None if own is None else own.own("policy.toml")
-    rules = all_rules(paths.config_dir / "policy.toml", project, trusted)
-    return RulePolicy(rules, own=(str(paths.config_dir), str(base.store.root)))
 
 
 def _remember(path: Path, rule: str) -> None:

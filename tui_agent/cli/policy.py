@@ -4,9 +4,9 @@ import argparse
 import json
 import sys
 
-from tui_agent import wiring
+from tui_agent import judging, wiring
 from tui_agent.cli.options import POLICIES, Parser, add_verb, session_options
-from tui_agent.cli.output import printable, say, say_json
+from tui_agent.cli.output import printable, say, say_json, warn
 from tui_agent.errors import UsageError
 from tui_agent.ground import ground
 from tui_agent.ports.policy import Decision, Policy, PolicyFacts
@@ -39,7 +39,9 @@ def configure(parser: Parser) -> None:
 def check_command(arguments: argparse.Namespace) -> int:
     """Judge one command line, or one a line of standard input."""
     base = ground(session_options(arguments, client="headless", interactive=False))
-    policy = wiring.policy(base)
+    policy, refused = judging.policy(base, wiring.outside_plugins(base).policy_tables)
+    for fault in refused:
+        warn(f"The plugin {fault.plugin} is left out: {fault.message}")
     facts = PolicyFacts(workspace=str(base.options.cwd), policy=base.config.policy, interactive=True)
     if arguments.stdin:
         for line in sys.stdin:

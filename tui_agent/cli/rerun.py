@@ -13,7 +13,7 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent import wiring
+from tui_agent import judging, wiring
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.output import printable, say, say_json
 from tui_agent.cli.recorded_tools import ReadOnlyEnvironment, RecordedResults, recorded_tools
@@ -183,7 +183,7 @@ class Bench:
             blobs=self._log.blobs,
             env=ReadOnlyEnvironment(self._env),
             tools=recorded_tools(loaded.tools, self._results),
-            policy=wiring.policy(base),
+            policy=judging.policy(base, loaded.policy_tables)[0],
             middlewares=[*own, *(offered.middleware for offered in loaded.middlewares)],
             agents=agents,
             client=lambda _: client,

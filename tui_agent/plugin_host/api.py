@@ -22,6 +22,7 @@ from tui_agent.plugin_host.offers import (
     OfferedHook,
     OfferedMiddleware,
     OfferedModel,
+    OfferedPolicyTable,
     OfferedTheme,
     OfferedTool,
     Offers,
@@ -120,6 +121,20 @@ class OwnedApi:
             raise PluginError(f"The theme {path} of {self._plugin} is not a file.")
         self._book("theme", full.stem)
         self.offers.themes.append(OfferedTheme(self._plugin, full))
+
+    def policy_table(self, path: str) -> None:
+        """Offer a table of programs; a relative path is taken from the plugin's folder."""
+        given = Path(path)
+        full = given if given.is_absolute() or self._folder is None else self._folder / given
+        try:
+            text = full.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise PluginError(
+                f"The table of programs {path} of {self._plugin} cannot be read: {error}."
+            ) from error
+        self._check_open()
+        self.offers.policy_tables.append(OfferedPolicyTable(self._plugin, full, text))
+        self.names.append(f"policy_table:{full.name}")
 
     def hook(self, event: str, target: Callable[..., object]) -> None:
         """Be told of an event kind after it is stored (`"*"`: of every kind); or be asked at a hook's event."""

@@ -88,6 +88,15 @@ class OfferedTheme:
 
 
 @dataclass(frozen=True, slots=True)
+class OfferedPolicyTable:
+    """A table of programs, as text; the policy reads it."""
+
+    owner: str
+    path: Path
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class OfferedHook:
     """Whom to tell of an event kind (`*`: every kind) once it is stored."""
 
@@ -118,6 +127,7 @@ class Offers:
     panes: list[LazyRef] = field(default_factory=list)
     projections: list[LazyRef] = field(default_factory=list)
     themes: list[OfferedTheme] = field(default_factory=list)
+    policy_tables: list[OfferedPolicyTable] = field(default_factory=list)
     hooks: list[OfferedHook] = field(default_factory=list)
     asked: list[OfferedAsked] = field(default_factory=list)
 
@@ -132,5 +142,6 @@ class Offers:
         self.panes += other.panes
         self.projections += other.projections
         self.themes += other.themes
+        self.policy_tables += other.policy_tables
         self.hooks += other.hooks
         self.asked += other.asked

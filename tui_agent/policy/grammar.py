@@ -39,7 +39,7 @@ WHATS: tuple[What, ...] = get_args(What)
 class Rule:
     """One rule. `rest` is the path, host, words or line; `source` says where it was written.
 
-    `bounded`: a project's; it allows no command that an approval would not offer to allow for always.
+    `bounded`: a project's; of commands it allows those that are certain and only read, change or run the workspace.
     """
 
     verdict: Verdict

@@ -5,12 +5,13 @@ Invariant: an unknown key or class in the table fails its loading; an entry that
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias, cast, get_args
 
 from tui_agent.policy.script import ARBITRARY, CLASSES, READ_ONLY
+from tui_agent.policy.stricter import Extra
 
 Operands: TypeAlias = Literal[
     "text", "none", "names", "look", "read", "tree", "write", "remove", "copy", "move", "mixed"
@@ -39,7 +40,7 @@ class Program:
     options: Mapping[str, Takes] = field(default_factory=dict)
     other: str = ""
     turns: Mapping[str, str] = field(default_factory=dict)
-    style: Literal["getopt", "words", "text"] = "getopt"
+    style: Literal["getopt", "words", "text", "bundle"] = "getopt"
     numeric: bool = False
     most: int | None = None
     trap: bool = False
@@ -81,45 +82,144 @@ class Table:
 
     programs: Mapping[str, Program]
     safe_environment: frozenset[str]
+    extras: Mapping[str, tuple[Extra, ...]] = field(default_factory=dict)
+    """What others than the product and the user add, by program, or program and subcommand."""
+    own_variables: frozenset[str] = frozenset()
+
+
+Raw: TypeAlias = Mapping[str, Mapping[str, object]]
+"""Entries of a table as TOML gives them."""
 
 
 @cache
 def table() -> Table:
     """The table that comes with the product, read once."""
-    text = Path(__file__).with_name("programs.toml").read_text(encoding="utf-8")
-    return parse_table(text)
+    return _table(_own())
 
 
 def parse_table(text: str) -> Table:
-    """A table from TOML. Raises `ValueError` that names the entry with an unknown key, class or option sign."""
-    found = tomllib.loads(text)
-    raw: dict[str, dict[str, object]] = found["programs"]
-    programs = {name: _program(name, _source(name, entry, raw)) for name, entry in raw.items()}
-    return Table(programs, frozenset(found["environment"]["safe"]))
+    """A whole table from TOML. Raises `ValueError` as `programs` does."""
+    return _table(tomllib.loads(text))
 
 
-def _source(name: str, entry: Mapping[str, object], raw: Mapping[str, object]) -> dict[str, object]:
+def own_entries() -> Raw:
+    """The entries that come with the product, for others to be `like`."""
+    return cast(Raw, _own()["programs"])
+
+
+@cache
+def _own() -> dict[str, dict[str, dict[str, object]]]:
+    return tomllib.loads(Path(__file__).with_name("programs.toml").read_text(encoding="utf-8"))
+
+
+def _table(found: Mapping[str, Mapping[str, object]]) -> Table:
+    safe = cast("list[str]", found["environment"]["safe"])
+    own = cast("list[str]", found["environment"].get("own", []))
+    return Table(
+        programs(cast(Raw, found["programs"]), {}), frozenset(safe), own_variables=frozenset(own)
+    )
+
+
+def programs(entries: Raw, base: Raw) -> dict[str, Program]:
+    """Typed entries. One may be `like` another of `entries` or of `base`; one that is like itself means that of `base`.
+
+    Raises `ValueError` that names the entry with an unknown key, class, option sign or a value of the wrong kind.
+    """
+    return {name: _program(name, _source(name, entry, entries, base)) for name, entry in entries.items()}
+
+
+def _source(name: str, entry: Mapping[str, object], entries: Raw, base: Raw) -> dict[str, object]:
     """The entry itself, or what it is `like`, with its own keys on top."""
+    if not isinstance(entry, dict):
+        raise ValueError(f"{name}: it is no table")
     like = entry.get("like")
     own = {key: value for key, value in entry.items() if key != "like"}
-    if not isinstance(like, str):
+    if like is None:
         return own
-    base: object = raw
-    for part in like.split(" ", 1):
-        level = base if isinstance(base, dict) else {}
-        base = level.get("subs", {}).get(part) if "subs" in level and base is not raw else level.get(part)
-    if not isinstance(base, dict):
+    if not isinstance(like, str):
+        raise ValueError(f"{name}: like must be a text")
+    program, _, sub = like.partition(" ")
+    from_base = program == name and program in base
+    found: object = base.get(program) if from_base else entries.get(program, base.get(program))
+    if isinstance(found, dict) and sub:
+        found = found.get("subs", {}).get(sub)
+    if not isinstance(found, dict) or (program == name and not from_base and not sub):
         raise ValueError(f"{name}: like {like}: there is no such entry")
-    if " " not in like:
-        base = _source(like, base, raw)
-    return {**{key: value for key, value in base.items() if key != "like"}, **own}
+    if not sub:
+        found = _source(program, found, {} if from_base else entries, base)
+    return {**{key: value for key, value in found.items() if key != "like"}, **own}
+
+
+_KINDS: dict[type, frozenset[str]] = {
+    str: frozenset(
+        {
+            "does",
+            "operands",
+            "first",
+            "options",
+            "other",
+            "style",
+            "only",
+            "ruin",
+            "device",
+            "everyone",
+            "at_least",
+        }
+    ),
+    bool: frozenset({"numeric", "trap", "downloads", "assigns", "appends", "hosts", "sparing"}),
+    int: frozenset({"most", "keeps", "wraps"}),
+    list: frozenset(
+        {
+            "first_by",
+            "forbid",
+            "anywhere",
+            "plain",
+            "needs",
+            "deep_by",
+            "narrows",
+            "default",
+            "alone",
+            "lets",
+            "executes",
+        }
+    ),
+    dict: frozenset({"turns", "words", "subs"}),
+}
+_WORDS: dict[str, tuple[str, ...]] = {
+    "operands": get_args(Operands),
+    "style": ("getopt", "words", "text", "bundle"),
+    "ruin": ("", "always", "places"),
+}
+
+
+def check_entry(name: str, entry: Mapping[str, object]) -> None:
+    """Raises `ValueError` where a key is unknown, or its value is of the wrong kind."""
+    for key, value in entry.items():
+        kind = next((kind for kind, keys in _KINDS.items() if key in keys), None)
+        if kind is None and key != "sub":
+            raise ValueError(f"{name}: unknown keys: {key}")
+        if kind is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
+            raise ValueError(f"{name}: {key} must be {_CALLED[kind]}")
+        if isinstance(value, list) and not all(isinstance(item, str) for item in value):
+            raise ValueError(f"{name}: {key} must be a list of texts")
+        if key in _WORDS and value not in _WORDS[key]:
+            raise ValueError(f"{name}: {key} must be one of {', '.join(filter(None, _WORDS[key]))}")
+        if key == "turns" and isinstance(value, dict):
+            _classes(name, *value.values())
+    _classes(name, *(entry[key] for key in ("does", "other", "at_least") if key in entry))
+
+
+_CALLED = {str: "a text", bool: "true or false", int: "a number", list: "a list of texts", dict: "a table"}
+
+
+def _classes(name: str, *values: object) -> None:
+    for value in values:
+        if value and value not in CLASSES:
+            raise ValueError(f"{name}: {value!r} is no class; there are {', '.join(CLASSES)}")
 
 
 def _program(name: str, entry: dict[str, object]) -> Program:
-    known = {item.name for item in fields(Program)}
-    unknown = set(entry) - known
-    if unknown:
-        raise ValueError(f"{name}: unknown keys {sorted(unknown)}")
+    check_entry(name, entry)
     values = dict(entry)
     values["options"] = _options(name, str(entry.get("options", "")))
     for key in (
@@ -142,12 +242,7 @@ def _program(name: str, entry: dict[str, object]) -> Program:
             )
     subs = cast("dict[str, dict[str, object]]", entry.get("subs", {}))
     values["subs"] = {sub: _program(f"{name} {sub}", _sub(name, sub, subs, entry)) for sub in subs}
-    program = Program(**values)  # type: ignore[arg-type]
-    turned = program.turns.values()
-    for word in (program.does, program.other, program.at_least, *turned):
-        if word and word not in CLASSES:
-            raise ValueError(f"{name}: {word!r} is no class")
-    return program
+    return Program(**values)  # type: ignore[arg-type]
 
 
 def _sub(
@@ -156,7 +251,9 @@ def _sub(
     entry = subs[sub]
     like = entry.get("like")
     if isinstance(like, str):
-        base = subs[like.partition(" ")[2]]
+        base = subs.get(like.partition(" ")[2])
+        if base is None:
+            raise ValueError(f"{name} {sub}: like {like}: there is no such entry")
         entry = {**base, **{key: value for key, value in entry.items() if key != "like"}}
     words = 1 + len(sub.split())
     return {"keeps": words, **entry}

@@ -13,6 +13,7 @@ text counts that was trusted, and nothing is read. `append_rule` is called only 
 import os
 import tempfile
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 from tui_agent.errors import ConfigError
@@ -25,6 +26,7 @@ from tui_agent.policy.grammar import (
     fits_words,
     parse_rule,
 )
+from tui_agent.policy.rule_set import means
 from tui_agent.policy.runs import command_line, read_runs
 from tui_agent.protocol.effects import Runs
 
@@ -62,7 +64,25 @@ def all_rules(user: Path, project: Path, trusted: str | None) -> tuple[Rule, ...
     """The user's rules and those of the project's file, of which `trusted` is the text, if it has one that is trusted.
     Their order does not matter."""
     own = load_rules(user)
-    return own if trusted is None else own + read_rules(trusted, project)
+    return own if trusted is None else own + tuple(bounded(rule) for rule in read_rules(trusted, project))
+
+
+def bounded(rule: Rule) -> Rule:
+    """A project's rule: one that allows reaches no further than its workspace and the commands that work on it.
+
+    Raises `ConfigError` that names the rule where it would. A folder that was trusted by mistake can so ask for fewer
+    questions about edits and tests, never for the network, other rights, other folders or a tool of any kind.
+    """
+    if rule.verdict != "allow":
+        return rule
+    inside = not rule.rest.startswith("/")
+    if rule.what == "run" or (inside and rule.what in ("read", "edit")):
+        return replace(rule, bounded=True)
+    raise ConfigError(
+        f"The rule {rule.text!r} of {rule.source} is not for a project to make: it may allow edits in its folder and "
+        "commands that work on it.",
+        hint="Write it into your own policy.toml.",
+    )
 
 
 def append_rule(path: Path, rule: Rule | str) -> Rule:
@@ -104,20 +124,22 @@ def _rule(entry: object, where: str) -> Rule:
 
 
 def _fits(rule: Rule, example: str) -> bool:
+    certain = rule.verdict == "allow"
     match rule.what:
         case "read" | "edit" | "remove":
             relative = None if example.startswith("/") else example
-            return fits_path(rule.rest, relative, example)
+            return fits_path(rule.rest, relative, example, certain=certain)
         case "connect":
-            return fits_host(rule.rest, example)
+            return fits_host(rule.rest, example, certain=certain)
         case "tool":
             return fits_tool(rule.rest, example)
         case "exact":
             return command_line(Runs(script=example)) == rule.rest
         case "run":
             parts = read_runs(Runs(script=example)).parts
-            fits = [fits_words(rule.rest, part.words, certain=rule.verdict == "allow") for part in parts]
-            return bool(fits) and (all(fits) if rule.verdict == "allow" else any(fits))
+            if not certain:
+                return any(means(rule, part) for part in parts)
+            return bool(parts) and all(fits_words(rule.rest, part.words, certain=True) for part in parts)
 
 
 def _quoted(text: str) -> str:

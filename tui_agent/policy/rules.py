@@ -14,7 +14,7 @@ from tui_agent.policy.hosts import read_host
 from tui_agent.policy.offers import RULED, UNSEEN, choices, only_once
 from tui_agent.policy.paths import Guards, place
 from tui_agent.policy.profiles import PROFILES
-from tui_agent.policy.programs import Table, table
+from tui_agent.policy.programs import Table
 from tui_agent.policy.rule_set import RuleSet, by_rule, first, granted_rules, stop
 from tui_agent.policy.run_rules import RunJudge
 from tui_agent.policy.runs import mentioned_paths, read_runs
@@ -44,7 +44,7 @@ class RulePolicy:
     ) -> None:
         self.rules = tuple(rule if isinstance(rule, Rule) else parse_rule(rule) for rule in user_rules)
         self._guards = Guards(own)
-        self._programs = programs or table()
+        self._programs = programs
         self._kept: tuple[tuple[str, ...], RuleSet] = ((), RuleSet(self.rules))
 
     def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
@@ -123,7 +123,7 @@ class _Judge:
     """One decision's rules and facts."""
 
     def __init__(
-        self, rules: RuleSet, guards: Guards, facts: PolicyFacts, programs: Table, tool: str
+        self, rules: RuleSet, guards: Guards, facts: PolicyFacts, programs: Table | None, tool: str
     ) -> None:
         self._rules = rules
         self._facts = facts

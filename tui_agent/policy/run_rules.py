@@ -42,7 +42,7 @@ class RunJudge:
     """Judges `Runs` effects by a table of programs."""
 
     def __init__(
-        self, rules: RuleSet, files: FileRules, profile: Profile, facts: PolicyFacts, programs: Table
+        self, rules: RuleSet, files: FileRules, profile: Profile, facts: PolicyFacts, programs: Table | None
     ) -> None:
         self._rules = rules
         self._files = files

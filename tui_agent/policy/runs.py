@@ -14,6 +14,7 @@ from tui_agent.policy.part import Part
 from tui_agent.policy.programs import Table, table
 from tui_agent.policy.script import ARBITRARY, Command, Script, Word, ranked
 from tui_agent.policy.shell import analyse
+from tui_agent.policy.stricter import tighten
 from tui_agent.protocol.effects import Effect, Reads, Runs, Writes
 
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
@@ -106,6 +107,7 @@ def _report(line: str, script: Script, depth: int, programs: Table) -> RunReport
     for command in script.commands[:_MOST]:
         found = reader.parts(command)
         for part in found:
+            tighten(part, programs.extras)
             parts.append(part)
             inner = _inner(part.words, depth, programs)
             if inner is None:
