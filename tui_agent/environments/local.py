@@ -19,6 +19,7 @@ from tui_agent.environments.contain import Containment
 from tui_agent.environments.descendants import LINUX, carriers
 from tui_agent.environments.keeping import MOST_PROCESSES, Keeping
 from tui_agent.environments.local_files import LocalFiles
+from tui_agent.environments.opening import OpenFolder
 from tui_agent.environments.sandbox.confine import Confinement
 from tui_agent.environments.sandbox.running import confined
 from tui_agent.environments.walk import batch_of, walk
@@ -65,8 +66,9 @@ class LocalEnvironment:
         grace: float = spawn.TERMINATE_GRACE_S,
         processes: int = MOST_PROCESSES,
         confinement: Confinement | None = None,
+        open_folder: OpenFolder | None = None,
     ) -> None:
-        self._contain = Containment(str(root))
+        self._contain = Containment(str(root), open_folder=open_folder)
         self._files = LocalFiles(self._contain)
         self._environ = environ
         self._hidden = frozenset(hidden) | FORCED_COLOUR

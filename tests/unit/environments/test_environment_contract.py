@@ -13,6 +13,7 @@ import pytest
 
 from tests.stubs.memory_blobs import MemoryBlobs
 from tui_agent.environments.local import LocalEnvironment
+from tui_agent.environments.opening import one_by_one
 from tui_agent.environments.recording import RecordingEnvironment
 from tui_agent.errors import EnvironmentFault, StaleFile
 from tui_agent.ports.environment import Environment, ExecSpec
@@ -24,14 +25,15 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-@pytest.fixture(params=["local", "recording"])
+@pytest.fixture(params=["local", "local, folder by folder", "recording"])
 def env(request: pytest.FixtureRequest, tmp_path: Path) -> Environment:
     root = tmp_path / "root"
     root.mkdir()
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "secret.txt").write_text("secret")
-    local = LocalEnvironment(root, environ=dict(os.environ))
-    if request.param == "local":
+    way = one_by_one if "folder" in request.param else None
+    local = LocalEnvironment(root, environ=dict(os.environ), open_folder=way)
+    if "local" in request.param:
         return local
     return RecordingEnvironment(local, MemoryBlobs(), lambda payload: None, None)
 
