@@ -15,7 +15,7 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent import __version__, judging
+from tui_agent import __version__, confining, judging
 from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.checkpoints.limits import limits_of
 from tui_agent.config.options import SessionOptions
@@ -115,6 +115,7 @@ def _open(
 ) -> LocalSession:
     if not base.options.interactive:
         require_decision(base)
+    confining.look(base)
     loaded = _plugins(base)
     models = model_factory(base, loaded)
     settings = _settings(base, models)
@@ -206,16 +207,7 @@ def _assemble(
     judge, refused = judging.policy(base, loaded.policy_tables)
     for event in [*loaded.events, *failed, *refused]:
         recorder.append(event)
-    named = (profile.api_key_env for profile in base.config.models.values())
-    env = LocalEnvironment(workspace, hidden=tuple(base.keys.secrets(named)))
-    recorder.append(
-        EnvStarted(
-            environment=env.name,
-            root=env.root,
-            sandbox=env.sandbox.kind,
-            sandbox_why_not=env.sandbox.why_not,
-        )
-    )
+    env = _environment(base, workspace, recorder)
     clients = Clients(partial(_client_for, models))
     parts = EngineParts(
         recorder=recorder,
@@ -248,6 +240,25 @@ def _assemble(
 def _hook_facts(log: SessionLog, env: LocalEnvironment) -> JsonMap:
     """What every hook is told of the session that it is in."""
     return {"session_id": log.session, "transcript_path": str(log.folder / "events.jsonl"), "cwd": env.root}
+
+
+def _environment(base: Ground, workspace: Path, recorder: Recorder) -> LocalEnvironment:
+    """Where its tools work, recorded with what confines the commands there."""
+    named = (profile.api_key_env for profile in base.config.models.values())
+    env = LocalEnvironment(
+        workspace,
+        hidden=tuple(base.keys.secrets(named)),
+        confinement=confining.confinement(base, workspace),
+    )
+    recorder.append(
+        EnvStarted(
+            environment=env.name,
+            root=env.root,
+            sandbox=env.sandbox.kind,
+            sandbox_why_not=env.sandbox.why_not,
+        )
+    )
+    return env
 
 
 def _run(base: Ground, settings: SessionSettings) -> RunStarted:

@@ -20,7 +20,7 @@ from tui_agent.config.files import read_small
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import PROJECT_FOLDER, Paths, find
 from tui_agent.config.project import Project, projects, ruling
-from tui_agent.config.settings import CheckpointSettings, Config, ModelProfile
+from tui_agent.config.settings import CheckpointSettings, Config, ModelProfile, SandboxSettings
 from tui_agent.errors import ConfigError
 from tui_agent.protocol.settings import Budgets
 
@@ -128,6 +128,11 @@ def _own_layer(project: Project, path: Path) -> Tree:
             f"{path}: a project cannot name plugin_dirs, for trust is bound to the files in {PROJECT_FOLDER}/.",
             hint=f"Put the plugins into {PROJECT_FOLDER}/plugins/.",
         )
+    if "sandbox" in tree:
+        raise ConfigError(
+            f"{path}: a project cannot set [sandbox], for that would open what confines its own commands.",
+            hint="Set it in your own configuration file.",
+        )
     return tree
 
 
@@ -233,6 +238,8 @@ def _known_keys(key: str) -> list[str]:
         return sorted(Budgets.model_fields)
     if parent == ["checkpoints"]:
         return sorted(CheckpointSettings.model_fields)
+    if parent == ["sandbox"]:
+        return sorted(SandboxSettings.model_fields)
     if parent[0] == "hook" and len(parent) == 2:
         return sorted(hooks.HookSettings.model_fields)
     return []

@@ -86,6 +86,17 @@ class CheckpointSettings(Table):
     )
 
 
+class SandboxSettings(Table):
+    """The `[sandbox]` table: what confines the commands that an agent runs. A project cannot set it."""
+
+    mode: Literal["auto", "off"] = Field(
+        "auto", description="auto: commands are confined where that works; off: they never are."
+    )
+    writable: tuple[UserPath, ...] = Field(
+        (), description="More folders that confined commands may write, such as a package cache."
+    )
+
+
 class Config(Table):
     """The effective configuration. `origin` tells which layer gave a value."""
 
@@ -110,6 +121,9 @@ class Config(Table):
     )
     hook: tuple[HookSettings, ...] = Field(
         (), description="Commands that are asked or told (docs/hooks.md); those of all files count."
+    )
+    sandbox: SandboxSettings = Field(
+        default_factory=SandboxSettings, description="What confines the commands that an agent runs."
     )
     theme: str = Field("", description="A theme's name; empty: by the terminal's background.")
     symbols: Symbols = Field(

@@ -1,0 +1,37 @@
+"""Composition: what a start knows, to the sandbox that its commands run in."""
+
+import os
+from pathlib import Path
+
+from tui_agent.environments.sandbox import detect
+from tui_agent.environments.sandbox.bounds import Bounds
+from tui_agent.environments.sandbox.confine import Confinement
+from tui_agent.environments.sandbox.detect import Found
+from tui_agent.ground import Ground
+from tui_agent.policy.confined import guarded_places
+
+OFF = Found(why_not="It is switched off in the configuration ([sandbox] mode).")
+
+
+def look(base: Ground) -> None:
+    """Start to look what there is, unless it is not wanted."""
+    if base.config.sandbox.mode == "auto":
+        detect.begin()
+
+
+def confinement(base: Ground, workspace: Path) -> Confinement:
+    """The sandbox for commands of a workspace, or why there is none. Waits for what `look` began."""
+    config, paths = base.config, base.config.paths
+    home = os.path.expanduser("~")  # noqa: PTH111 - a home that is nowhere stays as it is written
+    guarded = guarded_places(home)
+    bounds = Bounds(
+        root=os.path.realpath(workspace),
+        home=home,
+        hidden=(*guarded.hidden, str(paths.secrets)),
+        kept=guarded.kept,
+        absent=guarded.absent,
+        own=(str(paths.config_dir), str(config.data_dir), str(config.cache_dir)),
+        writable=tuple(map(str, config.sandbox.writable)),
+    )
+    found = detect.found() if config.sandbox.mode == "auto" else OFF
+    return Confinement(found, bounds, config.data_dir / "sandbox")

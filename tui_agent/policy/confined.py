@@ -1,0 +1,35 @@
+"""L3: the places that a sandbox guards, from the same table as the policy's guards.
+
+Invariant: pure. What the policy lets no agent read or write by name is guarded here by place.
+"""
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedPlaces:
+    """`hidden` are absolute, the last part may be a pattern; `kept` and `absent` are names at a workspace's top."""
+
+    hidden: tuple[str, ...]
+    kept: tuple[str, ...]
+    absent: tuple[str, ...]
+
+
+@cache
+def guarded_places(home: str) -> GuardedPlaces:
+    """For the user whose home folder this is."""
+    here = Path(__file__).parent
+    places = tomllib.loads((here / "places.toml").read_text(encoding="utf-8"))
+    more = tomllib.loads((here / "confined.toml").read_text(encoding="utf-8"))
+    secret, protected = places["secret"], places["protected"]
+    at_home = [*secret["folders"], *secret["names"], *more["hidden_at_home"]]
+    named = [f"{home.rstrip('/')}/{name}" for name in at_home]
+    written = [name.split("/")[0] for name in (*protected["names"], *protected["trees"])]
+    return GuardedPlaces(
+        hidden=tuple(dict.fromkeys((*named, *more["hidden"]))),
+        kept=tuple(dict.fromkeys((*written, *more["kept"]))),
+        absent=tuple(more["absent"]),
+    )
