@@ -1,10 +1,10 @@
 """L3: what a checkpoint store may keep, and where there can be none."""
 
 import os
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from tui_agent.config.programs import find_program
 from tui_agent.config.settings import CheckpointSettings
 from tui_agent.protocol.events.files import PATHS_NAMED
 
@@ -38,12 +38,7 @@ def limits_of(settings: CheckpointSettings) -> Limits:
 
 def git_program(workspace: Path) -> str | None:
     """The git program, never one that lies in the workspace."""
-    folders = [
-        folder
-        for folder in os.environ.get("PATH", os.defpath).split(os.pathsep)
-        if Path(folder).is_absolute() and not Path(folder).resolve().is_relative_to(workspace)
-    ]
-    return shutil.which("git", path=os.pathsep.join(folders))
+    return find_program("git", workspace, os.environ)
 
 
 def why_unavailable(workspace: Path, program: str | None, sessions: Path | None = None) -> str:

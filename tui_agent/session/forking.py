@@ -10,19 +10,18 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-import anyio
 from anyio import to_thread
 
 from tui_agent.checkpoints.git_shadow import GitShadow
-from tui_agent.checkpoints.limits import Limits, git_program, limits_of
+from tui_agent.checkpoints.limits import Limits, limits_of
 from tui_agent.checkpoints.state import MAIN
 from tui_agent.config.settings import CheckpointSettings
-from tui_agent.errors import UsageError
 from tui_agent.folds.base import branch, fold
 from tui_agent.folds.session_state import SessionState
 from tui_agent.folds.session_view import SessionStateView
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
+from tui_agent.session.users_git import users_git
 from tui_agent.store.reader import read_records
 
 STORE = "checkpoints.git"
@@ -30,7 +29,6 @@ LOST_NAMED = 8
 DEEPEST = 3
 """Forks of forks that borrow from one another; git follows five, one is kept for the user's repository."""
 LARGEST = Limits().file_bytes
-QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
 
 
 def state_of(folder: Path, at_seq: int | None = None) -> SessionStateView:
@@ -169,15 +167,19 @@ async def add_worktree(workspace: Path, dest: Path, store: Path, commit: str) ->
     does not know and that are small enough to be in it are removed. Raises `UsageError` where git refuses,
     `CheckpointError`.
     """
-    top = (await _git(workspace, "rev-parse", "--show-toplevel")).strip()
-    await _git(workspace, "worktree", "add", "--detach", "--", str(dest), "HEAD")
+    top = (await users_git(workspace, "rev-parse", "--show-toplevel")).strip()
+    await users_git(workspace, "worktree", "add", "--detach", "--", str(dest), "HEAD")
     below = _same_place(workspace, Path(top), dest)
     if not commit:
         return below
     with tempfile.TemporaryDirectory(dir=dest, prefix=".checkpoint-") as place:
         shadow = GitShadow(workspace, store)
         await shadow.checkout(commit, Path(place))
-        tracked = (await _git(below, "ls-files", "-z")).split("\0") if below.is_dir() else []
+        tracked = (
+            (await users_git(workspace, "-C", str(below), "ls-files", "-z")).split("\0")
+            if below.is_dir()
+            else []
+        )
         await to_thread.run_sync(_overlay, Path(place), below, [name for name in tracked if name])
     return below
 
@@ -186,33 +188,14 @@ def _same_place(workspace: Path, top: Path, dest: Path) -> Path:
     return dest / workspace.resolve().relative_to(top.resolve())
 
 
-def _program(folder: Path) -> str | None:
-    return git_program(folder.resolve())
-
-
 def _overlay(files: Path, below: Path, tracked: Sequence[str]) -> None:
     for name in tracked:
         path = below / name
-        if not os.path.lexists(files / name) and path.lstat().st_size <= LARGEST:
+        folder = path.is_dir() and not path.is_symlink()  # a submodule's, which is empty
+        if not folder and not os.path.lexists(files / name) and path.lstat().st_size <= LARGEST:
             path.unlink()
-    for folder, _, names in os.walk(files):
-        target = below / Path(folder).relative_to(files)
+    for inner, _, names in os.walk(files):
+        target = below / Path(inner).relative_to(files)
         target.mkdir(parents=True, exist_ok=True)
         for name in names:
-            (Path(folder) / name).replace(target / name)
-
-
-async def _git(folder: Path, *words: str) -> str:
-    """Run the user's git in the user's repository, without its hooks and monitor. Raises `UsageError`."""
-    program = _program(folder)
-    if program is None:
-        raise UsageError("The git program was not found.", hint="Leave --worktree out, or install git.")
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    done = await anyio.run_process((program, *QUIET, *words), cwd=folder, env=env, check=False)
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise UsageError(
-            f"git {words[0]} failed in {folder}: {said[-1] if said else done.returncode}.",
-            hint="--worktree needs a workspace in a git repository and a new folder.",
-        )
-    return done.stdout.decode("utf-8", "surrogateescape")
+            (Path(inner) / name).replace(target / name)

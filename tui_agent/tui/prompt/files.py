@@ -4,9 +4,10 @@ Invariant: what git ignores is not offered; no more than `MOST` paths are held.
 """
 
 import os
-import subprocess
 import time
 from pathlib import Path
+
+from tui_agent.tui.git_view import ask_git
 
 MOST = 50_000
 FRESH_S = 5.0
@@ -17,15 +18,8 @@ _SKIPPED = frozenset(
 
 def list_files(root: Path) -> list[str]:
     """Paths below `root` with `/`, as git knows them, else by walking. Blocking: call it in a thread."""
-    try:
-        listed = subprocess.run(
-            ["git", "-C", str(root), "ls-files", "-co", "--exclude-standard", "-z"],
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=10,
-            check=True,
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
+    listed = ask_git(root, "ls-files", "-co", "--exclude-standard", "-z")
+    if listed is None:
         return _walk(root)
     names = listed.decode("utf-8", "replace").split("\0")
     return sorted({name for name in names if name})[:MOST]
