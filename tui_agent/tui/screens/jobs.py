@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 FOLLOW_S = 0.25
 SIZE_FROM, STATE_FROM, LINE_FROM = 40, 56, 64
 """Cells of the list from which on it has these columns."""
+FACTS_FROM = 14
+"""Rows of the detail from which on there is room for more than the output."""
 NOTHING: Final = "No background job yet. The agent starts one where a command is to go on: a server, a watcher, a long build."
 
 
@@ -90,6 +92,11 @@ class JobsScreen(Page):
         job = self.chosen
         if job is None:
             facts.text(NOTHING, "t3")
+            return facts.rows
+        if self.detail.size.height < FACTS_FROM:
+            facts.rows.clear()
+            facts.text(f"{job.job_id} {job.outcome}", _role(job), bold=True)
+            self._output(facts, job)
             return facts.rows
         facts.text(str(job.job_id), bold=True)
         facts.gap()
