@@ -1,7 +1,7 @@
 """L7: rows of cells: parts on the left, parts on the right, padded to the width with the surface's ground.
 
 Invariant: a row is exactly as wide as it was asked to be. Where both sides do not fit the right one stays whole and
-the left one is cut; texts given here are cleaned of everything foreign by `part`.
+the left one is cut; no text goes into a row but through `tui.text`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from tui_agent.tui.text import clean_line, fit, take, width
+from tui_agent.tui.text import cell_text, clean_line, fit, take, width
 
 Part: TypeAlias = tuple[str, Style]
 
@@ -68,9 +68,11 @@ def row(
     ellipsis: str = "",
 ) -> Strip:
     """One row: `left` from column 0, `right` ending `margin` cells before the edge, `fill` everywhere else."""
+    left = [(cell_text(text), style) for text, style in left]
+    right = [(cell_text(text), style) for text, style in right]
     right_wide = cells(right)
     if right_wide + margin > cells_wide:
-        right, right_wide = (), 0
+        right, right_wide = [], 0
     room = cells_wide - ((right_wide + margin + 2) if right_wide else 0)
     if cells(left) > room:
         left = cut(left, room, ellipsis)

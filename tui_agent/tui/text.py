@@ -9,7 +9,7 @@ input (possessive or bounded), so that a line of 10 MB is safe.
 
 import re
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 from rich.cells import cell_len, split_text
@@ -19,14 +19,16 @@ from textual.style import Style
 from tui_agent.protocol.letters import revealed, unpiled
 
 TAB: Final = 4
+_OFTEN: Final = 200
+"""Characters; what is longer is not drawn again and again."""
 
 _PLAIN = re.compile(r"[\n\x20-\x7e]*+")
 _STRING = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f\n]{0,4096}+(?:\x07|\x1b\\|\x9c)"
 _CSI = r"(?:\x1b\[|\x9b)[0-?]{0,128}+[ -/]{0,16}+[@-~]"
 _UNSEEN = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200d-\u200f\u202a-\u202e\u2060-\u206f\u3164"
-    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a"
-    "\U0001f3fb-\U0001f3ff\U000e0000-\U000e0fff"
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff"
 )
 _FLAG_LETTERS = {0x1F1E6 + at: chr(ord("A") + at) for at in range(26)}
 
@@ -38,6 +40,7 @@ class _Foreign(NamedTuple):
     line_break: re.Pattern[str]
     remove: re.Pattern[str]
     joiners: re.Pattern[str]
+    emoji: re.Pattern[str]
     flags: re.Pattern[str]
 
 
@@ -48,7 +51,8 @@ def _foreign() -> _Foreign:
         escape=re.compile(rf"{_STRING}|{_CSI}|\x1b[ -/]{{0,8}}+[0-Z\\^-~]?|\x1b"),
         line_break=re.compile(r"\r\n|\r|\u2028|\u2029|\x0b|\x0c"),
         remove=re.compile(rf"[\x00-\x08\x0e-\x1f\x7f-\x9f{_UNSEEN}]++"),
-        joiners=re.compile(r"(?<![^\x00-\x7f])\u200c++|(?<=\u200c)\u200c++"),
+        joiners=re.compile(r"(?<![^\x00-\x7f])[\u200c\u200d]++|(?<=[\u200c\u200d])[\u200c\u200d]++"),
+        emoji=re.compile("[\u200d\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]++"),
         flags=re.compile("[\U0001f1e6-\U0001f1ff]"),
     )
 
@@ -64,16 +68,29 @@ def clean(text: str, *, reveal: bool = False, tab: int = TAB) -> str:
     if reveal:
         text = revealed(text)
     else:
-        find = _foreign()
-        text = find.escape.sub("", text)
-        text = find.line_break.sub("\n", text)
-        text = find.remove.sub("", text)
-        text = text if text.isascii() else _of_sure_width(text, find)
+        text = _obeyed_by_none(text)
+        text = text if text.isascii() else _of_sure_width(text, _foreign())
     return expand_tabs(text, tab) if tab and "\t" in text else text
 
 
+def typed(text: str) -> str:
+    """What a person or a file gives to be sent on: without anything that a terminal obeys or an eye cannot see, and
+    with its tabs, and its emoji as they are."""
+    if _PLAIN.fullmatch(text):
+        return text
+    text = _obeyed_by_none(text)
+    if text.isascii():
+        return text
+    return _foreign().joiners.sub("", text).encode("utf-8", "replace").decode()
+
+
+def _obeyed_by_none(text: str) -> str:
+    find = _foreign()
+    return find.remove.sub("", find.line_break.sub("\n", find.escape.sub("", text)))
+
+
 def _of_sure_width(text: str, find: _Foreign) -> str:
-    text = find.joiners.sub("", text)
+    text = find.joiners.sub("", find.emoji.sub("", text))
     if find.flags.search(text):
         text = text.translate(_FLAG_LETTERS)
     text = unpiled(text)
@@ -100,6 +117,18 @@ def clean_line(text: str, *, reveal: bool = False) -> str:
     """`clean`, with line breaks as single spaces: for titles, labels and cells."""
     cleaned = clean(text, reveal=reveal)
     return cleaned.replace("\n", " ") if "\n" in cleaned else cleaned
+
+
+def cell_text(text: str) -> str:
+    """The last door before a row of cells: whatever comes, `clean_line` of it. Cheap for what is clean."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _often(text) if len(text) <= _OFTEN else clean_line(text)
+
+
+@lru_cache(maxsize=8192)
+def _often(text: str) -> str:
+    return clean_line(text)
 
 
 def content(text: str, style: Style | None = None, *, reveal: bool = False) -> Content:

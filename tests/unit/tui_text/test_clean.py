@@ -48,6 +48,17 @@ def test_cleaned_text_is_as_wide_for_a_terminal_as_for_the_layout(given_text: st
         assert cell_len(line) == sum(max(0, wcwidth(char)) for char in line)
 
 
+def test_what_is_typed_keeps_its_emoji_and_tabs_and_nothing_that_hides() -> None:
+    family = "👩\u200d👩\u200d👧 ⚠\ufe0f 👍\U0001f3fd\t"
+    assert text.typed(f"{family}\r\n\x1b[31m\u202e\U000e0041\ud800x") == f"{family}\n?x"
+
+
+@given(st.text())
+def test_a_row_of_cells_holds_nothing_that_a_terminal_obeys(given_text: str) -> None:
+    shown = text.cell_text(given_text)
+    assert shown == text.clean_line(given_text) == text.cell_text(shown)
+
+
 def test_line_ends_of_every_kind_become_line_feeds() -> None:
     assert text.clean("a\r\nb\rc\u2028d\x0ce") == "a\nb\nc\nd\ne"
 

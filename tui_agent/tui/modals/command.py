@@ -72,7 +72,7 @@ def exact_lines(text: str, room: int) -> list[Line]:
             number += len(piece) - 1
             continue
         for one in piece.split("\n"):
-            lines.append(Line(number, _blanks_counted(one, max(0, room - 1))))
+            lines.append(Line(number, _blanks_counted(one, max(0, room - 2))))
             number += 1
     return lines
 

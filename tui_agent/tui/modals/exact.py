@@ -26,7 +26,7 @@ from tui_agent.tui.modals.command import command_rows, trailing_marked
 from tui_agent.tui.modals.json_rows import json_lines
 from tui_agent.tui.panes.base import Looks
 from tui_agent.tui.rows import row, wrap
-from tui_agent.tui.text import clean
+from tui_agent.tui.text import cell_text, clean
 from tui_agent.tui.transcript.diff import diff_rows, parse_diff
 from tui_agent.tui.transcript.look import MARGIN, TEXT_COLUMN, Look
 from tui_agent.tui.transcript.rows import strip_of
@@ -151,7 +151,7 @@ def json_strips(
                 if at:
                     rows.append(Strip(current).adjust_cell_length(width, fill))
                     current = [Segment(" " * (indent + 4), fill)]
-                current.append(Segment(piece, style))
+                current.append(Segment(cell_text(piece), style))
             used = sum(segment.cell_length for segment in current)
         rows.append(Strip(current).adjust_cell_length(width, fill))
     return rows

@@ -1,7 +1,7 @@
 """L7: the editor of a message: a text area that grows, with chips, history, and vim keys where they are wanted.
 
 Invariant: it edits text and tells what was meant at the key itself (`submit`, `wish`), so that of keys which came in one
-go each finds the text as the ones before left it; it knows nothing of sessions.
+go each finds the text as the ones before left it; it knows nothing of sessions. Whatever is put into it is cleaned.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,12 +13,13 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
+from textual.widgets.text_area import Edit, EditResult
 
 from tui_agent.tui.panes.base import Looks
 from tui_agent.tui.prompt.chips import Chips
 from tui_agent.tui.prompt.history import History
 from tui_agent.tui.prompt.vim import Vim
-from tui_agent.tui.text import clean
+from tui_agent.tui.text import typed
 
 _ALIASES = {"shift+\r": "shift+enter", "alt+\r": "alt+enter", "ctrl+enter": "shift+enter"}
 
@@ -166,13 +167,16 @@ class Editor(TextArea, inherit_css=False):
     def paste(self, text: str) -> None:
         """Insert foreign text: cleaned, a picture's path or a long text as a chip."""
         label = self.chips.picture(text, self.root)
-        inserted = (
-            label
-            if label is not None
-            else self.chips.fold(clean(text.replace("\r\n", "\n").replace("\r", "\n")))
-        )
+        inserted = label if label is not None else self.chips.fold(typed(text))
         result = self.replace(inserted, *sorted(self.selection))
         self.move_cursor(result.end_location)
+
+    def edit(self, edit: Edit) -> EditResult:
+        edit.text = typed(edit.text)
+        return super().edit(edit)
+
+    def load_text(self, text: str) -> None:
+        super().load_text(typed(text))
 
     def get_line(self, line_index: int) -> Text:
         line = super().get_line(line_index)

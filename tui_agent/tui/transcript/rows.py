@@ -1,6 +1,6 @@
 """L7: rows of the transcript: styled runs that know their source, wrapping, and strips.
 
-Invariant: a row's runs hold only cleaned text without line feeds or tabs. A run with `src` of 0 or more stands for the
+Invariant: a row's runs hold only cleaned text without line feeds or tabs, and a strip nothing else. A run with `src` of 0 or more stands for the
 source text from that offset on; LITERAL text is its own source; DECOR (gutter, rail, numbers) is never copied.
 """
 
@@ -13,7 +13,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from tui_agent.tui.text import take, width
+from tui_agent.tui.text import cell_text, take, width
 
 DECOR: Final = -1
 LITERAL: Final = -2
@@ -57,6 +57,7 @@ def strip_of(runs: Iterable[Run], ground: Style, cells: int) -> Strip:
     pieces: list[tuple[str, Style]] = []
     used = 0
     for text, style, _, _ in runs:
+        text = cell_text(text)
         if not text:
             continue
         used += len(text) if text.isascii() else cell_len(text)
