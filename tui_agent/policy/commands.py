@@ -6,8 +6,8 @@ Invariant: a command is `read-only` only where its program, every option and eve
 from collections.abc import Sequence
 
 from tui_agent.policy.feeding import NOTHING, Fed, fed, found
-from tui_agent.policy.options import Call, read_options, sed_script
-from tui_agent.policy.part import Part
+from tui_agent.policy.options import SCRIPTS, Call, judge_script, read_options
+from tui_agent.policy.part import STREAMS, Part
 from tui_agent.policy.programs import Program, Table
 from tui_agent.policy.script import (
     ARBITRARY,
@@ -55,18 +55,24 @@ class CommandReader:
         return all(part.harmless for part in reader.parts(command))
 
     def _environment(self, part: Part, command: Command) -> None:
-        for name, _ in command.assignments:
-            own = not command.words and name.isascii() and name.isidentifier() and name.islower()
-            own = own and not name.endswith("_proxy")
+        for name, word in command.assignments:
+            own = not command.words and self._own(name)
             own = own or (name == "IFS" and bool(command.words) and command.words[0].value == "read")
-            if not own and name not in self._table.safe_environment:
+            if not own and not {name, f"{name}={word.value}"} & self._table.safe_environment:
                 part.turn(ARBITRARY, f"it sets {name}")
                 part.unsure = True
+
+    def _own(self, name: str) -> bool:
+        """Whether a variable is the script's own: no program reads it."""
+        return _own_name(name) or name in self._table.own_variables
 
     def _redirects(self, part: Part, command: Command) -> None:
         for redirect in command.redirects:
             word = redirect.target
             if word.values is None:
+                if redirect.reads:
+                    part.add(part.reads, [word])
+                    continue
                 part.turn(WORKSPACE, f"it is not certain where {word.text} leads")
                 part.unsure = True
                 continue
@@ -74,7 +80,7 @@ class CommandReader:
                 if value.startswith(("/dev/tcp/", "/dev/udp/")):
                     part.turn(NETWORK, "it opens a connection")
                     part.hosts.append(value.split("/")[3] if value.count("/") > 3 else value)
-                elif value == "/dev/null":
+                elif value in STREAMS:
                     continue
                 elif redirect.reads:
                     part.add(part.reads, [word])
@@ -123,10 +129,12 @@ class CommandReader:
         kept = list(words)
         for _ in range(MOST_EXECUTED):
             at = next((i for i, word in enumerate(kept) if word.value in call.program.executes), None)
-            end = None if at is None else _end(kept, at)
+            end = None if at is None else _end(kept, at, open_ended=call.program.style != "words")
             if at is None or end is None:
                 break
-            names = found(kept[:at], part.places if kept[at].value == "-exec" else ("",))
+            names = NOTHING
+            if call.program.style == "words":
+                names = found(kept[:at], part.places if kept[at].value in ("-exec", "-ok") else ("",))
             inner = _filled(kept[at + 1 : end], "{}", names, self._table)
             run = Part(" ".join(word.text for word in inner), inner[0].text, places=part.places)
             run.words = tuple(word.value for word in inner)
@@ -190,13 +198,13 @@ class CommandReader:
             part.turn(program.otherwise, f"{call.name} writes its last operand")
         if program.operands == "none" and operands:
             part.turn(program.otherwise, f"{call.name} changes something")
-        if program.operands == "names" and not all(_own_name(word.value or "") for word in operands):
+        if program.operands == "names" and not all(self._own(word.value or "") for word in operands):
             part.turn(program.otherwise, f"{call.name} sets more than a variable of this line")
         if program.only and not all((word.value or "").startswith(program.only) for word in operands):
             part.turn(program.otherwise, f"{call.name} changes something")
         if program.trap and not call.guarded and any(_may_be_option(word) for word in operands):
             part.turn(program.otherwise, "a file's name could be read as an option")
-        held = [piece for word in operands for piece in program.anywhere if piece in word.text]
+        held = [piece for word in call.words for piece in program.anywhere if piece in word.text]
         if held:
             part.turn(program.otherwise, f"{call.name} with {held[0]} may run something")
 
@@ -205,8 +213,8 @@ class CommandReader:
         operands = list(call.operands) or [Word(word, (word,)) for word in program.default]
         if program.first and operands and not program.first_by & set(call.options):
             first = operands.pop(0)
-            if program.first == "sed":
-                sed_script(part, call, first)
+            if program.first in SCRIPTS:
+                judge_script(part, call, first)
             elif program.forbid and (first.values is None or _forbidden(program, first.text)):
                 part.turn(program.otherwise, f"its {call.name} script may do more than read")
         if program.operands != "text" and program.does != "privilege":
@@ -295,12 +303,12 @@ class CommandReader:
         return program.subs.get(words[1].value or "")
 
 
-def _end(words: Sequence[Word], at: int) -> int | None:
-    """Where the command behind `-exec` ends; None where it has no words or no end."""
+def _end(words: Sequence[Word], at: int, *, open_ended: bool) -> int | None:
+    """Where the command behind `-exec` ends; None where it has no words or no end. `open_ended`: it needs none."""
     for index in range(at + 1, len(words)):
         if words[index].value == ";" or (words[index].value == "+" and words[index - 1].value == "{}"):
             return index if index > at + 1 else None
-    return None
+    return len(words) if open_ended and len(words) > at + 1 else None
 
 
 def _filled(words: Sequence[Word], placeholder: str, names: Fed, table: Table) -> list[Word]:

@@ -3,13 +3,17 @@
 Invariant: an option that its entry does not list gives the call the entry's `other` class.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tui_agent.policy.awk import only_prints
+from tui_agent.policy.jq import only_filters
 from tui_agent.policy.part import Part
 from tui_agent.policy.programs import Program
 from tui_agent.policy.script import READ_ONLY, WORKSPACE, Word
 from tui_agent.policy.sed import only_edits_text
+
+_GLOB = frozenset("*?[$`")
 
 
 @dataclass(slots=True)
@@ -29,16 +33,24 @@ class Call:
 def read_options(part: Part, call: Call, words: Sequence[Word]) -> None:
     """Fill the call's options and operands; note in the part what they do."""
     reader = _Options(part, call)
-    index = 0
+    index = reader.bundle(words) if call.program.style == "bundle" else 0
     while index < len(words) and not reader.done:
         index += reader.take(words[index], words[index + 1 :])
 
 
-def sed_script(part: Part, call: Call, word: Word) -> None:
-    """A script of sed: harmless only where it edits text and nothing else."""
+SCRIPTS: Mapping[str, Callable[[str], bool]] = {
+    "sed": only_edits_text,
+    "awk": only_prints,
+    "jq": only_filters,
+}
+"""Languages that a program's first operand may be in: whether a script of it only reads."""
+
+
+def judge_script(part: Part, call: Call, word: Word) -> None:
+    """A script as an operand: harmless only where it is certain, and where its language says so."""
     if word.values is None:
         part.turn(call.program.otherwise, f"its {call.name} script is not certain")
-    elif not all(only_edits_text(value) for value in word.values):
+    elif not all(SCRIPTS[call.program.first](value) for value in word.values):
         part.turn(call.program.otherwise, f"its {call.name} script may do more than read")
 
 
@@ -64,12 +76,25 @@ class _Options:
                 self.done = True
         elif value == "--":
             self._ended = call.guarded = True
+        elif value is None and _only_glob(word):
+            return 1 + self._option((word.values or ("",))[0], rest)
         elif value is None:
             self._part.turn(program.otherwise, f"an option of {call.name} is not certain")
             self._part.unsure = True
         else:
             return 1 + self._option(value, rest)
         return 1
+
+    def bundle(self, words: Sequence[Word]) -> int:
+        """The first word of `tar tzf a.tgz`: options without a dash, whose own words follow in their order."""
+        value = words[0].value if words else None
+        if not value or value.startswith("-"):
+            return 0
+        taken = 1
+        for letter in value:
+            takes = self._call.program.options.get(f"-{letter}", "nothing")
+            taken += self._cluster(f"-{letter}", words[taken:] if takes != "nothing" else ())
+        return taken
 
     def _turn(self, turned: str, option: str, rest: Sequence[Word]) -> None:
         call = self._call
@@ -102,9 +127,21 @@ class _Options:
             self._part.turn(turned, f"{call.name} {name}")
             return 0
         if found is None or (equals and found == "nothing"):
+            self._abbreviated(name)
             self._unlisted(name)
             return 0
         return self._argument(found, given if equals else None, rest)
+
+    def _abbreviated(self, name: str) -> None:
+        """Many programs know an option by its beginning: the call is also of the classes that it may mean."""
+        program = self._call.program
+        if not name.startswith("--"):
+            return
+        for option, turned in program.turns.items():
+            if option.startswith(name):
+                self._part.turn(turned, f"{self._call.name} {option}")
+        if any(option.startswith(name) and takes == "write" for option, takes in program.options.items()):
+            self._part.turn(WORKSPACE, f"{self._call.name} {name} may write")
 
     def _cluster(self, value: str, rest: Sequence[Word]) -> int:
         call, program = self._call, self._call.program
@@ -138,8 +175,8 @@ class _Options:
         known = call.program.words.get(call.options[-1])
         if known is not None and word.value not in known:
             self._unlisted(f"{call.options[-1]} {word.text}")
-        if call.program.first == "sed" and call.options[-1] in call.program.first_by:
-            sed_script(part, call, word)
+        if call.program.first in SCRIPTS and call.options[-1] in call.program.first_by:
+            judge_script(part, call, word)
         if takes == "read":
             part.add(part.reads, [word])
         elif takes == "folder":
@@ -152,6 +189,11 @@ class _Options:
     def _unlisted(self, option: str) -> None:
         call = self._call
         self._part.turn(call.program.otherwise, f"{option} of {call.name} is not known to be harmless")
+
+
+def _only_glob(word: Word) -> bool:
+    """`--include=*.py`: whatever the pattern fits, the option is the same."""
+    return word.glob and len(word.values or ()) == 1 and _GLOB.isdisjoint(word.text.partition("=")[0])
 
 
 def _optional(word: Word, program: Program) -> bool:

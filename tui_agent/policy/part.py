@@ -9,7 +9,11 @@ from dataclasses import dataclass, field
 from tui_agent.policy.script import READ_ONLY, Word
 from tui_agent.policy.shell_words import join
 
-_STREAMS = frozenset({"-", "/dev/null", "/dev/fd/0", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
+STREAMS = frozenset({"-", "/dev/null", "/dev/fd/0", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
+"""What stands for no file: text comes from there or goes there, and nothing else."""
+
+
+GLOB = frozenset("*?[")
 
 
 @dataclass(slots=True)
@@ -67,7 +71,7 @@ class Part:
                         self.doubt(f"it is not certain what {word.text} names")
                         continue
                     into.append(path)
-                    if word.glob:
+                    if word.glob or not GLOB.isdisjoint(place or ""):
                         self.patterns.add(path)
 
     def stand(self) -> None:
@@ -100,4 +104,4 @@ class Part:
         if word.values is None:
             self.doubt(f"it is not certain what {word.text} names")
             return ()
-        return tuple(value for value in word.values if value not in _STREAMS)
+        return tuple(value for value in word.values if value not in STREAMS)

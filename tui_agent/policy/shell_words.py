@@ -85,10 +85,11 @@ class Scope:
         if name != "cd":
             return self
         operands = [word for word in command.words[1:] if word.value not in ("--", "-P", "-L")]
-        target = operands[0].value if len(operands) == 1 else None
-        if not target or target.startswith("-"):
+        targets = operands[0].values if len(operands) == 1 else None
+        if not targets or any(not target or target.startswith("-") for target in targets):
             return self._at((None,))
-        return self._at(tuple(join(place, target) for place in self.places))
+        places = tuple(dict.fromkeys(join(place, target) for place in self.places for target in targets))
+        return self._at(places if len(places) <= MAX_VALUES else (None,))
 
     def _at(self, places: tuple[str | None, ...]) -> "Scope":
         return replace(self, places=places, seen=tuple(dict.fromkeys((*self.seen, *places))))
