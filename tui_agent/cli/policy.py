@@ -5,6 +5,7 @@ import json
 import sys
 
 from tui_agent import judging, wiring
+from tui_agent.cli import policy_try
 from tui_agent.cli.options import POLICIES, Parser, add_verb, session_options
 from tui_agent.cli.output import printable, say, say_json, warn
 from tui_agent.errors import UsageError
@@ -22,8 +23,8 @@ TOOL = "run_command"
 
 
 def configure(parser: Parser) -> None:
-    """The verb below `policy`."""
-    verbs = parser.add_subparsers(required=True, metavar="check")
+    """The verbs below `policy`."""
+    verbs = parser.add_subparsers(required=True, metavar="check|try")
     check = add_verb(
         verbs, "check", check_command, help="what a command line does and how it is judged", examples=EXAMPLES
     )
@@ -34,6 +35,7 @@ def configure(parser: Parser) -> None:
         "--stdin", action="store_true", help='read {"command": "…"} lines, answer one JSON line each'
     )
     check.add_argument("command", nargs="*", metavar="COMMAND", help="the command line, after --")
+    policy_try.add_verbs(verbs)
 
 
 def check_command(arguments: argparse.Namespace) -> int:

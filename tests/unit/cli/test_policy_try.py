@@ -1,0 +1,217 @@
+"""`policy try`: what other rules would have changed in past sessions."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.golden import GOLDEN, golden
+from tui_agent.cli.main import main
+from tui_agent.protocol.effects import Effect, Reads, Runs, Writes
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.env import EnvStarted
+from tui_agent.protocol.events.policy import PermissionDecided
+from tui_agent.protocol.events.session import SessionStarted
+from tui_agent.protocol.events.tool import ToolCalled
+from tui_agent.protocol.settings import ModelInfo, SessionSettings
+from tui_agent.session.clock import SystemClock
+from tui_agent.store.decided import decided_in
+from tui_agent.store.redact import Redactor
+from tui_agent.store.sessions import SessionStore
+
+Call = Callable[..., tuple[int, str, str]]
+SETTINGS = SessionSettings(model=ModelInfo(profile="demo", provider="scripted", model="demo"))
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def call(
+    tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Call:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(work)
+
+    def run(*words: str) -> tuple[int, str, str]:
+        status = main([*words, "--data-dir", str(tmp_path)])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run
+
+
+class Written:
+    """A session whose decisions are written by hand."""
+
+    def __init__(self, root: Path, workspace: Path, name: str = "ses_a", sandbox: str = "") -> None:
+        self.log = SessionStore(root / "sessions", SystemClock(), Redactor()).create(name)
+        self.log.append(SessionStarted(workspace=str(workspace), product="p", settings=SETTINGS))
+        self.log.append(EnvStarted(environment="local", root=str(workspace), sandbox=sandbox))
+        self.calls = 0
+
+    def decided(
+        self, effect: Effect, decision: str, by: str, *, tool: str = "run_command", rule: str = ""
+    ) -> int:
+        self.calls += 1
+        call = f"call_{self.calls}"
+        self.log.append(
+            ToolCalled(call_id=call, name=tool, arguments={}, iteration=1, verb="run", target="x")
+        )
+        made = PermissionDecided(
+            call_id=call,
+            request_id=f"req_{self.calls}" if by == "user" else None,
+            decision=decision,  # type: ignore[arg-type]
+            by=by,  # type: ignore[arg-type]
+            policy="ask",
+            rule_id="ask.commands",
+            reason="because",
+            digest="0" * 32,
+            effects=(effect,),
+            reach="session" if rule else "once",
+            rule=rule,
+        )
+        return self.log.append(made).seq
+
+
+def rules(folder: Path, *lines: str) -> str:
+    path = folder / "try.toml"
+    entries = [
+        f"[[rule]]\n{verdict} = '{rest}'\n" for verdict, _, rest in (line.partition(" ") for line in lines)
+    ]
+    path.write_text("".join(entries), encoding="utf-8")
+    return str(path)
+
+
+def tried(call: Call, *words: str) -> dict[str, object]:
+    status, out, err = call("policy", "try", *words, "--json")
+    assert (status, err) == (0, "")
+    found: dict[str, object] = json.loads(out)
+    return found
+
+
+def test_each_kind_of_change_is_counted(call: Call, tmp_path: Path, work: Path) -> None:
+    session = Written(tmp_path, work)
+    saved = session.decided(Runs(script="pytest -q"), "allow", "user")
+    passes = session.decided(Runs(script="pytest -x"), "deny", "user")
+    nobody = session.decided(Runs(script="pytest"), "deny", "engine")
+    stopped = session.decided(Runs(script="make install"), "allow", "user")
+    asked = session.decided(Reads(path="docs/a"), "allow", "rule")
+    opened = session.decided(Writes(path="src/a"), "deny", "rule")
+    session.decided(Runs(script="git status"), "allow", "rule")
+    session.log.close()
+    file = rules(tmp_path, "allow run pytest *", "deny run make *", "ask read docs/**", "allow edit src/**")
+    found = tried(call, file)
+    cases = {case["seq"]: case for case in found.pop("cases")}  # type: ignore[attr-defined]
+    assert {seq: case["change"] for seq, case in cases.items()} == {
+        saved: "saved",
+        passes: "passes",
+        nobody: "passes",
+        stopped: "stopped",
+        asked: "asked",
+        opened: "opened",
+    }
+    assert cases[stopped] == {
+        "session": "ses_a",
+        "seq": stopped,
+        "change": "stopped",
+        "what": "make install",
+        "was": "allow",
+        "by": "user",
+        "now": "deny",
+        "rule": "rule: deny run make *",
+        "reason": f"the rule `deny run make *` of {file}, rule 2 says so",
+    }
+    by_rule = found.pop("by_rule")
+    assert by_rule[0] == {  # type: ignore[index]
+        "rule": "rule: allow run pytest *", "saved": 1, "passes": 2, "opened": 0, "stopped": 0, "asked": 0
+    }  # fmt: skip
+    assert found == {
+        "decisions": 7, "sessions": 1, "questions": 4, "instead": False,
+        "saved": 1, "passes": 2, "opened": 1, "stopped": 1, "asked": 1, "same": 1,
+    }  # fmt: skip
+
+
+def test_the_file_stands_beside_the_present_rules_or_instead_of_them(
+    call: Call, tmp_path: Path, work: Path
+) -> None:
+    session = Written(tmp_path, work)
+    session.decided(Runs(script="make"), "allow", "user")
+    session.log.close()
+    present = tmp_path / "home" / ".config" / "tui-agent" / "policy.toml"
+    present.parent.mkdir(parents=True)
+    present.write_text("[[rule]]\nallow = 'run make *'\n", encoding="utf-8")
+    file = rules(tmp_path, "allow run pytest *")
+    assert tried(call, file)["saved"] == 1
+    assert tried(call, file, "--instead")["saved"] == 0
+
+
+def test_the_facts_are_those_of_the_time(call: Call, tmp_path: Path, work: Path) -> None:
+    other = tmp_path / "other"
+    session = Written(tmp_path, other, "ses_a", sandbox="bubblewrap")
+    session.decided(Writes(path=f"{other}/src/a"), "allow", "user", tool="edit_file")
+    session.decided(Runs(script="make"), "allow", "user", rule="allow run make *")
+    session.decided(Runs(script="make"), "allow", "rule")
+    session.decided(Runs(script="pytest"), "allow", "user")
+    session.log.close()
+    file = rules(tmp_path, "allow edit src/**")
+    assert tried(call, file)["decisions"] == 0
+    found = tried(call, file, "--all")
+    assert (found["decisions"], found["saved"], found["asked"], found["stopped"]) == (4, 1, 0, 0)
+    assert tried(call, file, "--workspace", str(other))["decisions"] == 4
+    assert tried(call, file, "--session", "ses_a", "--policy", "accept-edits")["saved"] == 3
+    assert tried(call, rules(tmp_path, "deny tool edit_file"), "--all")["stopped"] == 1
+
+
+def test_a_person_reads_a_table_with_the_first_cases(call: Call, tmp_path: Path, work: Path) -> None:
+    session = Written(tmp_path, work)
+    for number in range(7):
+        session.decided(Runs(script=f"git push origin \x1b[31m{number}"), "allow", "user")
+    session.log.close()
+    status, out, _ = call("policy", "try", rules(tmp_path, "deny run git push *"))
+    assert status == 0
+    assert "7 decisions of 1 session, judged by the present rules and 1 rule" in out
+    assert "      7  would be stopped, and it ran" in out
+    assert "      0          0        7      0  deny run git push *" in out
+    assert "2 more; --json lists all" in out
+    assert "\x1b[31m" not in out
+
+
+def test_a_golden_log_gives_every_decision_that_a_whole_reading_gives(tmp_path: Path) -> None:
+    for name in ("approval", "night_shift", "streaming"):
+        folder = tmp_path / name
+        folder.mkdir()
+        shutil.copy(GOLDEN / f"{name}.jsonl", folder / "events.jsonl")
+        found = list(decided_in(folder))
+        records = [one for one in golden(name) if isinstance(one, Envelope)]
+        whole = [one.payload for one in records if isinstance(one.payload, PermissionDecided)]
+        names = {
+            one.payload.call_id: one.payload.name for one in records if isinstance(one.payload, ToolCalled)
+        }
+        assert [one.said for one in found] == whole and whole
+        assert [one.tool for one in found] == [names[one.call_id] for one in whole]
+        assert {one.workspace for one in found} == {"/home/ada/timesheet"}
+
+
+def test_a_damaged_line_and_words_that_look_like_an_event_are_no_decisions(
+    tmp_path: Path, work: Path
+) -> None:
+    session = Written(tmp_path, work)
+    session.decided(Runs(script='echo \'"payload":{"kind":"permission.decided"\''), "allow", "rule")
+    session.decided(Runs(script="ls"), "allow", "rule")
+    session.log.close()
+    path = tmp_path / "sessions" / "ses_a" / "events.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"script":"ls"', b'"script":"lx"'))
+    assert [one.said.effects[0].kind for one in decided_in(path.parent)] == ["runs"]
+
+
+def test_a_file_that_is_not_there_or_is_wrong_is_refused(call: Call, tmp_path: Path) -> None:
+    assert call("policy", "try", str(tmp_path / "no.toml"))[0] == 2
+    status, _, err = call("policy", "try", rules(tmp_path, "allow fly a"))
+    assert status == 2 and "try.toml, rule 1" in err
