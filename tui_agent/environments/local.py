@@ -14,6 +14,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
+from tui_agent.config.programs import find_program
 from tui_agent.environments import spawn
 from tui_agent.environments.contain import Containment
 from tui_agent.environments.descendants import LINUX, carriers
@@ -45,6 +46,8 @@ CHILD_ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
 }
 """Set for every program: no pager, no question, no colour by terminal. No locale is forced."""
+OURS = {"bash": "/bin/sh", "rg": "/usr/bin/rg"}
+"""Programs that are started unasked, so never ones of the working folder; and what is tried where there is no other."""
 FORCED_COLOUR = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
 
 
@@ -111,9 +114,9 @@ class LocalEnvironment:
         self._count += 1
         marker = f"{self._token}-{self._count}"
         env = self._child_environment(folder, marker, spec.env)
-        argv = spec.argv or (_shell(env), "-c", spec.script)
+        argv = spec.argv or ("bash", "-c", spec.script)
         command = spawn.Command(
-            argv=(_program(argv[0], env), *argv[1:]),
+            argv=(_program(argv[0], env, Path(self.root)), *argv[1:]),
             cwd=folder,
             env=env,
             timeout=spec.timeout,
@@ -176,16 +179,19 @@ class LocalEnvironment:
     def _child_environment(self, folder: str, marker: str, extra: Mapping[str, str]) -> dict[str, str]:
         base = os.environ if self._environ is None else self._environ
         env = {name: value for name, value in base.items() if name not in self._hidden}
-        # Behind everything of the user's own: a bare `python` is found where the system has none.
-        path = env.get("PATH", os.defpath)
-        env["PATH"] = path + os.pathsep + str(Path(sys.executable).parent)
+        # Nothing is found in the working folder because of its name. Behind everything of the user's own: a bare
+        # `python` is found where the system has none.
+        given = [one for one in env.get("PATH", os.defpath).split(os.pathsep) if Path(one).is_absolute()]
+        env["PATH"] = os.pathsep.join([*given, str(Path(sys.executable).parent)])
         return {**env, **CHILD_ENVIRONMENT, **extra, "PWD": folder, MARKER: marker}
 
 
-def _program(name: str, env: Mapping[str, str]) -> str:
+def _program(name: str, env: Mapping[str, str], workspace: Path) -> str:
     """The program to start; a bare `python` that is nowhere to be found is this interpreter."""
     if "/" in name:
         return name
+    if name in OURS:
+        return find_program(name, workspace, env) or OURS[name]
     found = shutil.which(name, path=env.get("PATH"))
     if found is None and _is_python(name):
         return sys.executable
@@ -197,10 +203,6 @@ def _is_python(name: str) -> bool:
         return False
     version = name.removeprefix("python")
     return version in ("", "3") or (version.startswith("3.") and version[2:].isdigit())
-
-
-def _shell(env: Mapping[str, str]) -> str:
-    return shutil.which("bash", path=env.get("PATH")) or "/bin/sh"
 
 
 def _kill_carriers(marker: bytes) -> int:

@@ -5,7 +5,6 @@ Invariant: never raises; what is missing is told in one sentence. Nothing is ins
 
 import os
 import platform
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 from threading import Thread
 
+from tui_agent.config.programs import find_program
 from tui_agent.environments.sandbox import bubblewrap, seatbelt
 from tui_agent.environments.sandbox.bounds import PRIVATE, Places, system_secrets, system_settings
 from tui_agent.environments.sandbox.landlock import Kernel
@@ -62,7 +62,7 @@ def _look() -> Found:
 
 
 def _bubblewrap() -> Found:
-    name = shutil.which("bwrap")
+    name = _outside("bwrap")
     if name is None:
         return Found(why_not="bubblewrap is not installed (its program is called bwrap).")
     calls = program(platform.machine())
@@ -85,6 +85,14 @@ def _bubblewrap() -> Found:
     return Found(why_not=f"bubblewrap cannot make a sandbox here: {said}")
 
 
+def _outside(name: str) -> str | None:
+    """A program of the system: what confines commands never comes from the folder that is worked in."""
+    try:
+        return find_program(name, Path.cwd(), os.environ)
+    except OSError:  # the folder is gone
+        return None
+
+
 def _words(
     machine: bubblewrap.Machine, private: bubblewrap.Private, calls: bytes | None, at: tuple[int, int]
 ) -> list[str]:
@@ -96,7 +104,7 @@ def _tried(make: Callable[[tuple[int, int]], list[str]], calls: bytes | None) ->
     """What went wrong; empty where it works."""
     filter_end, filter_in = os.pipe()
     status_end, status_in = os.pipe()
-    true = shutil.which("true") or "/bin/true"
+    true = _outside("true") or "/bin/true"
     try:
         os.write(filter_in, calls or b"")
         os.close(filter_in)

@@ -1,0 +1,55 @@
+"""What lies in the working folder is not started because of its name, whatever `PATH` says."""
+
+from pathlib import Path
+
+import pytest
+
+from tui_agent.environments.local import LocalEnvironment
+from tui_agent.environments.sandbox import detect
+from tui_agent.ports.environment import ExecSpec
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with programs of common names, each of which leaves a mark; it is where we are, and first in `PATH`."""
+    made = tmp_path / "work"
+    made.mkdir()
+    for name in ("bash", "rg", "ls", "bwrap", "true"):
+        (made / name).write_text(f"#!/bin/sh\n: > {tmp_path}/mark-{name}\n")
+        (made / name).chmod(0o755)
+    monkeypatch.chdir(made)
+    monkeypatch.setenv("PATH", f".::relative:{made}:/usr/bin:/bin")
+    return made
+
+
+def marks(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.parent.glob("mark-*"))
+
+
+async def test_neither_the_shell_nor_the_search_program_comes_from_the_folder(folder: Path) -> None:
+    env = LocalEnvironment(folder)
+    try:
+        await env.exec(ExecSpec(script="echo hello"), lambda data: None)
+        await env.exec(ExecSpec(argv=("rg", "--version")), lambda data: None)
+    finally:
+        await env.aclose()
+    assert marks(folder) == []
+
+
+async def test_no_command_finds_a_program_by_a_relative_entry(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", ".::relative:/usr/bin:/bin")
+    env = LocalEnvironment(folder)
+    told = bytearray()
+    try:
+        await env.exec(ExecSpec(script='ls; echo "$PATH"'), told.extend)
+        await env.exec(ExecSpec(argv=("ls",)), lambda data: None)
+    finally:
+        await env.aclose()
+    assert told.decode().splitlines()[-1].startswith("/usr/bin:/bin:") and marks(folder) == []
+
+
+def test_what_confines_commands_does_not_come_from_the_folder(folder: Path) -> None:
+    assert detect._outside("bwrap") != str(folder / "bwrap")
+    assert detect._outside("true") in ("/usr/bin/true", "/bin/true")
