@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+_OF_REPOSITORIES = frozenset({".git", "git~1", ".hg", ".svn", ".jj", ".bzr"})
+"""Commits write there; what must stay in them is named by whoever knows them."""
+
 
 @dataclass(frozen=True, slots=True)
 class GuardedPlaces:
@@ -27,7 +30,8 @@ def guarded_places(home: str) -> GuardedPlaces:
     secret, protected = places["secret"], places["protected"]
     at_home = [*secret["folders"], *secret["names"], *more["hidden_at_home"]]
     named = [f"{home.rstrip('/')}/{name}" for name in at_home]
-    written = [name.split("/")[0] for name in (*protected["names"], *protected["trees"])]
+    folders = [name for name in protected["folders"] if name not in _OF_REPOSITORIES]
+    written = [name.split("/")[0] for name in (*protected["names"], *folders)]
     return GuardedPlaces(
         hidden=tuple(dict.fromkeys((*named, *more["hidden"]))),
         kept=tuple(dict.fromkeys((*written, *more["kept"]))),
