@@ -45,6 +45,16 @@ def shown(path: str) -> str:
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text) or "."
 
 
+def _must_be_sound(path: str) -> None:
+    """Raises where no file can have this name."""
+    if "\0" in path:
+        raise EnvironmentFault(f"The path {shown(path)} holds a NUL character.")
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError as error:
+        raise EnvironmentFault(f"The path {shown(path)} holds half a character.") from error
+
+
 class Containment:
     """The folder `root` and how to get at what lies below it. Stateless: opens it anew for each use.
 
@@ -76,15 +86,13 @@ class Containment:
 
     def resolve(self, path: str) -> str:
         """The absolute path after links are followed, as folders spell it, wherever it leads; its end may not exist."""
-        if "\0" in path:
-            raise EnvironmentFault(f"The path {shown(path)} holds a NUL character.")
+        _must_be_sound(path)
         whole = path if path.startswith("/") else f"{self.root}/{path}"
         if self._exact:
             return "/" + os.path.normpath(whole).lstrip("/")
         try:
-            os.fsencode(whole)
             return spelled(os.path.realpath(whole), self.root, self._names)
-        except (OSError, ValueError) as error:
+        except OSError as error:
             raise EnvironmentFault(f"The path {shown(path)} cannot be resolved: {error}.") from error
 
     def parts(self, path: str) -> tuple[str, ...]:
@@ -93,6 +101,7 @@ class Containment:
 
     def entry(self, path: str) -> tuple[str, ...]:
         """The same, but a link at the end of the path stands for itself."""
+        _must_be_sound(path)
         folder, slash, name = path.rstrip("/").rpartition("/")
         if self._exact or name in ("", ".", ".."):
             return self.parts(path)
