@@ -16,7 +16,7 @@ from tui_agent.protocol.commands import (
 )
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.ids import CommandId
-from tui_agent.protocol.settings import SessionSettings
+from tui_agent.protocol.settings import POLICIES, SessionSettings
 
 Key = Literal["model", "policy", "agent", "context_mode", "repo_map", "budgets"]
 
@@ -36,6 +36,11 @@ def apply_setting(
             model = parts.resolve_model(settings.model.profile, settings.model.base_url, effort)
             _record(parts, settings, "model", model, command.id)
         case SetPolicy(policy=policy):
+            if policy not in POLICIES:
+                raise ConfigError(
+                    f"The policy {policy} is for delegated agents only.",
+                    hint=f"There are: {', '.join(POLICIES)}.",
+                )
             _record(parts, settings, "policy", policy, command.id)
         case SetAgent(agent=agent):
             if agent not in parts.agents:
