@@ -38,7 +38,7 @@ def hooks(base: Ground, loaded: LoadedPlugins, env: Environment) -> tuple[Hook, 
             if project is None:
                 continue
             ask = _Trusted(project, ask).ask
-        found.append(Hook(one.event, one.command, source, ask, one.pattern, one.timeout))
+        found.append(Hook(one.event, " ".join(one.command.split()), source, ask, one.pattern, one.timeout))
     asked = (Hook(one.event, f"plugin {one.owner}", "plugin", _Function(one).ask) for one in loaded.asked)
     return (*found, *asked)
 

@@ -72,6 +72,8 @@ def weighed(decision: Decision, heard: Heard) -> Decision:
     if heard.decision == "ask" and decision.verdict == "allow":
         reason = heard.reason or "a hook wants you to be asked"
         return replace(decision, verdict="ask", rule_id=RULE, reason=reason, choices=())
+    if heard.decision == "ask" and decision.verdict == "ask" and heard.reason:
+        return replace(decision, reason=f"{decision.reason}; {heard.reason}")
     if heard.decision == "allow" and decision.verdict == "ask" and decision.by_profile:
         return Decision("allow", RULE, f"a hook allowed it{_because(heard)}", decision.classes)
     return decision

@@ -39,10 +39,10 @@ def _hook_words(payload: HookRan, of: str) -> tuple[str, NoticeLevel]:
             f"A hook {'objects to' if payload.event.startswith('after') else 'refused'}{of}{why}",
             "warning",
         )
-    did = ["changed"] if payload.changed else []
-    did += ["wants to be asked about"] if payload.decision == "ask" else []
-    if did:
-        return f"A hook {' and '.join(did)}{of}{why}", "info"
+    if payload.changed:
+        return f"A hook changed{of}{', and wants you to be asked' * (payload.decision == 'ask')}{why}", "info"
+    if payload.decision == "ask":
+        return f"A hook wants you to be asked{' about' if of else ''}{of}{why}", "info"
     if payload.context:
         return f"A hook added context{' to' if of else ''}{of}", "info"
     return "", "info"
