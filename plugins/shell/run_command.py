@@ -22,7 +22,7 @@ from tui_agent.plugin_api import (
 
 from .jobs import told
 from .output import shown
-from .running import ending, run
+from .running import ending, refusal, run
 from .words import all_words, plain_words
 
 MAX_TIMEOUT = 3600
@@ -79,9 +79,10 @@ class RunCommand:
         result, output = await run(spec, ctx)
         end = ending(result)
         text = shown(output)
+        told = f"[{end}]\n{text}" if text else f"[{end}, no output]"
         return ToolResult(
             ok=result.exit_code == 0,
-            content=(TextContent(text=f"[{end}]\n{text}" if text else f"[{end}, no output]"),),
+            content=(TextContent(text=told + refusal(result)),),
             summary=end,
             display=(TerminalBlock(text=output.kept),) if text else (),
             data={

@@ -27,7 +27,7 @@ from tui_agent.plugin_api import (
 from .counts import Counts, read
 from .frameworks import TestCommand, detect, framework_of
 from .output import Whole, shown
-from .running import ending, run
+from .running import ending, refusal, run
 from .words import plain_words
 
 MAX_TIMEOUT = 3600
@@ -105,7 +105,7 @@ def _told(
     summary = counts.words() if counts.known and ran else end
     head = [f"{summary} [{end}]" if summary != end else f"[{end}]", f"$ {_in_its_folder(command)}"]
     head += [f"failed: {name}" for name in counts.failures]
-    text = shown(output)
+    text = shown(output) + refusal(result)
     event = TestFinished(
         framework=command.framework,
         command=words,

@@ -22,7 +22,7 @@ async def run(spec: ExecSpec, ctx: ToolContext) -> tuple[ExecResult, Whole]:
         raise ToolError(result.message or "There is no such program.")
     if result.ended == "failed":
         raise EnvironmentFault(
-            result.message or "The program could not be started.",
+            result.blocked or result.message or "The program could not be started.",
             hint="Nothing was run. This is a fault of the machine, not of the command's own work.",
         )
     if len(result.output) < BIG:
@@ -37,6 +37,11 @@ def _within(spec: ExecSpec, ctx: ToolContext) -> ExecSpec:
     if left >= spec.timeout:
         return spec
     return ExecSpec(argv=spec.argv, script=spec.script, cwd=spec.cwd, env=spec.env, timeout=left)
+
+
+def refusal(result: ExecResult) -> str:
+    """What the model is told of a command that the sandbox stopped; empty for others."""
+    return f"\n[the sandbox: {result.blocked} Do not try to get around it.]" if result.blocked else ""
 
 
 def ending(result: ExecResult) -> str:

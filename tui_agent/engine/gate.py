@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import get_args
 
 from pydantic import BaseModel
 
@@ -18,18 +19,25 @@ from tui_agent.engine.states import StateKeeper
 from tui_agent.environments.reaching import ReachingEnvironment, reaching
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.policy.edited import wrong_with
+from tui_agent.policy.script import NETWORK
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import Preview, Tool
 from tui_agent.protocol.commands import DecidePermission
 from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.effects import Effect, Runs, digest
-from tui_agent.protocol.events.policy import Deed, PermissionDecided, PermissionRequested
+from tui_agent.protocol.events.policy import Choice, Deed, PermissionDecided, PermissionRequested, Reach
 from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import ToolCallPart
 from tui_agent.protocol.settings import AgentState, PolicyName
 
 _LOOKED_UP = 20
 _ASKED_BEFORE = "you were asked about this call, and the program ended before you answered"
+LEAVING = "sandbox.leave"
+OUTSIDE = "It runs outside the sandbox."
+_ONCE_ONLY = tuple(
+    Choice(reach=reach, rule="", offered=reach == "once", why="" if reach == "once" else "not offered here")
+    for reach in get_args(Reach)
+)
 NO_ONE = "the policy asks, and no one is there to answer"
 
 
@@ -42,6 +50,8 @@ class Verdict:
     summary: str = ""
     judged: Mapping[str, str] = field(default_factory=dict)
     """Where the call's paths led when it was judged: it is run with these files, wherever the paths lead by then."""
+    network: bool = False
+    """What it runs may reach the network: that was among what was allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +116,26 @@ class Gate:
                     return self._by_rule(case, again, preview.content, judged)
                 return self._by_user(case, decision, request, answer, judged)
             preview = now  # what was shown is no longer what would happen: ask again
+
+    async def leave_sandbox(
+        self, call: ToolCallPart, tool: Tool[BaseModel], args: BaseModel, agent: AgentId, refused: str
+    ) -> str:
+        """Whether a call may run again outside the sandbox, recorded: why not, empty where it may. The user alone says
+        so, whatever the profile; `refused` is what the sandbox seems to have refused it."""
+        case = _Case(call, tool, args, tool.effects(args), agent, NOTHING)
+        judged = self._where(case)
+        decision = Decision("ask", LEAVING, refused, choices=_ONCE_ONLY, risk=OUTSIDE, default_no=True)
+        if not self._parts.interactive:
+            self._record(case, decision, False, NO_ONE, "")
+            return f"It was not run outside the sandbox: {NO_ONE}."
+        preview = await self._preview(case, judged)
+        request = self._request(case, decision, preview, await self._deeds(case))
+        request = request.model_copy(update={"digest": self._digest(case, f"outside {preview.content}")})
+        self._parts.recorder.append(request, agent=agent)
+        answer = await self._wait(request, agent)
+        answer = answer.model_copy(update={"reach": "once", "rule": ""})
+        verdict = self._by_user(case, decision, request, answer, judged)
+        return "" if verdict.allowed else f"Outside the sandbox: {verdict.for_model}"
 
     def _wrong(self, case: _Case, request: PermissionRequested, answer: DecidePermission) -> str:
         """What is wrong with a rule that came with the answer; empty where none came, or it can stand."""
@@ -197,7 +227,7 @@ class Gate:
         reason = why or decision.reason
         self._record(case, decision, allowed, reason, content)
         if allowed:
-            return Verdict(True, judged=judged)
+            return Verdict(True, judged=judged, network=self._networked(decision))
         return Verdict(
             False,
             f"Not allowed: {reason} (rule {decision.rule_id}). Do not try to get around it; "
@@ -238,7 +268,7 @@ class Gate:
             agent=case.agent,
         )
         if allowed:
-            return Verdict(True, judged=judged)
+            return Verdict(True, judged=judged, network=self._networked(decision))
         words = f" They say: {answer.message}" if answer.message else ""
         return Verdict(False, f"The user did not allow this call.{words}", "denied by you")
 
@@ -257,6 +287,10 @@ class Gate:
             ),
             agent=case.agent,
         )
+
+    def _networked(self, decision: Decision) -> bool:
+        """Whether what was allowed includes the network. Where nothing is asked, it always does."""
+        return NETWORK in decision.classes or self._policy() == "bypass"
 
     def _policy(self) -> PolicyName:
         settings = self._parts.recorder.state.settings

@@ -6,6 +6,7 @@ session. What is held of a job's output, and what is recorded of it, is bounded 
 
 import codecs
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -124,9 +125,9 @@ class Jobs:
         """Jobs run in this group from now on."""
         self._group = group
 
-    def of_call(self, call_id: CallId, agent: AgentId) -> "CallJobs":
-        """The jobs as one call uses them."""
-        return CallJobs(self, call_id, agent)
+    def of_call(self, call_id: CallId, agent: AgentId, *, network: bool) -> "CallJobs":
+        """The jobs as one call uses them; what it starts has the network where that was allowed."""
+        return CallJobs(self, call_id, agent, network)
 
     async def start(self, command: str, spec: ExecSpec, call_id: CallId, agent: AgentId) -> JobReport:
         """See `ports.job.Jobs`."""
@@ -217,7 +218,7 @@ class Jobs:
         """Record its end."""
         job.state = job.wish
         if result is not None:
-            job.exit_code, job.message = result.exit_code, result.message
+            job.exit_code, job.message = result.exit_code, result.blocked or result.message
             job.state = "failed" if result.ended in ("not_found", "failed") else "exited"
         job.duration = self._parts.clock.monotonic() - job.began
         kept = job.kept
@@ -245,14 +246,16 @@ class Jobs:
 class CallJobs:
     """`ports.job.Jobs` for one call."""
 
-    def __init__(self, jobs: Jobs, call_id: CallId, agent: AgentId) -> None:
+    def __init__(self, jobs: Jobs, call_id: CallId, agent: AgentId, network: bool) -> None:
         self._jobs = jobs
+        self._network = network
         self._call_id = call_id
         self._agent = agent
 
     async def start(self, command: str, spec: ExecSpec) -> JobReport:
         """Start one."""
-        return await self._jobs.start(command, spec, self._call_id, self._agent)
+        allowed = replace(spec, network=spec.network or self._network)
+        return await self._jobs.start(command, allowed, self._call_id, self._agent)
 
     async def read(self, job_id: str, wait: float) -> JobReport:
         """What is new."""

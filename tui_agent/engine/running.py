@@ -6,7 +6,7 @@ the tool raises becomes its result, never the turn's end, but for cancellation a
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -17,9 +17,11 @@ from pydantic import BaseModel
 from tui_agent.engine.asking import Asker
 from tui_agent.engine.checkpointing import Checkpointing
 from tui_agent.engine.closing import with_output
+from tui_agent.engine.gate import Gate, Verdict
 from tui_agent.engine.jobs import Jobs
 from tui_agent.engine.keeping import KeptOrCut, cut_to_line
 from tui_agent.engine.merge import Merger, Ticker
+from tui_agent.engine.outside import Commands
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.printed import Printed
 from tui_agent.engine.reading import may_read
@@ -45,9 +47,16 @@ class CallRunner:
     """Runs calls, and can stop each of them."""
 
     def __init__(
-        self, parts: EngineParts, ticker: Ticker, asker: Asker, checkpointing: Checkpointing, jobs: Jobs
+        self,
+        parts: EngineParts,
+        ticker: Ticker,
+        asker: Asker,
+        checkpointing: Checkpointing,
+        jobs: Jobs,
+        gate: Gate,
     ) -> None:
         self._parts = parts
+        self._gate = gate
         self._jobs = jobs
         self._checkpointing = checkpointing
         self._ticker = ticker
@@ -71,10 +80,10 @@ class CallRunner:
         tool: Tool[BaseModel],
         args: BaseModel,
         agent: AgentId,
-        judged: Mapping[str, str],
+        verdict: Verdict,
     ) -> ToolFinished:
-        """Run one call and record its result, with a checkpoint where it changed files. `judged` is where its paths
-        led when it was allowed: these files are opened, wherever the paths lead by now."""
+        """Run one call and record its result, with a checkpoint where it changed files. `verdict` is how it was
+        allowed: the files that were judged are opened, wherever its paths lead by now."""
         recorder = self._parts.recorder
         effects = tool.effects(args)
         writes = any(isinstance(effect, Writes | Runs | Connects) for effect in effects)
@@ -91,7 +100,7 @@ class CallRunner:
         with anyio.CancelScope() as scope, self._ticker.merging(self._parts.clock, emit, str) as merger:
             self._scopes[call.call_id] = scope
             try:
-                status, result = await self._outcome(call, tool, args, agent, merger, judged)
+                status, result = await self._outcome(call, tool, args, agent, merger, verdict)
             finally:
                 del self._scopes[call.call_id]
         changes = await self._changes(call.call_id, runs) if writes else None
@@ -117,13 +126,13 @@ class CallRunner:
         args: BaseModel,
         agent: AgentId,
         merger: Merger[str],
-        judged: Mapping[str, str],
+        verdict: Verdict,
     ) -> tuple[ToolStatus, ToolResult]:
-        chain: ToolNext = partial(self._call, tool, args, agent, merger, judged)
-        for middleware in reversed(self._parts.middlewares):
-            chain = partial(_wrapped, middleware, chain)
         try:
-            with anyio.fail_after(tool.spec.timeout):
+            with anyio.fail_after(tool.spec.timeout) as limit:
+                chain: ToolNext = partial(self._call, tool, args, agent, merger, verdict, limit)
+                for middleware in reversed(self._parts.middlewares):
+                    chain = partial(_wrapped, middleware, chain)
                 result = await chain(call)
         except (ToolError, EnvironmentFault) as error:
             failure = _failure(str(error), error.message.split("\n")[0][:60])
@@ -146,23 +155,30 @@ class CallRunner:
         args: BaseModel,
         agent: AgentId,
         merger: Merger[str],
-        judged: Mapping[str, str],
+        verdict: Verdict,
+        limit: anyio.CancelScope,
         call: ToolCallPart,
     ) -> ToolResult:
         parts = self._parts
         emit = partial(self._emit, agent, call.call_id)
         timeout = tool.spec.timeout
-        env = reaching(parts.env, tool.effects(args), judged)
+        effects = tool.effects(args)
+        env = reaching(parts.env, effects, verdict.judged)
+        leave = partial(self._gate.leave_sandbox, call, tool, args, agent)
+        runs = any(isinstance(effect, Runs) for effect in effects)
+        commands = Commands(env, network=verdict.network, ask=leave if runs else None, limit=limit)
         blobs = KeptOrCut(parts.blobs)
         context = ToolContext(
-            env=RecordingEnvironment(env, blobs, emit, call.call_id),
+            env=RecordingEnvironment(env, blobs, emit, call.call_id, run=commands.exec),
             blobs=blobs,
             call_id=call.call_id,
             progress=partial(merger.add, "output"),
             deadline=None if timeout is None else parts.clock.monotonic() + timeout,
             state=parts.recorder.state,
             ask=partial(self._asker.ask, agent=agent) if "ask" in tool.spec.needs else None,
-            jobs=self._jobs.of_call(call.call_id, agent) if "jobs" in tool.spec.needs else None,
+            jobs=self._jobs.of_call(call.call_id, agent, network=verdict.network)
+            if "jobs" in tool.spec.needs
+            else None,
             may_read=partial(may_read, parts, call.name),
         )
         try:

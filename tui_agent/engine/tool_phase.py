@@ -5,14 +5,14 @@ Invariant: calls keep their order; calls marked safe run side by side, and none 
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import anyio
 from pydantic import BaseModel
 
-from tui_agent.engine.gate import Gate
+from tui_agent.engine.gate import Gate, Verdict
 from tui_agent.engine.hooks import NOTHING, Hooks
 from tui_agent.engine.limits import exhausted
 from tui_agent.engine.parts import EngineParts
@@ -35,8 +35,8 @@ class _Planned:
     tool: Tool[BaseModel] | None
     args: BaseModel | None
     problem: str = ""
-    judged: Mapping[str, str] = field(default_factory=dict)
-    """Where its paths led when it was allowed."""
+    verdict: Verdict = field(default_factory=lambda: Verdict(False))
+    """How it was judged, once it was."""
 
     @property
     def side_by_side(self) -> bool:
@@ -130,7 +130,7 @@ class ToolPhase:
         if not verdict.allowed:
             self._close(plan.call, agent, "denied", verdict.for_model, verdict.summary)
             return None
-        return replace(plan, args=args, judged=verdict.judged)
+        return replace(plan, args=args, verdict=verdict)
 
     async def _run_group(self, ready: Sequence[_Planned], agent: AgentId) -> None:
         if len(ready) == 1:
@@ -152,7 +152,7 @@ class ToolPhase:
 
     async def _run_one(self, plan: _Planned, agent: AgentId) -> None:
         if plan.tool is not None and plan.args is not None:
-            ended = await self._runner.run(plan.call, plan.tool, plan.args, agent, plan.judged)
+            ended = await self._runner.run(plan.call, plan.tool, plan.args, agent, plan.verdict)
             await self._hooks.after_tool(plan.call, ended, agent)
 
     def _close(

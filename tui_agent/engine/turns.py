@@ -59,8 +59,9 @@ class Turns:
         self._states = states
         self._checkpointing = checkpointing
         asker = Asker(parts, states, answers)
-        self._runner = CallRunner(parts, ticker, asker, checkpointing, jobs)
-        phase = ToolPhase(parts, Gate(parts, states, decisions), self._runner)
+        gate = Gate(parts, states, decisions)
+        self._runner = CallRunner(parts, ticker, asker, checkpointing, jobs, gate)
+        phase = ToolPhase(parts, gate, self._runner)
         caller = ModelCaller(parts, ticker, states, MAIN_AGENT)
         self._loop = partial(TurnLoop, parts, states, caller, phase, asker, MAIN_AGENT)
         self._hooks = Hooks(parts)

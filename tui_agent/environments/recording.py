@@ -4,7 +4,7 @@ Invariant: the contents before and after are blobs before the change is made, an
 nothing in between that a cancellation could split.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from anyio import to_thread
 
@@ -38,12 +38,15 @@ class RecordingEnvironment:
         emit: Callable[[Payload], None],
         call_id: CallId | None,
         author: Author = "agent",
+        run: Callable[[ExecSpec, OutputSink], Awaitable[ExecResult]] | None = None,
     ) -> None:
+        """`run` runs its commands where the inner environment does not itself."""
         self._inner = inner
         self._blobs = blobs
         self._emit = emit
         self._call_id = call_id
         self._author: Author = author
+        self._run = run or inner.exec
 
     @property
     def name(self) -> str:
@@ -59,7 +62,7 @@ class RecordingEnvironment:
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
         """As the inner environment; what a program changes is not recorded here."""
-        return await self._inner.exec(spec, on_output)
+        return await self._run(spec, on_output)
 
     async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
         """As the inner environment."""

@@ -1,0 +1,51 @@
+"""L4: how the commands of one call run: confined, with the network where that was allowed, and once more outside the
+sandbox where it refused them something and the user allows that.
+
+Invariant: nothing runs outside without a recorded decision about exactly this call.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import anyio
+
+from tui_agent.ports.environment import Environment, ExecResult, ExecSpec, OutputSink
+
+Ask = Callable[[str], Awaitable[str]]
+"""Given what the sandbox refused: why it may not run outside either; empty where it may."""
+
+
+class Commands:
+    """Runs the commands of one call. `ask` is None where it is not offered to leave the sandbox.
+
+    The time that the user thinks does not count against `limit`, the call's own scope.
+    """
+
+    def __init__(
+        self, env: Environment, *, network: bool, ask: Ask | None, limit: anyio.CancelScope | None = None
+    ) -> None:
+        self._env = env
+        self._network = network
+        self._ask = ask
+        self._limit = limit
+
+    async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
+        """As an environment's; a refused command's `blocked` also says why it was not run outside."""
+        result = await self._env.exec(replace(spec, network=spec.network or self._network), on_output)
+        if not result.blocked or self._ask is None:
+            return result
+        why_not = await self._asked(self._ask, result.blocked)
+        if not why_not:
+            return await self._env.exec(replace(spec, outside=True), on_output)
+        return replace(result, blocked=f"{result.blocked} {why_not}")
+
+    async def _asked(self, ask: Ask, refused: str) -> str:
+        limit = self._limit
+        if limit is None:
+            return await ask(refused)
+        left = limit.deadline - anyio.current_time()
+        limit.deadline = float("inf")
+        try:
+            return await ask(refused)
+        finally:
+            limit.deadline = anyio.current_time() + left
