@@ -33,6 +33,7 @@ _SERVICES = re.compile(
     r"failed to connect to (?:the )?(?:system|session|user)[- ]?(?:scope )?bus|dbus",
     re.IGNORECASE,
 )
+_TAKEN = re.compile(r"file exists|\bEEXIST\b|already exists|is a directory|not a directory", re.IGNORECASE)
 _BAD_CALL = 128 + 31
 """How a shell tells of SIGSYS."""
 
@@ -54,6 +55,8 @@ def _of_line(line: str, bounds: Bounds, network: bool) -> str:
     outside = [path for path in paths if not _within(_plain(path, bounds), bounds.root)]
     if _READ_ONLY.search(line) or _BUSY.search(line):
         return f"It wanted to change {_named(outside or paths)}, which the sandbox forbids."
+    if _TAKEN.search(line) and any(name in line for name in bounds.absent):
+        return "It wanted to make a file of settings, which the sandbox forbids."
     if _KEYS.search(line.lower()):
         return "It wanted keys of yours, which the sandbox hides."
     if not network and _NETWORK.search(line):

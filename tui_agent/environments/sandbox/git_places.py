@@ -62,11 +62,9 @@ def _of_folder(folder: str, root: str) -> GitPlaces:
         place = os.path.realpath(Path(root, Path(hooks.strip()).expanduser()))
         if place.startswith(root.rstrip("/") + "/") and Path(place).exists():
             kept.append(place)
-    absent = ["hooks", "modules", "worktrees"]
+    absent = ["hooks", "modules", "worktrees", "config.worktree"]
     if not os.path.lexists(f"{folder}/commondir"):
         absent.append("commondir")
-    if "worktreeconfig" in settings.lower():
-        absent.append("config.worktree")
     missing = [name for name in absent if not os.path.lexists(f"{folder}/{name}")]
     return GitPlaces((folder,), tuple(kept), folder, tuple(missing))
 

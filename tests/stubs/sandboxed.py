@@ -1,0 +1,239 @@
+"""A sandbox over a whole small world: a workspace, a home with secrets, services that listen, and a process to kill.
+
+Everything stands on loopback or in folders of the test's own; `damage` tells what an attempt did to it.
+"""
+
+import contextlib
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Self
+
+import pytest
+
+from tui_agent.environments.local import LocalEnvironment
+from tui_agent.environments.sandbox import detect
+from tui_agent.environments.sandbox.bounds import Bounds
+from tui_agent.environments.sandbox.confine import Confinement
+from tui_agent.policy.confined import guarded_places
+from tui_agent.ports.environment import ExecResult, ExecSpec
+
+SECRET = "canary-4711-secret"
+"""Must never be read in a sandbox."""
+SETTINGS = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+
+
+def require_sandbox() -> None:
+    """Skip with a word where commands cannot be confined, but never where CI runs the tests."""
+    found = detect.found()
+    if not found.kind:
+        if os.environ.get("CI"):
+            pytest.fail(f"CI needs a sandbox: {found.why_not}")
+        pytest.skip(found.why_not)
+
+
+@contextmanager
+def elsewhere() -> Iterator[Path]:
+    """A folder that lies in none of those that a command has for itself, as /tmp is."""
+    base = Path(pwd.getpwuid(os.getuid()).pw_dir) / ".cache"
+    base.mkdir(exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="tui-agent-test-", dir=base)).resolve()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def confinement(root: Path, home: Path, records: Path, **more: tuple[str, ...]) -> Confinement:
+    """As a session makes it."""
+    guarded = guarded_places(str(home))
+    bounds = Bounds(
+        root=str(root),
+        home=str(home),
+        hidden=guarded.hidden,
+        kept=guarded.kept,
+        absent=guarded.absent,
+        **more,
+    )
+    return Confinement(detect.found(), bounds, records)
+
+
+def git(folder: Path, *words: str) -> str:
+    """A git call of the test's own."""
+    command = ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org", *words]
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ, **SETTINGS}, check=True, capture_output=True, text=True
+    )
+    return done.stdout
+
+
+class World:
+    """`files` is what must stay as it is: everything but the workspace's own files."""
+
+    def __init__(self, base: Path) -> None:
+        self.base = base
+        self.workspace, self.home, self.outside = base / "work", base / "home", base / "outside"
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        for folder in (
+            self.workspace,
+            self.outside,
+            self.home / ".ssh",
+            self.home / "own",
+            self.base / "records",
+        ):
+            folder.mkdir(parents=True)
+        git(self.workspace, "init", "-q")
+        (self.workspace / "a.txt").write_text("a\n")
+        git(self.workspace, "add", ".")
+        git(self.workspace, "commit", "-q", "-m", "first")
+        (self.home / ".ssh/id_ed25519").write_text(SECRET)
+        (self.home / ".netrc").write_text(SECRET)
+        (self.home / ".bashrc").write_text("# mine\n")
+        (self.home / "own/config.toml").write_text("")
+        (self.outside / "file").write_text("untouched\n")
+        self.tcp, self.udp = self._listen(socket.SOCK_STREAM), self._listen(socket.SOCK_DGRAM)
+        self.docker = self._service(str(self.home / "docker.sock"))
+        self.agent = self._service(str(self._short() / "agent.1"))
+        self.abstract = self._service(f"\0tui-agent-test-{os.getpid()}")
+        self.victim = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        self._stack.callback(self._end_victim)
+        self.before = self._files()
+        variables = {
+            **os.environ,
+            "SSH_AUTH_SOCK": self.agent.getsockname(),
+            "HOME": str(self.home),
+            **SETTINGS,
+        }
+        variables.update(
+            PROVIDER_API_KEY=SECRET, DBUS_SESSION_BUS_ADDRESS=f"unix:path={self.agent.getsockname()}"
+        )
+        self.env = LocalEnvironment(
+            self.workspace,
+            environ=variables,
+            hidden=("PROVIDER_API_KEY",),
+            grace=0.2,
+            confinement=confinement(
+                self.workspace, self.home, self.base / "records", own=(str(self.home / "own"),)
+            ),
+        )
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    async def attempt(self, code: str, *, outside: bool = False, timeout: float = 30.0) -> ExecResult:
+        """Run an attempt; `{}` names of the world are filled in. Python where it begins with `import`."""
+        names = {
+            "outside": self.outside,
+            "home": self.home,
+            "work": self.workspace,
+            "tcp": self.tcp.getsockname()[1],
+            "udp": self.udp.getsockname()[1],
+            "docker": self.docker.getsockname(),
+            "agent": self.agent.getsockname(),
+            "abstract": f"tui-agent-test-{os.getpid()}",
+            "victim": self.victim.pid,
+            "engine": os.getpid(),
+        }
+        for name, value in names.items():
+            code = code.replace(f"<{name}>", str(value))
+        argv = (sys.executable, "-c", code) if code.startswith("import ") else ()
+        spec = ExecSpec(argv=argv, script="" if argv else code, timeout=timeout, outside=outside)
+        return await self.env.exec(spec, lambda data: None)
+
+    def damage(self, result: ExecResult) -> list[str]:
+        """What an attempt did that it must not do; empty where it was held."""
+        now = self._files()
+        found = [
+            f"{path} changed"
+            for path in sorted({*now, *self.before})
+            if now.get(path) != self.before.get(path)
+        ]
+        found += [f"the {name} was reached" for name, one in self._services().items() if _reached(one)]
+        if self.victim.poll() is not None:
+            found.append("a process outside was ended")
+        if b"ESCAPED" in result.output:
+            found.append("it says that it got out")
+        if SECRET.encode() in result.output:
+            found.append("a secret was read")
+        return found
+
+    def _services(self) -> dict[str, socket.socket]:
+        return {
+            "TCP listener": self.tcp,
+            "UDP listener": self.udp,
+            "docker socket": self.docker,
+            "ssh agent": self.agent,
+            "abstract socket": self.abstract,
+        }
+
+    def _files(self) -> dict[str, object]:
+        """Everything that must stay: outside, the home, and what the workspace's programs would run."""
+        found: dict[str, object] = {}
+        guarded = [
+            self.workspace / ".git" / name
+            for name in ("config", "hooks", "commondir", "modules", "worktrees")
+        ]
+        guarded += [self.workspace / name for name in (".tui_agent", ".mcp.json", ".vscode", ".idea")]
+        guarded.append(self.workspace / ".git/config.worktree")
+        for top in (self.outside, self.home, *guarded):
+            for path in (top, *sorted(top.rglob("*"))):
+                found[str(path)] = _seen(path)
+        for path in (Path("/proc/sys/kernel/core_pattern"), Path("/proc/sys/kernel/hostname")):
+            found[str(path)] = path.read_text()
+        return found
+
+    def _listen(self, kind: socket.SocketKind) -> socket.socket:
+        one = self._stack.enter_context(socket.socket(socket.AF_INET, kind))
+        one.bind(("127.0.0.1", 0))
+        return _quietly(one)
+
+    def _service(self, address: str) -> socket.socket:
+        one = self._stack.enter_context(socket.socket(socket.AF_UNIX))
+        one.bind(address)
+        return _quietly(one)
+
+    def _short(self) -> Path:
+        folder = Path(tempfile.mkdtemp(prefix="ssh-", dir="/tmp"))
+        self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        return folder
+
+    def _end_victim(self) -> None:
+        self.victim.kill()
+        self.victim.wait()
+
+
+def _quietly(one: socket.socket) -> socket.socket:
+    one.setblocking(False)
+    if one.type == socket.SOCK_STREAM:
+        one.listen(8)
+    return one
+
+
+def _reached(one: socket.socket) -> bool:
+    with contextlib.suppress(BlockingIOError):
+        if one.type == socket.SOCK_DGRAM:
+            one.recv(100)
+        else:
+            one.accept()[0].close()
+        return True
+    return False
+
+
+def _seen(path: Path) -> object:
+    if path.is_symlink():
+        return f"-> {path.readlink()}"
+    if not path.exists():
+        return None
+    if path.is_file():
+        return path.read_bytes(), path.stat().st_nlink
+    return "folder" if path.is_dir() else "other"
