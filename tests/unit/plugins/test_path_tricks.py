@@ -1,0 +1,103 @@
+"""Whatever name a file tool is given, nothing outside the workspace is read or written."""
+
+import hashlib
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.path_tricks import CANARY, TRICKS, Ground
+from tests.stubs.tool_context import Bench, text, tools_of
+from tui_agent.environments.local import LocalEnvironment
+from tui_agent.environments.opening import OpenFolder, kernel_can, one_by_one
+from tui_agent.errors import EnvironmentFault, ToolError
+from tui_agent.folds.session_state import ReadFile
+
+WAYS = [
+    pytest.param(one_by_one, id="folder by folder"),
+    *([pytest.param(None, id="at once")] if kernel_can() else []),
+]
+SECRET = hashlib.sha256(f"{CANARY}\n".encode()).hexdigest()
+CALLS: tuple[tuple[str, dict[str, object]], ...] = (
+    ("read_file", {}),
+    ("write_file", {"content": "x"}),
+    ("write_file", {"content": "x", "overwrite": True}),
+    ("edit_file", {"old_text": CANARY, "new_text": "x"}),
+    ("list_directory", {}),
+    ("glob", {"pattern": "**"}),
+    ("grep", {"pattern": "canary|root:x"}),
+)
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+    made = Ground(tmp_path_factory.mktemp("ground"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def tools() -> dict[str, object]:
+    return {**tools_of("files"), **tools_of("search")}
+
+
+@pytest.fixture(params=WAYS)
+async def bench(
+    request: pytest.FixtureRequest, ground: Ground, tools: dict[str, object]
+) -> AsyncIterator[Bench]:
+    way: OpenFolder | None = request.param
+    env = LocalEnvironment(ground.root, open_folder=way, grace=0.2)
+    yield Bench(ground.root, tools, inner=env)
+    await env.aclose()
+
+
+def test_there_are_enough_tricks() -> None:
+    assert len(TRICKS) >= 200
+
+
+@pytest.mark.parametrize("trick", TRICKS)
+async def test_no_tool_comes_out(bench: Bench, ground: Ground, trick: str) -> None:
+    path = TRICKS[trick](ground)
+    for name, arguments in CALLS:
+        said = await answer(bench, name, path, arguments)
+        assert not ground.told(said.replace(path, "")), (name, path, said)
+    for name, arguments in CALLS[1:4]:
+        said = await shown(bench, name, path, arguments)
+        assert not ground.told(said.replace(path, "")), (name, path, said)
+    with pytest.raises(EnvironmentFault):
+        await bench.env.remove(path, SECRET)
+    assert not ground.changed()
+
+
+async def answer(bench: Bench, name: str, path: str, arguments: dict[str, object]) -> str:
+    """All that a call tells, whether it is done or refused. That a file was read before is taken as given."""
+    if name == "edit_file":
+        bench.state = replace(bench.state, read_files={path: ReadFile(SECRET, True)})
+    before = sorted(bench.folder.iterdir())
+    try:
+        result = await bench.run(name, path=path, **arguments)
+    except (ToolError, EnvironmentFault) as refused:
+        return str(refused)
+    finally:
+        for made in set(bench.folder.iterdir()) - set(before):
+            _remove(made)
+    return f"{text(result)}\n{result.display}\n{result.data}"
+
+
+async def shown(bench: Bench, name: str, path: str, arguments: dict[str, object]) -> str:
+    """All that the preview of a call shows."""
+    try:
+        preview = await bench.preview(name, path=path, **arguments)
+    except (ToolError, EnvironmentFault) as refused:
+        return str(refused)
+    return f"{preview.blocks}"
+
+
+def _remove(made: Path) -> None:
+    if made.is_dir() and not made.is_symlink():
+        for below in made.iterdir():
+            _remove(below)
+        made.rmdir()
+    else:
+        made.unlink()
