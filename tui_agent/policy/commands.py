@@ -60,7 +60,7 @@ class CommandReader:
             own = own or (name == "IFS" and bool(command.words) and command.words[0].value == "read")
             if not own and not {name, f"{name}={word.value}"} & self._table.safe_environment:
                 part.turn(ARBITRARY, f"it sets {name}")
-                part.unsure = True
+                part.unsure = part.sets = True
 
     def _own(self, name: str) -> bool:
         """Whether a variable is the script's own: no program reads it."""
@@ -69,10 +69,11 @@ class CommandReader:
     def _redirects(self, part: Part, command: Command) -> None:
         for redirect in command.redirects:
             word = redirect.target
+            if redirect.reads and word.values is None:
+                program = self._table.programs.get(part.program)
+                part.add(part.reads, [self._named(word, program) if program is not None else word])
+                continue
             if word.values is None:
-                if redirect.reads:
-                    part.add(part.reads, [word])
-                    continue
                 part.turn(WORKSPACE, f"it is not certain where {word.text} leads")
                 part.unsure = True
                 continue
@@ -118,7 +119,7 @@ class CommandReader:
 
     def _named(self, word: Word, program: Program) -> Word:
         """A word that is the output of a lister stands for the names that it lists."""
-        if not word.made_by:
+        if not word.made_by or word.values is not None:
             return word
         return fed(word.made_by, self._harmless).word(word.text, program, whole=not word.split)
 

@@ -32,7 +32,8 @@ _SHORT_LISTERS = {
     ("grep", "-rlE"): frozenset({"-Z", "--null", "-i", "-w"}),
     ("grep", "-rln"): frozenset({"-Z", "--null", "-i", "-w"}),
     ("fd",): frozenset({"-0", "-t", "f", "-e", "--type", "--extension"}),
-    ("ls",): frozenset({"-1", "-t", "-r", "-S", "-tr", "-1t"}),
+    ("git", "diff"): frozenset({"--name-only", "-z", "--cached", "--staged", "--diff-filter=d", "--diff-filter=ACM", "--diff-filter=ACMR"}),
+    ("ls",): frozenset({"-1", "-t", "-r", "-S", "-tr", "-1t", "-A", "-a", "-d"}),
 }  # fmt: skip
 """Listers whose operands are folders or patterns below where they run, with the options that change nothing."""
 
@@ -43,11 +44,15 @@ class Fed:
 
     patterns: tuple[str, ...]
     chosen: bool
+    revisions: bool = False
+    """They name commits or branches, not files."""
 
     def word(self, text: str, program: Program | None, *, whole: bool) -> Word:
         """The names as operands of a program. `whole`: no name falls into pieces at its blanks."""
         if program is None or not self.patterns:
             return Word(text, None)
+        if self.revisions:
+            return Word(text, self.patterns if program.operands == "mixed" else None)
         shows = program.operands not in ("look", "text", "none") and not program.sparing
         if (shows and not (whole and self.chosen)) or program.trap or program.operands in ("write", "copy"):
             return Word(text, None)
@@ -69,6 +74,8 @@ def fed(commands: Sequence[Command], harmless: Harmless) -> Fed:
 
 def _passes(command: Command) -> bool:
     values = [word.value for word in command.words]
+    if not values:
+        return False
     known = _FILTERS.get(values[0] or "")
     if known is None or any(redirect.reads for redirect in command.redirects):
         return False
@@ -86,17 +93,44 @@ def _passes(command: Command) -> bool:
 
 def _listed(command: Command) -> Fed:
     values = [word.value for word in command.words]
-    if any(word.values is None for word in command.words):
+    if not values or any(word.values is None for word in command.words):
         return NOTHING
+    if _names_revisions(values):
+        return Fed(("HEAD",), chosen=True, revisions=True)
     if values[0] == "find":
         return found(command.words, command.places)
     for head, harmless in _SHORT_LISTERS.items():
-        if tuple(values[: len(head)]) == head:
+        if tuple(values[: len(head)]) == head and (head != ("git", "diff") or "--name-only" in values):
             rest = command.words[len(head) :]
             if any(word.value not in harmless and word.text.startswith("-") for word in rest):
                 return NOTHING
             return _below(["**"], command.places, chosen=False) if _near(rest) else NOTHING
     return NOTHING
+
+
+_REVISIONS = (("git", "rev-list"), ("git", "log"), ("git", "branch"), ("git", "for-each-ref"), ("git", "tag"))
+_NAMED = frozenset({"%h", "%H", "%(refname:short)", "%(refname)", "%(objectname)", "%(objectname:short)"})
+
+
+_CHOOSING = frozenset(
+    {"--", "--format", "--pretty", "--all", "--since", "--until", "--after", "--before", "--author", "--grep", "--merges",
+     "--no-merges", "--first-parent", "--reverse", "--max-count", "--sort", "--merged", "--no-merged", "--contains",
+     "--list", "-l", "-a", "-r"}
+)  # fmt: skip
+"""Options that choose which of them are named, or in which order."""
+
+
+def _names_revisions(values: Sequence[str | None]) -> bool:
+    """Whether each line that it prints is a commit or a branch, and nothing else."""
+    if tuple(values[:2]) not in _REVISIONS:
+        return False
+    given = [value or "\0" for value in values[2:]]
+    formats = [value.partition("=")[2] for value in given if value.startswith(("--format=", "--pretty="))]
+    if not set(formats) <= _NAMED or (values[1] in ("log", "branch", "for-each-ref") and not formats):
+        return False
+    return all(
+        value[:1] != "-" or value[1:].isdecimal() or value.partition("=")[0] in _CHOOSING for value in given
+    )
 
 
 def _near(words: Sequence[Word]) -> bool:

@@ -38,6 +38,8 @@ class Part:
     why: list[str] = field(default_factory=list)
     """What keeps it from being judged harmless, as clauses."""
     unsure: bool = False
+    sets: bool = False
+    """It runs with variables that may change what runs."""
     downloads: bool = False
     ruin: str = ""
     deep: bool = False

@@ -18,6 +18,8 @@ from tui_agent.policy.stricter import tighten
 from tui_agent.protocol.effects import Effect, Reads, Runs, Writes
 
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
+_OPTIONS = frozenset("eufxlc")
+"""Letters of a shell's options that change nothing of what its script does."""
 _DEPTH = 3
 _MOST = 1000
 """Parts that are judged one by one; behind them only rules that deny are asked."""
@@ -112,8 +114,9 @@ def _report(line: str, script: Script, depth: int, programs: Table) -> RunReport
             inner = _inner(part.words, depth, programs)
             if inner is None:
                 continue
-            part.classes.discard(ARBITRARY)
-            part.why.clear()
+            if not part.sets:
+                part.classes.discard(ARBITRARY)
+                part.why.clear()
             parts += inner.parts
             problems += inner.problems
             ruin, unread = ruin or inner.ruin, unread or inner.unread
@@ -131,9 +134,13 @@ def _named(command: Command) -> Part:
 
 
 def _inner(words: Sequence[str | None], depth: int, programs: Table) -> RunReport | None:
-    """The script of `bash -c SCRIPT`, where that is all there is to it."""
-    if len(words) != 3 or words[0] is None or depth >= _DEPTH:
+    """The script of `bash -c SCRIPT …`, where its options change nothing else; the words behind it are its own."""
+    if not words or words[0] is None or depth >= _DEPTH or words[0].rpartition("/")[2] not in _SHELLS:
         return None
-    if words[0].rpartition("/")[2] not in _SHELLS or words[1] not in ("-c", "-ec", "-lc"):
-        return None
-    return _script(words[2], depth + 1, programs) if words[2] else None
+    for at, word in enumerate(words[1:], 1):
+        if word is None or not set(word[1:]) <= _OPTIONS or word[:1] != "-" or len(word) < 2:
+            return None
+        if word.endswith("c"):
+            script = words[at + 1] if at + 1 < len(words) else None
+            return _script(script, depth + 1, programs) if script else None
+    return None

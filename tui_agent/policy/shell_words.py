@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+from tui_agent.policy.braces import braced
 from tui_agent.policy.script import Command, Word
+from tui_agent.policy.sums import only_numbers
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -38,12 +40,26 @@ _WORDS = frozenset(
 )
 _HOME = "~"
 _GLOB = frozenset("*?[")
-_SUMS = frozenset(
-    {"number", "binary_expression", "unary_expression", "parenthesized_expression", "ternary_expression"}
-)
 _HARMLESS_SIGNS = frozenset(
-    {"${", "}", ":-", "-", ":+", "+", "#", "##", "%", "%%", "/", "//", ",", ",,", "^", "^^"}
+    {"${", "}", ":-", "-", ":+", "+", "#", "##", "%", "%%", "/", "//", "/#", "/%", ",", ",,", "^", "^^"}
 )
+_PLAIN_KINDS = frozenset({"word", "number", "raw_string", "string", "brace_expression"})
+_SECRETS = (
+    "SECRET",
+    "TOKEN",
+    "PASSW",
+    "PASSPHRASE",
+    "APIKEY",
+    "_KEY_",
+    "CREDENTIAL",
+    "_PASS_",
+    "_PAT_",
+    "DATABASE_URL",
+    "_DSN_",
+    "AUTH_",
+    "COOKIE",
+)
+"""What the name of a variable with a secret holds."""
 _SPECIAL = _GLOB | frozenset("\\{}")
 
 
@@ -126,8 +142,16 @@ class WordReader:
         raw: bytes,
         substitution: "Callable[[Node, Scope], tuple[Command, ...]]",
         problem: Callable[[str], None],
+        certain: frozenset[str],
+        counts: frozenset[str],
     ) -> None:
         self._raw = raw
+        self._certain = certain
+        self._counts = counts
+        """Variables that hold nothing but numbers."""
+        self._tested = False
+        self._elements: dict[str, list[Word]] = {}
+        """What arrays were last made of."""
         self._substitution = substitution
         self._problem = problem
 
@@ -149,6 +173,10 @@ class WordReader:
             self.inside(name, scope)
         word = self.read(value, scope) if value is not None else Word("", ("",))
         label = self._text(name) if name is not None else ""
+        if value is not None and value.type == "array":
+            self._elements[label] = [
+                word for child in value.named_children for word in self.words(child, scope)
+            ]
         return label, word if plain else Word(word.text, None)
 
     def inside(self, node: "Node", scope: Scope) -> None:
@@ -165,14 +193,65 @@ class WordReader:
     def _watch(self, node: "Node") -> None:
         """Bash takes a name or an index in these for code: a variable's own text would be run."""
         if node.type == "arithmetic_expansion":
-            shapes = {child.type for child in _named_below(node)}
-            if not shapes <= _SUMS:
+            if not only_numbers(node, self._counts):
                 self._problem("it computes with something unknown")
+        elif node.type == "array":
+            for child in node.named_children:
+                index, close, _ = self._text(child).partition("]")
+                if index.startswith("[") and close and not index[1:].isdecimal():
+                    self._problem("an index in it may run something")
         elif node.type == "expansion":
             signs = {child.type for child in node.children if not child.is_named}
-            names = {child.type for child in node.named_children}
-            if not signs <= _HARMLESS_SIGNS or "subscript" in names:
+            cut = ":" in signs and all(self._plain_number(child) for child in node.named_children[1:])
+            if not signs - ({":"} if cut else set()) <= _HARMLESS_SIGNS:
                 self._problem("an expansion in it may run something")
+            self._secret(node, shown=not signs & {":+", "+", "#"})
+        elif node.type == "subscript":
+            if not all(self._plain_number(child, every=True) for child in node.named_children[1:]):
+                self._problem("an expansion in it may run something")
+        elif node.type == "simple_expansion":
+            self._secret(node, shown=True)
+
+    def _plain_number(self, node: "Node", *, every: bool = False) -> bool:
+        text = self._text(node)
+        return (
+            only_numbers(node, self._counts, itself=True)
+            or text.isdecimal()
+            or (every and text in ("@", "*"))
+        )
+
+    def _secret(self, node: "Node", *, shown: bool) -> None:
+        """A variable of the environment whose name says that it is a secret."""
+        name = next((self._text(child) for child in node.named_children if child.type == "variable_name"), "")
+        if (
+            shown
+            and not self._tested
+            and name.isupper()
+            and not name.endswith("PWD")
+            and any(part in f"_{name}_" for part in _SECRETS)
+        ):
+            self._problem(f"it shows {name}, which may be a secret")
+
+    def tested(self, node: "Node", scope: Scope) -> Word:
+        """The word at this node, which a test looks at and nothing shows."""
+        self._tested = True
+        word = self.read(node, scope)
+        self._tested = False
+        return word
+
+    def words(self, node: "Node", scope: Scope) -> list[Word]:
+        """The words that bash makes of this node: several where braces say so."""
+        text = self._text(node)
+        kinds = {child.type for child in node.named_children}
+        if (
+            "{" in text
+            and node.type in ("word", "concatenation", "brace_expression")
+            and kinds <= _PLAIN_KINDS
+        ):
+            found = braced(text)
+            if found is not None:
+                return [Word(one, (one,), glob) for one, glob in found]
+        return [self.read(node, scope)]
 
     def read(self, node: "Node", scope: Scope) -> Word:
         """The word at this node."""
@@ -194,9 +273,17 @@ class WordReader:
             count *= len(piece.values or ("",))
         if count > MAX_VALUES:
             return Word(text, None)
+        made_by = pieces[0].made_by if len(pieces) == 1 and node.type == "process_substitution" else ()
         options = [piece.values or ("",) for piece in pieces]
         values = tuple("".join(choice) for choice in product(*options))
-        return Word(text, values, any(piece.glob for piece in pieces))
+        return Word(text, values, any(piece.glob for piece in pieces), made_by)
+
+    def _made(self, commands: tuple[Command, ...], *, quoted: bool) -> _Piece:
+        """The output of commands: `$(pwd)` is the folder that it runs in."""
+        words = [word.value for word in commands[0].words] if len(commands) == 1 else []
+        if words == ["pwd"] and commands[0].places == ("",) and not commands[0].redirects:
+            return _Piece((".",), quoted, folder=True)
+        return _Piece(None, quoted, made_by=commands)
 
     def _pieces(self, node: "Node", scope: Scope) -> list[_Piece]:
         kind = node.type
@@ -217,12 +304,19 @@ class WordReader:
         if kind in ("simple_expansion", "expansion"):
             return [self._expansion(node, scope, quoted=False)]
         if kind == "process_substitution":
-            self._substitution(node, scope)
-            return [_Piece(("/dev/fd/0",), True)]
+            return [_Piece(("/dev/fd/0",), True, made_by=self._substitution(node, scope))]
         if kind == "command_substitution":
-            return [_Piece(None, False, made_by=self._substitution(node, scope))]
+            return [self._made(self._substitution(node, scope), quoted=False)]
         self.inside(node, scope)
         return [_Piece(None, False)]
+
+    def _array(self, name: str, scope: Scope) -> tuple[Word, ...] | None:
+        """All elements of an array that is made in one place only; any of them may be meant."""
+        if name not in self._certain or not all(
+            word.values is not None for word in self._elements.get(name, ())
+        ):
+            return None
+        return tuple(self._elements.get(name, ())) or None
 
     def _quoted(self, node: "Node", scope: Scope) -> list[_Piece]:
         pieces = [_Piece(("",), True)]
@@ -239,26 +333,32 @@ class WordReader:
             elif child.type in ("simple_expansion", "expansion"):
                 pieces.append(self._expansion(child, scope, quoted=True))
             else:
-                made_by: tuple[Command, ...] = ()
                 if child.type == "command_substitution":
-                    made_by = self._substitution(child, scope)
-                else:
-                    self.inside(child, scope)
-                pieces.append(_Piece(None, True, made_by=made_by))
+                    pieces.append(self._made(self._substitution(child, scope), quoted=True))
+                    continue
+                self.inside(child, scope)
+                pieces.append(_Piece(None, True))
         return pieces
 
     def _expansion(self, node: "Node", scope: Scope, *, quoted: bool) -> _Piece:
         self.inside(node, scope)
         named = [child for child in node.children if child.is_named]
-        plain = all(child.type in ("$", "${", "}", "variable_name") for child in node.children)
+        plain = all(
+            child.type in ("$", "${", "}", "variable_name", "special_variable_name", "subscript")
+            for child in node.children
+        )
         if not plain or len(named) != 1:
             return _Piece(None, quoted)
         name = self._text(named[0])
+        if named[0].type == "subscript":
+            name = self._text(named[0].named_children[0]) + "[]"
         if name == "HOME":
             return _Piece((_HOME,), quoted, folder=True)
         if name == "PWD":
             return _Piece((".",) if scope.places == ("",) else None, quoted, folder=True)
         words = scope.variables.get(name)
+        if name.endswith("[]"):
+            words = self._array(name.removesuffix("[]"), scope)
         if words is None:
             return _Piece(None, quoted)
         if words[0].made_by:
@@ -318,13 +418,3 @@ def _unescaped(text: str, escapable: str) -> str:
             continue
         out.append(following if following and following in escapable else "\\" + following)
     return "".join(out)
-
-
-def _named_below(node: "Node") -> list["Node"]:
-    found: list[Node] = []
-    stack = list(node.named_children)
-    while stack:
-        child = stack.pop()
-        found.append(child)
-        stack += child.named_children
-    return found

@@ -1,0 +1,105 @@
+"""L3: what a shell script's text and its syntax tree tell as a whole, before any command of it is read.
+
+Invariant: pure; what a person would not see, or would read otherwise than bash does, is named.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tui_agent.protocol.letters import concealed
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+MAX_PARSED = 60_000
+MAX_BLANKS = 40
+FILLING = frozenset({"read", "mapfile", "readarray", "printf", "getopts", "let", "wait", "coproc"})
+"""Builtins that may set the variables that their words name."""
+
+
+def suspicious(script: str) -> Iterator[str]:
+    """What a person would not see, or would read otherwise than bash does."""
+    hidden = concealed(script[:MAX_PARSED])
+    if hidden:
+        yield f"it holds {hidden}"
+    if " " * MAX_BLANKS in script or "\t" * 12 in script or "\n" * 12 in script:
+        yield "a long run of blanks may hide part of it"
+    start = 0
+    while (at := script.find("\\\n", start)) >= 0:
+        before, after = script[at - 1 : at], script[at + 2 : at + 3]
+        if before not in ("", " ", "\t", "\n") and after not in ("", " ", "\t", "\n"):
+            yield "a line break stands inside a word"
+            return
+        start = at + 2
+
+
+def gaps(root: "Node", raw: bytes) -> bool:
+    """Whether anything but blanks lies between the tokens: text that the parser passed over."""
+    end = 0
+    cursor = root.walk()
+    while True:
+        node = cursor.node
+        assert node is not None
+        whole = node.child_count == 0 or node.type in ("heredoc_body", "string")
+        if whole:
+            if raw[end : node.start_byte].replace(b"\\\n", b"").strip(b" \t\n"):
+                return True
+            end = max(end, node.end_byte)
+        elif cursor.goto_first_child():
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return bool(raw[end:].replace(b"\\\n", b"").strip(b" \t\n"))
+
+
+def assigned_once(root: "Node") -> frozenset[str]:
+    """Names that the script sets in one place only: what they hold does not depend on the way to it."""
+    counts: dict[bytes, int] = {}
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        field = {"variable_assignment": "name", "for_statement": "variable"}.get(node.type)
+        name = node.child_by_field_name(field) if field else None
+        if name is not None:
+            text = name.text or b""
+            counts[text] = counts.get(text, 0) + 1
+        called = node.child_by_field_name("name") if node.type == "command" else None
+        if called is not None and (called.text or b"").decode("utf-8", "replace") in FILLING:
+            for child in node.named_children:
+                counts[child.text or b""] = counts.get(child.text or b"", 0) + 1
+        stack += node.children
+    return frozenset(name.decode() for name, count in counts.items() if count == 1)
+
+
+def simple(node: "Node") -> bool:
+    """A command, with or without redirections that write."""
+    if node.type == "redirected_statement":
+        return any(child.type == "command" for child in node.children) and not any(
+            child.type.startswith("here") for child in node.children
+        )
+    return node.type == "command" and not any(child.type.startswith("here") for child in node.children)
+
+
+def chain(node: "Node") -> "tuple[Node, list[tuple[str, Node]]]":
+    """`a && b || c` as its first statement, and each operator with the statement behind it."""
+    links: list[tuple[str, Node]] = []
+    while node.type == "list":
+        operator = next((child.type for child in node.children if child.type in ("&&", "||")), "")
+        named = node.named_children
+        links += [(operator, child) for child in reversed(named[1:])]
+        node = named[0]
+    return node, links[::-1]
+
+
+def read_variable(node: "Node") -> str:
+    """The one variable that `while read NAME` fills line by line; empty where it is anything else."""
+    condition = node.named_children[0] if node.type == "while_statement" and node.named_children else None
+    if condition is None or condition.type != "command" or node.children[0].type != "while":
+        return ""
+    texts = [(child.text or b"").decode("utf-8", "replace") for child in condition.named_children]
+    if texts and texts[0] in ("IFS=", "IFS=''", 'IFS=""'):
+        texts.pop(0)
+    if texts[:1] != ["read"]:
+        return ""
+    rest = [text for text in texts[1:] if text not in ("-r", "-d", "''", '""', "-rd")]
+    return rest[0] if len(rest) == 1 and rest[0].isidentifier() else ""
