@@ -6,13 +6,12 @@ A beside the session that it was forked from, else beside its newest fork.
 
 import argparse
 import dataclasses
-import sys
 from pathlib import Path
 
 from tui_agent.cli.compare_markdown import to_markdown
 from tui_agent.cli.compare_table import table
 from tui_agent.cli.options import GROUPS, session_options
-from tui_agent.cli.output import say, say_json, warn, width
+from tui_agent.cli.output import say, say_json, say_text, warn, width
 from tui_agent.cli.trace import WHICH
 from tui_agent.errors import UsageError
 from tui_agent.export.writing import free_name, write_new
@@ -67,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     text = base.redactor.text(to_markdown(compared))
     if arguments.output == "-":
-        sys.stdout.write(text)
+        say_text(text)
         return 0
     stem = f"compare-{compared.left.session}-{compared.right.session}"
     dest = Path(arguments.output).expanduser() if arguments.output else free_name(options.cwd, stem, "md")

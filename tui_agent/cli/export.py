@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 
 from tui_agent.cli.options import Parser, add_verb, session_options
-from tui_agent.cli.output import say, say_json, size
+from tui_agent.cli.output import say, say_json, say_text, size
 from tui_agent.cli.trace import WHICH
 from tui_agent.errors import UsageError
 from tui_agent.export.files import FORMATS, default_name, export
@@ -54,7 +54,7 @@ def export_session(arguments: argparse.Namespace) -> int:
     if arguments.output == "-":
         if kind.text is None:
             raise UsageError(f"{form} is not text for standard output.", hint="Name a file with -o.")
-        sys.stdout.write(kind.text(folder, base.redactor, arguments.all))
+        say_text(kind.text(folder, base.redactor, arguments.all))
         return 0
     dest = (
         Path(arguments.output).expanduser() if arguments.output else default_name(options.cwd, folder, form)

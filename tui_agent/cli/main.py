@@ -20,6 +20,7 @@ from tui_agent.cli import exit_codes
 from tui_agent.cli.options import Parser
 from tui_agent.cli.verbs import APP, VERBS, Verb
 from tui_agent.errors import TuiAgentError, UsageError
+from tui_agent.protocol.letters import replaced
 
 EXAMPLES = """\
 examples:
@@ -87,7 +88,7 @@ def report(error: BaseException, *, debug: bool) -> None:
     elif isinstance(error, KeyboardInterrupt):
         sys.stderr.write("tui-agent: Interrupted.\n")
     elif debug:
-        traceback.print_exception(error)
+        sys.stderr.write(replaced("".join(traceback.format_exception(error)), "�"))
     else:
         if is_output_fault(error):
             drop_output()
@@ -116,7 +117,7 @@ def one_line(error: BaseException) -> str:
         text = f"{error.filename} cannot be used: {error.strerror}. Check its permissions and the folders above it."
     else:
         text = f"Unexpected {type(error).__name__}: {error}. Run it again with --debug to see where."
-    return "tui-agent: " + " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return "tui-agent: " + " ".join(replaced(text, " ", "").split())
 
 
 def dispatch(words: list[str]) -> int:

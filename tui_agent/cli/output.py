@@ -9,17 +9,16 @@ from datetime import datetime
 from typing import TextIO
 
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.letters import replaced
 
 
 def printable(text: str, *, lines: bool = False) -> str:
-    """`text` without control characters (line breaks and tabs stay where `lines` is set) and without bidi controls."""
-    kept = "\n\t" if lines else ""
-    return "".join(
-        char if char in kept or (char.isprintable() and char not in _BIDI) else "�" for char in text
-    )
-
-
-_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+    """`text` with a sign for every character that a terminal obeys or an eye cannot see; line breaks and tabs stay where
+    `lines` is set."""
+    if text.isascii() and text.isprintable():
+        return text
+    shown = replaced(text, "�", "\t" if lines else "")
+    return shown if lines else shown.replace("\n", "�")
 
 
 def say(text: str, *, file: TextIO | None = None) -> None:
@@ -49,9 +48,10 @@ def plain_json(line: str) -> str:
 
 
 _UNSEEN = re.compile(
-    "[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+    "[\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e01ef]"
 )
-"""Delete and the C1 controls, bidi controls, line separators, what has no width, lone surrogates, and tags."""
+"""Delete and the C1 controls, bidi controls, line separators, what has no width, selectors, lone surrogates, and tags."""
 
 
 def record_json(record: Record) -> str:
@@ -59,6 +59,12 @@ def record_json(record: Record) -> str:
     if isinstance(record, Envelope):
         return plain_json(record.model_dump_json())
     return plain_json(json.dumps(record.raw, ensure_ascii=False))
+
+
+def say_text(text: str) -> None:
+    """A whole document, as it would stand in a file. The export that made it has cleaned it, but for JSON, where a
+    terminal gets the same values escaped."""
+    sys.stdout.write(plain_json(text) if sys.stdout.isatty() else text)
 
 
 def table(rows: Iterable[Sequence[str]], head: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ import anyio
 from tui_agent.checkpoints.limits import Limits
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import Parser, add_verb, amount, session_options
-from tui_agent.cli.output import say, say_json, size, table
+from tui_agent.cli.output import say, say_json, size, table, warn
 from tui_agent.errors import CheckpointError, TuiAgentError, UsageError
 from tui_agent.ground import Ground, ground
 from tui_agent.session.forking import (
@@ -173,7 +173,7 @@ def _clear(store: SessionStore, found: Sequence[Waste]) -> Exit:
             clear(store, each, detach_checkpoints)
         except (TuiAgentError, OSError) as error:
             status = Exit.FAILED
-            sys.stderr.write(f"tui-agent: {each.session}: {error}\n")
+            warn(f"{each.session}: {error}")
     return status
 
 

@@ -23,6 +23,7 @@ from tui_agent.protocol.events.session import (
     WorkspaceMoved,
 )
 from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.letters import replaced
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.lineage import blobs_of
 from tui_agent.store.reader import iterate_records
@@ -32,9 +33,6 @@ DIFF_BYTES = 1_000_000
 """A side of a change above this is told by its size only."""
 _SEQUENCES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[ -/]*[0-~])"
-)
-_CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
 )
 _OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n|$)", re.MULTILINE)
 
@@ -145,14 +143,14 @@ def _without_lines(change: FileChanged) -> str:
 
 
 def clean(text: str) -> str:
-    """The text as it would stand on paper: no terminal sequences, no control or bidi characters.
+    """The text as it would stand on paper: no terminal sequences, and nothing that cannot be seen.
 
     Of a line that a program has written over only the last state is left.
     """
     if text.isascii() and text.isprintable():
         return text
     text = _SEQUENCES.sub("", text).replace("\r\n", "\n")
-    return _CONTROLS.sub("", _OVERWRITTEN.sub("", text))
+    return replaced(_OVERWRITTEN.sub("", text), "")
 
 
 def load(folder: Path, redactor: Redactor) -> Story:

@@ -31,6 +31,7 @@ class _Find(NamedTuple):
     odd: re.Pattern[str]
     marks: re.Pattern[str]
     notation: re.Pattern[str]
+    joined_or_odd: re.Pattern[str]
     joined: re.Pattern[str]
     wide_blank: re.Pattern[str]
     padding: re.Pattern[str]
@@ -40,14 +41,17 @@ class _Find(NamedTuple):
 @cache
 def _find() -> _Find:
     """Compiled when a text first needs it."""
+    odd = rf"[^\x20-\x7e\n\w]|[{_UNSEEN}]"
+    joined = (
+        "(?<=[^\x00-\x7f\u200c\u200d\ufe0e\ufe0f])(?:\ufe0f?\u200d|\u200c|[\ufe0e\ufe0f])"
+        "|(?<=[0-9#*])\ufe0f\u20e3|[\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff]"
+    )
     return _Find(
-        odd=re.compile(rf"[^\x20-\x7e\n\w]|[{_UNSEEN}]"),
+        odd=re.compile(odd),
         marks=re.compile(rf"[^\w\x00-\x7f\s]{{{MOST_MARKS + 1},}}+"),
         notation=re.compile(r"<(?=U\+[0-9A-F]{4,6}>|tab>|(?:\d{1,12} )?blanks?>|\d{1,12} line breaks>)"),
-        joined=re.compile(
-            "(?<=[^\x00-\x7f\u200c\u200d\ufe0e\ufe0f])(?:\ufe0f?\u200d|\u200c|[\ufe0e\ufe0f])"
-            "|(?<=[0-9#*])\ufe0f\u20e3|[\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff]"
-        ),
+        joined=re.compile(joined),
+        joined_or_odd=re.compile(f"(?P<joined>{joined})|{odd}"),
         wide_blank=re.compile("(?<=[\u3001-\u9fff\uac00-\ud7af\uff01-\uffef])\u3000"),
         padding=re.compile(
             rf"(?<=[^ \n]) {{{MOST_BLANKS + 1},}}+(?=[^ \n])|\n(?:[ \t]*+\n){{{MOST_BREAKS},}}+"
@@ -76,6 +80,19 @@ def revealed(text: str, *, tabs: bool = False) -> str:
         text = find.marks.sub(_pile_revealed, text)
     shown = find.odd.sub(_sign, text)
     return shown.replace("\t", "<tab>") if tabs else shown
+
+
+def replaced(text: str, by: str, kept: str = "\t") -> str:
+    """The text with `by` for everything unseen but line feeds and what is `kept`. Odd blanks become spaces, joined letters
+    and emoji stay, and piles of marks are cut."""
+    find = _find()
+
+    def replace(found: re.Match[str]) -> str:
+        if found.lastgroup == "joined" or found[0] in kept or not unseen(found[0]):
+            return found[0]
+        return " " if unicodedata.category(found[0]) == "Zs" else by
+
+    return find.joined_or_odd.sub(replace, unpiled(text))
 
 
 def unpiled(text: str) -> str:
