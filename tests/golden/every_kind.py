@@ -26,7 +26,7 @@ from tui_agent.protocol.events.hook import HookRan
 from tui_agent.protocol.events.job import JobFinished, JobProgress, JobStarted
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelRetried
 from tui_agent.protocol.events.plugin import PluginEvent, PluginFailed, PluginLoaded
-from tui_agent.protocol.events.policy import Choice, PermissionDecided, PermissionRequested
+from tui_agent.protocol.events.policy import Choice, PermissionDecided, PermissionRequested, PermissionRevoked
 from tui_agent.protocol.events.session import (
     CommandRejected,
     ErrorRaised,
@@ -199,6 +199,7 @@ def tools(s: Scribe, read: ToolCallPart, run: ToolCallPart) -> None:
             rule="allow run make",
         )
     )
+    s.emit(PermissionRevoked(rule="allow run make"))
     s.start(run, writes=True)
     s.emit(ToolProgress(call_id=run.call_id, text="compiling\n"))
     s.emit(

@@ -21,7 +21,7 @@ from tui_agent.engine.merge import Ticker
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.refusals import Refusal, nothing_to_answer, refusal
 from tui_agent.engine.rewind import Rewind
-from tui_agent.engine.settings import apply_setting
+from tui_agent.engine.settings import apply_setting, revoke_rule
 from tui_agent.engine.states import StateKeeper
 from tui_agent.engine.turns import Turns
 from tui_agent.engine.unanswered import INSTEAD
@@ -41,6 +41,7 @@ from tui_agent.protocol.commands import (
     Rename,
     Resume,
     Revert,
+    RevokeRule,
     RunUserShell,
     SendQueued,
     SetAgent,
@@ -188,6 +189,8 @@ class Engine:
                 self._answers.answer(question_id, command)
             case SetModel() | SetEffort() | SetPolicy() | SetAgent() | SetContextMode() | SetBudgets():
                 apply_setting(self._parts, command)
+            case RevokeRule():
+                revoke_rule(self._parts, command)
             case RunUserShell():
                 close_calls(self._parts.recorder, why=INSTEAD)
                 begin_user_shell(self._parts, command)

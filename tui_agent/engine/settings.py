@@ -7,6 +7,7 @@ from pydantic import BaseModel, JsonValue
 from tui_agent.engine.parts import EngineParts
 from tui_agent.errors import ConfigError
 from tui_agent.protocol.commands import (
+    RevokeRule,
     SetAgent,
     SetBudgets,
     SetContextMode,
@@ -14,6 +15,7 @@ from tui_agent.protocol.commands import (
     SetModel,
     SetPolicy,
 )
+from tui_agent.protocol.events.policy import PermissionRevoked
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.ids import CommandId
 from tui_agent.protocol.settings import POLICIES, SessionSettings
@@ -52,6 +54,15 @@ def apply_setting(
             _record(parts, settings, "context_mode", mode, command.id)
         case SetBudgets(budgets=budgets):
             _record(parts, settings, "budgets", budgets, command.id)
+
+
+def revoke_rule(parts: EngineParts, command: RevokeRule) -> None:
+    """Take back what was allowed in this session. Raises `ConfigError` where it was not."""
+    if command.rule not in parts.recorder.state.granted:
+        raise ConfigError(
+            f"No rule {command.rule!r} was allowed in this session.", hint="/policy shows them."
+        )
+    parts.recorder.append(PermissionRevoked(rule=command.rule), cause=command.id)
 
 
 def _record(

@@ -13,7 +13,7 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
-from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
+from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested, PermissionRevoked
 from tui_agent.protocol.events.todo import TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import (
@@ -279,6 +279,11 @@ def _asked_about(fold: SessionFold, call_id: CallId, *, asked: bool) -> None:
     call = fold.draft.open_calls.get(call_id)
     if call is not None:
         fold.draft.open_calls[call_id] = replace(call, asked=asked)
+
+
+@_ON.on(PermissionRevoked)
+def _revoked(fold: SessionFold, ev: Envelope, payload: PermissionRevoked) -> bool:
+    return fold.draft.granted.pop(payload.rule, "") is None
 
 
 @_ON.on(PermissionDecided)

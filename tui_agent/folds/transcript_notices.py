@@ -15,6 +15,7 @@ from tui_agent.protocol.envelope import Envelope, UnknownEvent
 from tui_agent.protocol.events.context import ContextCompacted, ContextWarned
 from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.plugin import PluginFailed
+from tui_agent.protocol.events.policy import PermissionRevoked
 from tui_agent.protocol.events.session import (
     CommandRejected,
     ErrorRaised,
@@ -171,6 +172,12 @@ def _value(value: JsonValue) -> str:
         return " ".join(str(value[key]) for key in ("profile", "effort") if value.get(key))
     said = ", ".join(f"{key} {item}" for key, item in value.items() if item is not None)
     return said or "none"
+
+
+@ON_NOTICES.on(PermissionRevoked)
+def _revoked(draft: Draft, ev: Envelope, payload: PermissionRevoked) -> bool:
+    draft.notice(ev, "settings", "info", ("rule taken back", payload.rule))
+    return True
 
 
 @ON_NOTICES.on(UserShellStarted)

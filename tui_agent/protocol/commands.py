@@ -139,6 +139,13 @@ class SetPolicy(CommandBase):
     policy: PolicyName
 
 
+class RevokeRule(CommandBase):
+    """Let a rule that was allowed in this session count no more. Refused where there is none."""
+
+    kind: Literal["revoke_rule"] = "revoke_rule"
+    rule: str
+
+
 class SetAgent(CommandBase):
     """Use another agent of the hub from the next turn on."""
 
@@ -238,6 +245,7 @@ Command: TypeAlias = Annotated[
     | SetModel
     | SetEffort
     | SetPolicy
+    | RevokeRule
     | SetAgent
     | SetContextMode
     | SetBudgets

@@ -65,6 +65,14 @@ class PermissionRequested(Payload):
     wrong_rule: str = ""
 
 
+class PermissionRevoked(Payload):
+    """A rule that the user had allowed in this session counts no more. One that was also written into policy.toml stands
+    there still."""
+
+    kind: Literal["permission.revoked"] = "permission.revoked"
+    rule: str
+
+
 class PermissionDecided(Payload):
     """Stored before the call starts. `by` tells who decided; `message` is the user's word to the model."""
 

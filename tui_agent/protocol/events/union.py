@@ -37,7 +37,7 @@ from tui_agent.protocol.events.model import (
     ModelRetried,
 )
 from tui_agent.protocol.events.plugin import PluginEvent, PluginFailed, PluginLoaded
-from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
+from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested, PermissionRevoked
 from tui_agent.protocol.events.session import (
     CommandRejected,
     ErrorRaised,
@@ -114,6 +114,7 @@ CorePayload: TypeAlias = Annotated[
     | JobFinished
     | PermissionRequested
     | PermissionDecided
+    | PermissionRevoked
     | HookRan
     | FileRead
     | FileChanged
