@@ -77,8 +77,8 @@ def git(folder: Path, *words: str) -> str:
 class World:
     """`files` is what must stay as it is: everything but the workspace's own files."""
 
-    def __init__(self, base: Path) -> None:
-        self.base = base
+    def __init__(self, base: Path, *, repository: bool = True) -> None:
+        self.base, self._repository = base, repository
         self.workspace, self.home, self.outside = base / "work", base / "home", base / "outside"
         self._stack = ExitStack()
 
@@ -91,10 +91,11 @@ class World:
             self.base / "records",
         ):
             folder.mkdir(parents=True)
-        git(self.workspace, "init", "-q")
         (self.workspace / "a.txt").write_text("a\n")
-        git(self.workspace, "add", ".")
-        git(self.workspace, "commit", "-q", "-m", "first")
+        if self._repository:
+            git(self.workspace, "init", "-q")
+            git(self.workspace, "add", ".")
+            git(self.workspace, "commit", "-q", "-m", "first")
         (self.home / ".ssh/id_ed25519").write_text(SECRET)
         (self.home / ".netrc").write_text(SECRET)
         (self.home / ".bashrc").write_text("# mine\n")

@@ -120,6 +120,22 @@ async def test_an_attempt_to_get_out_changes_reaches_and_reads_nothing(base: Pat
         assert left == 0
 
 
+NEW = {
+    "a new repository": "git init; git -c init.templateDir= init .; git clone . x; mkdir -p .git/hooks; echo x > .git/config",
+    "a file that names a repository": "git init evil; rmdir .git; echo 'gitdir: evil/.git' > .git; mv evil/.git .; mv -T evil/.git .git",
+    "a link to a repository": "git init evil; rmdir .git; ln -sfn evil/.git .git; ln -s evil/.git .git",
+}
+
+
+@pytest.mark.parametrize("name", NEW)
+async def test_where_there_is_no_repository_none_comes_to_be(base: Path, name: str) -> None:
+    with World(base / f"new{list(NEW).index(name)}", repository=False) as world:
+        result = await world.attempt(NEW[name])
+        await world.env.aclose()
+        assert world.damage(result) == [], result.output.decode("utf-8", "replace")[-2000:]
+        assert not (world.workspace / ".git").exists()
+
+
 CONTROLS = {
     "write to a file outside": "file changed",
     "make absent configuration": ".mcp.json changed",

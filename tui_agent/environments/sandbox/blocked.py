@@ -22,7 +22,7 @@ _NETWORK = re.compile(
     r"could not resolve|couldn't resolve|temporary failure in name resolution|name or service not known|"
     r"network is unreachable|no route to host|unable to resolve host|failed to lookup address|nodename nor servname|"
     r"\b(?:ENETUNREACH|EAI_AGAIN|ENOTFOUND|EHOSTUNREACH|ECONNREFUSED)\b|getaddrinfo|connection refused|"
-    r"failed to establish a new connection|no internet|dial tcp|dns error|could not connect to server",
+    r"failed to establish a new connection|(?:couldn't|could not|failed to|unable to) connect|no internet|dial tcp|dns error",
     re.IGNORECASE,
 )
 _KEYS = re.compile(

@@ -131,8 +131,10 @@ def _is_socket(path: str) -> bool:
 
 
 def _kept(bounds: Bounds, git: GitPlaces, writable: Sequence[str]) -> Iterator[str]:
-    for name in bounds.kept:
+    for name in dict.fromkeys((*bounds.kept, *bounds.absent)):
         path = f"{bounds.root.rstrip('/')}/{name}"
+        if path == git.folder:
+            continue  # a repository, of which only parts are kept
         if os.path.lexists(path) and (name in bounds.absent or not Path(path, "pyvenv.cfg").exists()):
             yield path
     yield from git.kept
