@@ -9,7 +9,7 @@ SOURCES := tui_agent plugins tests benchmarks
 WORKERS ?= 2
 ARGS ?=
 
-.PHONY: run test bench check fmt soak wheel lock install clean help
+.PHONY: run test bench check fmt soak mutants wheel lock install clean help
 
 run: $(RUNTIME) ## install what is needed and open the app (ARGS="…" goes to it)
 	@$(BIN)/tui-agent $(ARGS)
@@ -33,6 +33,9 @@ fmt: $(DEV) ## format and fix what can be fixed
 
 soak: $(DEV) ## the long runs
 	@$(BIN)/python -m pytest -q -m soak --timeout 0 $(ARGS)
+
+mutants: $(DEV) ## break gate, policy, log and revert on purpose; print the share that the tests notice
+	@$(BIN)/python -m tests.mutation $(ARGS)
 
 wheel: $(DEV) ## build dist/*.whl
 	@$(BIN)/python -m hatchling build -t wheel

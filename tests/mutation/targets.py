@@ -1,0 +1,61 @@
+"""What is broken on purpose, and which tests are to notice: the gate and the rules, the log's reader, going back."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Modules and their tests, the quickest first; all below the project's folder."""
+
+    name: str
+    modules: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+TARGETS = (
+    Target(
+        "gate",
+        ("tui_agent/engine/gate.py",),
+        (
+            "tests/engine/test_edited_rule.py",
+            "tests/engine/test_decisions_recorded.py",
+            "tests/engine/test_judged_files.py",
+            "tests/engine/test_settling.py",
+            "tests/engine/test_asked_again.py",
+            "tests/engine/test_turns.py",
+        ),
+    ),
+    Target(
+        "policy",
+        ("tui_agent/policy/rules.py", "tui_agent/policy/run_rules.py", "tui_agent/policy/findings.py"),
+        ("tests/unit/policy",),
+    ),
+    Target(
+        "log",
+        ("tui_agent/store/scan.py", "tui_agent/store/line.py", "tui_agent/store/repair.py"),
+        (
+            "tests/unit/store/test_append.py",
+            "tests/unit/store/test_lock_and_readers.py",
+            "tests/unit/store/test_forks.py",
+            "tests/unit/store/test_verify.py",
+            "tests/unit/store/test_failing_disk.py",
+            "tests/unit/store/test_damage.py",
+        ),
+    ),
+    Target(
+        "revert",
+        (
+            "tui_agent/engine/rewind.py",
+            "tui_agent/checkpoints/planning.py",
+            "tui_agent/checkpoints/restoring.py",
+        ),
+        (
+            "tests/unit/checkpoints/test_restoring.py",
+            "tests/engine/test_rewind.py",
+            "tests/unit/checkpoints/test_cut_restores.py",
+            "tests/engine/test_redo_in_a_fork.py",
+            "tests/engine/test_forks.py",
+            "tests/engine/test_unkept_files.py",
+        ),
+    ),
+)
