@@ -20,7 +20,7 @@ from tui_agent.cli import exit_codes
 from tui_agent.cli.options import Parser
 from tui_agent.cli.verbs import APP, VERBS, Verb
 from tui_agent.errors import TuiAgentError, UsageError
-from tui_agent.protocol.letters import replaced
+from tui_agent.letters import replaced
 
 EXAMPLES = """\
 examples:

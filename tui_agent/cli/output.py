@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TextIO
 
+from tui_agent.letters import replaced
 from tui_agent.protocol.envelope import Envelope, Record
-from tui_agent.protocol.letters import replaced
 
 
 def printable(text: str, *, lines: bool = False) -> str:

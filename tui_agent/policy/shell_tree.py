@@ -6,7 +6,7 @@ Invariant: pure; what a person would not see, or would read otherwise than bash 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tui_agent.protocol.letters import concealed
+from tui_agent.letters import concealed
 
 if TYPE_CHECKING:
     from tree_sitter import Node

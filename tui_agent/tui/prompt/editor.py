@@ -6,20 +6,22 @@ go each finds the text as the ones before left it; it knows nothing of sessions.
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
-from textual.widgets.text_area import Edit, EditResult
 
 from tui_agent.tui.panes.base import Looks
 from tui_agent.tui.prompt.chips import Chips
 from tui_agent.tui.prompt.history import History
 from tui_agent.tui.prompt.vim import Vim
 from tui_agent.tui.text import typed
+
+if TYPE_CHECKING:
+    from textual.widgets.text_area import Edit, EditResult
 
 _ALIASES = {"shift+\r": "shift+enter", "alt+\r": "alt+enter", "ctrl+enter": "shift+enter"}
 
@@ -171,7 +173,7 @@ class Editor(TextArea, inherit_css=False):
         result = self.replace(inserted, *sorted(self.selection))
         self.move_cursor(result.end_location)
 
-    def edit(self, edit: Edit) -> EditResult:
+    def edit(self, edit: "Edit") -> "EditResult":
         edit.text = typed(edit.text)
         return super().edit(edit)
 

@@ -1,7 +1,7 @@
-"""L0: the characters of a text that a person cannot see, or takes for others.
+"""The characters of a text that a person cannot see, or takes for others.
 
-Invariant: pure, linear in the text, and the same for the rules that judge a text and for the screen that shows it.
-`revealed` loses nothing: two texts that differ are shown differently.
+Invariant: pure, linear in the text, imports nothing of ours, and the same for the rules that judge a text and for the
+screen that shows it. `revealed` loses nothing: two texts that differ are shown differently.
 """
 
 import re
