@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -113,11 +113,13 @@ def lives(folder: Path, kind: str) -> bool:
     return False
 
 
-def left(folder: Path, seconds: float = GONE_S) -> tuple[list[str], float]:
+def left(
+    folder: Path, seconds: float = GONE_S, kinds: Iterable[str] = tuple(KINDS)
+) -> tuple[list[str], float]:
     """The kinds of which something is left after so many seconds, and when the last of the others had gone."""
     began = time.monotonic()
     while True:
-        there = [kind for kind in KINDS if lives(folder, kind)]
+        there = [kind for kind in kinds if lives(folder, kind)]
         passed = time.monotonic() - began
         if not there or passed > seconds:
             return there, passed

@@ -52,6 +52,8 @@ def main() -> None:
         os.setsid()
     line = socket.socket(fileno=os.dup(0))
     os.dup2(1, 0)  # nothing is to be read there
+    os.closerange(3, line.fileno())  # what whoever started the program left open is none of the commands' business
+    os.closerange(line.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
     Keeper(line, options, become_reaper()).run()
 
 

@@ -6,13 +6,14 @@ sockets to the keeper and its wardens are held by this process alone, so the ker
 
 import json
 import os
+import secrets
 import select
 import signal
 import socket
 import sys
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,11 +130,18 @@ class Child:
 
 
 class Keeping:
-    """The keeper of one environment's commands. `name` is unique to the environment; its groups are called like it."""
+    """The keeper of one environment's commands.
 
-    def __init__(self, name: str, processes: int = MOST_PROCESSES) -> None:
-        self._name = name
+    `processes` is how many one command may have, where that can be bounded; `groups` tells below which control groups
+    others may be made.
+    """
+
+    def __init__(
+        self, processes: int = MOST_PROCESSES, groups: Callable[[], Sequence[str]] = own_groups
+    ) -> None:
+        self._name = f"tui-agent-{secrets.token_hex(8)}"
         self._processes = processes
+        self._groups = groups
         self._lock = Lock()
         self._line: socket.socket | None = None
         self.pid = -1
@@ -212,7 +220,7 @@ class Keeping:
             self._reap(0.0)
         ours, theirs = socket.socketpair()
         options = {
-            "groups": own_groups(),
+            "groups": list(self._groups()),
             "processes": self._processes,
             "uid_processes": uid_processes(self._processes),
         }
@@ -232,9 +240,8 @@ class Keeping:
                 ours.close()
                 raise KeeperFault(f"The keeper of commands could not be started: {error}.") from error
         self._line = ours
-        weakref.finalize(
-            self, ours.close
-        ).atexit = False  # an environment that nobody closed lets go of it all the same
+        release = weakref.finalize(self, ours.close)  # also where nobody closes the environment
+        release.atexit = False
         return ours
 
     def _reap(self, patience: float) -> None:

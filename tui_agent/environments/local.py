@@ -18,7 +18,7 @@ from tui_agent.config.programs import find_program
 from tui_agent.environments import spawn
 from tui_agent.environments.contain import Containment
 from tui_agent.environments.descendants import LINUX, carriers
-from tui_agent.environments.keeping import MOST_PROCESSES, Keeping
+from tui_agent.environments.keeping import Keeping
 from tui_agent.environments.local_files import LocalFiles
 from tui_agent.environments.opening import OpenFolder
 from tui_agent.environments.sandbox.confine import Confinement
@@ -56,7 +56,7 @@ class LocalEnvironment:
 
     `environ` is the base of the programs' environment (this process's own when None); `hidden` names variables that
     no program is shown, such as the keys of model providers; `grace` is how many seconds a program has between
-    SIGTERM and SIGKILL when its time was up; `processes` is how many one command may have, where that can be bounded;
+    SIGTERM and SIGKILL when its time was up; `keeping` starts and ends the programs;
     `confinement` is the sandbox that programs run in, but for those that are to run outside it.
     """
 
@@ -67,7 +67,7 @@ class LocalEnvironment:
         environ: Mapping[str, str] | None = None,
         hidden: Collection[str] = (),
         grace: float = spawn.TERMINATE_GRACE_S,
-        processes: int = MOST_PROCESSES,
+        keeping: Keeping | None = None,
         confinement: Confinement | None = None,
         open_folder: OpenFolder | None = None,
     ) -> None:
@@ -78,7 +78,7 @@ class LocalEnvironment:
         self._grace = grace
         self._token = secrets.token_hex(12)
         self._count = 0
-        self._keeping = Keeping(f"tui-agent-{self._token}", processes)
+        self._keeping = keeping or Keeping()
         self.holding = Holding()
         """What held the newest program that was started."""
         self._closed = False
