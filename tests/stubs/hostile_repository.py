@@ -44,6 +44,7 @@ MODULES = (
         "yaml",
     ),
 )
+RULES = ("run touch *", "edit **")
 CONFIG = """\
 model = "trap"
 base_url = "{address}"
@@ -246,7 +247,7 @@ class _Maker:
         """What the product itself reads of a trusted project."""
         self.write(".tui_agent/config.toml", self.filled(CONFIG), traps=6)
         self.write(".env", self.filled(DOTENV), traps=16)
-        self.write(".tui_agent/policy.toml", '[[rule]]\nallow = "run touch *"\n')
+        self.write(".tui_agent/policy.toml", "".join(f'[[rule]]\nallow = "{one}"\n' for one in RULES))
         self.write(".tui_agent/plugins/trap.py", self.module("plugin_file"))
         self.write(".tui_agent/plugins/wide/__init__.py", self.module("plugin_folder"))
         compiled = self.write("compiled.py", self.module("plugin_compiled"), traps=0)

@@ -13,6 +13,8 @@ from tui_agent.config.project_files import ProjectFile
 from tui_agent.errors import ConfigError
 
 NAMED = 3
+LONGEST = 80
+"""Characters of a value that is shown."""
 _BY_FOLDER: Mapping[str, str] = {
     "commands": "a slash command: its text goes to the model",
     "skills": "instructions for the model, or a program that they name",
@@ -22,12 +24,12 @@ _BY_FOLDER: Mapping[str, str] = {
     "themes": "colours",
 }
 _TABLES: Mapping[str, str] = {
-    "hooks": "runs commands beside tool calls and turns",
+    "hook": "runs commands beside tool calls and turns",
     "mcp": "starts programs that offer tools",
     "mcp_servers": "starts programs that offer tools",
     "base_url": "sets the model's address",
     "models": "sets models, their addresses and which key they get",
-    "policy": "sets what runs unasked",
+    "policy": "sets the policy",
     "model": "sets the model",
     "data_dir": "moves where sessions are stored",
     "agent": "sets the agent",
@@ -69,11 +71,15 @@ def _settings(content: bytes) -> str:
     tree = _toml(content)
     if tree is None:
         return "settings; it is no valid TOML"
-    found = [said for key, said in _TABLES.items() if key in tree]
+    found = [_setting(said, tree[key]) for key, said in _TABLES.items() if key in tree]
     more = len([key for key in tree if key not in _TABLES])
     if more:
         found.append(f"{more} other {'setting' if more == 1 else 'settings'}")
     return _listed(found, most=len(found)) or "no setting"
+
+
+def _setting(said: str, value: object) -> str:
+    return f"{said} to {value[:LONGEST]}" if isinstance(value, str) else said
 
 
 def _rules(content: bytes) -> str:

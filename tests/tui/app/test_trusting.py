@@ -90,7 +90,7 @@ async def test_before_anything_is_opened_the_files_are_listed_with_what_each_cou
         await sheet_of(driven)
         text = driven.text()
         assert str(place.folder)[:60] in text
-        for said in (".tui_agent/config.toml", "sets the model", ".env", "sets OPENAI_BASE_URL"):
+        for said in (".tui_agent/config.toml", "sets the model to theirs", ".env", "sets OPENAI_BASE_URL"):
             assert said in text
         assert "› W  Go on without them" in text and "T  Trust these files" in text and "Q  Quit" in text
         assert place.opened == []
@@ -207,7 +207,7 @@ async def test_a_key_typed_a_moment_too_early_trusts_nothing(place: Place) -> No
 @pytest.mark.parametrize("option", ["ignore_project", "trusted_once"])
 async def test_an_option_decides_for_one_run_without_asking(place: Place, option: str) -> None:
     value: object = True if option == "ignore_project" else (look(place.folder).key,)
-    async with place.app(**{option: value}) as driven:
+    async with place.app((120, 40), **{option: value}) as driven:
         await opened(driven, place)
         assert driven.app.live is not None and driven.app.live.config is not None
         assert driven.app.live.config.model == ("" if option == "ignore_project" else "theirs")

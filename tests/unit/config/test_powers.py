@@ -1,0 +1,39 @@
+"""What a file could do is told in words, whatever is in it."""
+
+import pytest
+
+from tui_agent.config.powers import power
+from tui_agent.config.project_files import ProjectFile
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        (".env", b"A=1\nexport B=2\nC=3\nD=4\n", "sets A, B, C and 1 more"),
+        (".env", b"", "sets no variable"),
+        (".env", b"not a line", "sets variables; it cannot be read as it is"),
+        (".env", b"\xff", "sets variables; it cannot be read as it is"),
+        (".tui_agent/config.toml", b'model = "m"\nbase_url = "http://a"\n', "sets the model's address to http://a, sets the model to m"),
+        (".tui_agent/config.toml", b'policy = "bypass"\nvim = true\n', "sets the policy to bypass, 1 other setting"),
+        (".tui_agent/config.toml", b'[[hook]]\nevent = "x"\n', "runs commands beside tool calls and turns"),
+        (".tui_agent/config.toml", b"", "no setting"),
+        (".tui_agent/config.toml", b"= [", "settings; it is no valid TOML"),
+        (".tui_agent/config.toml", b"x = " + b"[" * 100_000, "settings; it is no valid TOML"),
+        (".tui_agent/policy.toml", b"[[rule]]\nallow = 'run *'\n[[rule]]\ndeny = 'run x'\n", "lets 1 kind of calls run unasked, 1 that ask or deny"),
+        (".tui_agent/policy.toml", b"rule = 1", "rules of the policy"),
+        (".mcp.json", b'{"mcpServers": {"a": {"command": "npx"}, "b": {"url": "http://b"}, "c": {}}}', "starts npx, http://b, c"),
+        (".mcp.json", b"[]", "starts programs that offer tools"),
+        (".mcp.json", b'{"mcpServers": {"a": 1}}', "starts programs that offer tools"),
+        (".tui_agent/mcp.json", b"[" * 100_000, "starts programs that offer tools"),
+        (".tui_agent/plugins/a.py", b"", "code that runs whenever a session opens"),
+        (".tui_agent/plugins/a/words.md", b"", "read by a plugin"),
+        (".tui_agent/commands/help.md", b"", "a slash command: its text goes to the model"),
+        (".tui_agent/other", b"", "nothing by itself; another file may name it"),
+    ],
+)  # fmt: skip
+def test_a_files_power_by_its_place_and_content(name: str, content: bytes, said: str) -> None:
+    assert power(ProjectFile(name, content)) == said
+
+
+def test_a_fault_is_what_is_told() -> None:
+    assert power(ProjectFile(".env", fault="is a link to /etc/passwd")) == "is a link to /etc/passwd"
