@@ -1,0 +1,73 @@
+"""Ignore files: what git says of the same paths, and bounded work."""
+
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tui_agent.environments.ignoring import MAX_LINES, IgnoreFile, Rules
+from tui_agent.folds.path_pattern import path_pattern
+
+PIECES = ["a", "b", "c", "ab", "a.c", "*", "**", "?", "[ab]", "[!a]", "[^b]", "[a-c]", "[[:alpha:]]", "[]a]", "\\*", "\\a", "*.c", "a*b", "b ", "\\ "]  # fmt: skip
+NAMES = ["a", "b", "c", "ab", "a.c", "*", "ba", "abc", "]", "b ", "aab", "B", " "]
+names = st.lists(st.sampled_from(PIECES), min_size=1, max_size=2).map("".join)
+lines = st.builds(
+    lambda negated, top, path, folder: negated + top + "/".join(path) + folder,
+    st.sampled_from(["", "", "", "!"]),
+    st.sampled_from(["", "", "/"]),
+    st.lists(names, min_size=1, max_size=3),
+    st.sampled_from(["", "", "", "/"]),
+)
+paths = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map("/".join)
+
+
+@pytest.fixture(scope="module")
+def repository() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["git", "init", "-q", folder], check=True)
+        yield Path(folder)
+
+
+def git_says(repository: Path, text: str, asked: list[str]) -> list[bool]:
+    (repository / ".gitignore").write_text(text)
+    command = ["git", "-C", str(repository), "check-ignore", "--no-index", "-z", "--stdin", "-v", "-n"]
+    done = subprocess.run(command, input="\0".join(asked).encode() + b"\0", capture_output=True, check=False)
+    found = done.stdout.decode().split("\0")
+    return [bool(pattern) and not pattern.startswith("!") for pattern in found[2::4]]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    text=st.lists(lines, min_size=1, max_size=4).map("\n".join),
+    asked=st.lists(paths, min_size=1, max_size=12),
+)
+def test_git_says_the_same(repository: Path, text: str, asked: list[str]) -> None:
+    rules = Rules().below("", text)
+    found = [
+        ("/" in path and rules.ignores_any_of(path.rpartition("/")[0])) or rules.ignores(path, False)
+        for path in asked
+    ]
+    assert found == git_says(repository, text, asked)
+
+
+@pytest.mark.parametrize(
+    "line", ["*a" * 200 + "b", "**/a/" * 200 + "b", "[" * 900, "\\" * 999, "a**" * 300, "?*" * 450]
+)
+def test_a_hostile_line_costs_little(line: str) -> None:
+    """Counted, not timed: a name is tried once for each place in the pattern, however the pattern is made."""
+    found = IgnoreFile(line)
+    assert not found.verdict("a" * 255, False)
+    assert not found.verdict("a/" * 990 + "c", False)
+
+
+def test_only_so_many_lines_count() -> None:
+    found = IgnoreFile("a\n" * MAX_LINES + "late\n")
+    assert found.verdict("a", False) and found.verdict("late", False) is None
+
+
+def test_a_hostile_filter_of_a_search_costs_little() -> None:
+    assert not path_pattern("*a*a*a*a*a*a*a*a*b")("a" * 255)

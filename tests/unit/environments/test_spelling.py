@@ -1,0 +1,106 @@
+"""Other spellings of a name, on a file system that opens a file under them."""
+
+import os
+import shutil
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tui_agent.environments.contain import Containment
+from tui_agent.environments.spelling import DiskNames, spelled
+
+
+class FoldingNames(DiskNames):
+    """This machine's files as a file system sees them to which letters' case and form mean nothing."""
+
+    def identity(self, path: str) -> tuple[int, int] | None:
+        real = self._real(path)
+        return None if real is None else super().identity(real)
+
+    def listed(self, folder: str) -> Iterator[tuple[str, int]]:
+        return super().listed(self._real(folder) or folder)
+
+    def _real(self, path: str) -> str | None:
+        at = Path("/")
+        for name in path.split("/"):
+            if name:
+                beside = at.iterdir() if at.is_dir() else iter(())
+                found = next((each for each in beside if key(each.name) == key(name)), None)
+                if found is None:
+                    return None
+                at = found
+        return str(at)
+
+
+def key(name: str) -> str:
+    plain = "".join(char for char in unicodedata.normalize("NFD", name) if unicodedata.category(char) != "Cf")
+    short = {"GIT~1": ".git"}.get(plain, plain)
+    return short.casefold().rstrip(". ")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for path in (".git/hooks/x", "Src/Straße.py", "Src/caf\u00e9", "Src/1.0"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("given", "true"),
+    [
+        (".git/hooks/x", ".git/hooks/x"),
+        (".GIT/Hooks/X", ".git/hooks/x"),
+        (".git./hooks ./x. .", ".git/hooks/x"),
+        (".g\u200cit/hooks/x", ".git/hooks/x"),
+        ("GIT~1/hooks/x", ".git/hooks/x"),
+        ("SRC/STRASSE.PY", "Src/Straße.py"),
+        ("src/cafe\u0301", "Src/caf\u00e9"),
+        ("src/1.0", "Src/1.0"),
+        (".GIT/hooks/missing/Deep", ".git/hooks/missing/Deep"),
+        ("Missing", "Missing"),
+    ],
+)
+def test_the_name_that_the_folder_lists_is_the_real_one(folder: Path, given: str, true: str) -> None:
+    assert spelled(f"{folder}/{given}", str(folder), FoldingNames()) == f"{folder}/{true}"
+
+
+def test_a_containment_resolves_to_the_listed_name(folder: Path) -> None:
+    contain = Containment(str(folder), names=FoldingNames())
+    assert contain.resolve(".GIT/HOOKS/X") == f"{folder}/.git/hooks/x"
+    assert contain.parts(".Git/config") == (".git", "config")
+    assert contain.entry(".Git/Hooks") == (".git", "hooks")
+
+
+def test_where_letters_count_each_spelling_is_a_file_of_its_own(tmp_path: Path) -> None:
+    for name in ("a.txt", "A.TXT", "caf\u00e9", "cafe\u0301", "end.", "end"):
+        (tmp_path / name).write_text(name)
+    if len(list(tmp_path.iterdir())) < 6:
+        pytest.skip("this file system folds names")
+    for name in ("a.txt", "A.TXT", "caf\u00e9", "cafe\u0301", "end.", "end", "missing"):
+        assert spelled(f"{tmp_path}/{name}", str(tmp_path), DiskNames()) == f"{tmp_path}/{name}"
+
+
+def test_hard_links_that_differ_in_case_stay_two_names(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    if (tmp_path / "A").exists():
+        pytest.skip("this file system folds names")
+    os.link(tmp_path / "a", tmp_path / "A")
+    assert spelled(f"{tmp_path}/A", str(tmp_path), DiskNames()) == f"{tmp_path}/A"
+
+
+def test_a_file_system_that_folds_is_seen_as_one(folder: Path) -> None:
+    if not (folder / "SRC").exists():
+        pytest.skip("this file system does not fold names")
+    assert Containment(str(folder)).resolve("SRC/1.0") == f"{folder}/Src/1.0"
+
+
+def test_a_folder_that_may_not_be_listed_leaves_the_name_as_it_is(folder: Path) -> None:
+    class Blind(FoldingNames):
+        def listed(self, folder: str) -> Iterator[tuple[str, int]]:
+            return iter(())
+
+    assert spelled(f"{folder}/SRC", str(folder), Blind()) == f"{folder}/SRC"
+    shutil.rmtree(folder / "Src")
