@@ -81,7 +81,7 @@ class CommandReader:
                 if value.startswith(("/dev/tcp/", "/dev/udp/")):
                     part.turn(NETWORK, "it opens a connection")
                     part.hosts.append(value.split("/")[3] if value.count("/") > 3 else value)
-                elif value in STREAMS:
+                elif value in STREAMS and value != "-":
                     continue
                 elif redirect.reads:
                     part.add(part.reads, [word])

@@ -18,6 +18,8 @@ from tui_agent.policy.stricter import tighten
 from tui_agent.protocol.effects import Effect, Reads, Runs, Writes
 
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
+_OTHERS = frozenset({"zsh", "ksh"})
+"""Shells that read a script otherwise than bash does."""
 _OPTIONS = frozenset("eufxlc")
 """Letters of a shell's options that change nothing of what its script does."""
 _DEPTH = 3
@@ -114,7 +116,7 @@ def _report(line: str, script: Script, depth: int, programs: Table) -> RunReport
             inner = _inner(part.words, depth, programs)
             if inner is None:
                 continue
-            if not part.sets:
+            if not part.sets and part.words[0] not in _OTHERS:
                 part.classes.discard(ARBITRARY)
                 part.why.clear()
             parts += inner.parts

@@ -286,7 +286,11 @@ class ScriptReader:
             self._heredoc(node, scope, depth, into, extra)
             return
         operator = next((child.type for child in node.children if not child.is_named), "")
-        targets = [child for child in node.children if child.is_named and child.type != "file_descriptor"]
+        targets = [
+            child
+            for child in node.children
+            if child.is_named and child.type not in ("file_descriptor", "ERROR")
+        ]
         words = [self._words.read(child, scope) for child in targets]
         if node.type == "herestring_redirect" or operator in ("<&-", ">&-"):
             extra += words[1:]
@@ -297,7 +301,8 @@ class ScriptReader:
         extra += words[1:]
         if operator in (">&", "<&") and words[0].text.rstrip("-").isdigit():
             return
-        into.append(Redirect(words[0], reads=operator in ("<", "<&")))
+        both = any(child.type == "ERROR" for child in node.children)
+        into.append(Redirect(words[0], reads=operator in ("<", "<&") and not both))
 
     def _heredoc(
         self, node: "Node", scope: Scope, depth: int, into: list[Redirect], extra: list[Word]

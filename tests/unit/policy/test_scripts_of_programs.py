@@ -212,3 +212,27 @@ def test_a_variable_that_no_program_reads_changes_nothing(script: str) -> None:
 )
 def test_a_variable_that_programs_read_is_asked_about(script: str) -> None:
     assert verdict(script) == "ask"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "man ls", "cargo help doc", "dmesg -H", "journalctl", "dpkg -l",
+        "readelf -a @a", "nm @a", "strings @a", "sysctl -n /../x", "sysctl -n a=b",
+        "yq ea 'load(\"x\")' f", "yq eval-all 'load(\"x\")' f", "ps axe", "ps eaux", "ls > -", "zsh -c 'ls *'", "sed -n p a > -",
+    ],
+)  # fmt: skip
+def test_what_opens_a_pager_or_reads_words_from_elsewhere_is_asked_about(script: str) -> None:
+    assert verdict(script) == "ask"
+
+
+@pytest.mark.parametrize(
+    "script", ["man -k x", "journalctl -n 5 --no-pager", "ps aux", "yq eval .a f", "nm a", "ls > /dev/stderr"]
+)
+def test_what_does_not_is_allowed(script: str) -> None:
+    assert verdict(script) == "allow"
+
+
+def test_a_redirection_both_ways_writes() -> None:
+    assert "workspace" in classes("echo hi <> f")
+    assert "network" in classes("exec 3<>/dev/tcp/example.org/80")
