@@ -1,0 +1,179 @@
+"""Background jobs: they go on after their call, and end by themselves, by a wish, or with the session."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.engine.harness import Bench, call, running, say
+from tests.stubs.tool_context import tools_of
+from tui_agent.engine.jobs import KEPT_BYTES, MOST_JOBS
+from tui_agent.folds.base import fold
+from tui_agent.folds.jobs import TAIL, Jobs
+from tui_agent.protocol.base import BlobText
+from tui_agent.protocol.commands import Close, Revert, StopJob, SubmitPrompt
+from tui_agent.protocol.events.job import JobFinished, JobProgress
+from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.ids import JobId
+from tui_agent.protocol.parts import TextContent
+
+
+def job(command: str) -> list[Any]:
+    return call(("run_command", json.dumps({"command": command, "background": True})))
+
+
+def read(job_id: str = "job-1", wait: float = 0) -> list[Any]:
+    return call(("read_job_output", json.dumps({"job_id": job_id, "wait": wait})))
+
+
+def stop(job_id: str = "job-1") -> list[Any]:
+    return call(("stop_job", json.dumps({"job_id": job_id})))
+
+
+def told(bench: Bench) -> list[str]:
+    """What the model was told by each call."""
+    ends = [end for end in bench.of(ToolFinished) if isinstance(end, ToolFinished)]
+    return [piece.text for end in ends for piece in end.content if isinstance(piece, TextContent)]  # type: ignore[misc]
+
+
+def serving(tmp_path: Path, *answers: object, **more: Any) -> Any:
+    tools = list(tools_of("shell").values())
+    return running(tmp_path, [*answers, say("done")], tools, **more)
+
+
+async def turn(bench: Bench, count: int = 1) -> None:
+    bench.submit(SubmitPrompt(text="go"))
+    await bench.until("turn.finished", count)
+
+
+def ends(bench: Bench) -> Sequence[JobFinished]:
+    return [end for end in bench.of(JobFinished) if isinstance(end, JobFinished)]
+
+
+async def test_a_job_goes_on_after_its_call_and_is_read_on(tmp_path: Path) -> None:
+    command = "echo up; read -r line < gate; echo $line; read -r line < gate"
+    (tmp_path / "workspace").mkdir()
+    gate = tmp_path / "workspace" / "gate"
+    os.mkfifo(gate)
+    async with serving(tmp_path, job(command), say("up"), read(), read(), stop()) as bench:
+        await turn(bench)
+        assert "job-1 has been running in the background" in told(bench)[0] and "up" in told(bench)[0]
+        assert [one.job_id for one in bench.recorder.state.jobs] == ["job-1"]
+        await anyio.Path(gate).write_text("served\n")
+        await bench.until("job.progress", 2)
+        await turn(bench, 2)
+        assert "served" in told(bench)[1] and "up\n" not in told(bench)[1]
+        assert "nothing new" in told(bench)[2]
+        assert "job-1 was ended" in told(bench)[3]
+        assert [(end.ended, end.stopped_by) for end in ends(bench)] == [("stopped", "agent")]
+        assert bench.recorder.state.jobs == ()
+
+
+async def test_a_job_that_ends_by_itself_says_how(tmp_path: Path) -> None:
+    async with serving(tmp_path, job("echo broken; exit 3"), read(wait=10)) as bench:
+        await turn(bench)
+        await bench.until("job.finished")
+        assert "ended by itself" in told(bench)[1] and "exit 3" in told(bench)[1]
+        assert [(end.ended, end.exit_code) for end in ends(bench)] == [("exited", 3)]
+
+
+async def test_a_command_that_is_not_there_fails_at_once(tmp_path: Path) -> None:
+    async with serving(tmp_path, job("no-such-program --serve")) as bench:
+        await turn(bench)
+        finished = bench.of(ToolFinished)[0]
+        assert isinstance(finished, ToolFinished) and finished.status == "failed"
+        assert [end.ended for end in ends(bench)] == ["failed"]
+
+
+async def test_the_user_ends_one_job_and_then_all(tmp_path: Path) -> None:
+    three = [job("sleep 1000") for _ in range(3)]
+    async with serving(tmp_path, *three) as bench:
+        await turn(bench)
+        bench.submit(StopJob(job_id=JobId("job-2")))
+        await bench.until("job.finished")
+        bench.submit(StopJob(job_id=JobId("job-2")))
+        rejected = await bench.until("command.rejected")
+        assert "job-2 does not run" in rejected.payload.reason  # type: ignore[union-attr]
+        bench.submit(StopJob())
+        await bench.until("job.finished", 3)
+        assert {(end.job_id, end.stopped_by) for end in ends(bench)} == {
+            (f"job-{n}", "user") for n in (1, 2, 3)
+        }
+
+
+async def test_there_are_only_so_many_jobs_at_a_time(tmp_path: Path) -> None:
+    many = [job("sleep 1000") for _ in range(MOST_JOBS + 1)]
+    async with serving(tmp_path, *many) as bench:
+        await turn(bench)
+        assert "the limit" in told(bench)[MOST_JOBS] and "job-1" in told(bench)[MOST_JOBS]
+        assert len(bench.recorder.state.jobs) == MOST_JOBS
+
+
+async def test_jobs_end_with_the_session(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    async with serving(tmp_path, job(f"setsid sleep 1000 & echo $! > {pid}; echo begun; wait")) as bench:
+        await turn(bench)
+        bench.submit(Close())
+        await bench.until("job.finished")
+        assert [end.ended for end in ends(bench)] == ["session"]
+    assert not await anyio.Path(f"/proc/{(await anyio.Path(pid).read_text()).strip()}").exists()
+
+
+async def test_a_job_that_a_crash_took_is_told_as_lost(tmp_path: Path) -> None:
+    async with serving(tmp_path, job("sleep 1000")) as bench:
+        await turn(bench)
+    log = tmp_path / "sessions" / "ses_test" / "events.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    kept = next(at for at, line in enumerate(lines) if b'"kind":"job.finished"' in line)
+    log.write_bytes(b"".join(lines[:kept]))  # as if the process had ended there
+    async with serving(tmp_path, serve=False) as bench:
+        assert [end.ended for end in ends(bench)] == ["lost"]
+        assert bench.recorder.state.jobs == ()
+
+
+async def test_going_back_to_before_a_job_ends_it(tmp_path: Path) -> None:
+    async with serving(tmp_path, say("hello"), job("sleep 1000")) as bench:
+        await turn(bench)
+        before = bench.events[-1].seq
+        await turn(bench, 2)
+        bench.submit(Revert(to_seq=before, files=False))
+        await bench.until("job.finished")
+        assert [end.ended for end in ends(bench)] == ["stopped"]
+
+
+async def test_a_job_that_prints_without_end_fills_neither_memory_nor_log(tmp_path: Path) -> None:
+    size = 60_000_000
+    async with serving(tmp_path, job(f"yes 0123456789 | head -c {size}; echo; echo the end")) as bench:
+        await turn(bench)
+        await bench.until("job.finished")
+        end = ends(bench)[0]
+        recorded = sum(len(one.text) for one in bench.of(JobProgress) if isinstance(one, JobProgress))
+    assert end.size == size + 9 and end.dropped == end.size - KEPT_BYTES
+    assert isinstance(end.output, BlobText) and end.output.size == KEPT_BYTES
+    assert recorded < 200_000
+    folder = tmp_path / "sessions" / "ses_test"
+    assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) < 2_500_000
+    view = fold(Jobs(), bench.events).jobs[0]
+    assert view.size == end.size and len(view.output) <= 2 * TAIL
+
+
+async def test_what_a_missed_reading_lost_is_said(tmp_path: Path) -> None:
+    async with serving(
+        tmp_path, job("sleep 0.2; yes 0123456789 | head -c 3000000"), read(wait=10), say("x"), read()
+    ) as bench:
+        await turn(bench)
+        await bench.until("job.finished")
+        await turn(bench, 2)
+        assert "were not kept" in told(bench)[1] or "were not kept" in told(bench)[2]
+
+
+@pytest.mark.parametrize("tool", ["read_job_output", "stop_job"])
+async def test_a_job_that_is_not_there_is_named_with_those_that_are(tmp_path: Path, tool: str) -> None:
+    asked = call((tool, json.dumps({"job_id": "job-9"})))
+    async with serving(tmp_path, job("sleep 1000"), asked) as bench:
+        await turn(bench)
+        assert "There is no job job-9" in told(bench)[1] and "job-1" in told(bench)[1]
