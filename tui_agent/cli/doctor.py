@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 from tui_agent import __version__, wiring
 from tui_agent.checkpoints.limits import git_program, why_unavailable
+from tui_agent.cli.doctor_children import bounded_by, ended_by, holding, why_unbounded
 from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import say, say_json, size
 from tui_agent.config.options import SessionOptions
@@ -212,6 +213,18 @@ def checkpoints(base: Ground) -> Finding:
     )
 
 
+def processes(base: Ground) -> Finding:
+    """How what commands leave behind is ended, and what keeps them from filling the machine."""
+    held = holding()
+    if held is None:
+        return Finding("processes", "bad", "No command can be started.", "Check sys.executable and /tmp.")
+    bounded = bounded_by(held)
+    if not bounded:
+        found = f"Ended {ended_by(held)}. Nothing bounds how many a command may start."
+        return Finding("processes", "note", found, why_unbounded())
+    return Finding("processes", "ok" if held.reaper else "note", f"ended {ended_by(held)}; {bounded}")
+
+
 LOOKS: dict[str, Callable[[Ground], Finding]] = {
     "workspace": workspace,
     "sessions": sessions,
@@ -219,4 +232,5 @@ LOOKS: dict[str, Callable[[Ground], Finding]] = {
     "model": model,
     "plugins": plugins,
     "hooks": hooks,
+    "processes": processes,
 }
