@@ -6,6 +6,7 @@ Everything stands on loopback or in folders of the test's own; `damage` tells wh
 import contextlib
 import os
 import pwd
+import secrets
 import shutil
 import socket
 import subprocess
@@ -80,6 +81,8 @@ class World:
     def __init__(self, base: Path, *, repository: bool = True) -> None:
         self.base, self._repository = base, repository
         self.workspace, self.home, self.outside = base / "work", base / "home", base / "outside"
+        self.name = f"tui-agent-test-{secrets.token_hex(6)}"
+        """Of its abstract socket."""
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -104,7 +107,7 @@ class World:
         self.tcp, self.udp = self._listen(socket.SOCK_STREAM), self._listen(socket.SOCK_DGRAM)
         self.docker = self._service(str(self.home / "docker.sock"))
         self.agent = self._service(str(self._short() / "agent.1"))
-        self.abstract = self._service(f"\0tui-agent-test-{os.getpid()}")
+        self.abstract = self._service(f"\0{self.name}")
         self.victim = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         self._stack.callback(self._end_victim)
         self.before = self._files()
@@ -131,6 +134,10 @@ class World:
     def __exit__(self, *error: object) -> None:
         self._stack.close()
 
+    def settle(self) -> None:
+        """What is there now is what must stay."""
+        self.before = self._files()
+
     async def attempt(self, code: str, *, outside: bool = False, timeout: float = 30.0) -> ExecResult:
         """Run an attempt; `{}` names of the world are filled in. Python where it begins with `import`."""
         names = {
@@ -141,7 +148,7 @@ class World:
             "udp": self.udp.getsockname()[1],
             "docker": self.docker.getsockname(),
             "agent": self.agent.getsockname(),
-            "abstract": f"tui-agent-test-{os.getpid()}",
+            "abstract": self.name,
             "victim": self.victim.pid,
             "engine": os.getpid(),
         }

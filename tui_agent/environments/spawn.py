@@ -28,6 +28,7 @@ CANCEL_GRACE_S = 0.1
 """The same when a person interrupted: the prompt is to be back within 300 ms."""
 CLEANUP_LIMIT_S = 5.0
 _CHUNK = 1 << 16
+_OF_SIGNALS = range(129, 160)
 _LAST_WORDS_S = 0.5
 """How long output is still awaited after the program ended, while others hold the pipe."""
 
@@ -100,13 +101,16 @@ async def run(
     finally:
         for read_end in streams:
             os.close(read_end)
+    code = program.code
+    if command.wrapped and code is not None and code in _OF_SIGNALS:
+        code = 128 - code  # its holder tells of a signal as a shell does
     return ExecResult(
-        exit_code=None if ended == "timeout" else _shell_code(program.code),
+        exit_code=None if ended == "timeout" else _shell_code(code),
         ended="timeout" if ended == "timeout" else "exited",
         output=collected.output(),
         dropped=collected.dropped,
         duration_ms=(time.monotonic() - began) * 1000,
-        message=_said(ended, program.code, command.timeout),
+        message=_said(ended, code, command.timeout),
         errors=b"" if errors is None else errors.output(),
     )
 

@@ -17,6 +17,10 @@ from tui_agent.environments.spawn import Command
 from tui_agent.ports.environment import ExecResult, ExecSpec
 
 
+FAILED = 1
+"""What bubblewrap itself ends with."""
+
+
 async def confined(
     confinement: Confinement,
     command: Command,
@@ -38,7 +42,7 @@ async def confined(
     finally:
         with anyio.CancelScope(shield=True):
             await to_thread.run_sync(ready.__exit__, None, None, None)
-    if result.ended == "exited" and result.exit_code != 0 and not began:
+    if result.ended == "exited" and result.exit_code == FAILED and not began:
         said = result.output.decode("utf-8", "replace").strip().removeprefix("bwrap: ")
         return _not_run(f"It was not run, for the sandbox could not be made: {said[:500]}")
     if result.ended != "exited" or not result.exit_code:

@@ -1,0 +1,265 @@
+"""What a confined command can still do, what it is told, and what it leaves behind: against the real bubblewrap."""
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.stubs.sandboxed import World, confinement, elsewhere, git, require_sandbox
+from tui_agent.environments.local import LocalEnvironment
+from tui_agent.environments.sandbox.bounds import Bounds, listening
+from tui_agent.environments.sandbox.confine import Confinement
+from tui_agent.environments.sandbox.detect import Found
+from tui_agent.environments.sandbox.placeholders import Placeholders
+from tui_agent.ports.environment import ExecResult, ExecSpec
+
+
+@pytest.fixture
+def base() -> Iterator[Path]:
+    require_sandbox()
+    with elsewhere() as folder:
+        yield folder
+
+
+@pytest.fixture
+def world(base: Path) -> Iterator[World]:
+    with World(base) as made:
+        yield made
+
+
+def said(result: ExecResult) -> str:
+    return result.output.decode()
+
+
+COMMIT = "git -c user.name=A -c user.email=a@b.c commit -qam second && git log --oneline | wc -l"
+
+
+async def test_commits_are_made_in_a_sandbox(world: World) -> None:
+    result = await world.attempt(
+        f"echo b >> a.txt; git add a.txt; {COMMIT}; git checkout -qb other; git stash list; git gc -q"
+    )
+    await world.env.aclose()
+    assert (result.exit_code, said(result).strip()) == (0, "2")
+    assert world.damage(result) == []
+
+
+async def test_commits_are_made_in_a_worktree_whose_repository_lies_elsewhere(base: Path) -> None:
+    with World(base / "main") as main:
+        git(main.workspace, "worktree", "add", "-q", str(base / "tree"))
+        env = LocalEnvironment(
+            base / "tree", confinement=confinement(base / "tree", main.home, base / "records")
+        )
+        made = await env.exec(ExecSpec(script=f"echo b >> a.txt; {COMMIT}"), lambda data: None)
+        main.settle()
+        tried = await env.exec(
+            ExecSpec(
+                script=f"echo x >> {main.workspace}/.git/config; touch {main.workspace}/.git/hooks/x; echo gitdir: x > .git"
+            ),
+            lambda data: None,
+        )
+        await env.aclose()
+        await main.env.aclose()
+        assert (made.exit_code, said(made).strip()) == (0, "2")
+        assert main.damage(tried) == []
+        assert (base / "tree/.git").read_text().startswith(f"gitdir: {main.workspace}")
+
+
+async def test_commits_are_made_in_a_submodule_that_is_the_workspace(base: Path) -> None:
+    with World(base / "inner") as inner, World(base / "main") as main:
+        git(
+            main.workspace,
+            "-c",
+            "protocol.file.allow=always",
+            "submodule",
+            "add",
+            "-q",
+            str(inner.workspace),
+            "sub",
+        )
+        root = main.workspace / "sub"
+        env = LocalEnvironment(root, confinement=confinement(root, main.home, base / "records"))
+        made = await env.exec(ExecSpec(script=f"echo b >> a.txt; {COMMIT}"), lambda data: None)
+        tried = await env.exec(ExecSpec(script="git config core.fsmonitor x"), lambda data: None)
+        await env.aclose()
+        assert (made.exit_code, said(made).strip()) == (0, "2")
+        assert tried.exit_code != 0
+
+
+async def test_a_repository_that_only_the_workspace_names_is_not_opened(base: Path) -> None:
+    with World(base / "victim") as victim:
+        root = base / "hostile"
+        root.mkdir()
+        (root / ".git").write_text(f"gitdir: {victim.workspace}/.git\n")
+        env = LocalEnvironment(root, confinement=confinement(root, victim.home, base / "records"))
+        result = await env.exec(ExecSpec(script="git update-ref refs/heads/evil HEAD"), lambda data: None)
+        await env.aclose()
+        assert result.exit_code != 0
+        assert not (victim.workspace / ".git/refs/heads/evil").exists()
+
+
+BLOCKED = {
+    "echo x > <outside>/new": "It wanted to change <outside>/new, which the sandbox forbids.",
+    "rm <outside>/file": "It wanted to change <outside>/file, which the sandbox forbids.",
+    "git config a.b c": "It wanted to change",
+    "mkdir .vscode": "It wanted to make a file of settings",
+    "cat <home>/.netrc": "It wanted to get at <home>/.netrc, which the sandbox forbids.",
+    "cat <home>/.ssh/id_ed25519": "It wanted <home>/.ssh/id_ed25519, which is not seen in the sandbox.",
+    "curl -sS http://127.0.0.1:<tcp>/": "It wanted to reach the network, which the sandbox forbids.",
+    "curl -sS http://name.invalid/": "It wanted to reach the network, which the sandbox forbids.",
+    "import socket; socket.create_connection(('127.0.0.1', <tcp>))": "It wanted to reach the network",
+    "unshare -Ur true": "It asked the system for something that the sandbox refuses (Operation not permitted).",
+    "exit 1": "",
+    "echo Read-only file system": "",
+    "ls nowhere": "",
+    "grep -q b a.txt": "",
+}
+
+
+@pytest.mark.parametrize("command", BLOCKED)
+async def test_what_the_sandbox_refused_is_told(world: World, command: str) -> None:
+    result = await world.attempt(command)
+    await world.env.aclose()
+    wanted = BLOCKED[command].replace("<outside>", str(world.outside)).replace("<home>", str(world.home))
+    assert result.blocked.startswith(wanted) if wanted else result.blocked == "", said(result)
+
+
+async def test_the_network_is_there_where_it_was_granted(world: World) -> None:
+    port = world.tcp.getsockname()[1]
+    command = ExecSpec(script=f"exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached", network=True)
+    result = await world.env.exec(command, lambda data: None)
+    await world.env.aclose()
+    assert said(result) == "reached\n"
+
+
+async def test_abstract_sockets_are_out_of_reach_even_with_the_network(world: World) -> None:
+    code = f"import socket; socket.socket(socket.AF_UNIX).connect('\\0{world.name}')"
+    result = await world.env.exec(
+        ExecSpec(argv=(sys.executable, "-c", code), network=True), lambda data: None
+    )
+    await world.env.aclose()
+    assert "PermissionError" in said(result)
+    assert world.damage(result) == []
+
+
+async def test_a_command_has_a_tmp_of_its_own_that_lasts_as_long_as_the_environment(world: World) -> None:
+    await world.attempt("echo kept > /tmp/note-4711; mktemp; mktemp -d")
+    result = await world.attempt("cat /tmp/note-4711")
+    seen = await anyio.Path("/tmp/note-4711").exists()
+    await world.env.aclose()
+    assert (said(result), seen) == ("kept\n", False)
+
+
+async def test_a_file_in_tmp_that_a_command_names_is_seen_and_not_written(
+    world: World, tmp_path: Path
+) -> None:
+    note = tmp_path / "note"
+    note.write_text("of the user\n")
+    result = await world.attempt(f"cat {note}; echo x >> {note}")
+    await world.env.aclose()
+    assert said(result).startswith("of the user\n")
+    assert note.read_text() == "of the user\n"
+    assert result.exit_code == 1
+
+
+async def test_programs_ask_for_their_end_first_and_are_gone_in_time(world: World) -> None:
+    code = "trap 'echo ending > ended; exit 5' TERM; echo ready; while :; do sleep 0.05; done"
+    result = await world.attempt(code, timeout=1.5)
+    await world.env.aclose()
+    assert result.ended == "timeout"
+    assert (world.workspace / "ended").read_text() == "ending\n"
+
+
+async def test_a_cancelled_command_is_gone_within_the_time_that_esc_has(world: World) -> None:
+    started = anyio.Event()
+
+    async def run() -> None:
+        spec = ExecSpec(script="trap '' TERM; setsid sleep 500 & echo ready; sleep 500")
+        await world.env.exec(spec, lambda data: started.set())
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(run)
+        with anyio.fail_after(30):
+            await started.wait()
+        began = time.monotonic()
+        group.cancel_scope.cancel()
+    took = time.monotonic() - began
+    await world.env.aclose()
+    assert took < 3.0  # 0.1 s of grace and the killing; the rest is for a machine under load
+
+
+async def test_nothing_stays_in_the_workspace_of_what_guarded_it(base: Path) -> None:
+    with World(base, repository=False) as world:
+        during = await world.attempt("ls -A")
+        await world.env.aclose()
+        assert said(during).split() == [".git", ".idea", ".mcp.json", ".tui_agent", ".vscode", "a.txt"]
+        assert sorted(one.name for one in world.workspace.iterdir()) == ["a.txt"]
+        assert sorted(one.name for one in (base / "records").iterdir()) != []
+
+
+async def test_two_commands_at_once_guard_the_workspace_until_the_last_has_ended(base: Path) -> None:
+    with World(base, repository=False) as world:
+        os.mkfifo(world.workspace / "gate")
+        gate = os.open(world.workspace / "gate", os.O_RDWR)
+        results: list[ExecResult] = []
+
+        async def run(script: str) -> None:
+            results.append(await world.env.exec(ExecSpec(script=script), lambda data: None))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(run, "read -r x < gate; mkdir .git && echo ESCAPED; rmdir .git && echo ESCAPED")
+            await run("true")
+            await run("mkdir .vscode && echo ESCAPED")
+            os.write(gate, b"go\n")
+        os.close(gate)
+        await world.env.aclose()
+        assert [said(result).count("ESCAPED") for result in results] == [0, 0, 0]
+        assert sorted(one.name for one in world.workspace.iterdir()) == ["a.txt", "gate"]
+
+
+def test_what_a_killed_process_left_is_taken_away_by_the_next_and_nothing_else(tmp_path: Path) -> None:
+    mine, theirs = tmp_path / ".git", tmp_path / ".vscode"
+    first = Placeholders(str(tmp_path), tmp_path / "records").held([str(mine), str(theirs)])
+    first.__enter__()
+    assert mine.is_dir()
+    (theirs / "settings.json").write_text("{}")
+    with Placeholders(str(tmp_path), tmp_path / "records").held([str(tmp_path / ".idea")]):
+        assert mine.is_dir()  # another still holds it
+    first.__exit__(None, None, None)
+    assert not mine.exists()
+    assert (theirs / "settings.json").read_text() == "{}"
+    assert not (tmp_path / ".idea").exists()
+
+
+@pytest.mark.parametrize("name", [".tui_agent", ".mcp.json", ".git", ".vscode"])
+async def test_nothing_runs_where_a_link_stands_in_place_of_what_is_guarded(base: Path, name: str) -> None:
+    with World(base, repository=False) as world:
+        (world.workspace / name).symlink_to("a.txt")
+        result = await world.attempt("echo ran")
+        await world.env.aclose()
+        assert (result.ended, said(result)) == ("failed", "")
+        assert result.blocked.startswith("It was not run, for it cannot be confined: " + name)
+
+
+def test_a_workspace_that_holds_the_home_folder_has_no_sandbox_and_says_why(tmp_path: Path) -> None:
+    for root in (tmp_path, tmp_path / "home"):
+        made = Confinement(Found("bubblewrap"), Bounds(str(root), home=str(tmp_path / "home")), tmp_path)
+        assert made.sandbox.kind == ""
+        assert made.sandbox.why_not.startswith("The workspace holds your home folder")
+
+
+def test_a_missing_program_is_told_in_one_sentence(tmp_path: Path) -> None:
+    found = Found(why_not="bubblewrap is not installed (its program is called bwrap).")
+    made = Confinement(found, Bounds(str(tmp_path), home="/home/ada"), tmp_path)
+    assert (made.sandbox.kind, made.sandbox.why_not) == ("", found.why_not)
+
+
+def test_sockets_with_a_path_are_found_in_the_kernels_table(tmp_path: Path) -> None:
+    table = tmp_path / "unix"
+    table.write_text(
+        "Num RefCount Protocol Flags Type St Inode Path\n0: 2 0 10000 1 1 5 /no/such.sock\n0: 2 0 0 1 1 6 @x\n"
+    )
+    assert listening(table) == []
