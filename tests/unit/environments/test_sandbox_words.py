@@ -1,0 +1,242 @@
+"""The parts of a sandbox that are pure: its filter, its restrictions, its command lines, its profile and its guesses."""
+
+import re
+import struct
+from pathlib import Path
+
+import pytest
+
+from tui_agent.environments.sandbox import bubblewrap, landlock, seatbelt
+from tui_agent.environments.sandbox.blocked import blocked
+from tui_agent.environments.sandbox.bounds import Bounds, Places
+from tui_agent.environments.sandbox.seccomp import ABSENT, ARCHITECTURES, REFUSED, program
+from tui_agent.environments.sandbox.variables import inside
+from tui_agent.policy.confined import guarded_places
+
+ALLOW, KILL, EPERM, ENOSYS, NO_FAMILY = 0x7FFF0000, 0x80000000, 0x50001, 0x50026, 0x50061
+
+
+def judged(machine: str, number: int, *arguments: int, audit: int | None = None) -> int:
+    """What the filter answers, by a small interpreter of the instructions that it uses."""
+    code = program(machine)
+    assert code is not None
+    padded = [*arguments, *[0] * (6 - len(arguments))]
+    known = ARCHITECTURES[machine].audit if audit is None else audit
+    call = struct.pack("=IIQ6Q", number, known, 0, *padded)
+    steps, at, value = list(struct.iter_unpack("=HBBI", code)), 0, 0
+    while True:
+        kind, if_true, if_false, operand = steps[at]
+        at += 1
+        match kind:
+            case 0x20:
+                value = struct.unpack_from("=I", call, operand)[0]
+            case 0x06:
+                return int(operand)
+            case 0x15:
+                at += if_true if value == operand else if_false
+            case 0x35:
+                at += if_true if value >= operand else if_false
+            case 0x45:
+                at += if_true if value & operand else if_false
+            case _:
+                raise AssertionError(f"unknown instruction {kind:#x}")
+
+
+@pytest.mark.parametrize("machine", ARCHITECTURES)
+def test_the_filter_refuses_what_it_names_and_nothing_else(machine: str) -> None:
+    numbers = ARCHITECTURES[machine].numbers
+    refused = {numbers[name]: EPERM for name in REFUSED if name in numbers}
+    refused |= {numbers[name]: ENOSYS for name in ABSENT}
+    special = {numbers[name] for name in ("socket", "socketpair")}
+    for number in range(600):
+        if number not in special:
+            assert judged(machine, number) == refused.get(number, ALLOW), number
+
+
+@pytest.mark.parametrize("machine", ARCHITECTURES)
+def test_arguments_are_judged_where_they_matter(machine: str) -> None:
+    numbers = ARCHITECTURES[machine].numbers
+    assert judged(machine, numbers["clone"], 0x01200011) == ALLOW
+    assert judged(machine, numbers["clone"], 0x10000011) == EPERM
+    assert judged(machine, numbers["ioctl"], 0, 0x5401) == ALLOW
+    for request in (0x5412, 0x541C, 0x100005412):
+        assert judged(machine, numbers["ioctl"], 0, request) == EPERM
+    for family, answer in (
+        (1, ALLOW),
+        (2, ALLOW),
+        (10, ALLOW),
+        (16, ALLOW),
+        (17, NO_FAMILY),
+        (40, NO_FAMILY),
+    ):
+        assert judged(machine, numbers["socket"], family) == answer
+
+
+@pytest.mark.parametrize("machine", ARCHITECTURES)
+def test_calls_of_another_architecture_end_the_process(machine: str) -> None:
+    assert judged(machine, 1, audit=0x40000003) == KILL
+    assert judged("x86_64", 0x40000000 + 39) == KILL
+
+
+def test_of_an_unknown_processor_nothing_is_filtered() -> None:
+    assert program("riscv64") is None
+    assert program("arm64") == program("aarch64")
+
+
+HEADERS = {
+    "x86_64": Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
+    "aarch64": Path("/usr/include/asm-generic/unistd.h"),
+}
+
+
+@pytest.mark.parametrize("machine", ARCHITECTURES)
+def test_the_numbers_are_those_of_the_kernels_headers(machine: str) -> None:
+    if not HEADERS[machine].exists():
+        pytest.skip("the kernel's headers are not installed")
+    text = HEADERS[machine].read_text()
+    known = {name: int(number) for name, number in re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", text)}
+    wrong = {name: one for name, one in ARCHITECTURES[machine].numbers.items() if known.get(name, one) != one}
+    assert wrong == {}
+
+
+def test_landlock_asks_only_for_what_a_kernel_knows() -> None:
+    sizes = {abi: len(landlock.ruleset(abi)) for abi in range(1, 8)}
+    assert sizes == {1: 8, 2: 8, 3: 8, 4: 16, 5: 16, 6: 24, 7: 24}
+    assert [landlock.rights(abi) for abi in (1, 2, 3, 5)] == [0x1FFF, 0x3FFF, 0x7FFF, 0xFFFF]
+
+
+PLACES = Places(
+    shown=("/tmp/venv",),
+    hidden=("/home/ada/.ssh/", "/home/ada/.netrc", "/work/keys.json"),
+    writable=("/work", "/work/.git"),
+    kept=("/work/.git/config", "/work/.tui_agent"),
+    sockets=("/home/ada/docker.sock",),
+)
+PRIVATE = bubblewrap.Private("/p/tmp", "/p/longer", "/p/empty")
+
+
+def after(words: list[str], first: str, second: str) -> bool:
+    """Whether what is laid at one place comes after another."""
+    text = " ".join(words)
+    return text.index(first) > text.index(second)
+
+
+def test_the_command_line_lays_what_guards_over_what_opens() -> None:
+    machine = bubblewrap.Machine("/usr/bin/bwrap", settings=("/proc/sys",), secrets=("/proc/kmsg",))
+    words = bubblewrap.arguments(machine, PLACES, PRIVATE, "/work/a", network=False, filtered=True)
+    text = " ".join(words)
+    assert words[0] == "/usr/bin/bwrap"
+    assert words[-1] == "--"
+    for option in (
+        "--unshare-net",
+        "--die-with-parent",
+        "--new-session",
+        "--cap-drop ALL",
+        "--disable-userns",
+    ):
+        assert option in text
+    assert after(words, "--bind /work /work", "--ro-bind / /")
+    assert after(words, "--bind /work /work", "--bind /p/tmp /tmp")
+    assert after(words, "--ro-bind /work/.git/config /work/.git/config", "--bind /work/.git /work/.git")
+    assert after(words, "--ro-bind /proc/sys /proc/sys".replace("--ro-bind", "--ro-bind-try"), "--proc /proc")
+    assert after(words, "--ro-bind /dev/null /work/keys.json", "--bind /work /work")
+    assert "--ro-bind /p/empty /home/ada/.ssh --ro-bind /dev/null /home/ada/.netrc" in text
+    assert "--ro-bind /dev/null /home/ada/docker.sock" in text
+    assert "--chdir /work/a" in text
+    granted = bubblewrap.arguments(machine, PLACES, PRIVATE, "/work", network=True, filtered=False)
+    assert "--unshare-net" not in granted
+    assert "--seccomp" not in granted
+
+
+def test_the_profile_of_macos_denies_writing_but_where_it_is_allowed_and_guards_after() -> None:
+    text = seatbelt.profile(PLACES, "/private/p/tmp", ("/work/.mcp.json",), network=False)
+    lines = text.splitlines()
+    assert lines[0] == "(version 1)"
+    assert text.count("(") == text.count(")")
+    order = [
+        "(deny file-write*)",
+        '(allow file-write* (subpath "/work") (subpath "/work/.git") (subpath "/private/p/tmp"))',
+        '(deny file-write* (subpath "/work/.git/config") (subpath "/work/.tui_agent") (subpath "/work/.mcp.json"))',
+        '(deny file-read* file-write* (subpath "/home/ada/.ssh") (subpath "/home/ada/.netrc") (subpath "/work/keys.json"))',
+        "(deny network*)",
+    ]
+    assert [lines.index(line) for line in order] == sorted(lines.index(line) for line in order)
+    assert "(deny network*)" not in seatbelt.profile(PLACES, "/p", (), network=True)
+
+
+def test_a_path_cannot_leave_its_place_in_the_profile() -> None:
+    odd = Places((), (), ('/work/a") (allow default) ("\\',), (), ())
+    text = seatbelt.profile(odd, "/p", (), network=True)
+    assert '(subpath "/work/a\\") (allow default) (\\"\\\\")' in text
+
+
+def test_the_environment_has_no_way_to_the_users_services_and_keeps_the_users_caches() -> None:
+    given = {
+        "SSH_AUTH_SOCK": "/a",
+        "DISPLAY": ":0",
+        "TMUX": "x",
+        "TMPDIR": "/var/x",
+        "GOCACHE": "/own",
+        "LANG": "C",
+    }
+    env = inside(given, "/tmp")
+    assert not {"SSH_AUTH_SOCK", "DISPLAY", "TMUX"} & env.keys()
+    assert (env["TMPDIR"], env["GOCACHE"], env["LANG"]) == ("/tmp", "/own", "C")
+    assert env["UV_CACHE_DIR"].startswith("/tmp/")
+
+
+def test_what_the_policy_guards_by_name_the_sandbox_guards_by_place() -> None:
+    found = guarded_places("/home/ada")
+    for name in (
+        ".ssh",
+        ".aws",
+        ".gnupg",
+        ".netrc",
+        ".config/gh/hosts.yml",
+        ".docker/config.json",
+        ".mozilla",
+    ):
+        assert f"/home/ada/{name}" in found.hidden
+    assert {".tui_agent", ".mcp.json", ".vscode", ".idea"} <= set(found.kept)
+    assert ".git" in found.absent
+
+
+REFUSED_WORDS = {
+    "touch: cannot touch '/etc/x': Read-only file system": "/etc/x",
+    "error[E0463]: failed to write /home/ada/.cargo/registry/x: Read-only file system (os error 30)": "/home/ada/.cargo",
+    "PermissionError: [Errno 13] Permission denied: '/home/ada/.netrc'": "/home/ada/.netrc",
+    "npm error code EROFS": "something outside the workspace",
+    "fatal: unable to access 'https://example.org/': Could not resolve host: example.org": "the network",
+    "pip: Failed to establish a new connection: [Errno -3] Temporary failure in name resolution": "the network",
+    "Error: getaddrinfo EAI_AGAIN registry.npmjs.org": "the network",
+    "dial tcp: lookup proxy.golang.org: i/o timeout": "the network",
+    "git@github.com: Permission denied (publickey).": "keys of yours",
+    "Cannot connect to the Docker daemon at unix:///var/run/docker.sock.": "a service",
+    "ptrace: Operation not permitted.": "Operation not permitted",
+    "Bad system call (core dumped)": "a system call",
+}
+OTHER_WORDS = (
+    "AssertionError: 1 != 2",
+    "bash: ./a.sh: Permission denied",
+    "PermissionError: [Errno 13] Permission denied: '/work/a'",
+    "make: *** No rule to make target 'x'.  Stop.",
+    "cat: nowhere: No such file or directory",
+    "FileExistsError: '/work/build'",
+)
+
+
+def test_the_last_words_of_a_command_tell_what_was_refused() -> None:
+    bounds = Bounds("/work", home="/home/ada", absent=(".git",))
+    for line, about in REFUSED_WORDS.items():
+        assert about in blocked(f"working\n{line}\n", 1, bounds, network=False), line
+    for line in OTHER_WORDS:
+        assert blocked(f"working\n{line}\n", 1, bounds, network=False) == "", line
+
+
+def test_a_network_fault_is_nobodys_refusal_where_the_network_was_granted() -> None:
+    assert blocked("curl: (6) Could not resolve host: x\n", 6, Bounds("/work"), network=True) == ""
+
+
+def test_refusals_long_before_the_end_are_not_what_ended_it() -> None:
+    early = "cp: /etc/x: Read-only file system\n" + "ok line of a test\n" * 1000
+    assert blocked(early, 1, Bounds("/work"), network=False) == ""
