@@ -70,14 +70,15 @@ def unseen(character: str) -> bool:
 
 
 def revealed(text: str, *, tabs: bool = False) -> str:
-    """The text with everything unseen as its code point, `<U+202E>`, line feeds apart, and with `tabs` tabs as `<tab>`.
+    """The text with everything unseen as its code point, `<U+202E>`, line feeds apart, and with `tabs` tabs as `<tab>`;
+    so are letters that are taken for Latin ones beside which they stand.
 
     What merely reads like such a sign is marked too, so that every sign can be read back.
     """
     find = _find()
     text = find.notation.sub("<U+003C>", text)
     if not text.isascii():
-        text = find.marks.sub(_pile_revealed, text)
+        text = find.marks.sub(_pile_revealed, find.word.sub(_undisguised, text))
     shown = find.odd.sub(_sign, text)
     return shown.replace("\t", "<tab>") if tabs else shown
 
@@ -125,13 +126,24 @@ def disguised(text: str) -> str:
     if text.isascii():
         return ""
     for word in _find().word.finditer(text):
-        if word[0].isascii():
-            continue
-        like = {one: name for one in word[0] if (name := _looks_like(one))}
-        if like and any(one.isascii() and one.isalpha() for one in word[0]):
-            one, name = next(iter(like.items()))
-            return f"`{word[0][:40]}` is not all Latin: {one} is U+{ord(one):04X}, not {name}"
+        if _mixed(word[0]):
+            one = next(filter(_looks_like, word[0]))
+            named = f"{one} is U+{ord(one):04X}, not {_looks_like(one)}"
+            return f"`{word[0][:40]}` is not all Latin: {named}"
     return ""
+
+
+def _mixed(word: str) -> bool:
+    """Whether letters that are taken for Latin ones stand beside Latin ones."""
+    if word.isascii() or not any(one.isascii() and one.isalpha() for one in word):
+        return False
+    return any(map(_looks_like, word))
+
+
+def _undisguised(word: re.Match[str]) -> str:
+    if not _mixed(word[0]):
+        return word[0]
+    return "".join(f"<U+{ord(one):04X}>" if _looks_like(one) else one for one in word[0])
 
 
 def _named(odd: re.Pattern[str], text: str) -> list[str]:

@@ -130,7 +130,8 @@ class Gate:
             return f"It was not run outside the sandbox: {NO_ONE}."
         preview = await self._preview(case, judged)
         request = self._request(case, decision, preview, await self._deeds(case))
-        request = request.model_copy(update={"digest": self._digest(case, f"outside {preview.content}")})
+        outside = {"digest": self._digest(case, f"outside {preview.content}"), "confined": ""}
+        request = request.model_copy(update=outside)
         self._parts.recorder.append(request, agent=agent)
         answer = await self._wait(request, agent)
         answer = answer.model_copy(update={"reach": "once", "rule": ""})
@@ -197,6 +198,7 @@ class Gate:
         self, case: _Case, decision: Decision, preview: Preview, deeds: tuple[Deed, ...]
     ) -> PermissionRequested:
         bound = preview.time_limit_s or case.tool.spec.timeout
+        runs = any(isinstance(effect, Runs) for effect in case.effects)
         return PermissionRequested(
             request_id=self._parts.ids.request(),
             call_id=case.call.call_id,
@@ -211,7 +213,8 @@ class Gate:
             risk=decision.risk,
             reason=decision.reason,
             default_no=decision.default_no,
-            time_limit_s=bound if any(isinstance(effect, Runs) for effect in case.effects) else None,
+            time_limit_s=bound if runs else None,
+            confined=self._parts.env.sandbox.kind if runs else "",
         )
 
     async def _wait(self, request: PermissionRequested, agent: AgentId) -> DecidePermission:

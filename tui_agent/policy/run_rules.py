@@ -21,6 +21,7 @@ from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 
 DOWNLOADS = "It downloads a package and runs it. Packages can run any code while they install."
+FETCHES = "It uses the network and runs what it is given: that may be code from outside."
 _RISKS = {
     PRIVILEGE: "It acts with the rights of another user.",
     DESTRUCTIVE: "It takes something away that an undo may not bring back.",
@@ -212,6 +213,8 @@ class RunJudge:
             return finding
         risk = DOWNLOADS if report.downloads else ""
         risk = risk or next((_RISKS[name] for name in reversed(report.classes) if name in _RISKS), "")
+        if not risk and {NETWORK, ARBITRARY} <= set(report.classes):
+            risk = FETCHES
         if not risk:
             return finding
         reason = finding.reason

@@ -10,7 +10,7 @@ from tui_agent.letters import concealed, disguised, revealed, unpiled, unseen
 
 HOSTILE = st.text(
     st.sampled_from(
-        "ab <U+202E>tab4 blanks\u202e\u200b\x1b\x00\r\t\n\u00a0\u0301\u20dd\U000e0041\ufe0f\ud800\uf8ff漢👍\U0001f3fd"
+        "abср <U+202E>tab4 blanks\u202e\u200b\x1b\x00\r\t\n\u00a0\u0301\u20dd\U000e0041\ufe0f\ud800\uf8ff漢👍\U0001f3fd"
     )
     | st.characters(),
     max_size=80,
@@ -72,11 +72,12 @@ def test_letters_of_every_script_and_emoji_conceal_nothing(text: str) -> None:
 @pytest.mark.parametrize("text", ["cat раypal.txt", "ｃurl x", "git pu\u0455h", "𝐫m x"])
 def test_words_of_letters_that_read_like_others_are_found(text: str) -> None:
     assert "is not all Latin" in disguised(text)
+    assert "<U+" in revealed(text)
 
 
 @pytest.mark.parametrize("text", ["echo привет мир", "echo Δx µs αx", "grep 漢字kanji", "echo café", "ls"])
 def test_words_of_one_script_are_what_they_read(text: str) -> None:
-    assert disguised(text) == ""
+    assert disguised(text) == "" and revealed(text) == text
 
 
 @pytest.mark.parametrize("one", ["x", "\u202e", "\u0301", "→", "é", " \n", " ", "\n", "<", "Ж"])

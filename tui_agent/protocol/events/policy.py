@@ -42,7 +42,8 @@ class PermissionRequested(Payload):
     """A person must decide. `preview` shows exactly what will run or change; `risk` is one sentence or empty.
 
     `deeds` are the commands of what it runs, in the order of the text, as the rules judged them; empty where nothing
-    runs. `time_limit_s` is how long it may run at most. `wrong` says what was wrong with `wrong_rule`, the rule that
+    runs. `time_limit_s` is how long it may run at most, `confined` what confines what runs: empty where nothing does.
+    `wrong` says what was wrong with `wrong_rule`, the rule that
     the user wrote when this call was asked about before.
     """
 
@@ -61,6 +62,7 @@ class PermissionRequested(Payload):
     reason: str = ""
     default_no: bool = False
     time_limit_s: float | None = None
+    confined: str = ""
     wrong: str = ""
     wrong_rule: str = ""
 

@@ -138,7 +138,9 @@ class Asked:
             return []
         limit = self._request.time_limit_s
         bound = f", at most {limit:g} s" if limit else ""
-        return self._notes(width, f"in {self._folder(runs.cwd)}{bound}")
+        confined = clean_line(self._request.confined, reveal=True)
+        how = f"confined by {confined}" if confined else "not confined"
+        return self._notes(width, f"in {self._folder(runs.cwd)}{bound}, {how}")
 
     def _labelled(self, width: int) -> list[Strip]:
         rows: list[Strip] = []
