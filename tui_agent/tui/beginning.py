@@ -17,7 +17,6 @@ from tui_agent.tui.found import Server, first_choices, ready_choices, servers
 from tui_agent.tui.handlers.folder import folder_facts
 from tui_agent.tui.panes.policy import policy_words
 from tui_agent.tui.panes.start import UNOPENED
-from tui_agent.tui.units import plural
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
@@ -125,7 +124,7 @@ class Beginning:
             fault=fault,
             choices=UNOPENED,
             folder=folder,
-            facts=self.facts,
+            facts=self._facts,
             policy="ask",
             unopened=True,
         )
@@ -150,23 +149,16 @@ class Beginning:
         if not self._live.chat.start.unopened:
             self.refresh(again=True)
 
-    @property
-    def facts(self) -> str:
-        """What is known of the folder, also that it has files which are not used."""
-        config = self._live.config
-        left = len(config.ignored) if config is not None else 0
-        said = [self._facts] if self._facts else []
-        return ", ".join([*said, *([f"{plural(left, 'project file')} not used: /trust"] if left else [])])
-
     def _show(self, *, needs: bool, fault: str, policy: str) -> None:
         live = self._live
         home, folder = str(Path.home()), str(live.app.options.cwd)
+        live.chat.start.left = len(live.config.ignored) if live.config is not None else 0
         live.chat.start.set_page(
             needs_model=needs,
             fault=fault,
             choices=first_choices(profiles(live), self.local, keys_here(live)) if needs else ready_choices(),
             folder="~" + folder[len(home) :] if folder.startswith(home) else folder,
-            facts=self.facts,
+            facts=self._facts,
             policy=policy,
         )
         live.app.reshape()

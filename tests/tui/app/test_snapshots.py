@@ -14,6 +14,10 @@ from tests.tui.app.jobs_story import story
 from tests.tui.app.replaying import open_replay
 from tests.tui.app.sessions_story import Programs, open_sessions
 from tests.tui.app.sessions_story import shown as shown_sessions
+from tui_agent.config.project import Project
+from tui_agent.config.project_files import ProjectFile, ProjectFiles
+from tui_agent.config.trust import Mark
+from tui_agent.tui.modals.trusting import TrustSheet
 
 FOLDER = Path(__file__).resolve().parents[1] / "snapshots"
 SCREENS = [
@@ -30,6 +34,13 @@ SCREENS = [
     ("trace-160x45", "night_shift", (160, 45), ("f3",)),
     ("context-120x40", "night_shift", (120, 40), ("f4",)),
 ]
+
+OWN_FILES = (
+    ProjectFile(".env", b"OPENAI_BASE_URL=http://models.example/v1\nDEBUG=1\n"),
+    ProjectFile(".tui_agent/config.toml", b'policy = "accept-edits"\n[[hook]]\nevent = "after_tool"\n'),
+    ProjectFile(".tui_agent/plugins/tickets.py", b"import os\n"),
+    ProjectFile(".tui_agent/policy.toml", b"[[rule]]\nallow = 'run make *'\n"),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +61,19 @@ async def test_the_screen_is_as_it_was(
             await driven.press(key)
         shown = driven.text() + "\n"
     _same(name, shown)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
+async def test_the_question_about_a_folders_own_files_is_as_it_was(size: tuple[int, int]) -> None:
+    async with open_app(golden("night_shift"), size=size, environ={"TUI_AGENT_MOTION": "off"}) as driven:
+        files = ProjectFiles(Path("/home/me/shop"), OWN_FILES)
+        marks: dict[str, dict[str, Mark]] = {
+            "/home/me/shop": {".env": "changed", ".tui_agent/old.md": "gone"}
+        }
+        shop = Project(files.folder, files, "open")
+        driven.app.push_screen(TrustSheet(lambda: driven.app.looks, [shop], marks, asking=True))
+        await driven.settle()
+        _same(f"trust-{size[0]}x{size[1]}", driven.text() + "\n")
 
 
 REPLAYS = [

@@ -103,7 +103,7 @@ async def test_enter_goes_on_without_them_and_the_next_start_does_not_ask(place:
         await opened(driven, place)
         assert driven.app.live is not None and driven.app.live.config is not None
         assert driven.app.live.config.model == "" and place.standing == "without"
-        while "2 project files not used: /trust" not in driven.text():
+        while "2 files of its own not used" not in driven.text():
             await driven.pilot.pause(0.01)
     async with place.app() as driven:
         await opened(driven, place, 2)

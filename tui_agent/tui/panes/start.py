@@ -17,6 +17,7 @@ from tui_agent.tui.panes.policy import policy_role, policy_words
 from tui_agent.tui.rows import Part, cells, doing, part, row
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme import Role
+from tui_agent.tui.units import plural
 
 WIDEST = 92
 
@@ -63,6 +64,8 @@ class Start(LinePane, can_focus=True):
         """The digit of each intent: what is found later gets the next one, so that none changes its meaning."""
         self.folder = ""
         self.folder_facts = ""
+        self.left = 0
+        """Files of the folder that are not used because nobody trusted them."""
         self.policy = "ask"
         self.chosen = 0
         self.typed_into: Widget | None = None
@@ -209,6 +212,17 @@ class Start(LinePane, can_focus=True):
         if self.folder_facts:
             facts.append(part(f"   {self.folder_facts}", self.style("t3")))
         rows = [line([("This folder", self.style(bold=True))]), line(facts)]
+        if self.left:
+            said: Part = (f"   {plural(self.left, 'file')} of its own not used", self.style("t2"))
+            rows.append(
+                line(
+                    [said],
+                    [
+                        ("/trust", doing(self.style("accent", bold=True), "trust")),
+                        (" see them", doing(self.style("t1"), "trust")),
+                    ],
+                )
+            )
         short = cells(policy) + cells(change) + 6 > self.size.width
         return [*rows, line(policy, [] if short else change)]
 
