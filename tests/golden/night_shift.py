@@ -192,11 +192,7 @@ def opening(s: Scribe) -> None:
             run_id=RunId("run_00000000a11c"), pid=4_711, client="app", product="tui-agent 0.1.0", model=SONNET
         )
     )
-    s.emit(
-        EnvStarted(
-            environment="local", root="/home/ada/timesheet", sandbox_why_not="bubblewrap is not installed."
-        )
-    )
+    s.emit(EnvStarted(environment="local", root="/home/ada/timesheet"))
     s.emit(AgentStateChanged(state=AgentState.IDLE))
 
 

@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from tui_agent import __version__, wiring
+from tui_agent import __version__, confining, wiring
 from tui_agent.checkpoints.limits import git_program, why_unavailable
 from tui_agent.cli.doctor_children import bounded_by, ended_by, holding, why_unbounded
 from tui_agent.cli.options import GROUPS, session_options
@@ -225,6 +225,19 @@ def processes(base: Ground) -> Finding:
     return Finding("processes", "ok" if held.reaper else "note", f"ended {ended_by(held)}; {bounded}")
 
 
+def sandbox(base: Ground) -> Finding:
+    """What confines commands here, or why nothing does."""
+    found = confining.confinement(base, base.options.cwd).sandbox
+    if found.kind:
+        return Finding("sandbox", "ok", f"{found.kind}. {' '.join(found.lines)}")
+    return Finding(
+        "sandbox",
+        "note",
+        found.why_not,
+        "Commands run unconfined; accept-edits asks about each that does more than read.",
+    )
+
+
 LOOKS: dict[str, Callable[[Ground], Finding]] = {
     "workspace": workspace,
     "sessions": sessions,
@@ -232,5 +245,6 @@ LOOKS: dict[str, Callable[[Ground], Finding]] = {
     "model": model,
     "plugins": plugins,
     "hooks": hooks,
+    "sandbox": sandbox,
     "processes": processes,
 }

@@ -33,6 +33,7 @@ from tui_agent.tui.reading import Reading
 from tui_agent.tui.rewinding import Rewinding
 from tui_agent.tui.screens.trace import TraceScreen
 from tui_agent.tui.sending import Sending
+from tui_agent.tui.text import clean_line
 from tui_agent.tui.trusting import Trusting
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Live:
         self.demo_end = DemoEnd(self)
         self.trusting = Trusting(self)
         self._escaped_at = 0.0
+        self._told_unconfined = False
         self.halted_at = -2
         """The newest event when the engine could not store the next one: its turn has stopped there."""
         self.seen_seq = -1
@@ -185,8 +187,14 @@ class Live:
 
     def set_policy(self, name: str) -> None:
         """Use another policy."""
-        if name in POLICIES:
-            self.submit(SetPolicy(policy=name))
+        if name not in POLICIES:
+            return
+        self.submit(SetPolicy(policy=name))
+        why_not = self.state.sandbox_why_not
+        if name == "accept-edits" and why_not and not self.state.sandbox and not self._told_unconfined:
+            self._told_unconfined = True
+            said = f"accept-edits asks about commands here: nothing confines them. {clean_line(why_not)}"
+            self.app.say(said, "warning")
 
     # -- work beside the screen ------------------------------------------------------------------------------------
 

@@ -69,6 +69,7 @@ def _status_pairs(live: "Live") -> list[tuple[str, str]]:
             ("reasoning", effort),
             ("window", f"{units.tokens(model.window) if model.window else 'not known'}, {price}"),
             ("policy", state.settings.policy),
+            ("sandbox", clean_line(state.sandbox or f"none: {state.sandbox_why_not or 'not known yet'}")),
             ("agent", state.settings.agent),
             ("context mode", state.settings.context_mode),
             ("limits", _limits(live)),

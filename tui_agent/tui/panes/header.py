@@ -90,7 +90,7 @@ class Header(LinePane):
         jobs = self._jobs(width)
         if jobs:
             pieces.append([part(jobs, doing(self.style("accent"), "jobs"))])
-        pieces.append([self._policy()])
+        pieces.append([self._policy(), *self._sandbox(width)])
         cost = self._cost()
         if cost and width >= 30 and not self.shape.tiny:
             pieces.append([part(cost, doing(self.style(), "cost"))])
@@ -121,6 +121,18 @@ class Header(LinePane):
     def _policy(self) -> Part:
         name = self.state.settings.policy if self.state and self.state.settings else self.policy_hint
         return part(name, doing(self.style(policy_role(name)), "policy"))
+
+    def _sandbox(self, width: int) -> list[Part]:
+        """Whether commands are confined; that they are not stands out where fewer questions rest on it."""
+        state = self.state
+        if state is None or width < 70:
+            return []
+        if state.sandbox:
+            return [part(" sandbox", doing(self.style("t3"), "policy"))]
+        if not state.sandbox_why_not:
+            return []
+        relies = state.settings is not None and state.settings.policy in ("accept-edits", "bypass")
+        return [part(" no sandbox", doing(self.style("warning" if relies else "t3"), "policy"))]
 
     def _cost(self) -> str:
         return "" if self.state is None else units.money(self.state.totals.cost_usd)
