@@ -62,11 +62,12 @@ class Whole:
     dropped: int
 
 
-def whole(data: bytes, dropped: int, keep: Callable[[str], LongText]) -> Whole:
-    """Decode and keep. Blocking: meant for a thread where there is much."""
+def whole(data: bytes, dropped: int, keep: Callable[[str], LongText], cut_at: int = 0) -> Whole:
+    """Decode and keep; `cut_at` is where the dropped bytes were. Blocking: meant for a thread where there is much."""
     text = data.decode("utf-8", "replace")
     if dropped:
-        text += f"\n[{dropped:,} more bytes were not kept]\n"
+        first, last = (piece.decode("utf-8", "replace") for piece in (data[:cut_at], data[cut_at:]))
+        text = f"{first}\n[{dropped:,} bytes here were not kept]\n{last}"
     return Whole(keep(text), cleaned(text), dropped)
 
 

@@ -2,12 +2,15 @@
 
 import asyncio
 import time
+from dataclasses import replace
 
 from tui_agent.plugin_api import EnvironmentFault, ExecResult, ExecSpec, ToolContext, ToolError
 
 from .output import Live, Whole, whole
 
 BIG = 200_000
+MOST_KEPT, NEWEST = 50_000_000, 10_000_000
+"""Bytes of a command's output that are kept, and how many of them from its end."""
 LEAST_TIME_S = 1.0
 
 
@@ -17,7 +20,8 @@ async def run(spec: ExecSpec, ctx: ToolContext) -> tuple[ExecResult, Whole]:
     Raises `ToolError` where there is no such program or folder, `EnvironmentFault` where it could not be started.
     """
     live = Live(ctx.progress)
-    result = await ctx.env.exec(_within(spec, ctx), live.take)
+    kept = replace(_within(spec, ctx), max_output=MOST_KEPT, newest=NEWEST)
+    result = await ctx.env.exec(kept, live.take)
     if result.ended == "not_found":
         raise ToolError(result.message or "There is no such program.")
     if result.ended == "failed":
@@ -25,9 +29,10 @@ async def run(spec: ExecSpec, ctx: ToolContext) -> tuple[ExecResult, Whole]:
             result.blocked or result.message or "The program could not be started.",
             hint="Nothing was run. This is a fault of the machine, not of the command's own work.",
         )
-    if len(result.output) < BIG:
-        return result, whole(result.output, result.dropped, ctx.blobs.keep)
-    return result, await asyncio.to_thread(whole, result.output, result.dropped, ctx.blobs.keep)
+    output, cut_at = result.output, result.cut_at
+    if len(output) < BIG:
+        return result, whole(output, result.dropped, ctx.blobs.keep, cut_at)
+    return result, await asyncio.to_thread(whole, output, result.dropped, ctx.blobs.keep, cut_at)
 
 
 def _within(spec: ExecSpec, ctx: ToolContext) -> ExecSpec:
@@ -36,7 +41,7 @@ def _within(spec: ExecSpec, ctx: ToolContext) -> ExecSpec:
     left = max(ctx.deadline - time.monotonic(), LEAST_TIME_S)
     if left >= spec.timeout:
         return spec
-    return ExecSpec(argv=spec.argv, script=spec.script, cwd=spec.cwd, env=spec.env, timeout=left)
+    return replace(spec, timeout=left)
 
 
 def refusal(result: ExecResult) -> str:

@@ -217,7 +217,12 @@ def processes(base: Ground) -> Finding:
     """How what commands leave behind is ended, and what keeps them from filling the machine."""
     held = holding()
     if held is None:
-        return Finding("processes", "bad", "No command can be started.", "Check sys.executable and /tmp.")
+        return Finding(
+            "processes",
+            "bad",
+            "No command can be started.",
+            "Check the temporary folder, and the Python that runs this.",
+        )
     bounded = bounded_by(held)
     if not bounded:
         found = f"Ended {ended_by(held)}. Nothing bounds how many a command may start."

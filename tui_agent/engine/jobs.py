@@ -203,7 +203,7 @@ class Jobs:
                     if text:
                         merger.add("output", text)
 
-                result = await self._parts.env.exec(spec, take)
+                result = await self._parts.env.exec(replace(spec, max_output=0), take)
         except EnvironmentFault as fault:
             job.wish, job.message = "failed", str(fault)
         except StoreError as error:

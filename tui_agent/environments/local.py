@@ -121,6 +121,7 @@ class LocalEnvironment:
             env=env,
             timeout=spec.timeout,
             max_output=spec.max_output,
+            newest=spec.newest,
             stdin=spec.stdin,
             errors=spec.errors,
         )

@@ -42,6 +42,7 @@ class Command:
     env: Mapping[str, str]
     timeout: float | None
     max_output: int
+    newest: int = 0
     stdin: bytes = b""
     errors: int | None = None
     given: Mapping[int, int] = field(default_factory=dict)
@@ -51,22 +52,42 @@ class Command:
 
 
 class Collected:
-    """Output as it comes: all of it to the sink, the first `limit` bytes kept, the rest counted."""
+    """Output as it comes: all of it to the sink, `limit` bytes kept, the last `newest` of them from its end."""
 
-    def __init__(self, limit: int, sink: OutputSink) -> None:
-        self._limit = limit
+    def __init__(self, limit: int, sink: OutputSink, newest: int = 0) -> None:
+        self._room = max(limit - newest, 0)
+        self._newest = newest
         self._sink = sink
-        self._kept = bytearray()
-        self.dropped = 0
+        self._first = bytearray()
+        self._last = bytearray()
+        self._size = 0
 
     def take(self, data: bytes) -> None:
-        room = self._limit - len(self._kept)
-        self._kept += data[: max(room, 0)]
-        self.dropped += max(len(data) - max(room, 0), 0)
+        self._size += len(data)
+        rest = data
+        if len(self._first) < self._room:
+            room = self._room - len(self._first)
+            self._first += data[:room]
+            rest = data[room:]
+        if self._newest and rest:
+            self._last += rest
+            if len(self._last) > 2 * self._newest:
+                del self._last[: -self._newest]
         self._sink(data)
 
+    @property
+    def dropped(self) -> int:
+        """How many bytes were not kept."""
+        return self._size - len(self._first) - min(len(self._last), self._newest)
+
+    @property
+    def cut_at(self) -> int:
+        """Where they were."""
+        return len(self._first)
+
     def output(self) -> bytes:
-        return bytes(self._kept)
+        """What was kept."""
+        return bytes(self._first) + bytes(self._last[-self._newest :] if self._newest else b"")
 
 
 async def run(
@@ -81,7 +102,7 @@ async def run(
     When the caller is cancelled, everything is ended first, then the cancellation goes on.
     """
     began = time.monotonic()
-    collected = Collected(command.max_output, sink)
+    collected = Collected(command.max_output, sink, command.newest)
     errors = None if command.errors is None else Collected(command.errors, _unheard)
     streams, write_ends = _pipes(collected, errors)
     try:
@@ -109,6 +130,7 @@ async def run(
         ended="timeout" if ended == "timeout" else "exited",
         output=collected.output(),
         dropped=collected.dropped,
+        cut_at=collected.cut_at,
         duration_ms=(time.monotonic() - began) * 1000,
         message=_said(ended, code, command.timeout),
         errors=b"" if errors is None else errors.output(),

@@ -23,7 +23,9 @@ class ExecSpec:
     timeout: float | None = None
     """Seconds; the whole process group is killed after it."""
     max_output: int = 50_000_000
-    """Bytes kept of the output; what comes after is counted and dropped."""
+    """Bytes kept of the output; the rest is counted and dropped."""
+    newest: int = 0
+    """So many of the bytes kept are the newest; what is between them and the first is dropped."""
     stdin: bytes = b""
     errors: int | None = None
     """Keep so many bytes of standard error apart, in `ExecResult.errors`; None: they are in the output."""
@@ -49,6 +51,8 @@ class ExecResult:
     message: str = ""
     blocked: str = ""
     errors: bytes = b""
+    cut_at: int = 0
+    """Where in `output` the dropped bytes were, if there are any."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,8 +192,13 @@ async def test_fifty_megabytes_are_contained(bench):
 
 
 async def test_above_the_cap_the_rest_is_counted(bench):
-    result = await bench.run("run_command", command="head -c 60000000 /dev/zero | tr '\\0' x")
-    assert "10,000,000 more bytes were not kept" in text(result)
+    result = await bench.run(
+        "run_command", command="head -c 59999993 /dev/zero | tr '\\0' x; echo; printf ended."
+    )
+    assert isinstance(result.full_output, BlobText)
+    whole = bench.blobs.read(result.full_output.blob_sha256)
+    assert b"\n[10,000,000 bytes here were not kept]\n" in whole and whole.endswith(b"\nended.")
+    assert text(result).endswith("\nended.")
     assert result.data["bytes"] == 60_000_000
 
 
