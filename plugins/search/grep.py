@@ -35,6 +35,8 @@ MAX_RESULTS = 500
 MAX_LINE = 300
 MAX_CHARS = 40_000
 MAX_PATTERN = 1000
+MAX_SINGLE = 20_000_000
+"""Bytes of a file that is searched by its name; of a folder's files the smaller limit in `places` holds."""
 
 
 class GrepArgs(Frozen):
@@ -114,6 +116,11 @@ async def _query(args: GrepArgs, env: Environment) -> Query:
         raise ToolError(f"There is no file or folder {args.path}.")
     if there.kind not in ("file", "directory"):
         raise ToolError(f"{args.path} is no regular file.")
+    if there.kind == "file" and there.size > MAX_SINGLE:
+        raise ToolError(
+            f"{args.path} is too big: {there.size:,} bytes, the limit is {MAX_SINGLE:,}.",
+            hint="Search it with a command.",
+        )
     return Query(args.pattern, path, there.kind == "file", args.glob, args.ignore_case, args.max_results)
 
 

@@ -15,6 +15,9 @@ from tui_agent.errors import EnvironmentFault
 
 MAX_DEPTH = 1000
 """Folders below each other; what lies deeper is not reached."""
+MAX_WAY = 100
+"""What a path may have beyond that in `..` and slashes to be looked up."""
+MAX_PATH = 4096
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 _REASONS = {
@@ -88,7 +91,8 @@ class Containment:
         """The absolute path after links are followed, as folders spell it, wherever it leads; its end may not exist."""
         _must_be_sound(path)
         whole = path if path.startswith("/") else f"{self.root}/{path}"
-        if self._exact:
+        if self._exact or len(path) > MAX_PATH or path.count("/") > MAX_DEPTH + MAX_WAY:
+            # Longer than any program can open: nothing is looked up, and nothing is followed later either.
             return "/" + os.path.normpath(whole).lstrip("/")
         try:
             return spelled(os.path.realpath(whole), self.root, self._names)
