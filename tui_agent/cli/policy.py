@@ -5,9 +5,10 @@ import json
 import sys
 
 from tui_agent import judging, wiring
-from tui_agent.cli import policy_try
+from tui_agent.cli import policy_rules, policy_try
 from tui_agent.cli.options import POLICIES, Parser, add_verb, session_options
 from tui_agent.cli.output import printable, say, say_json, warn
+from tui_agent.cli.policy_rules import PLACE
 from tui_agent.errors import UsageError
 from tui_agent.ground import ground
 from tui_agent.ports.policy import Decision, Policy, PolicyFacts
@@ -24,9 +25,14 @@ TOOL = "run_command"
 
 def configure(parser: Parser) -> None:
     """The verbs below `policy`."""
-    verbs = parser.add_subparsers(required=True, metavar="check|try")
+    verbs = parser.add_subparsers(required=True, metavar="check|try|rules")
     check = add_verb(
-        verbs, "check", check_command, help="what a command line does and how it is judged", examples=EXAMPLES
+        verbs,
+        "check",
+        check_command,
+        help="what a command line does and how it is judged",
+        examples=EXAMPLES,
+        groups=PLACE,
     )
     check.add_argument(
         "--policy", choices=POLICIES, default="ask", help="the profile that judges (default: ask)"
@@ -36,6 +42,7 @@ def configure(parser: Parser) -> None:
     )
     check.add_argument("command", nargs="*", metavar="COMMAND", help="the command line, after --")
     policy_try.add_verbs(verbs)
+    policy_rules.add_verbs(verbs)
 
 
 def check_command(arguments: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from tui_agent import judging, wiring
 from tui_agent.cli.options import POLICIES, Parser, add_verb, session_options
 from tui_agent.cli.output import faint, printable, say, say_json, warn, width
+from tui_agent.cli.policy_rules import PLACE
 from tui_agent.errors import UsageError
 from tui_agent.ground import Ground, ground
 from tui_agent.policy.grammar import Rule
@@ -35,7 +36,12 @@ HEADS: dict[Change, str] = {
 def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
     """The verb `try`."""
     found = add_verb(
-        verbs, "try", try_rules, help="past sessions' decisions judged by another rule set", examples=EXAMPLES
+        verbs,
+        "try",
+        try_rules,
+        help="past sessions' decisions judged by another rule set",
+        examples=EXAMPLES,
+        groups=PLACE,
     )
     found.add_argument("file", metavar="FILE", type=Path, help="rules as in policy.toml")
     found.add_argument(

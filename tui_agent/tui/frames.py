@@ -10,6 +10,7 @@ from tui_agent.folds.session_view import SessionStateView
 from tui_agent.folds.views import ALL, ViewName, Views
 from tui_agent.protocol.base import text_preview
 from tui_agent.tui import units
+from tui_agent.tui.modals.policy import PolicySheet
 from tui_agent.tui.panes.mood import status_of
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.box import PLACEHOLDER
@@ -38,6 +39,7 @@ class Frames:
                 self._live.sending.under_way = False
                 self._live.beginning.refresh()
                 self._live.defaults.look(state)
+                self._look_again()
             if changed & {"state", "meter"}:
                 app.header.set_views(state, meter)
             if changed & {"todo", "trace", "meter"}:
@@ -54,6 +56,12 @@ class Frames:
         self._live.rewinding.look()
         self._live.demo_end.look()
         self._live.keeping.take_prompts()
+
+    def _look_again(self) -> None:
+        """An open sheet on the policy shows what is in force now."""
+        for screen in self._live.app.screen_stack:
+            if isinstance(screen, PolicySheet):
+                screen.redraw()
 
     def show_figures(self, views: Views) -> None:
         """What is known of a session that is not open yet, beside its talk."""

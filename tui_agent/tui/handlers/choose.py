@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
-from tui_agent.protocol.commands import SetAgent, SetBudgets, SetEffort
+from tui_agent.protocol.commands import RevokeRule, SetAgent, SetBudgets, SetEffort
 from tui_agent.protocol.settings import EFFORTS, POLICIES, Budgets, Effort
 from tui_agent.tui import units
 from tui_agent.tui.first_look import theme_folders
 from tui_agent.tui.handlers.look import offers
 from tui_agent.tui.modals.picker import Item, Picker
-from tui_agent.tui.outside import json_rows, place, text_of
-from tui_agent.tui.panes.policy import policy_words
+from tui_agent.tui.modals.policy import FileRule, InForce, PolicySheet
+from tui_agent.tui.outside import beside_json, json_rows, place, text_of
 from tui_agent.tui.theme import discover
 
 if TYPE_CHECKING:
@@ -77,14 +77,35 @@ def policy(live: "Live", argument: str) -> None:
         else:
             live.app.say(f"A policy is one of {', '.join(POLICIES)}.", "warning")
         return
-    now = live.state.settings.policy if live.state.settings else ""
-    items = [Item(name, name, about=policy_words(name), now=name == now) for name in POLICIES]
+    sheet = PolicySheet(
+        lambda: live.app.looks,
+        lambda: _in_force(live),
+        live.set_policy,
+        lambda rule: live.submit(RevokeRule(rule=rule)),
+    )
+    live.app.push_screen(sheet)
 
-    def chosen(value: str | None) -> None:
-        if value is not None:
-            live.set_policy(value)
+    async def ask() -> None:
+        status, said = await live.ask("policy", "rules", "--json", *place(live.app.options))
+        if sheet.is_attached:
+            home = live.app.environ.get("HOME", "").rstrip("/")
+            rules = [
+                FileRule(text_of(row, "rule"), _short(text_of(row, "source"), home))
+                for row in json_rows(said)
+            ]
+            sheet.set_rules(rules, beside_json(said) if status else "")
 
-    live.app.push_screen(Picker(lambda: live.app.looks, "Policy", items), chosen)
+    live.worker(ask(), "policy")
+
+
+def _short(source: str, home: str) -> str:
+    return f"~{source[len(home) :]}" if home and source.startswith(home + "/") else source
+
+
+def _in_force(live: "Live") -> InForce:
+    state = live.state
+    policy = state.settings.policy if state.settings else "ask"
+    return InForce(policy, state.granted, state.sandbox, state.sandbox_why_not)
 
 
 def next_policy(live: "Live", argument: str) -> None:

@@ -9,6 +9,15 @@ SAYS: dict[str, str] = {
     "accept-edits": "asks before running",
     "bypass": "asks nothing",
 }
+COLUMNS: tuple[str, ...] = ("read", "edit", "remove", "run", "network", "outside")
+"""In and of the workspace; `run` is a command that does more than read, `outside` any other folder."""
+GRID: dict[str, tuple[str, ...]] = {
+    "plan": ("yes", "no", "no", "no", "no", "no"),
+    "ask": ("yes", "asks", "asks", "asks", "asks", "asks"),
+    "accept-edits": ("yes", "yes", "asks", "sandbox", "asks", "asks"),
+    "bypass": ("yes", "yes", "yes", "yes", "yes", "yes"),
+}
+"""What each profile says of it; `sandbox`: yes where commands are confined, else it asks."""
 
 
 def policy_role(name: str) -> Role:

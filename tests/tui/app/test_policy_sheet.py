@@ -1,0 +1,141 @@
+"""`/policy`: what each profile does, the sandbox, the rules in force, switching, and taking a rule back."""
+
+import json
+
+import pytest
+
+from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.policy.rules import RulePolicy
+from tui_agent.ports.policy import PolicyFacts
+from tui_agent.protocol.commands import RevokeRule, SetPolicy
+from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.env import EnvStarted
+from tui_agent.protocol.events.policy import PermissionDecided, PermissionRevoked
+from tui_agent.protocol.ids import AgentId, CallId
+from tui_agent.protocol.settings import POLICIES
+from tui_agent.tui.modals.policy import PolicySheet
+from tui_agent.tui.panes.policy import COLUMNS, GRID
+
+RULES = [
+    {"rule": "allow run pytest *", "source": "/dev/null/nowhere/.config/tui-agent/policy.toml, rule 1"},
+    {"rule": "deny run git push *", "source": "/home/ada/timesheet/.tui_agent/policy.toml, rule 1"},
+]
+RULE = "allow run npm run test *"
+
+
+async def says_rules(*words: str) -> tuple[int, str]:
+    rows = RULES if words[:3] == ("policy", "rules", "--json") else []
+    return 0, "\n".join(json.dumps(row) for row in rows)
+
+
+async def says_a_fault(*words: str) -> tuple[int, str]:
+    return 2, "tui-agent: policy.toml, rule 1 is no table."
+
+
+def with_rule() -> list[object]:
+    records = golden("night_shift")
+    last = records[-1]
+    granted = PermissionDecided(
+        call_id=CallId("call_x"), request_id=None, decision="allow", by="user", policy="ask", rule_id="ask.commands",
+        reason="yes", digest="0" * 32, effects=(Runs(script="npm run test"),), reach="session", rule=RULE,
+    )  # fmt: skip
+    env = EnvStarted(environment="local", root="/home/ada/timesheet", sandbox="bubblewrap")
+    return [*records, *(after(last.seq + at, one) for at, one in enumerate((granted, env), 1))]
+
+
+def after(seq: int, payload: object) -> Envelope:
+    return Envelope.model_validate(
+        {"v": 1, "seq": seq, "at": 1.0, "session": "ses_0000night0shift", "agent": AgentId("main"), "parent": seq - 1,
+         "cause": None, "payload": payload}
+    )  # fmt: skip
+
+
+async def opened(driven: Driven) -> PolicySheet:
+    await driven.settle()
+    assert driven.app.live is not None
+    driven.app.live.act("policy")
+    await driven.pilot.pause()
+    await driven.pilot.pause()
+    sheet = driven.app.screen
+    assert isinstance(sheet, PolicySheet)
+    return sheet
+
+
+@pytest.mark.parametrize("sandboxed", [False, True])
+def test_the_grid_says_what_the_policy_does(sandboxed: bool) -> None:
+    samples: dict[str, list[Effect]] = {
+        "read": [Reads(path="a"), Runs(script="git status")],
+        "edit": [Writes(path="a")],
+        "remove": [Writes(path="a", removes=True)],
+        "run": [Runs(script="make"), Runs(script="pytest -q")],
+        "network": [Connects(host="example.org"), Runs(script="curl example.org")],
+        "outside": [Reads(path="/home/bob/a"), Writes(path="/home/bob/a")],
+    }
+    said = {"yes": "allow", "asks": "ask", "no": "deny", "sandbox": "allow" if sandboxed else "ask"}
+    assert tuple(GRID) == POLICIES and tuple(samples) == COLUMNS
+    for policy in POLICIES:
+        for column, cell in zip(COLUMNS, GRID[policy], strict=True):
+            for effect in samples[column]:
+                facts = PolicyFacts("/home/ada/ws", policy, sandboxed=sandboxed)
+                assert RulePolicy().decide("t", (effect,), facts).verdict == said[cell], (policy, column)
+
+
+async def test_it_shows_profiles_sandbox_and_rules_with_their_source() -> None:
+    async with open_app(with_rule(), outside=says_rules) as driven:  # type: ignore[arg-type]
+        await opened(driven)
+        text = driven.text()
+        assert "ask in force" in text and "accept-edits    yes        yes        asks       yes" in text
+        assert "bubblewrap: commands write only this workspace" in text
+        assert RULE in text
+        assert "allow run pytest *" in text and "~/.config/tui-agent/policy.toml, rule 1" in text
+        assert "/home/ada/timesheet/.tui_agent/policy.toml, rule 1" in text
+
+
+async def test_without_a_sandbox_it_says_so_and_why() -> None:
+    records = golden("night_shift")
+    bare = EnvStarted(environment="local", root="/x", sandbox_why_not="bubblewrap is not installed.")
+    records.append(after(records[-1].seq + 1, bare))
+    async with open_app(records, outside=says_rules) as driven:
+        await opened(driven)
+        assert "none. bubblewrap is not installed. accept-edits asks about commands." in driven.text()
+        assert "accept-edits    yes        yes        asks       asks" in driven.text()
+
+
+async def test_enter_switches_and_shift_tab_goes_on_and_the_sheet_stays() -> None:
+    async with open_app(golden("night_shift"), outside=says_rules) as driven:
+        sheet = await opened(driven)
+        await driven.press("down", "down", "enter")
+        await driven.press("shift+tab")
+        assert [one for one in driven.session.submitted if isinstance(one, SetPolicy)] == [
+            SetPolicy(policy="bypass", id=driven.session.submitted[-2].id),
+            SetPolicy(policy="accept-edits", id=driven.session.submitted[-1].id),
+        ]
+        assert driven.app.screen is sheet
+        await driven.press("escape")
+        assert driven.app.screen is not sheet
+
+
+async def test_a_rule_of_the_session_is_taken_back_and_goes_from_the_list() -> None:
+    async with open_app(with_rule(), outside=says_rules) as driven:  # type: ignore[arg-type]
+        await opened(driven)
+        await driven.press("up", "up", "d")
+        assert "D take it back" in driven.text()
+        wished = driven.session.submitted[-1]
+        assert isinstance(wished, RevokeRule) and wished.rule == RULE
+        driven.session.feed(PermissionRevoked(rule=RULE))
+        await driven.settle()
+        assert "  nothing" in driven.text() and "rule taken back" in driven.text()
+
+
+async def test_a_file_of_rules_that_cannot_be_read_is_said() -> None:
+    async with open_app(golden("night_shift"), outside=says_a_fault) as driven:
+        await opened(driven)
+        assert "policy.toml, rule 1 is no table." in driven.text()
+
+
+@pytest.mark.parametrize("size", [(80, 24), (48, 15), (40, 12)])
+async def test_it_keeps_its_columns_apart_on_small_screens(size: tuple[int, int]) -> None:
+    async with open_app(with_rule(), size=size, outside=says_rules) as driven:  # type: ignore[arg-type]
+        await opened(driven)
+        assert "asksasks" not in driven.text() and "bypass" in driven.text()
