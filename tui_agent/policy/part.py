@@ -13,6 +13,8 @@ STREAMS = frozenset({"-", "/dev/null", "/dev/fd/0", "/dev/stdin", "/dev/stdout",
 """What stands for no file: text comes from there or goes there, and nothing else."""
 
 
+MAX_PATHS = 400
+"""Files of one command that are looked at one by one."""
 GLOB = frozenset("*?[")
 
 
@@ -66,6 +68,9 @@ class Part:
     def add(self, into: list[str], words: Iterable[Word]) -> None:
         """Files that it touches, from wherever it may run."""
         for word in words:
+            if len(into) > MAX_PATHS:
+                self.doubt("it names too many files")
+                return
             for value in self._certain(word):
                 for place in self.places:
                     path = join(place, value)

@@ -23,6 +23,7 @@ _OTHERS = frozenset({"zsh", "ksh"})
 _OPTIONS = frozenset("eufxlc")
 """Letters of a shell's options that change nothing of what its script does."""
 _DEPTH = 3
+_MOST_PATHS = 1000
 _MOST = 1000
 """Parts that are judged one by one; behind them only rules that deny are asked."""
 
@@ -108,9 +109,13 @@ def _report(line: str, script: Script, depth: int, programs: Table) -> RunReport
     parts: list[Part] = []
     problems = list(script.problems)
     ruin, unread = script.ruin, script.unread
+    paths = done = 0
     for command in script.commands[:_MOST]:
-        found = reader.parts(command)
-        for part in found:
+        if paths > _MOST_PATHS:
+            break
+        done += 1
+        for part in reader.parts(command):
+            paths += len(part.reads) + len(part.looks) + len(part.writes) + len(part.removes)
             tighten(part, programs.extras)
             parts.append(part)
             inner = _inner(part.words, depth, programs)
@@ -122,9 +127,9 @@ def _report(line: str, script: Script, depth: int, programs: Table) -> RunReport
             parts += inner.parts
             problems += inner.problems
             ruin, unread = ruin or inner.ruin, unread or inner.unread
-    if len(script.commands) > _MOST:
-        problems.append(f"it has more than {_MOST} parts")
-        parts += [_named(command) for command in script.commands[_MOST:]]
+    if len(script.commands) > done:
+        problems.append(f"it has more than {_MOST} parts" if done == _MOST else "it names too many files")
+        parts += [_named(command) for command in script.commands[done:]]
     ruin = ruin or next((part.ruin for part in parts if part.ruin), "")
     return RunReport(line, tuple(parts), tuple(dict.fromkeys(problems)), ruin, unread)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.policy.script import Script
 from tui_agent.policy.shell_reader import ScriptReader
-from tui_agent.policy.shell_tree import MAX_PARSED, assigned_once, gaps, suspicious
+from tui_agent.policy.shell_tree import MAX_PARSED, assigned_once, gaps, setters, suspicious, unbalanced
 from tui_agent.policy.shell_words import Scope
 from tui_agent.policy.sums import numbers
 
@@ -28,13 +28,18 @@ def analyse(script: str) -> Script:
     problems = list(suspicious(script))
     if len(script) > MAX_PARSED:
         return Script(script, (), ("it is too long to be read",), unread=True)
+    if "\0" in script:
+        return Script(script, (), ("it holds a character that ends it for some programs",), unread=True)
     if len(script) > MAX_CHARS:
         problems.append("it is longer than 10,000 characters")
+    if unbalanced(script):
+        return Script(script, (), (*problems, "it is nested too deeply"), unread=True)
     raw = script.encode("utf-8", "surrogatepass")
     root = _parser().parse(raw.translate(_ASCII)).root_node
     if root.has_error:
         problems.append("it cannot be parsed as a shell script")
-    reader = ScriptReader(raw, assigned_once(root), numbers(root), analyse)
+    setting = setters(root, raw)
+    reader = ScriptReader(raw, assigned_once(setting), numbers(setting), analyse)
     reader.visit(root, Scope(), 0)
     reader.uncalled()
     if gaps(root, raw):

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MAX_COMMANDS = 6_000
+MAX_WORDS = 2_000
+"""Words of one command that are read."""
+MAX_REDIRECTS = 200
+MAX_BACKQUOTED = 50
+"""Scripts between backquotes in one here-document that are read; they are never allowed."""
 MAX_DEPTH = 100
 NESTED = 12
 """What one substitution inside another counts of the depth."""
@@ -86,8 +91,11 @@ class ScriptReader:
     def visit(self, node: "Node", scope: Scope, depth: int) -> Scope:
         """Read a statement; the scope in which what follows it stands if it succeeds."""
         if depth > MAX_DEPTH or len(self.commands) > MAX_COMMANDS:
-            self.problems.append("it is nested too deeply" if depth > MAX_DEPTH else "it has too many parts")
-            self.unread = True
+            if depth > MAX_DEPTH:
+                self.problems.append("it is nested too deeply")
+                self.unread = True
+            else:
+                self._too_many("parts")
             return scope
         kind = node.type
         if kind == "command":
@@ -282,6 +290,9 @@ class ScriptReader:
     def _redirect(
         self, node: "Node", scope: Scope, depth: int, into: list[Redirect], extra: list[Word]
     ) -> None:
+        if len(into) >= MAX_REDIRECTS:
+            self._too_many("redirections")
+            return
         if node.type == "heredoc_redirect":
             self._heredoc(node, scope, depth, into, extra)
             return
@@ -324,7 +335,7 @@ class ScriptReader:
 
     def _backquotes(self, text: str) -> None:
         """What a here-document runs between backquotes: the grammar takes them for text."""
-        for inner in backquoted(text):
+        for inner in backquoted(text)[:MAX_BACKQUOTED]:
             self.problems.append("a text in it runs something")
             found = self._analyse(inner)
             self.commands += [replace(command, places=(None,)) for command in found.commands]
@@ -349,6 +360,9 @@ class ScriptReader:
                 assignments.append(self._words.assignment(child, scope))
             elif child.type.endswith("_redirect"):
                 self._redirect(child, scope, depth, own, late)
+            elif len(words) > MAX_WORDS:
+                self._too_many("words")
+                break
             elif self._words.is_word(child):
                 words += self._words.words(child, scope)
             elif child.is_named:
@@ -446,6 +460,10 @@ class ScriptReader:
         last = self.commands[-1]
         whole = only.type != "pipeline" or len(last.fed_by) == only.named_child_count - 1
         return (*last.fed_by, last) if whole else ()
+
+    def _too_many(self, what: str) -> None:
+        self.problems.append(f"it has too many {what}")
+        self.unread = True
 
     def _note(self, problem: str) -> None:
         self.problems.append(problem)

@@ -3,7 +3,7 @@
 Invariant: pure; what a person would not see, or would read otherwise than bash does, is named.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tui_agent.letters import concealed
@@ -13,8 +13,29 @@ if TYPE_CHECKING:
 
 MAX_PARSED = 60_000
 MAX_BLANKS = 40
+MAX_OPEN = 200
+_SETTERS = frozenset(
+    {
+        "variable_assignment",
+        "for_statement",
+        "declaration_command",
+        "unset_command",
+        "command",
+        "c_style_for_statement",
+    }
+)
 FILLING = frozenset({"read", "mapfile", "readarray", "printf", "getopts", "let", "wait", "coproc"})
 """Builtins that may set the variables that their words name."""
+_SETTING = (
+    b"for",
+    b"declare",
+    b"typeset",
+    b"local",
+    b"readonly",
+    b"export",
+    b"unset",
+    *(name.encode() for name in sorted(FILLING)),
+)
 
 
 def suspicious(script: str) -> Iterator[str]:
@@ -31,6 +52,16 @@ def suspicious(script: str) -> Iterator[str]:
             yield "a line break stands inside a word"
             return
         start = at + 2
+
+
+def unbalanced(script: str) -> bool:
+    """Whether brackets are opened that nothing can close, or texts begun, in numbers that only slow a parser down."""
+    return (
+        abs(script.count("(") - script.count(")")) > MAX_OPEN
+        or abs(script.count("{") - script.count("}")) > MAX_OPEN
+        or script.count("<<") > MAX_OPEN
+        or script.count("`") > 4 * MAX_OPEN
+    )
 
 
 def gaps(root: "Node", raw: bytes) -> bool:
@@ -52,12 +83,28 @@ def gaps(root: "Node", raw: bytes) -> bool:
                 return bool(raw[end:].replace(b"\\\n", b"").strip(b" \t\n"))
 
 
-def assigned_once(root: "Node") -> frozenset[str]:
+def setters(root: "Node", raw: bytes) -> "list[Node]":
+    """The nodes that set variables, in no certain order."""
+    if b"=" not in raw and not any(word in raw for word in _SETTING):
+        return []
+    found: list[Node] = []
+    cursor = root.walk()
+    while True:
+        node = cursor.node
+        assert node is not None
+        if node.type in _SETTERS:
+            found.append(node)
+        if cursor.goto_first_child():
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return found
+
+
+def assigned_once(setting: "Sequence[Node]") -> frozenset[str]:
     """Names that the script sets in one place only: what they hold does not depend on the way to it."""
     counts: dict[bytes, int] = {}
-    stack = [root]
-    while stack:
-        node = stack.pop()
+    for node in setting:
         field = {"variable_assignment": "name", "for_statement": "variable"}.get(node.type)
         name = node.child_by_field_name(field) if field else None
         if name is not None:
@@ -67,7 +114,6 @@ def assigned_once(root: "Node") -> frozenset[str]:
         if called is not None and (called.text or b"").decode("utf-8", "replace") in FILLING:
             for child in node.named_children:
                 counts[child.text or b""] = counts.get(child.text or b"", 0) + 1
-        stack += node.children
     return frozenset(name.decode() for name, count in counts.items() if count == 1)
 
 

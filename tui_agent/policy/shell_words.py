@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MAX_VALUES = 16
 MAX_NESTING = 8
+MAX_ELEMENTS = 500
 
 _WORDS = frozenset(
     {
@@ -81,10 +82,12 @@ class Scope:
 
     def joined(self, other: "Scope") -> "Scope":
         """Here, or wherever `other` has been; what it knows of variables may not hold."""
+        if other.places == self.places and other.seen == self.seen:
+            return self
         places = tuple(dict.fromkeys((*self.places, *other.places, *other.seen)))
         if len(places) > MAX_VALUES:
             places = (None,)
-        return replace(self, places=places, seen=tuple(dict.fromkeys((*self.seen, *places))))
+        return replace(self, places=places, seen=_few((*self.seen, *places)))
 
     def with_variable(self, name: str, words: list[Word]) -> "Scope":
         """A variable has one of these values from here on."""
@@ -108,7 +111,13 @@ class Scope:
         return self._at(places if len(places) <= MAX_VALUES else (None,))
 
     def _at(self, places: tuple[str | None, ...]) -> "Scope":
-        return replace(self, places=places, seen=tuple(dict.fromkeys((*self.seen, *places))))
+        return replace(self, places=places, seen=_few((*self.seen, *places)))
+
+
+def _few(places: tuple[str | None, ...]) -> tuple[str | None, ...]:
+    """Each once; too many are anywhere."""
+    unique = tuple(dict.fromkeys(places))
+    return unique if len(unique) <= MAX_VALUES else (None,)
 
 
 def join(place: str | None, path: str) -> str | None:
@@ -173,7 +182,7 @@ class WordReader:
             self.inside(name, scope)
         word = self.read(value, scope) if value is not None else Word("", ("",))
         label = self._text(name) if name is not None else ""
-        if value is not None and value.type == "array":
+        if value is not None and value.type == "array" and value.named_child_count <= MAX_ELEMENTS:
             self._elements[label] = [
                 word for child in value.named_children for word in self.words(child, scope)
             ]
@@ -241,6 +250,10 @@ class WordReader:
 
     def words(self, node: "Node", scope: Scope) -> list[Word]:
         """The words that bash makes of this node: several where braces say so."""
+        if node.type == "word" and not node.named_child_count:
+            plain = self._text(node)
+            if _SPECIAL.isdisjoint(plain):
+                return [Word(plain, (plain,))]
         text = self._text(node)
         kinds = {child.type for child in node.named_children}
         if (

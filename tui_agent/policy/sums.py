@@ -3,6 +3,7 @@
 Invariant: a variable counts as a number only where the script sets it, and everywhere to a number.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tui_agent.policy.shell_tree import FILLING
@@ -32,13 +33,10 @@ _COUNTING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 _ASKING = frozenset({"-v", "-R", "-N"})
 
 
-def numbers(root: "Node") -> frozenset[str]:
+def numbers(setting: "Sequence[Node]") -> frozenset[str]:
     """The variables that hold nothing but numbers wherever the script sets them."""
     sure: dict[str, bool] = {}
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        stack += node.children
+    for node in setting:
         if node.type == "variable_assignment":
             name = _text(node.child_by_field_name("name"))
             value = node.child_by_field_name("value")

@@ -1,0 +1,58 @@
+"""However long, deep or odd a command line is, it is judged with little work, and a rule that denies is heard."""
+
+import time
+
+import pytest
+
+from tests.unit.policy.judging import WORKSPACE, verdict
+from tui_agent.policy.rules import RulePolicy
+from tui_agent.ports.policy import PolicyFacts
+from tui_agent.protocol.effects import Runs
+
+SECONDS = 2.0
+"""Of computing, on a machine that may be busy; tens of times what it takes on a quiet one."""
+
+LONG = {
+    "parts": "; ".join(["true"] * 5000),
+    "and": " && ".join(["ls"] * 5000),
+    "pipe": "|".join(["cat"] * 2400),
+    "folders": "cd a; " * 9900,
+    "functions": "f(){ ls; };" + "f;" * 3000,
+    "deep functions": "".join(f"f{n}(){{ f{n - 1}; f{n - 1}; }};" for n in range(1, 300)) + "f299",
+    "words": "cat " + "a " * 4900,
+    "removed": "rm " + "a " * 4900,
+    "redirections": "ls " + ">a " * 19000,
+    "quotes": "echo " + '"a" ' * 14000,
+    "braces": "echo " + "{a,b} " * 9000,
+    "nested braces": "echo " + "{a," * 3000 + "b" + "}" * 3000,
+    "array": "a=(" + "b " * 28000 + ")",
+    "sum": "echo $((" + "1+" * 4800 + "1))",
+    "expansions": "${" * 29000,
+    "substitutions": "$(" * 29000,
+    "subshells": "(" * 20000 + "ls" + ")" * 20000,
+    "loops": "for a in b; do " * 600 + "ls;" + " done;" * 600,
+    "executed": "find . " + "-exec cat {} \\; " * 600,
+    "wrapped": "xargs " * 1400,
+    "here-documents": "<<a " * 14000,
+    "backquotes": "cat <<E\n" + "`ls`\n" * 9900 + "E",
+    "nothing": "\0" * 50000,
+    "million": "ls;" * 333_333,
+    "million words": "a" * 1_000_000,
+    "letters": "\U0001f600" * 14000,
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_no_line_takes_long_to_judge(name: str) -> None:
+    verdict("ls | head")
+    started = time.process_time()
+    assert verdict(LONG[name]) == "ask"
+    assert time.process_time() - started < SECONDS
+
+
+@pytest.mark.parametrize("name", [name for name in LONG if name not in ("nothing", "million words")])
+def test_a_rule_that_denies_is_heard_in_any_of_them(name: str) -> None:
+    facts = PolicyFacts(WORKSPACE, "bypass")
+    script = f"git push; {LONG[name]}"
+    policy = RulePolicy(["deny run git push *"])
+    assert policy.decide("run_command", (Runs(script=script),), facts).verdict == "deny"
