@@ -1,0 +1,102 @@
+"""What the policy adds to a tool call: `python -m benchmarks.policy_judging [--rounds 20]`.
+
+One judgement is what the gate does for a call: the paths that a decision depends on, where they lead now, the decision,
+and for commands the rows that tell what they do. Every command line is one that was not judged before; the rules are 40
+of a user's file and 5 of the session.
+"""
+
+import argparse
+import itertools
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tui_agent.environments.local import LocalEnvironment
+from tui_agent.policy.grammar import parse_rule
+from tui_agent.policy.rules import RulePolicy
+from tui_agent.ports.policy import PolicyFacts
+from tui_agent.protocol.effects import Effect, Reads, Runs, Writes
+
+RULES = [
+    *(f"allow run tool{number} *" for number in range(10)),
+    *(f"deny edit vendor/part{number}/**" for number in range(10)),
+    *(f"deny run deploy{number} *" for number in range(10)),
+    *(f"deny connect host{number}.example.org" for number in range(5)),
+    *(f"ask read private{number}/**" for number in range(5)),
+]
+GRANTED = (
+    "allow edit src/**",
+    "allow run pytest *",
+    "allow run make *",
+    "allow run npm run test *",
+    "allow edit docs/**",
+)
+COMMANDS = (
+    "git status --short",
+    "git diff HEAD~1 -- src/module_{n}.py",
+    "rg -n 'def main' src tests | head -{n}",
+    "pytest -q tests/test_{n}.py 2>&1 | tail -5",
+    "ls -la src/module_{n} && wc -l src/module_{n}/*.py",
+    "sed -n '{n},40p' src/module_{n}.py",
+    "cat src/module_{n}.py | grep -c import",
+    "make build TARGET=x{n}",
+    "npm run test -- --grep case{n}",
+    'for f in a b c; do echo $f; python tools/check.py "$f" {n}; done',
+    "find src -name '*{n}.py' -newer setup.py | xargs grep -l TODO",
+    "mkdir -p build/x{n} && cp src/module_{n}.py build/x{n}/",
+)
+
+
+def calls() -> Iterator[tuple[str, tuple[Effect, ...]]]:
+    """Calls without end: of three, one reads a file, one edits one, one runs something."""
+    for number in itertools.count(1):
+        yield "read_file", (Reads(path=f"src/module_{number}.py"),)
+        yield "edit_file", (Writes(path=f"src/module_{number}.py"),)
+        yield "run_command", (Runs(script=COMMANDS[number % len(COMMANDS)].format(n=number)),)
+
+
+def judgement(
+    policy: RulePolicy, env: LocalEnvironment, tool: str, effects: tuple[Effect, ...]
+) -> tuple[float, float]:
+    """How many milliseconds one takes, and how many of them on the processor."""
+    start, used = time.perf_counter(), time.thread_time()
+    resolved = {path: env.resolve(path) for path in sorted(policy.paths(effects, GRANTED))}
+    facts = PolicyFacts(env.root, "ask", resolved, GRANTED)
+    policy.decide(tool, effects, facts)
+    if tool == "run_command":
+        policy.deeds(effects, frozenset())
+    return (time.perf_counter() - start) * 1000, (time.thread_time() - used) * 1000
+
+
+def measure(rounds: int) -> dict[str, list[tuple[float, float]]]:
+    """Milliseconds of each judgement, by kind of call."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        (root / "src").mkdir()
+        env = LocalEnvironment(root)
+        policy = RulePolicy([parse_rule(text) for text in RULES], own=(str(root / "own"),))
+        found: dict[str, list[tuple[float, float]]] = {}
+        for at, (tool, effects) in enumerate(itertools.islice(calls(), 3 * (rounds + 1) * len(COMMANDS))):
+            took = judgement(policy, env, tool, effects)
+            if at >= 3 * len(COMMANDS):  # the first round loads the parser and the table
+                found.setdefault(tool, []).append(took)
+        return found
+
+
+def main() -> None:
+    """Print a row for each kind of call, and one for all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=20)
+    found = measure(parser.parse_args().rounds)
+    found["all"] = [took for several in found.values() for took in several]
+    print(f"{'call':<12} {'median ms':>10} {'CPU ms':>8} {'p99 CPU ms':>11}")
+    for tool, took in found.items():
+        wall, used = (sorted(several) for several in zip(*took, strict=True))
+        least = f"{statistics.median(wall):>10.3f} {statistics.median(used):>8.3f}"
+        print(f"{tool:<12} {least} {used[int(len(used) * 0.99)]:>11.3f}")
+
+
+if __name__ == "__main__":
+    main()
