@@ -234,8 +234,9 @@ async def running(
     on_event: Callable[[Envelope], None] | None = None,
     hooks: Sequence[Hook] = (),
     facts: JsonMap | None = None,
+    env: Callable[[Path], Environment] = LocalEnvironment,
 ) -> AsyncIterator[Bench]:
-    """An engine that serves until the block ends."""
+    """An engine that serves until the block ends; `env` makes the environment of a workspace."""
     clock, ids = QuickClock(), ids or SequentialIds()
     store = SessionStore(tmp_path / "sessions", clock, Redactor(), ops=ops)
     exists = (tmp_path / "sessions" / session).exists()
@@ -251,7 +252,7 @@ async def running(
     parts = EngineParts(
         recorder=recorder,
         blobs=log.blobs,
-        env=LocalEnvironment(workspace),
+        env=env(workspace),
         tools=_registry(tools),
         policy=FakePolicy(policy),
         middlewares=[make(recorder) if callable(make) else make for make in middlewares],

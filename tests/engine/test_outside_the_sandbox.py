@@ -1,0 +1,190 @@
+"""What the sandbox refused is offered again outside it, by the same gate: the user alone says so, and it is recorded."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.engine.harness import MODEL, Bench, allow, call, running, say
+from tests.stubs.tool_context import text, tools_of
+from tui_agent.environments.local import LocalEnvironment
+from tui_agent.folds.session_view import SessionStateView
+from tui_agent.policy.rules import RulePolicy
+from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink, Sandbox
+from tui_agent.ports.policy import Decision, PolicyFacts
+from tui_agent.ports.tool import ToolResult
+from tui_agent.protocol.commands import DecidePermission, Interrupt, RunUserShell, SubmitPrompt
+from tui_agent.protocol.effects import Effect
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
+from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.settings import PolicyName
+
+REFUSED = "It wanted to change /x, which the sandbox forbids."
+
+
+class Refusing(LocalEnvironment):
+    """A sandbox that refuses every command what it wants, and notes what was asked of it."""
+
+    made: "Refusing"
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        Refusing.made = self
+        self.specs: list[ExecSpec] = []
+
+    @property
+    def sandbox(self) -> Sandbox:
+        return Sandbox("fake")
+
+    async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
+        self.specs.append(spec)
+        result = await super().exec(spec, on_output)
+        return result if spec.outside else replace(result, exit_code=1, blocked=REFUSED)
+
+
+def run(command: str = "echo hello") -> list[object]:
+    return [call(("run_command", json.dumps({"command": command}))), say("Done.")]
+
+
+def tools() -> Sequence[object]:
+    return list(tools_of("shell").values())
+
+
+def answering(bench: Bench, decision: str, message: str = "") -> None:
+    """Answer each question like this, and ask for a rule for ever: there is none for leaving the sandbox."""
+
+    def react(event: Envelope) -> None:
+        if isinstance(event.payload, PermissionRequested):
+            bench.submit(
+                DecidePermission(
+                    request_id=event.payload.request_id,
+                    decision="allow" if decision == "allow" else "deny",
+                    message=message,
+                    reach="always",
+                    rule="allow run echo *",
+                )
+            )
+
+    bench.on_event = react
+
+
+def told(bench: Bench) -> str:
+    (end,) = bench.of(ToolFinished)
+    assert isinstance(end, ToolFinished)
+    return text(ToolResult(ok=True, content=end.content))
+
+
+async def test_a_refused_command_runs_outside_once_the_user_says_so(tmp_path: Path) -> None:
+    kept: list[str] = []
+    async with running(tmp_path, run(), tools(), env=Refusing, remember=kept.append) as bench:
+        answering(bench, "allow")
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        (asked,) = bench.of(PermissionRequested)
+        first, second = bench.of(PermissionDecided)
+        assert isinstance(asked, PermissionRequested)
+        assert (asked.verb, asked.target, asked.reason) == ("run", "echo hello", REFUSED)
+        assert (asked.risk, asked.default_no) == ("It runs outside the sandbox.", True)
+        assert [one.reach for one in asked.choices if one.offered] == ["once"]
+        assert isinstance(first, PermissionDecided) and isinstance(second, PermissionDecided)
+        assert (first.by, second.by, second.decision, second.rule_id) == (
+            "rule",
+            "user",
+            "allow",
+            "sandbox.leave",
+        )
+        assert (second.reach, second.rule, kept) == ("once", "", [])
+        assert second.digest == asked.digest != first.digest
+        assert [spec.outside for spec in Refusing.made.specs] == [False, True]
+        assert told(bench) == "[exit 0]\nhello"
+        assert bench.recorder.state.granted == ()
+
+
+async def test_a_no_keeps_it_inside_and_the_model_is_told_what_was_refused(tmp_path: Path) -> None:
+    async with running(tmp_path, run(), tools(), env=Refusing) as bench:
+        answering(bench, "deny", "Use the workspace.")
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        assert [spec.outside for spec in Refusing.made.specs] == [False]
+        assert REFUSED in told(bench)
+        assert "The user did not allow this call. They say: Use the workspace." in told(bench)
+
+
+async def test_where_no_one_is_there_nothing_runs_outside_and_the_model_is_told_why(tmp_path: Path) -> None:
+    async with running(tmp_path, run(), tools(), env=Refusing, interactive=False) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        decided = bench.of(PermissionDecided)[-1]
+        assert isinstance(decided, PermissionDecided)
+        assert (decided.decision, decided.by, decided.rule_id) == ("deny", "engine", "sandbox.leave")
+        assert [spec.outside for spec in Refusing.made.specs] == [False]
+        assert f"{REFUSED} It was not run outside the sandbox: the policy asks, and no one is there" in told(
+            bench
+        )
+
+
+@pytest.mark.parametrize("policy", ["accept-edits", "bypass"])
+async def test_no_profile_lets_it_out_unasked(tmp_path: Path, policy: PolicyName) -> None:
+    async with running(tmp_path, run(), tools(), env=Refusing, policy_name=policy) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("permission.requested")
+        assert [spec.outside for spec in Refusing.made.specs] == [False]
+
+
+async def test_stopping_the_turn_while_it_is_asked_ends_the_call(tmp_path: Path) -> None:
+    async with running(tmp_path, run(), tools(), env=Refusing) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("permission.requested")
+        bench.submit(Interrupt())
+        await bench.until("turn.finished")
+        (end,) = bench.of(ToolFinished)
+        assert isinstance(end, ToolFinished)
+        assert end.status == "interrupted"
+        assert bench.recorder.state.permissions == ()
+
+
+def judged(tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
+    """As the product's policy judges, but that it allows."""
+    found = RulePolicy().decide(tool, effects, facts)
+    return Decision("allow", "test.allow", "the test allows it", found.classes)
+
+
+GRANTED = [
+    ("curl https://example.org/", "ask", True),
+    ("git fetch origin", "accept-edits", True),
+    ("make test", "accept-edits", False),
+    ("ls -la", "ask", False),
+    ("make test", "bypass", True),
+]
+
+
+@pytest.mark.parametrize(("command", "policy", "network"), GRANTED)
+async def test_the_network_is_granted_where_it_was_among_what_was_allowed(
+    tmp_path: Path, command: str, policy: PolicyName, network: bool
+) -> None:
+    class Noting(Refusing):
+        async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
+            self.specs.append(spec)
+            return ExecResult(0, "exited", b"", 0, 1.0)
+
+    async with running(
+        tmp_path, run(command), tools(), env=Noting, policy=judged, policy_name=policy
+    ) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        assert [spec.network for spec in Refusing.made.specs] == [network]
+        assert [spec.outside for spec in Refusing.made.specs] == [False]
+
+
+async def test_the_users_own_command_runs_outside(tmp_path: Path) -> None:
+    async with running(tmp_path, [], tools(), env=Refusing, policy=allow) as bench:
+        bench.submit(RunUserShell(command="echo mine"))
+        await bench.until("user.shell_finished")
+        assert [(spec.outside, spec.network) for spec in Refusing.made.specs] == [(True, True)]
+
+
+def test_what_confines_commands_is_part_of_the_state() -> None:
+    assert (SessionStateView().sandbox, SessionStateView().sandbox_why_not, MODEL.profile) == ("", "", "fake")
