@@ -37,7 +37,7 @@ from tui_agent.wiring import session
 LAST_WORDS = 2.0
 """Seconds that an app which no longer reads is given for the last events."""
 LOOK_EVERY_S = 1.0
-ORPHAN_GRACE_S = 5.0
+ORPHAN_GRACE_S = 3.0
 """Seconds in which a session whose app is gone may close in order."""
 
 

@@ -307,6 +307,8 @@ class AgentApp(Frame):
             self.leave("signal")
 
     return_status = 0
+    ended_jobs = 0
+    """Background jobs that ran when the session was left."""
     way_back = ""
     """The session to come back to, once it was left; empty where there is none."""
     hangup: HangupWatch | None = None
@@ -314,8 +316,10 @@ class AgentApp(Frame):
 
     async def _leave(self, reason: str) -> None:
         if self.live is not None:
+            self.ended_jobs = len(self.live.state.jobs) if self.live.connected else 0
+            what = "the session is being closed, and its background jobs" if self.ended_jobs else ""
             self.status.set_view(
-                StatusView("opening", "leaving", "the session is being closed"), self.clock()
+                StatusView("opening", "leaving", what or "the session is being closed"), self.clock()
             )
             with suppress(TimeoutError):
                 async with asyncio.timeout(CLOSE_S if reason == "signal" else None):
@@ -358,7 +362,7 @@ def draw(app: AgentApp) -> int:
         folder = app.live.folder if app.live is not None else None
         last_words(farewell(way_back(app.options, folder), "", data_dir=data_dir))
         raise app._exception
-    words = farewell(app.way_back, app.answer, data_dir=data_dir)
+    words = farewell(app.way_back, app.answer, data_dir=data_dir, jobs=app.ended_jobs)
     if not app.then and not last_words(words):
         return STATUS
     if app.then:

@@ -108,11 +108,13 @@ def release_signals() -> None:
         loop.remove_signal_handler(number)
 
 
-def farewell(session_id: str, answer: str, *, data_dir: Path | None = None, limit: int = 4000) -> str:
+def farewell(
+    session_id: str, answer: str, *, data_dir: Path | None = None, limit: int = 4000, jobs: int = 0
+) -> str:
     """What stands on the normal screen afterwards: the last answer, and how to come back.
 
     `session_id` is empty where there is nothing to come back to; `data_dir` is where the session lies, if the command
-    line said so.
+    line said so; `jobs` is how many background jobs ran until the end.
     """
     lines: list[str] = []
     if answer.strip():
@@ -120,6 +122,8 @@ def farewell(session_id: str, answer: str, *, data_dir: Path | None = None, limi
         if len(shown) > limit:
             shown = shown[:limit].rstrip() + "\n…"
         lines += [shown, ""]
+    if jobs:
+        lines.append(f"{jobs} background {'job' if jobs == 1 else 'jobs'} ended with the session.")
     if session_id:
         place = [] if data_dir is None else ["--data-dir", str(data_dir)]
         lines.append(f"To come back:  tui-agent {clean_line(shlex.join([*place, '--session', session_id]))}")

@@ -4,10 +4,12 @@ import pytest
 
 from tests.tui.app.driving import Driven, open_app
 from tests.tui.app.jobs_story import SERVER, story
+from tests.tui.app.replaying import open_replay
 from tui_agent.protocol.commands import StopJob
 from tui_agent.protocol.events.job import JobFinished, JobProgress
 from tui_agent.protocol.ids import JobId
 from tui_agent.tui.screens.jobs import JobsScreen
+from tui_agent.tui.terminal import farewell
 
 
 async def opened(driven: Driven) -> JobsScreen:
@@ -98,3 +100,24 @@ async def test_without_a_job_the_page_says_when_there_is_one() -> None:
         page = await opened(driven)
         await driven.press("enter", "e", "a")
         assert page.is_attached
+
+
+async def test_a_replay_shows_the_jobs_as_they_were() -> None:
+    records = story().records
+    early = next(at for at, one in enumerate(records) if one.seq and "job.finished" in one.model_dump_json())
+    async with open_replay(list(records), size=(100, 30), to_seq=early - 1) as shown:
+        await shown.press("j")
+        await shown.pilot.pause()
+        assert "4 passed" in shown.text() and "running" in shown.text() and "exit 0" not in shown.text()
+    async with open_replay(list(records), size=(100, 30), to_seq=len(records) - 1) as shown:
+        await shown.press("j")
+        await shown.pilot.pause()
+        assert "exit 0" in shown.text() and "ended by you" in shown.text()
+
+
+async def test_leaving_says_that_the_jobs_end() -> None:
+    async with open_app(session=story()) as driven:
+        driven.app.leave()
+        await driven.pilot.pause()
+        assert driven.app.ended_jobs == 2
+    assert "2 background jobs ended with the session." in farewell("", "", jobs=2)

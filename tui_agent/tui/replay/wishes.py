@@ -17,6 +17,7 @@ from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.note import Level
 from tui_agent.tui.replay.recording import Ways
 from tui_agent.tui.rows import part
+from tui_agent.tui.screens.jobs import last_states, lasted
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme import Role
 
@@ -36,6 +37,9 @@ def _small(key: str) -> str:
     """The letter of a key that was pressed with Shift."""
     letter = key.removeprefix(_CAPITAL).removeprefix("shift+")
     return letter.lower() if len(letter) == 1 else key
+
+
+LINES_OF_A_JOB = 8
 
 
 class Wishes:
@@ -69,6 +73,7 @@ class Wishes:
             "down": lambda: self._scroll(1),
             **dict.fromkeys(("f2", "f3", "f4", "f6"), screen.toggle_panes),
             "d": self._files,
+            "j": self._jobs,
             "f": self._fork,
             "w": self._what_if,
             "r": self._revert,
@@ -91,7 +96,15 @@ class Wishes:
 
     def take_intent(self, name: str) -> None:
         """What was pressed on a pane."""
-        meant = {"help": "f1", "todo": "f2", "trace": "f3", "context": "f4", "diff": "d", "cost": ""}
+        meant = {
+            "help": "f1",
+            "todo": "f2",
+            "trace": "f3",
+            "context": "f4",
+            "diff": "d",
+            "jobs": "j",
+            "cost": "",
+        }
         self.take_key(meant.get(name, ""))
 
     def offered(self) -> list[Action]:
@@ -208,6 +221,26 @@ class Wishes:
             return rows or viewer.say(width, "No file was changed yet.", "t3")
 
         screen.app.push_screen(Viewer(lambda: screen.pane.looks, f"Files at event {screen.seq}", draw))
+
+    def _jobs(self) -> None:
+        """The background jobs as they were then, with the end of what they had printed."""
+        screen = self._screen
+        if screen.views is None:
+            return
+        jobs, now = screen.views.jobs.view().jobs, screen.views.last_at
+
+        def draw(viewer: Viewer, width: int) -> list[Strip]:
+            rows: list[Strip] = []
+            for job in reversed(jobs):
+                stood = part(f"{job.outcome}, {units.elapsed(lasted(job, now))}", viewer.style("t2"))
+                named = part(f"{job.job_id}  {job.command}", viewer.style(bold=True))
+                rows += [viewer.line(width, [named], [stood])]
+                for line in last_states(job.output)[-LINES_OF_A_JOB:]:
+                    rows += viewer.say(width, line, "t3") if line.strip() else []
+                rows.append(viewer.gap(width))
+            return rows or viewer.say(width, "No background job yet.", "t3")
+
+        screen.app.push_screen(Viewer(lambda: screen.pane.looks, f"Jobs at event {screen.seq}", draw))
 
     def help(self) -> None:
         """Every key of a replay."""

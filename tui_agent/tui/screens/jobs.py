@@ -22,7 +22,6 @@ from tui_agent.tui.text import clean, clean_line, fit
 from tui_agent.tui.theme import Role
 
 if TYPE_CHECKING:
-    from tui_agent.folds.views import Views
     from tui_agent.tui.live import Live
 
 FOLLOW_S = 0.25
@@ -34,13 +33,12 @@ NOTHING: Final = "No background job yet. The agent starts one where a command is
 
 
 class JobsScreen(Page):
-    """Keys: E ends the chosen job, A all of them, Enter shows the whole output. `views`: those of another moment."""
+    """Keys: E ends the chosen job, A all of them, Enter shows the whole output."""
 
     scope: ClassVar[Scope] = "jobs"
 
-    def __init__(self, live: "Live", views: "Views | None" = None) -> None:
+    def __init__(self, live: "Live") -> None:
         super().__init__(live)
-        self._past = views
         self.shown: tuple[JobView, ...] = ()
         self._stand: object = None
 
@@ -52,7 +50,7 @@ class JobsScreen(Page):
 
     def follow(self) -> None:
         """Take in what the jobs have done."""
-        view: JobsView = (self._past or self.live.views).jobs.view()
+        view: JobsView = self.live.views.jobs.view()
         stand = (view, int(self._now) if view.running else 0)
         if stand == self._stand:
             return
@@ -60,8 +58,7 @@ class JobsScreen(Page):
         self.shown = tuple(reversed(view.jobs))
         same = (at for at, job in enumerate(self.shown) if held is not None and job.job_id == held.job_id)
         self.listing.set_count(len(self.shown), next(same, 0))
-        views = self._past or self.live.views
-        self.header.set_views(views.state.view(), views.meter.view())
+        self.header.set_views(self.live.state, self.live.views.meter.view())
         self.show_head()
         self.show_detail()
 
@@ -72,7 +69,7 @@ class JobsScreen(Page):
 
     @property
     def _now(self) -> float:
-        return self.live.app.clock() if self._past is None else self._past.last_at
+        return self.live.app.clock()
 
     # -- drawing ---------------------------------------------------------------------------------------------------
 
@@ -104,7 +101,7 @@ class JobsScreen(Page):
         facts.fact("folder", job.cwd)
         facts.fact("state", job.outcome, _role(job))
         facts.fact("why", job.message, "warning")
-        facts.fact("time", units.elapsed(_seconds(job, self._now)))
+        facts.fact("time", units.elapsed(lasted(job, self._now)))
         facts.fact("printed", units.size(job.size) if job.size else "nothing")
         facts.fact("not kept", units.size(job.dropped) if job.dropped else "")
         facts.heading("Output")
@@ -114,7 +111,7 @@ class JobsScreen(Page):
     def _output(self, facts: Facts, job: JobView) -> None:
         """The newest rows, as many as there is room for."""
         room = max(3, self.detail.size.height - len(facts.rows) - 1)
-        text = "\n".join(_last_states(job.output)[-room:])
+        text = "\n".join(last_states(job.output)[-room:])
         if not text.strip():
             facts.text("nothing was printed yet" if job.running else "nothing was printed", "t3")
             return
@@ -132,7 +129,7 @@ class JobsScreen(Page):
     async def _whole(self, job: JobView) -> None:
         whole = job.output if job.running else await self._kept(job)
         title = f"{job.job_id}  {clean_line(job.command)}"
-        text = "\n".join(_last_states(whole)) or "(nothing)"
+        text = "\n".join(last_states(whole)) or "(nothing)"
 
         def draw(viewer: Viewer, width: int) -> list[Strip]:
             return viewer.say(width, text, "t1")
@@ -145,9 +142,7 @@ class JobsScreen(Page):
         return await self.live.reading.read_text(job.whole)
 
     def take_key(self, key: str) -> None:
-        if key in ("e", "a") and self._past is not None:
-            self.say("This is how it was; nothing can be ended here.", "warning")
-        elif key == "e":
+        if key == "e":
             self._end_one()
         elif key == "a":
             self._end_all()
@@ -171,11 +166,12 @@ class JobsScreen(Page):
         self.app.push_screen(question, lambda yes: self.live.submit(StopJob()) if yes else None)
 
 
-def _seconds(job: JobView, now: float) -> float:
+def lasted(job: JobView, now: float) -> float:
+    """Seconds that a job has run so far, or ran."""
     return max(0.0, (job.ended_at or now) - job.started_at)
 
 
-def _last_states(text: str) -> Sequence[str]:
+def last_states(text: str) -> Sequence[str]:
     """Lines, of one that was written over the last state."""
     lines = text.replace("\r\n", "\n").rstrip("\n").split("\n")
     return [clean(line.rstrip("\r").rpartition("\r")[2]) for line in lines]
@@ -217,7 +213,7 @@ def _row(job: JobView, width: int, looks: Looks, now: float, *, chosen: bool) ->
     fill = rich("t1", ground)
     size = units.size(job.size) if job.size else ""
     right: list[Part] = [
-        (_measures(width, job.outcome, size, units.elapsed(_seconds(job, now))), rich("t2", ground))
+        (_measures(width, job.outcome, size, units.elapsed(lasted(job, now))), rich("t2", ground))
     ]
     left: list[Part] = [
         (symbols.chosen if chosen else " ", rich("accent", ground)),
