@@ -52,6 +52,8 @@ def power(file: ProjectFile) -> str:
         return _settings(file.content)
     if folder == PROJECT_FOLDER and name == "policy.toml":
         return _rules(file.content)
+    if folder == PROJECT_FOLDER and name == "programs.toml":
+        return "tells more of what programs do: more questions, never fewer"
     part = file.name.split("/")[1] if file.name.count("/") > 1 else ""
     if part == "plugins":
         code = name.endswith((".py", ".so", ".pyd"))

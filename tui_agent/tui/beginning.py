@@ -32,8 +32,12 @@ def configure(live: "Live") -> None:
         return
     config = live.config
     if config.theme and app.first.theme.name != config.theme and not app.options.theme:
-        named = ", ".join(sorted({path.stem for path in theme_files(app.environ)}))
-        app.say(f"There is no theme '{config.theme}'. There are: {named}.", "warning")
+        named = {path.stem for path in theme_files(app.environ)}
+        if config.theme in named:
+            app.wear_theme(config.theme)  # a trusted project's: the first frame did not know it yet
+        else:
+            listed = ", ".join(sorted(named))
+            app.say(f"There is no theme '{config.theme}'. There are: {listed}.", "warning")
     keys = {name: key if isinstance(key, str) else ", ".join(key) for name, key in config.keys.items()}
     if keys:
         app.remap(remapped(keys), keys)

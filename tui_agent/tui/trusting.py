@@ -38,7 +38,7 @@ class Trusting:
             self._live.app.leave()
             return False
         if answer is not None and self._keep(looked, answer, paths) and answer == "trust":
-            await self._start_again()
+            self._start_again()
         return True
 
     def show(self) -> None:
@@ -91,11 +91,11 @@ class Trusting:
         app.say(said.get(answer, ""), "done")
         return True
 
-    async def _start_again(self) -> None:
+    def _start_again(self) -> None:
         """Let the engine go that was started without these files, and read the configuration with them."""
         app = self._live.app
         handle, app.handle = app.handle, None
         if handle is not None:
-            await asyncio.to_thread(handle.close, ENGINE_ENDS_S)
+            self._live.worker(asyncio.to_thread(handle.close, ENGINE_ENDS_S), "engine's end")
         configure(self._live)
         self._live.beginning.early()

@@ -129,6 +129,16 @@ async def test_trusted_files_are_in_use_once_the_session_opens(place: Place) -> 
         assert driven.app.live.config.model == "theirs" and place.standing == "trusted"
 
 
+async def test_the_theme_of_trusted_files_is_worn(place: Place) -> None:
+    place.config.write_text('theme = "day"\n')
+    async with place.app() as driven:
+        await sheet_of(driven)
+        assert driven.app.first.theme.name != "day"
+        await driven.press("t")
+        await opened(driven, place)
+        assert driven.app.first.theme.name == "day"
+
+
 async def test_what_is_trusted_is_what_was_shown_not_what_stands_there_by_then(place: Place) -> None:
     async with place.app() as driven:
         await sheet_of(driven)
