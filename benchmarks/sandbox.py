@@ -7,6 +7,7 @@ Trust the ratios: both sides carry what else the machine does.
 
 import argparse
 import asyncio
+import os
 import statistics
 import tempfile
 import time
@@ -29,7 +30,7 @@ async def main(rounds: int) -> None:
         print(found.why_not)
         return
     with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder).resolve() / "work"
+        root = Path(os.path.realpath(folder), "work")
         root.mkdir()
         guarded = guarded_places(str(Path.home()))
         bounds = Bounds(str(root), str(Path.home()), guarded.hidden, kept=guarded.kept, absent=guarded.absent)
