@@ -7,7 +7,6 @@ Trust the ratios: both sides carry what else the machine does.
 
 import argparse
 import asyncio
-import os
 import statistics
 import tempfile
 import time
@@ -30,8 +29,7 @@ async def main(rounds: int) -> None:
         print(found.why_not)
         return
     with tempfile.TemporaryDirectory() as folder:
-        root = Path(os.path.realpath(folder), "work")
-        root.mkdir()
+        root = _workspace(folder)
         guarded = guarded_places(str(Path.home()))
         bounds = Bounds(str(root), str(Path.home()), guarded.hidden, kept=guarded.kept, absent=guarded.absent)
         env = LocalEnvironment(root, confinement=Confinement(found, bounds, Path(folder) / "records"))
@@ -42,6 +40,12 @@ async def main(rounds: int) -> None:
                 f"   ×{confined / outside:.2f}   +{confined - outside:.1f} ms"
             )
         await env.aclose()
+
+
+def _workspace(folder: str) -> Path:
+    root = Path(folder).resolve() / "work"
+    root.mkdir()
+    return root
 
 
 async def _measured(env: LocalEnvironment, command: str, rounds: int) -> tuple[float, float]:

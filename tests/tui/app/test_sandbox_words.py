@@ -1,0 +1,56 @@
+"""What the screen says of the sandbox: in the header at every wide width, in /status, and at accept-edits without one."""
+
+import pytest
+
+from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.env import EnvStarted
+
+MISSING = "bubblewrap is not installed (its program is called bwrap)."
+
+
+def records(sandbox: str, why_not: str) -> list[Record]:
+    """A session whose environment is confined like this."""
+    found: list[Record] = []
+    for record in golden("night_shift"):
+        if isinstance(record, Envelope) and isinstance(record.payload, EnvStarted):
+            started = record.payload.model_copy(update={"sandbox": sandbox, "sandbox_why_not": why_not})
+            record = record.model_copy(update={"payload": started})
+        found.append(record)
+    return found
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+@pytest.mark.parametrize(
+    ("sandbox", "why_not", "said"),
+    [("bubblewrap", "", "ask sandbox"), ("", MISSING, "ask no sandbox"), ("", "", "ask  ")],
+)
+async def test_the_header_says_whether_commands_are_confined(
+    size: tuple[int, int], sandbox: str, why_not: str, said: str
+) -> None:
+    async with open_app(records(sandbox, why_not), size=size) as driven:
+        assert said in driven.rows()[0]
+
+
+async def test_status_says_why_there_is_no_sandbox() -> None:
+    async with open_app(records("", MISSING), size=(120, 40)) as driven:
+        await driven.type("/status")
+        await driven.press("enter")
+        assert f"none: {MISSING}" in "\n".join(driven.rows())
+
+
+async def test_accept_edits_without_a_sandbox_says_once_that_it_asks() -> None:
+    async with open_app(records("", MISSING), size=(120, 40)) as driven:
+        await switch(driven, "accept-edits")
+        said = [row for row in driven.rows() if "accept-edits asks about commands here" in row]
+        await switch(driven, "ask")
+        await driven.press("escape")
+        await switch(driven, "accept-edits")
+        again = [row for row in driven.rows() if "accept-edits asks about commands here" in row]
+        assert len(said) == 1
+        assert len(again) <= 1
+
+
+async def switch(driven: Driven, policy: str) -> None:
+    await driven.type(f"/policy {policy}")
+    await driven.press("enter")
