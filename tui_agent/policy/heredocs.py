@@ -1,13 +1,32 @@
 """L3: here-documents, where the grammar knows less of them than bash does.
 
-Invariant: pure text; an end that is not plain letters, quoted as a whole or not at all, is not certain.
+Invariant: pure; an end that is not plain letters, quoted as a whole or not at all, is not certain.
 """
 
+from typing import TYPE_CHECKING
 
-def plain_end(start: str) -> bool:
-    """Whether the word behind `<<` ends the text where the grammar says that it does."""
-    bare = start[1:-1] if start[:1] in ("'", '"') and start[-1:] == start[:1] else start.removeprefix("\\")
-    return bare.isascii() and bare.replace("_", "a").replace("-", "a").replace(".", "a").isalnum()
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_BEHIND_WORD = (b" ", b"\t", b"\n", b";", b"|", b"&", b")", b"<", b">")
+
+
+def certain_end(node: "Node", raw: bytes) -> bool:
+    """Whether the text of a here-document ends for bash where the grammar says that it does."""
+    begin = next((child for child in node.children if child.type == "heredoc_start"), None)
+    end = next((child for child in node.children if child.type == "heredoc_end"), None)
+    if begin is None or end is None:
+        return False
+    start = raw[begin.start_byte : begin.end_byte].decode("utf-8", "replace")
+    word = start[1:-1] if start[:1] in ("'", '"') and start[-1:] == start[:1] else start.removeprefix("\\")
+    plain = word.isascii() and word.replace("_", "a").replace("-", "a").replace(".", "a").isalnum()
+    closed = raw[end.start_byte : end.end_byte].strip(b"\t") == word.encode()
+    return (
+        plain
+        and closed
+        and raw[begin.end_byte : begin.end_byte + 1] in _BEHIND_WORD
+        and raw[end.end_byte : end.end_byte + 1] in (b"", b"\n")
+    )
 
 
 def expands(start: str) -> bool:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tui_agent.policy.heredocs import backquoted, expands, plain_end
+from tui_agent.policy.heredocs import backquoted, certain_end, expands
 from tui_agent.policy.script import Command, Redirect, Script, Word
-from tui_agent.policy.shell_tree import chain, read_variable, simple
+from tui_agent.policy.shell_tree import chain, read_variable, simple, well_formed
 from tui_agent.policy.shell_words import Scope, WordReader
 from tui_agent.policy.sums import only_numbers, safe_test
 
@@ -309,6 +309,8 @@ class ScriptReader:
         if not words:
             self.problems.append("a redirection has no target")
             return
+        if b"\n" in self._raw[node.start_byte : targets[0].start_byte]:
+            self.problems.append("a redirection has no target")
         extra += words[1:]
         if operator in (">&", "<&") and words[0].text.rstrip("-").isdigit():
             return
@@ -319,7 +321,7 @@ class ScriptReader:
         self, node: "Node", scope: Scope, depth: int, into: list[Redirect], extra: list[Word]
     ) -> None:
         start = next((self._text(child) for child in node.children if child.type == "heredoc_start"), "")
-        if not plain_end(start):
+        if not certain_end(node, self._raw):
             self.problems.append("the end of a text in it is not certain")
         for child in node.children:
             if child.type.endswith("_redirect"):
@@ -425,6 +427,8 @@ class ScriptReader:
                 if "[" in self._words.tested(child, scope).text:
                     self.problems.append("a test holds an index")
             elif child.type.endswith("_expression"):
+                if not well_formed(child, self._raw):
+                    self.problems.append("a test in it is not certain")
                 if depth > MAX_DEPTH:
                     self.problems.append("it is nested too deeply")
                 else:

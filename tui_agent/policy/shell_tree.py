@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 MAX_PARSED = 60_000
 MAX_BLANKS = 40
 MAX_OPEN = 200
+_ODD = frozenset({"in", "{", ";;", ";&", ";;&"})
+_COMPARING = frozenset({"==", "=", "!=", "<", ">", "=~"})
 _SETTERS = frozenset(
     {
         "variable_assignment",
@@ -54,6 +56,44 @@ def suspicious(script: str) -> Iterator[str]:
         start = at + 2
 
 
+def _misplaced(node: "Node", raw: bytes) -> bool:
+    """Whether bash reads this token otherwise than the grammar does."""
+    if node.type == "in":
+        return raw[node.end_byte : node.end_byte + 1] not in (b" ", b"\t", b"\n", b";", b"")
+    if node.type == "{":
+        return _parent(node) == "compound_statement" and raw[node.end_byte : node.end_byte + 1] not in (
+            b" ",
+            b"\t",
+            b"\n",
+        )
+    return _parent(node) != "case_item"
+
+
+def _parent(node: "Node") -> str:
+    return node.parent.type if node.parent is not None else ""
+
+
+def well_formed(node: "Node", raw: bytes) -> bool:
+    """Whether an expression of a test is one for bash too: known signs that stand alone, with words on their sides."""
+    named = node.named_children
+    if node.type == "unary_expression":
+        sign = node.children[0]
+        alone = sign.type == "!" or raw[sign.end_byte : sign.end_byte + 1] in (b" ", b"\t")
+        return (
+            sign.type in ("!", "test_operator") and alone and len(named) == 1 + (sign.type == "test_operator")
+        )
+    if node.type != "binary_expression" or len(node.children) != 3:
+        return node.type == "parenthesized_expression"
+    left, sign, right = node.children
+    if sign.type in ("&&", "||") or (sign.type == "test_operator" and sign.text in (b"-a", b"-o")):
+        return True
+    spaced = raw[left.end_byte : left.end_byte + 1] in (b" ", b"\t") and raw[
+        sign.end_byte : sign.end_byte + 1
+    ] in (b" ", b"\t")
+    known = sign.type in _COMPARING or sign.type == "test_operator"
+    return known and spaced and not any(child.type.endswith("_expression") for child in (left, right))
+
+
 def unbalanced(script: str) -> bool:
     """Whether brackets are opened that nothing can close, or texts begun, in numbers that only slow a parser down."""
     return (
@@ -76,6 +116,8 @@ def gaps(root: "Node", raw: bytes) -> bool:
             if raw[end : node.start_byte].replace(b"\\\n", b"").strip(b" \t\n"):
                 return True
             end = max(end, node.end_byte)
+            if node.type in _ODD and _misplaced(node, raw):
+                return True
         elif cursor.goto_first_child():
             continue
         while not cursor.goto_next_sibling():

@@ -37,7 +37,38 @@ def test_a_text_that_bash_leaves_alone_runs_nothing(script: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "script", ["cat <<E'O'F\nx\nEOF", "cat <<$'EOF'\nx\nEOF", "cat <<$x\nx\n$x", "cat <<É\nx\nÉ"]
+    "script",
+    [
+        "cat <<'E'}\nx\nE}\nls\nE",
+        "cat <<E}\nx\nE}\nls\nE",
+        "cat <<E\nx",
+        "cat <<E\nx\nE ",
+        "cat <<E'O'F\nx\nEOF",
+        "cat <<$'EOF'\nx\nEOF",
+        "cat <<$x\nx\n$x",
+        "cat <<É\nx\nÉ",
+    ],
 )
 def test_an_end_that_is_not_plain_is_asked_about(script: str) -> None:
+    assert verdict(script) == "ask"
+
+
+def test_no_command_hides_behind_an_end_that_only_bash_sees() -> None:
+    assert verdict("cat <<'E'}\nx\nE}\nrm x\nE") == "ask"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "ls <\ncat a",
+        "awk ;;",
+        "x=1;;",
+        "f() {ls; }; f",
+        "for f in*.py; do ls; done",
+        "[[ - a ]]",
+        "[[ a ==b ]]",
+        "[[ -f ]]",
+    ],
+)
+def test_what_bash_does_not_take_for_a_script_is_not_allowed(script: str) -> None:
     assert verdict(script) == "ask"
