@@ -179,7 +179,7 @@ def test_the_app_asks_first_and_nothing_happens_without_trust(
         opened.nothing_happened()
         assert listening(terminal.process.pid) == []
         terminal.send("w")
-        terminal.until_text("Ask for a change")
+        terminal.until(lambda screen: "Use this folder's own files?" not in screen, "an answer")
         terminal.send("hello @src")
         terminal.until_text("src/main.py")
         terminal.send("\x1b\x15")
