@@ -204,7 +204,7 @@ def _assemble(
         _take_on_changes(base, models, recorder)
         _apply_options(base, recorder, settings)
     tools, failed = _tools(loaded)
-    judge, refused = judging.policy(base, loaded.policy_tables)
+    judge, refused = judging.following(base, loaded.policy_tables)
     for event in [*loaded.events, *failed, *refused]:
         recorder.append(event)
     env = _environment(base, workspace, recorder)

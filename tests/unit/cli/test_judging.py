@@ -1,0 +1,134 @@
+"""From configuration, plugins and a project's files to the policy of a start."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tui_agent import judging
+from tui_agent.cli.main import main
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import ConfigError
+from tui_agent.ground import Ground, ground
+from tui_agent.plugin_host.api import OwnedApi
+from tui_agent.plugin_host.offers import OfferedPolicyTable
+from tui_agent.ports.policy import PolicyFacts
+from tui_agent.protocol.effects import Runs
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Ground:
+    work = tmp_path / "work"
+    work.mkdir()
+    (tmp_path / "home" / ".config" / "tui-agent").mkdir(parents=True)
+    options = SessionOptions(
+        cwd=work, cwd_given=True, client="headless", interactive=False, data_dir=tmp_path
+    )
+    return ground(options, {"HOME": str(tmp_path / "home")})
+
+
+def own(base: Ground, name: str, text: str) -> Path:
+    path = base.config.paths.config_dir / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def verdict(policy: object, script: str) -> str:
+    facts = PolicyFacts("/home/ada/ws", "ask")
+    found: str = policy.decide("run_command", (Runs(script=script),), facts).verdict  # type: ignore[attr-defined]
+    return found
+
+
+def test_rules_that_are_written_while_a_session_is_open_count_from_the_next_call_on(base: Ground) -> None:
+    policy, _ = judging.following(base)
+    assert verdict(policy, "make") == "ask"
+    path = own(base, "policy.toml", "[[rule]]\nallow = 'run make *'\n[[rule]]\ndeny = 'run git push *'\n")
+    assert (verdict(policy, "make"), verdict(policy, "git push")) == ("allow", "deny")
+    path.write_text("[[rule]", encoding="utf-8")
+    assert (verdict(policy, "make"), verdict(policy, "git push")) == ("ask", "deny")
+    path.unlink()
+    assert (verdict(policy, "make"), verdict(policy, "git push")) == ("ask", "ask")
+
+
+def test_a_start_with_a_wrong_file_is_refused_with_its_place(base: Ground) -> None:
+    path = own(base, "policy.toml", "[[rule]]\nallow = 'fly a'\n")
+    with pytest.raises(ConfigError, match=f"{path}, rule 1"):
+        judging.following(base)
+    path.unlink()
+    path = own(base, "programs.toml", "[programs.x]\ndoes = 'magic'\n")
+    with pytest.raises(ConfigError, match=rf"{path}: programs\.x"):
+        judging.following(base)
+
+
+def test_the_users_programs_count(base: Ground) -> None:
+    own(base, "programs.toml", "[programs.showlog]\ndoes = 'read-only'\noperands = 'read'\n")
+    assert verdict(judging.policy(base)[0], "showlog app.log") == "allow"
+
+
+def test_a_plugins_table_counts_and_one_with_a_fault_is_left_out_and_named(
+    base: Ground, tmp_path: Path
+) -> None:
+    good = OfferedPolicyTable(
+        "logs", tmp_path / "logs.toml", "[programs.showlog]\ndoes = 'read-only'\noperands = 'read'"
+    )
+    bad = OfferedPolicyTable("evil", tmp_path / "evil.toml", "[programs.curl]\nlike = 'ls'")
+    policy, refused = judging.policy(base, [good, bad])
+    assert (verdict(policy, "showlog app.log"), verdict(policy, "curl x")) == ("allow", "ask")
+    assert [fault.plugin for fault in refused] == ["evil"]
+    assert "the plugin evil (evil.toml): programs.curl: like could make less" in refused[0].message
+
+
+def test_a_plugin_offers_a_table_by_its_path(tmp_path: Path) -> None:
+    (tmp_path / "t.toml").write_text("[programs.a]\ndoes = 'network'\n", encoding="utf-8")
+    api = OwnedApi("p", tmp_path, {})
+    api.policy_table("t.toml")
+    (offered,) = api.offers.policy_tables
+    assert (offered.owner, offered.text) == ("p", "[programs.a]\ndoes = 'network'\n")
+    assert api.names == ["policy_table:t.toml"]
+    with pytest.raises(Exception, match=r"no\.toml of p cannot be read"):
+        api.policy_table("no.toml")
+
+
+@pytest.fixture
+def call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+    def run(*words: str) -> tuple[int, str, str]:
+        status = main([*words])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run
+
+
+def test_policy_check_uses_the_tables_of_the_user_and_of_plugins_and_takes_a_folder(
+    call: Callable[..., tuple[int, str, str]], base: Ground, tmp_path: Path
+) -> None:
+    own(base, "programs.toml", "[programs.showlog]\ndoes = 'read-only'\noperands = 'read'\n")
+    plugin = tmp_path / "more"
+    plugin.mkdir()
+    (plugin / "__init__.py").write_text(
+        "def register(api):\n    api.policy_table('t.toml')\n", encoding="utf-8"
+    )
+    (plugin / "t.toml").write_text(
+        "[programs.peek]\ndoes = 'read-only'\noperands = 'read'\n", encoding="utf-8"
+    )
+    place = ("-C", str(tmp_path / "work"))
+    assert call("policy", "check", *place, "--", "showlog a")[1].startswith("allow")
+    assert call("policy", "check", *place, "--", "peek a")[1].startswith("ask")
+    with_plugin = ("--plugin-dir", str(plugin))
+    assert call("policy", "check", *place, *with_plugin, "--", "peek a")[1].startswith("allow")
+    assert call("policy", "check", *place, "--", f"cat {tmp_path / 'work' / 'a'}")[1].startswith("allow")
+
+
+def test_policy_rules_lists_them_with_their_source(
+    call: Callable[..., tuple[int, str, str]], base: Ground, tmp_path: Path
+) -> None:
+    path = own(base, "policy.toml", "[[rule]]\nallow = 'run make *'\n")
+    status, out, _ = call("policy", "rules", "-C", str(tmp_path / "work"))
+    assert (status, out) == (0, f"allow run make *  {path}, rule 1\n")
+    assert '"rule": "allow run make *"' in call("policy", "rules", "--json", "-C", str(tmp_path / "work"))[1]
+    path.unlink()
+    assert call("policy", "rules", "-C", str(tmp_path / "work"))[1].startswith("No rules.")
