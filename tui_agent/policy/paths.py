@@ -117,9 +117,14 @@ class Guards:
             return True
         if outside and data.secret_outside.fit(path):
             return True
-        return (
-            pattern and name.strip("*?") != "" and any(fnmatchcase(sample, name) for sample in data.samples)
-        )
+        return pattern and self._made_for_secrets(name)
+
+    def _made_for_secrets(self, name: str) -> bool:
+        """Whether a pattern is made to find a secret: `*.json` is not, though a secret may end so; `*.pem` is."""
+        head, dot, tail = name.rpartition(".")
+        if dot and head and not head.strip("*?") and not set("*?[") & set(tail):
+            return self._data.secret.hold(f"x.{tail}")
+        return name.strip("*?") != "" and any(fnmatchcase(sample, name) for sample in self._data.samples)
 
     def _system(self, at: Place, facts: PolicyFacts) -> bool:
         if any(_under(at.absolute, folder) for folder in self._data.temporary):

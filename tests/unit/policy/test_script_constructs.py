@@ -169,3 +169,17 @@ def test_braces_make_the_words_that_bash_makes(text: str, words: list[str]) -> N
 @pytest.mark.parametrize("text", ["{$a,b}", "{1..1000}", "{01..10}", "{a,b}" * 9, "`x`{a,b}"])
 def test_braces_that_are_not_certain_have_no_answer(text: str) -> None:
     assert braced(text) is None
+
+
+@pytest.mark.parametrize(
+    "script", ["cat config/*.yml", "jq . *.json", "wc -l *.toml", 'for f in *.json; do jq length "$f"; done']
+)
+def test_a_pattern_of_an_everyday_ending_is_not_made_for_secrets(script: str) -> None:
+    assert verdict(script) == "allow"
+
+
+@pytest.mark.parametrize(
+    "script", ["cat *.pem", "cat *.env", "cat .e*", "cat *.e*", "cat secrets*.yml", "cat cred*", "cat .??v"]
+)
+def test_a_pattern_that_is_made_for_secrets_is_refused(script: str) -> None:
+    assert verdict(script) == "deny"
