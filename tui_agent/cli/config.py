@@ -4,11 +4,11 @@ import argparse
 import json
 import os
 import shlex
-import shutil
 import subprocess
 
 from tui_agent.cli.options import EVERYTHING, Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json, table
+from tui_agent.config.programs import find_outside
 from tui_agent.config.settings import Config
 from tui_agent.errors import UsageError
 from tui_agent.ground import ground
@@ -113,9 +113,8 @@ def edit(arguments: argparse.Namespace) -> int:
     """Open the user's file, made with a few commented lines where it is absent, and check it afterwards."""
     options = session_options(arguments, client="headless", interactive=True)
     path = ground(options).config.paths.user_config
-    editor = (
-        os.environ.get("VISUAL") or os.environ.get("EDITOR") or next(filter(shutil.which, ("nano", "vi")), "")
-    )
+    known = (find_outside(one, os.environ) for one in ("nano", "vi"))
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or next(filter(None, known), "")
     if not editor:
         raise UsageError("There is no editor.", hint=f"Set EDITOR, or edit {path} yourself.")
     if not path.exists():

@@ -28,3 +28,11 @@ def find_program(name: str, workspace: Path, environ: Mapping[str, str]) -> str 
     if found is None or Path(found).resolve().is_relative_to(workspace.resolve()):
         return None
     return found
+
+
+def find_outside(name: str, environ: Mapping[str, str]) -> str | None:
+    """`find_program` for where nothing but the current folder is known; None also where that is gone."""
+    try:
+        return find_program(name, Path.cwd(), environ)
+    except OSError:
+        return None

@@ -7,7 +7,6 @@ import asyncio
 import base64
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+from tui_agent.config.programs import find_outside
 from tui_agent.tui.text import clean, clean_line
 
 Write = Callable[[str], None]
@@ -75,10 +75,11 @@ class Terminal:
             (("wl-copy",), self._wayland),
             (("xclip", "-selection", "clipboard"), self._x11),
         ):
-            if wanted and shutil.which(program[0]):
+            found = find_outside(program[0], os.environ) if wanted else None
+            if found is not None:
                 try:
                     subprocess.run(
-                        program,
+                        [found, *program[1:]],
                         input=text.encode("utf-8", "replace"),
                         timeout=2,
                         check=True,
@@ -150,7 +151,8 @@ def editor_command(environ: Mapping[str, str]) -> list[str]:
     named = environ.get("VISUAL") or environ.get("EDITOR") or ""
     if named:
         return named.split()
-    return [next((one for one in ("nano", "vim", "vi") if shutil.which(one)), "vi")]
+    found = (find_outside(one, environ) for one in ("nano", "vim", "vi"))
+    return [next((one for one in found if one is not None), "/usr/bin/vi")]
 
 
 def edit_text(text: str, folder: Path, environ: Mapping[str, str]) -> str | None:

@@ -7,6 +7,7 @@ import pytest
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.environments.sandbox import detect
 from tui_agent.ports.environment import ExecSpec
+from tui_agent.tui.terminal import Terminal, editor_command
 
 
 @pytest.fixture
@@ -14,7 +15,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with programs of common names, each of which leaves a mark; it is where we are, and first in `PATH`."""
     made = tmp_path / "work"
     made.mkdir()
-    for name in ("bash", "rg", "ls", "bwrap", "true"):
+    for name in ("bash", "rg", "ls", "bwrap", "true", "xclip", "nano", "vim", "vi"):
         (made / name).write_text(f"#!/bin/sh\n: > {tmp_path}/mark-{name}\n")
         (made / name).chmod(0o755)
     monkeypatch.chdir(made)
@@ -53,3 +54,11 @@ async def test_no_command_finds_a_program_by_a_relative_entry(
 def test_what_confines_commands_does_not_come_from_the_folder(folder: Path) -> None:
     assert detect._outside("bwrap") != str(folder / "bwrap")
     assert detect._outside("true") in ("/usr/bin/true", "/bin/true")
+
+
+def test_neither_the_clipboard_nor_the_editor_is_the_folders(folder: Path) -> None:
+    written: list[str] = []
+    assert Terminal(written.append, {"TERM": "xterm", "DISPLAY": ":0"}).copy("text")
+    [editor] = editor_command({"PATH": f".:{folder}:/usr/bin:/bin"})
+    assert Path(editor).is_absolute() and not Path(editor).is_relative_to(folder)
+    assert marks(folder) == []
