@@ -52,7 +52,7 @@ class SessionIndex:
             yield db
 
     def _connect(self, wait_ms: int) -> sqlite3.Connection:
-        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
         db = sqlite3.connect(self.path, isolation_level=None)
         try:
             db.execute(f"PRAGMA busy_timeout = {wait_ms}")

@@ -35,7 +35,7 @@ class DraftFile:
         if make:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         beside = self.path.with_name(self.path.name + ".new")
-        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         try:
             with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
                 file.write(text)
