@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from tui_agent.policy.grammar import parse_rule
+from tui_agent.policy.program_layers import ProgramLayer, merged
 from tui_agent.policy.rule_file import load_rules
 from tui_agent.policy.rules import RulePolicy
 from tui_agent.policy.script import CLASSES
-from tui_agent.ports.policy import PolicyFacts
+from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
 from tui_agent.protocol.settings import POLICIES
 
@@ -23,7 +24,7 @@ ROWS: dict[str, list[Effect]] = {
     "any other command": [Runs(script="make"), Runs(script="unknown")],
     "the network": [Connects(host="example.org"), Runs(script="curl example.org")],
     "reading or writing outside the workspace": [Reads(path="/srv/a"), Writes(path="/home/b/a")],
-    "a command line that cannot be read with certainty": [Runs(script="if"), Runs(script="f() { ls; }; f")],
+    "a command line that cannot be read with certainty": [Runs(script="if"), Runs(script="for")],
     "what the guards refuse": [Reads(path=".env"), Writes(path=".git/config"), Runs(script="rm -rf ~")],
 }
 
@@ -63,12 +64,54 @@ def test_the_rules_that_are_shown_are_rules() -> None:
     }
 
 
+def files() -> list[str]:
+    return re.findall(r"```toml\n(.*?)```", DOCS, re.DOTALL)
+
+
 def test_the_file_that_is_shown_can_be_loaded(tmp_path: Path) -> None:
-    block = re.search(r"```toml\n(.*?)```", DOCS, re.DOTALL)
-    assert block is not None
     path = tmp_path / "policy.toml"
-    path.write_text(block[1], encoding="utf-8")
+    path.write_text(files()[0], encoding="utf-8")
     assert [rule.text for rule in load_rules(path)] == ["allow run pytest *"]
+
+
+def test_the_tables_of_programs_that_are_shown_do_what_is_said_of_them() -> None:
+    user = ProgramLayer("user", "programs.toml", files()[1])
+    project = ProgramLayer("project", ".tui_agent/programs.toml", files()[2])
+    policy = RulePolicy(programs=merged([user, project]))
+    facts = PolicyFacts("/home/ada/ws", "ask")
+
+    def judged(script: str) -> Decision:
+        return policy.decide("run_command", (Runs(script=script),), facts)
+
+    assert judged("MY_PAGER_WIDTH=80 showlog -n 5 app.log").verdict == "allow"
+    assert "network" in judged("make deploy").classes and "network" not in judged("make test").classes
+    assert judged("git log").verdict == "ask" and judged("git status").verdict == "allow"
+    assert not judged("make test").choices[2].offered
+
+
+def test_what_the_rules_are_said_to_mean_they_mean() -> None:
+    rows = [line.strip("| ").split(" | ") for line in DOCS.splitlines() if line.startswith("| `deny ")]
+    assert len(rows) == 5
+    said = {row[0].strip("` "): re.findall(r"`([^`]+)`", row[1]) for row in rows}
+    for rule, others in said.items():
+        what = rule.split()[1]
+        for other in others:
+            if other == "private" or other.startswith("deny "):
+                continue
+            effect: Effect = Reads(path=other) if what == "read" else Runs(script=other)
+            if rule == "deny connect 127.0.0.1":
+                effect = Connects(host=other)
+            found = RulePolicy([rule]).decide("t", (effect,), PolicyFacts("/home/ada/ws", "bypass"))
+            assert found.verdict == "deny", (rule, other)
+    lock = RulePolicy(["deny edit **/*.lock"])
+    facts = PolicyFacts("/home/ada/ws", "bypass")
+    assert lock.decide("t", (Runs(script="rm -r src"),), facts).verdict == "ask"
+
+
+def test_the_shapes_that_are_said_to_be_offered_are() -> None:
+    for script, rule in re.findall(r"`([^`]+)` becomes\s+`([^`]+)`", DOCS):
+        found = RulePolicy().decide("t", (Runs(script=script),), PolicyFacts("/home/ada/ws", "ask"))
+        assert found.choices[2].rule == f"allow {rule}", script
 
 
 def test_every_class_is_explained() -> None:
