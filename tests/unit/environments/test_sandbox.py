@@ -220,6 +220,17 @@ async def test_two_commands_at_once_guard_the_workspace_until_the_last_has_ended
         assert sorted(one.name for one in world.workspace.iterdir()) == ["a.txt", "gate"]
 
 
+async def test_a_tmp_that_was_tidied_away_is_made_anew(base: Path) -> None:
+    with World(base) as world:
+        made = confinement(world.workspace, world.home, base / "records")
+        env = LocalEnvironment(world.workspace, confinement=made)
+        await env.exec(ExecSpec(script="touch /tmp/x"), lambda data: None)
+        made.close()
+        result = await env.exec(ExecSpec(script="ls /tmp"), lambda data: None)
+        await env.aclose()
+        assert (result.exit_code, said(result)) == (0, "")
+
+
 def test_what_a_killed_process_left_is_taken_away_by_the_next_and_nothing_else(tmp_path: Path) -> None:
     mine, theirs = tmp_path / ".git", tmp_path / ".vscode"
     first = Placeholders(str(tmp_path), tmp_path / "records").held([str(mine), str(theirs)])

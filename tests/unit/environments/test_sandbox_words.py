@@ -213,6 +213,8 @@ REFUSED_WORDS = {
     "git@github.com: Permission denied (publickey).": "keys of yours",
     "Cannot connect to the Docker daemon at unix:///var/run/docker.sock.": "a service",
     "ptrace: Operation not permitted.": "Operation not permitted",
+    'sudo: The "no new privileges" flag is set, which prevents sudo from running as root.': "Operation not permitted",
+    "permission denied while trying to connect to the Docker daemon socket": "a service",
     "Bad system call (core dumped)": "a system call",
 }
 OTHER_WORDS = (

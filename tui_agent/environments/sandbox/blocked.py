@@ -16,7 +16,9 @@ _PATH = re.compile(r"(?<![\w.~-])(~?/[^\s'\"`:;,()<>|]+)")
 _READ_ONLY = re.compile(r"read-only file ?system|\bEROFS\b|os error 30\b|errno 30\b", re.IGNORECASE)
 _BUSY = re.compile(r"device or resource busy|\bEBUSY\b|invalid cross-device link|\bEXDEV\b", re.IGNORECASE)
 _DENIED = re.compile(r"permission denied|access denied|\bEACCES\b|os error 13\b|errno 13\b", re.IGNORECASE)
-_NOT_PERMITTED = re.compile(r"operation not permitted|\bEPERM\b|os error 1\b|errno 1\b", re.IGNORECASE)
+_NOT_PERMITTED = re.compile(
+    r"operation not permitted|no new privileges|\bEPERM\b|os error 1\b|errno 1\b", re.IGNORECASE
+)
 _ABSENT = re.compile(r"no such file or directory|\bENOENT\b|not found|does not exist", re.IGNORECASE)
 _NETWORK = re.compile(
     r"could not resolve|couldn't resolve|temporary failure in name resolution|name or service not known|"
@@ -29,7 +31,7 @@ _KEYS = re.compile(
     r"permission denied \(publickey|could not read username|host key verification failed|no secret key"
 )
 _SERVICES = re.compile(
-    r"cannot connect to the docker daemon|cannot open display|cannot connect to x server|gpg-agent|"
+    r"docker daemon|cannot open display|cannot connect to x server|gpg-agent|"
     r"failed to connect to (?:the )?(?:system|session|user)[- ]?(?:scope )?bus|dbus",
     re.IGNORECASE,
 )

@@ -24,6 +24,7 @@ from tui_agent.environments.sandbox.variables import inside
 from tui_agent.ports.environment import Sandbox
 
 _STATUS_ROOM = 4096
+_FOLDERS = ("tmp", "longer", "empty")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +110,16 @@ class Confinement:
         """Names that must not come to be: at the top of the workspace, and in its repository."""
         git = git_places(self.bounds.root)
         mine = [f"{self.bounds.root.rstrip('/')}/{name}" for name in self.bounds.absent]
-        return [*mine, *(f"{git.folder}/{name}" for name in git.absent)]
+        wanted = [*mine, *(f"{git.folder}/{name}" for name in git.absent)]
+        # Where this program may make nothing, its commands may not either.
+        return [path for path in wanted if os.access(Path(path).parent, os.W_OK)]
 
     def _folders(self) -> bubblewrap.Private:
         with self._lock:
-            if self._private is None:
+            known = self._private
+            if known is None or not all((known / name).is_dir() for name in _FOLDERS):  # or tidied away
                 self._private = Path(tempfile.mkdtemp(prefix=f"tui-agent-{secrets.token_hex(4)}-"))
-                for name in ("tmp", "longer", "empty"):
+                for name in _FOLDERS:
                     (self._private / name).mkdir(mode=0o500 if name == "empty" else 0o700)
             base = self._private
         return bubblewrap.Private(str(base / "tmp"), str(base / "longer"), str(base / "empty"))

@@ -16,7 +16,6 @@ from tui_agent.environments.sandbox.confine import Confinement, NotConfined
 from tui_agent.environments.spawn import Command
 from tui_agent.ports.environment import ExecResult, ExecSpec
 
-
 FAILED = 1
 """What bubblewrap itself ends with."""
 
