@@ -116,12 +116,11 @@ class Confinement:
 
     def _folders(self) -> bubblewrap.Private:
         with self._lock:
-            known = self._private
-            if known is None or not all((known / name).is_dir() for name in _FOLDERS):  # or tidied away
-                self._private = Path(tempfile.mkdtemp(prefix=f"tui-agent-{secrets.token_hex(4)}-"))
-                for name in _FOLDERS:
-                    (self._private / name).mkdir(mode=0o500 if name == "empty" else 0o700)
             base = self._private
+            if base is None or not all((base / name).is_dir() for name in _FOLDERS):  # or tidied away
+                base = self._private = Path(tempfile.mkdtemp(prefix=f"tui-agent-{secrets.token_hex(4)}-"))
+                for name in _FOLDERS:
+                    (base / name).mkdir(mode=0o500 if name == "empty" else 0o700)
         return bubblewrap.Private(str(base / "tmp"), str(base / "longer"), str(base / "empty"))
 
 
