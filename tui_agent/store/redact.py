@@ -11,7 +11,9 @@ from typing import cast
 
 from pydantic import JsonValue
 
+from tui_agent.store.redact_commands import COMMANDS
 from tui_agent.store.redact_rules import RULES, SECRET_KEY, Rule, is_placeholder
+from tui_agent.store.redact_texts import TEXTS
 
 LEAST = 8
 """Characters of the shortest text in which a secret is looked for by its shape."""
@@ -31,7 +33,7 @@ class Redactor:
     """
 
     def __init__(self, rules: Sequence[Rule] | None = None, secrets: Mapping[str, str] | None = None) -> None:
-        self._rules = tuple(RULES if rules is None else rules)
+        self._rules = (*TEXTS, *RULES, *COMMANDS) if rules is None else tuple(rules)
         named = [(value, name) for name, value in (secrets or {}).items() if len(value.strip()) >= MIN_SECRET]
         self._secrets = tuple(sorted(((value.strip(), name) for value, name in named), key=_longest_first))
         self._triggers = tuple(sorted(_shortest(set(self._trigger_bytes()))))
@@ -71,7 +73,7 @@ class Redactor:
         for rule in self._rules:
             for word in rule.triggers:  # plain loops: most texts hold none of them
                 if word in low:
-                    text = rule.apply(text)
+                    text, low = _applied(rule, text, low)
                     break
         return text
 
@@ -89,6 +91,11 @@ class Redactor:
         if isinstance(value, str) and len(value) >= 4 and SECRET_KEY.fullmatch(key):
             return value if is_placeholder(value) else f"[redacted: {key.lower()}]"
         return self.json(value)
+
+
+def _applied(rule: Rule, text: str, low: str) -> tuple[str, str]:
+    now = rule.apply(text, low)
+    return (text, low) if now is text or now == text else (now, now.lower())
 
 
 def _shortest(words: set[bytes]) -> Iterable[bytes]:

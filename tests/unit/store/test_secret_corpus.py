@@ -1,0 +1,67 @@
+"""A corpus of places where secrets stand and of texts that only look so, each a line of a file: few may be missed."""
+
+import random
+import string
+import time
+from pathlib import Path
+
+import pytest
+
+from tui_agent.store.redact import Redactor
+
+FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "secrets"
+REDACTOR = Redactor()
+THOUGHT_UP = ("hunter2", "Tr0ub4dor&3", "S3cur3P@ss!", "Winter2025!", "qwerty!234", "My$ecret1", "letmein123")
+ALNUM = string.ascii_letters + string.digits
+
+
+def texts(name: str) -> list[str]:
+    lines = (FOLDER / name).read_text(encoding="utf-8").splitlines()
+    return [
+        line.replace("\\\\", "\0").replace("\\n", "\n").replace("\\e", "\x1b").replace("\0", "\\")
+        for line in lines
+    ]
+
+
+def values() -> list[str]:
+    made = random.Random(4)
+    drawn = ["".join(made.choices(ALNUM, k=20)) + "7q" for _ in range(4)]
+    odd = ["".join(made.choices(ALNUM, k=9)) + made.choice("!#^*_") + "59Zq" for _ in range(3)]
+    return [*THOUGHT_UP, *drawn, *odd]
+
+
+@pytest.mark.parametrize("place", texts("places.txt"))
+def test_a_password_is_found_in_every_place(place: str) -> None:
+    missed = [
+        value for value in values() if value in REDACTOR.text(f"one\n{place.replace('@@', value)}\ntwo")
+    ]
+    assert not missed
+
+
+def test_look_alikes_stay_as_they_are() -> None:
+    assert not [text for text in texts("look_alikes.txt") if REDACTOR.text(text) != text]
+
+
+def test_our_own_code_and_pages_stay_as_they_are() -> None:
+    root = Path(__file__).resolve().parents[3]
+    files = sorted((root / "tui_agent").rglob("*.py"))
+    files = [path for path in files if not path.name.startswith("redact")]  # these hold what is looked for
+    touched = [path.name for path in files if REDACTOR.text(path.read_text()) != path.read_text()]
+    assert touched == []
+
+
+def test_a_megabyte_of_hostile_text_takes_no_longer_than_some_plain_one_does() -> None:
+    plain = "the quick brown fox jumps over the lazy dog\n" * 2_000
+    hostile = (
+        "password: " * 4_000,
+        'key="' * 9_000,
+        "-----BEGIN " + "PRIVATE KEY-----A\n" * 3_000,
+        "|token|" * 6_000,
+    )
+    began = time.perf_counter()
+    REDACTOR.text(plain)
+    base = max(time.perf_counter() - began, 0.01)
+    for text in hostile:
+        began = time.perf_counter()
+        REDACTOR.text(text)
+        assert time.perf_counter() - began < 400 * base

@@ -1,0 +1,224 @@
+"""L1: secrets in markup, tables, files of other programs and prose.
+
+Invariant: as `redact_rules`; what is only said about a secret (`the password must have 8 characters`) stays.
+"""
+
+import re
+
+from tui_agent.store.redact_commands import thought_up
+from tui_agent.store.redact_rules import SECRET_WORD, TEMPLATE, Rule, is_placeholder, looks_random, rule
+
+_ALGORITHM = re.compile(
+    r"(?i)(?:o?auth|sha|md|base|bcrypt|argon|utf|v|rfc|iso|http|tls|aes|rsa|hs|rs|es|ed|x|p|pbkdf|oauth|totp|s3|ec2|k8s|i18n)[-_]?\d.*"
+)
+
+
+def _given(match: re.Match[str]) -> bool:
+    value = match["secret"].strip()
+    return (
+        not is_placeholder(value)
+        and not TEMPLATE.search(value)
+        and not value.startswith(("$", "{", "(", "@"))
+    )
+
+
+def _said(match: re.Match[str]) -> bool:
+    """In prose: letters and digits or odd signs, and no word with a number that everybody knows."""
+    value = match["secret"].rstrip(".,!?:;)")
+    if (
+        len(value) < 6
+        or _ALGORITHM.fullmatch(value)
+        or "(" in value
+        or value.count("/") > 1
+        or set(value) & set("=*")
+    ):
+        return False
+    digits = sum(char.isdigit() for char in value)
+    return (
+        thought_up(value) and (digits > 0 or bool(re.search(r"[!#%^*&@$]", value))) and "." not in value[1:-1]
+    )
+
+
+def _of_words(match: re.Match[str]) -> bool:
+    return len(set(match["secret"].split())) >= 8
+
+
+def _long_random(match: re.Match[str]) -> bool:
+    return looks_random(match["secret"], 20)
+
+
+_BASE64 = r"A-Za-z0-9+/="
+_NAMED = rf"[\w.:-]{{0,60}}{SECRET_WORD}"
+
+TEXTS: tuple[Rule, ...] = (
+    rule(
+        "private key",
+        "-----begin",
+        r"-----BEGIN[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-(?!-{4})){40,}-----END[ A-Z0-9]{0,50}-----",
+        lambda match: re.search(rf"[{_BASE64}]{{30}}", match.group()) is not None,
+    ),
+    rule(
+        "private key",
+        "-----begin",
+        r"-----BEGIN[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+        r"(?:(?:\\+[nr]|[^A-Za-z0-9+/=-]|\+\s|\d{1,4}[\s:|]){0,24}[A-Za-z0-9+/=]{16,})+",
+    ),
+    rule(
+        "private key",
+        "begin ssh2",
+        r"---- BEGIN SSH2 (?:ENCRYPTED )?PRIVATE KEY ----(?:[^-]|-(?!-{3})){40,}(?:---- END[ A-Z0-9]{0,50}----)?",
+        within=True,
+        lines=0,
+    ),
+    rule(
+        "private key",
+        "minisign signify",
+        r"(?i)(?:minisign|signify)[^\n]{0,60}secret key\s{1,3}(?P<secret>[A-Za-z0-9+/=]{60,400})",
+    ),
+    rule(
+        "recovery words",
+        "mnemonic phrase seed",
+        r"(?i)(?:mnemonic|(?:seed|recovery|secret|backup)[ _-]{1,2}(?:phrase|words)|seed)[\"']?\s{0,2}(?::=|[:=]|is)\s{0,3}[\"'\[]{0,2}(?P<secret>(?:[a-z]{3,8}[\"', ]{1,4}){11,23}[a-z]{3,8})",
+        _of_words,
+        within=True,
+        lines=1,
+    ),
+    rule(
+        "telegram token",
+        ":aa",
+        r"(?:(?<=bot)|(?<![A-Za-z0-9]))[0-9]{5,16}:AA[A-Za-z0-9_-]{32,34}(?![A-Za-z0-9_-])",
+        within=True,
+        lines=1,
+    ),
+    rule(
+        "discord token",
+        "discord bot token login",
+        r"(?<![A-Za-z0-9_-])[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}(?![A-Za-z0-9_-])",
+        within=True,
+        lines=1,
+    ),
+    rule(
+        "mailgun key",
+        "mailgun",
+        r"(?<![a-f0-9])[a-f0-9]{32}-[a-f0-9]{8}-[a-f0-9]{8}(?![a-f0-9-])",
+        within=True,
+        lines=1,
+    ),
+    rule(
+        "aws secret",
+        "akia asia",
+        r"(?:AKIA|ASIA)[A-Z0-9]{16}[\"']?[\s,;:|/]{1,4}[\"']?(?P<secret>[A-Za-z0-9+/]{40})(?![A-Za-z0-9+/=])",
+    ),
+    rule(
+        "private key id", "private_key_id", r"\"private_key_id\"\s{0,3}:\s{0,3}\"(?P<secret>[a-f0-9]{40})\""
+    ),
+    rule(
+        "secret",
+        "key secret token pass pwd credential",
+        rf"(?i)<({_NAMED}\d?)(?:\s[^<>]{{0,200}})?>(?P<secret>[^<>\s][^<>\n]{{3,4000}})</\1\s{{0,2}}>",
+        _given,
+        within=True,
+        lines=1,
+    ),
+    rule(
+        "secret",
+        "<key>",
+        rf"(?i)<key>{_NAMED}</key>\s{{0,20}}<string>(?P<secret>[^<>\s]{{4,4000}})</string>",
+        _given,
+        within=True,
+        lines=2,
+    ),
+    rule(
+        "secret",
+        "key secret token pass pwd credential",
+        rf"(?i)\b(?:name|key|variable)[\"']?\s{{0,3}}[:= ]\s{{0,3}}[\"']?{_NAMED}\w{{0,10}}[\"']?(?:\s{{0,3}},)?\s{{0,20}}(?:\{{\s{{0,20}})?[\"']?(?:value|default)[\"']?\s{{0,3}}[:=]\s{{0,3}}[\"']?(?P<secret>[^\s\"'<>,}}]{{4,4000}})",
+        _given,
+        within=True,
+        lines=3,
+    ),
+    rule(
+        "secret",
+        "|",
+        rf"(?i)\|\s{{0,20}}[`*]{{0,2}}{_NAMED}[`*]{{0,2}}\s{{0,20}}\|\s{{0,20}}`?(?P<secret>[^\s|`]{{6,400}})`?\s{{0,20}}\|",
+        _said,
+        within=True,
+        lines=1,
+    ),
+    rule(
+        "password",
+        "user login email",
+        r"(?im)^(?:[\w-]{1,30},){0,3}(?:password|passwd|secret|token)\n(?:[^,\n]{1,60},){0,3}(?P<secret>[^\s,]{6,200})$",
+        lambda match: thought_up(match["secret"]),
+        within=True,
+        lines=2,
+    ),
+    rule(
+        "password",
+        ":5432: :5433: :6432: :*: *:*",
+        r"(?m)^(?:[\w.-]{1,200}|\*):(?:5432|5433|6432|\*):[\w*-]{1,64}:[\w-]{1,64}:(?P<secret>\S{4,200})$",
+        _given,
+        within=True,
+        lines=1,
+    ),
+    rule(
+        "password",
+        "jdbc:oracle",
+        r"jdbc:oracle:[a-z]{2,5}:[^\s/@]{1,60}/(?P<secret>[^\s/@\"']{4,200})@",
+        _given,
+    ),
+    rule(
+        "secret",
+        "password passphrase pwd api key token secret",
+        r"(?i)\b(?:password|passphrase|pwd|passcode|api[ -]key|access[ -](?:key|token)|secret(?: key)?|token)(?: (?:for|of) [\w@.-]{1,40})?"
+        r"(?:(?: is| was)(?: now| set to)?:?|:)\s{1,2}[\"'`]?(?P<secret>[^\s\"'`<>]{6,400})",
+        _said,
+        within=True,
+        lines=1,
+    ),
+    rule(
+        "password",
+        "password passwd",
+        r"(?i)\b(?:and|with|using|the|user) (?:password|passwd|pass) [\"'`]?(?P<secret>[^\s\"'`<>]{6,400})",
+        _said,
+        within=True,
+        lines=1,
+    ),
+    rule(
+        "header",
+        "x- apikey api-key proxy_set_header",
+        r"(?i)\b(?:proxy_set_header|add_header|header(?: set)?)\s{1,3}[\"']?(?:x-[a-z-]{0,30}(?:key|token|auth|secret)|authorization|apikey|api-key)[\"']?\s{1,3}[\"']?(?P<secret>[^\s\"'$;][^\s\"';]{5,400})",
+        _given,
+        within=True,
+        lines=1,
+    ),
+    rule(
+        "header",
+        "x-",
+        r"(?i)\bx-[a-z-]{0,30}(?:key|token|auth|secret|team|credential)s?[\"']?\s{0,3}:\s{0,3}[\"']?(?P<secret>[^\s\"',;$<{][^\s\"',;<{]{11,4000})",
+        lambda match: looks_random(match["secret"], 12) or thought_up(match["secret"]),
+    ),
+    rule(
+        "signature",
+        "signature=",
+        r"(?i)(?<![a-z])(?:x-goog-signature|x-amz-signature|signature)=(?P<secret>[a-f0-9]{64,1024})(?![a-z0-9])",
+        within=True,
+        lines=1,
+    ),
+    rule("digest response", "response=", r"\bresponse=\"(?P<secret>[a-f0-9]{32})\""),
+    rule(
+        "password hash",
+        "{sha} {ssha} {ssha512} {smd5} pbkdf2 scrypt: :::",
+        r"\{S(?:SHA|HA|MD5|SHA256|SHA512)\}[A-Za-z0-9+/=]{20,200}|pbkdf2[_:-]sha\d{1,3}[$:][0-9a-zA-Z$:/+=.]{40,400}|scrypt:\d{2,9}:\d:\d\$[A-Za-z0-9$/+=.]{40,400}"
+        r"|:[a-fA-F0-9]{32}:[a-fA-F0-9]{32}:::",
+        within=True,
+        lines=1,
+    ),
+    rule(
+        "secret",
+        "%22",
+        rf"(?i)%22{_NAMED}%22(?:%3a|:)(?:%20|\+)?%22(?P<secret>[^%\s&]{{4,400}})",
+        _given,
+        within=True,
+        lines=1,
+    ),
+)
