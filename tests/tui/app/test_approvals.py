@@ -1,5 +1,6 @@
 """Approvals and questions: by key and by mouse, never by accident, whole and unshortened."""
 
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -61,6 +62,8 @@ async def ask(driven: Driven, *requests: PermissionRequested, hearing: bool = Tr
     assert isinstance(modal, Approval)
     if hearing:
         modal.hear_now()
+    else:
+        modal.hear_after(3600)
     return modal
 
 
@@ -177,6 +180,38 @@ async def test_keys_are_ignored_at_first_and_while_a_word_is_still_typed() -> No
         await driven.pilot.press("y", "e", "s", "enter")
         assert driven.session.submitted == []
         assert isinstance(driven.app.screen, Approval)
+
+
+async def test_a_key_that_was_pressed_before_the_question_was_seen_never_answers_it_however_late_it_comes() -> (
+    None
+):
+    async with open_app(golden("night_shift")) as driven:
+        modal = await ask(driven, request())
+        modal.hear_after(0.3)
+        modal._opened_at = time.monotonic() - 100
+        for name in ("y", "enter", "s", "a"):
+            key = events.Key(name, name if len(name) == 1 else None)
+            key.time = (
+                modal._opened_at - 1
+            )  # the screen was busy: the key waited, and the question came first
+            driven.app.post_message(key)
+            await driven.pilot.pause()
+        assert driven.session.submitted == [] and driven.app.screen is modal
+
+
+async def test_the_focus_goes_back_to_the_prompt_when_all_is_answered() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await ask(driven, request(1), request(2, target="src/other.py"))
+        await driven.press("y")
+        assert isinstance(driven.app.screen, Approval)
+        driven.app.screen.hear_now()
+        await driven.press("escape")
+        await driven.type("and now")
+        assert driven.app.focused is driven.app.prompt.editor and driven.app.prompt.editor.text == "and now"
+        assert [one.decision for one in driven.session.submitted if isinstance(one, DecidePermission)] == [
+            "allow",
+            "deny",
+        ]
 
 
 async def test_enter_takes_the_chosen_answer_and_the_arrows_choose() -> None:

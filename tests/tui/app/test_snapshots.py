@@ -14,6 +14,8 @@ from tests.tui.app.jobs_story import story
 from tests.tui.app.replaying import open_replay
 from tests.tui.app.sessions_story import Programs, open_sessions
 from tests.tui.app.sessions_story import shown as shown_sessions
+from tests.tui.app.test_approval_sight import command
+from tests.tui.app.test_approvals import ask
 from tui_agent.config.project import Project
 from tui_agent.config.project_files import ProjectFile, ProjectFiles
 from tui_agent.config.trust import Mark
@@ -74,6 +76,23 @@ async def test_the_question_about_a_folders_own_files_is_as_it_was(size: tuple[i
         driven.app.push_screen(TrustSheet(lambda: driven.app.looks, [shop], marks, asking=True))
         await driven.settle()
         _same(f"trust-{size[0]}x{size[1]}", driven.text() + "\n")
+
+
+COMMANDS = {
+    "shell": 'pip install "freezegun>=1.5" && pytest -q tests/test_entry.py > report.txt',
+    "hidden": 'echo "done"\u202e\u200b' + " " * 300 + "; rm -rf ~/notes  \n\n\n\n\n\n\tcat r\u0430ypal.txt",
+}
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+@pytest.mark.parametrize("name", list(COMMANDS))
+async def test_the_question_about_a_command_is_as_it_was(name: str, size: tuple[int, int]) -> None:
+    async with open_app(golden("night_shift"), size=size, environ={"TUI_AGENT_MOTION": "off"}) as driven:
+        asked = command(COMMANDS[name]).model_copy(
+            update={"confined": "bubblewrap" if name == "shell" else ""}
+        )
+        await ask(driven, asked)
+        _same(f"approval-{name}-{size[0]}x{size[1]}", driven.text() + "\n")
 
 
 REPLAYS = [

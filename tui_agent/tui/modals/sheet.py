@@ -1,9 +1,11 @@
 """L7: the sheet that every modal is drawn on: bar, head, scrolling body, foot.
 
 Invariant: it takes no more room than its rows need, it fills a screen that is too small for margins, and keys are
-ignored for `DEAF_S` where an answer typed a moment too early would do harm; what was being written is kept by `ahead`.
+ignored for `DEAF_S` where an answer typed a moment too early would do harm: by when they were pressed, not by when they
+are handled, and from when the sheet was first drawn; what was being written is kept by `ahead`.
 """
 
+import math
 import time
 from collections.abc import Callable
 from typing import ClassVar, Generic, TypeVar
@@ -71,7 +73,7 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
     def __init__(self, looks: Callable[[], Looks]) -> None:
         super().__init__()
         self.looks_of = looks
-        self._opened_at = time.monotonic()
+        self._opened_at = math.inf
         self._wait = DEAF_S
         self.ahead: TypedAhead | None = None
         """Takes the ignored keys of someone who was writing something else."""
@@ -145,7 +147,7 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
         return self.line(width, left, said)
 
     def on_mount(self) -> None:
-        self._opened_at = time.monotonic()
+        self.call_after_refresh(self._drawn)
         self.set_class(self.looks.symbols.name == "ascii", "-ascii")
         self.redraw()
 
@@ -191,9 +193,18 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
         self._in_sight = min(len(body), room)
         self.looked_at(self._in_sight + (self._body.scroll_offset.y if keep else 0))
 
+    def _drawn(self) -> None:
+        """It is in sight."""
+        if self._opened_at == math.inf:
+            self._opened_at = time.monotonic()
+
     def hear_now(self) -> None:
         """Keys count from now on."""
-        self._opened_at = float("-inf")
+        self._opened_at = -math.inf
+
+    def hear_after(self, seconds: float) -> None:
+        """Keys count so long after it was drawn."""
+        self._wait = seconds
 
     @property
     def deaf_now(self) -> bool:
@@ -203,11 +214,13 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
     def on_key(self, event: events.Key) -> None:
         if not takes(self, event):
             return
-        if self.deaf_now:
-            # Who is still typing a word goes on typing it: the wait begins anew.
-            self._opened_at = time.monotonic()
+        if self.deaf and event.time - self._opened_at < self._wait:
+            if self._opened_at < event.time:
+                self._opened_at = (
+                    event.time
+                )  # who is still typing a word goes on typing it: the wait begins anew
             if self.ahead is not None and self.ahead.take(event):
-                self._wait = STILL_S
+                self._wait = max(self._wait, STILL_S)
             return
         self.ahead = None
         if self.take_key(event.key, event.character):
