@@ -21,6 +21,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError, UsageError
 from tui_agent.folds.words import unpriced
 from tui_agent.ground import ground, require_decision
+from tui_agent.ports.environment import Sandbox
 from tui_agent.protocol.commands import GoOn
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.plugin import PluginFailed
@@ -144,6 +145,7 @@ async def turn(options: SessionOptions, begin: Begin, show: Show, coda: Coda | N
 
     async with wiring.session(options, base, give_up) as session:
         warn_of_cost(session.settings)
+        warn_unconfined(session.settings, session.sandbox)
         with running:
             return await run_supervised(session, begin, partial(telling, show), session.log.before, coda)
     raise troubles[0]
@@ -169,6 +171,13 @@ def telling(show: Show, record: Record) -> None:
     if isinstance(record, Envelope) and isinstance(record.payload, PluginFailed):
         words = " ".join(f"{record.payload.message} ({record.payload.where})".split())
         say(f"tui-agent: The plugin {record.payload.plugin} is off. {words}", file=sys.stderr)
+
+
+def warn_unconfined(settings: SessionSettings | None, sandbox: Sandbox) -> None:
+    """One line on standard error where the profile rests on a sandbox that is not there."""
+    if settings is not None and settings.policy == "accept-edits" and not sandbox.kind:
+        words = f"accept-edits asks about commands here: nothing confines them. {sandbox.why_not}"
+        say(f"tui-agent: {words}", file=sys.stderr)
 
 
 def ignore(record: Record) -> None:

@@ -15,6 +15,7 @@ from tui_agent.engine.serve import Engine
 from tui_agent.errors import StoreError
 from tui_agent.folds.standing import FORMAT, dumped
 from tui_agent.ports.clock import Ids
+from tui_agent.ports.environment import Sandbox
 from tui_agent.ports.log import Follower
 from tui_agent.protocol.commands import Close, Command
 from tui_agent.protocol.events.env import EnvStopped
@@ -64,6 +65,12 @@ class LocalSession:
     def settings(self) -> SessionSettings | None:
         """The settings as they are now, for who runs in the same process."""
         return self._recorder.state.settings
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """What confines its commands, for who runs in the same process."""
+        state = self._recorder.state
+        return Sandbox(state.sandbox, why_not=state.sandbox_why_not)
 
     def submit(self, command: Command) -> CommandId:
         """Enqueue a command; one without an id gets a new one."""

@@ -1,0 +1,44 @@
+"""What the command line says of the sandbox: in `doctor`, and in a run whose profile rests on one that is not there."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.sandboxed import require_sandbox
+from tui_agent.cli.doctor import sandbox
+from tui_agent.cli.run import warn_unconfined
+from tui_agent.config.options import SessionOptions
+from tui_agent.ground import ground
+from tui_agent.ports.environment import Sandbox
+from tui_agent.protocol.settings import ModelInfo, PolicyName, SessionSettings
+
+NONE = Sandbox(why_not="bubblewrap is not installed (its program is called bwrap).")
+MODEL = ModelInfo(profile="fake", provider="fake", model="fake", window=1, max_output=1)
+
+
+@pytest.mark.parametrize(
+    ("policy", "confined", "lines"),
+    [("accept-edits", NONE, 1), ("accept-edits", Sandbox("bubblewrap"), 0), ("ask", NONE, 0)],
+)
+def test_a_run_says_that_nothing_confines_its_commands_where_its_profile_rests_on_that(
+    capsys: pytest.CaptureFixture[str], policy: PolicyName, confined: Sandbox, lines: int
+) -> None:
+    warn_unconfined(SessionSettings(model=MODEL, policy=policy), confined)
+    said = capsys.readouterr().err
+    assert said.count("\n") == lines
+    assert not lines or said.endswith(f"nothing confines them. {NONE.why_not}\n")
+
+
+def test_doctor_says_what_is_in_force(tmp_path: Path) -> None:
+    require_sandbox()
+    found = sandbox(ground(SessionOptions(cwd=tmp_path), {"HOME": "/home/ada"}))
+    assert (found.what, found.state) == ("sandbox", "ok")
+    assert found.found.startswith("bubblewrap. Commands run in bubblewrap")
+
+
+def test_doctor_says_that_it_was_switched_off(tmp_path: Path) -> None:
+    settings = tmp_path / "home/.config/tui-agent/config.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('[sandbox]\nmode = "off"\n')
+    found = sandbox(ground(SessionOptions(cwd=tmp_path / "home"), {"HOME": str(tmp_path / "home")}))
+    assert (found.state, found.found) == ("note", "It is switched off in the configuration ([sandbox] mode).")
