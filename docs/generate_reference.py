@@ -18,7 +18,13 @@ from tui_agent.cli.options import EVERYTHING, GROUPS, Parser
 from tui_agent.cli.verbs import APP, VERBS, Verb
 from tui_agent.config.hooks import HookSettings
 from tui_agent.config.layers import FALLBACKS, VARIABLES
-from tui_agent.config.settings import CheckpointSettings, Config, ModelProfile, SandboxSettings
+from tui_agent.config.settings import (
+    CheckpointSettings,
+    Config,
+    ModelProfile,
+    SandboxSettings,
+    SecretSettings,
+)
 from tui_agent.protocol.settings import Budgets
 
 COMMAND_LINE = Path(__file__).parent / "command-line.md"
@@ -178,6 +184,7 @@ def configuration_page() -> str:
     lines += settings(CheckpointSettings)
     lines += ["\n## `[sandbox]`\n\nWhat it promises: [sandbox.md](sandbox.md).", head]
     lines += settings(SandboxSettings)
+    lines += ["\n## `[secrets]`", head, *settings(SecretSettings)]
     lines += ["\n## `[[hook]]`\n\nWhat they are asked, and what they may say: [hooks.md](hooks.md).", head]
     lines += settings(HookSettings)
     lines.append("\n## Environment variables\n\n| variable | sets |\n|---|---|")

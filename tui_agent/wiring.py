@@ -189,7 +189,7 @@ def _assemble(
     earlier: SessionContextLoaded | None,
 ) -> LocalSession:
     past = Unfinished(begun=before.kept is not None)
-    recorder = _recorder(log, before, past, loaded)
+    recorder = _recorder(log, before, past, loaded, plain=base.config.secrets.model_sees == "plain")
     run = _run(base, settings)
     workspace = _workspace(base, recorder, past)
     state = recorder.state
@@ -291,7 +291,9 @@ def _start_again(recorder: Recorder, workspace: Path, settings: SessionSettings)
         recorder.append(WorkspaceMoved(workspace=place, previous=state.workspace))
 
 
-def _recorder(log: SessionLog, before: Past, past: Unfinished, loaded: LoadedPlugins) -> Recorder:
+def _recorder(
+    log: SessionLog, before: Past, past: Unfinished, loaded: LoadedPlugins, *, plain: bool
+) -> Recorder:
     """Fold what stands in the log: the branch, and the moves and messages beside it; or what came since it was kept."""
     with many_objects():
         marks = read_marks(log.folder) if log.last_seq >= 0 and before.kept is None else ()
@@ -302,6 +304,7 @@ def _recorder(log: SessionLog, before: Past, past: Unfinished, loaded: LoadedPlu
             marks,
             before.kept,
             partial(earlier_fold, log),
+            plain,
         )
 
 

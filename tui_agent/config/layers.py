@@ -20,7 +20,13 @@ from tui_agent.config.files import read_small
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import PROJECT_FOLDER, Paths, find
 from tui_agent.config.project import Project, projects, ruling
-from tui_agent.config.settings import CheckpointSettings, Config, ModelProfile, SandboxSettings
+from tui_agent.config.settings import (
+    CheckpointSettings,
+    Config,
+    ModelProfile,
+    SandboxSettings,
+    SecretSettings,
+)
 from tui_agent.errors import ConfigError
 from tui_agent.protocol.settings import Budgets
 
@@ -240,6 +246,8 @@ def _known_keys(key: str) -> list[str]:
         return sorted(CheckpointSettings.model_fields)
     if parent == ["sandbox"]:
         return sorted(SandboxSettings.model_fields)
+    if parent == ["secrets"]:
+        return sorted(SecretSettings.model_fields)
     if parent[0] == "hook" and len(parent) == 2:
         return sorted(hooks.HookSettings.model_fields)
     return []

@@ -68,6 +68,15 @@ class ModelProfile(Table):
     )
 
 
+class SecretSettings(Table):
+    """The `[secrets]` table. Logs, panes, exports and reports never hold secrets, whatever it says."""
+
+    model_sees: Literal["redacted", "plain"] = Field(
+        "redacted",
+        description="What the model is sent of a secret: `[redacted: kind]`, or the secret itself (until the session is closed; taken up again, what came before is redacted).",
+    )
+
+
 class CheckpointSettings(Table):
     """The `[checkpoints]` table: what a session may keep of the files, in millions of bytes."""
 
@@ -118,6 +127,9 @@ class Config(Table):
     budgets: Budgets = Field(default_factory=Budgets, description="Limits that end a turn.")
     checkpoints: CheckpointSettings = Field(
         default_factory=CheckpointSettings, description="What may be kept of the files for /undo."
+    )
+    secrets: SecretSettings = Field(
+        default_factory=SecretSettings, description="What the model is sent of secrets."
     )
     hook: tuple[HookSettings, ...] = Field(
         (), description="Commands that are asked or told (docs/hooks.md); those of all files count."

@@ -56,11 +56,15 @@ class Recorder:
         marks: Iterable[Record] | None = None,
         kept: Standing | None = None,
         earlier: Earlier = lambda on: None,
+        plain: bool = False,
     ) -> None:
-        """`history` is the whole log; or its branch, where `marks` are what `read_marks` finds on all branches; or what
+        """`plain`: the model is shown what was said and found in this run as it was, though the log holds it redacted.
+
+        `history` is the whole log; or its branch, where `marks` are what `read_marks` finds on all branches; or what
         came since a fold was `kept`, in which no head was moved. `earlier` may be called in a thread."""
         self._log = log
         self._earlier = earlier
+        self._plain = plain
         self._prepared: tuple[int, _Folds] | None = None
         self._hooks = tuple(hooks)
         self.cause: CommandId | None = None
@@ -113,14 +117,19 @@ class Recorder:
         self._use(prepared[1])
         self._take(moved)
 
-    def _take(self, envelope: Envelope) -> None:
+    def _take(self, envelope: Envelope, said: Payload | None = None) -> None:
+        """`said` is the event before it was redacted."""
         self._state.apply(envelope)
+        shown = envelope.model_copy(update={"payload": said}) if self._plain and said else envelope
         for messages in self._messages.values():
-            messages.apply(envelope)
+            messages.apply(shown)
         self._meter.apply(envelope)
 
     def standing(self) -> Standing | None:
-        """The folds as they stand, to be dumped at once; None in the middle of something."""
+        """The folds as they stand, to be dumped at once; None in the middle of something, and where they hold what no
+        file may."""
+        if self._plain:
+            return None
         return standing(self._state, self._messages[MAIN_AGENT], self._meter, self._branches, self._commits)
 
     @property
@@ -157,7 +166,7 @@ class Recorder:
         if isinstance(payload, SessionHeadMoved):
             self._move(envelope, payload.to_seq)
         else:
-            self._take(envelope)
+            self._take(envelope, payload)
         for hook in self._hooks:
             hook(envelope)
         return envelope

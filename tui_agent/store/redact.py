@@ -4,10 +4,12 @@ Invariant: linear in the text (no pattern backtracks over what another one of it
 where there is nothing: each rule's pattern runs only on a text that holds one of its trigger words.
 """
 
+import base64
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
+from urllib.parse import quote, quote_plus
 
 from pydantic import JsonValue
 
@@ -34,8 +36,14 @@ class Redactor:
 
     def __init__(self, rules: Sequence[Rule] | None = None, secrets: Mapping[str, str] | None = None) -> None:
         self._rules = (*TEXTS, *RULES, *COMMANDS) if rules is None else tuple(rules)
-        named = [(value, name) for name, value in (secrets or {}).items() if len(value.strip()) >= MIN_SECRET]
-        self._secrets = tuple(sorted(((value.strip(), name) for value, name in named), key=_longest_first))
+        named = [(value.strip(), name) for name, value in (secrets or {}).items()]
+        spelled = {
+            spelling: name
+            for value, name in named
+            if len(value) >= MIN_SECRET
+            for spelling in spellings(value)
+        }
+        self._secrets = tuple(sorted(spelled.items(), key=_longest_first))
         self._triggers = tuple(sorted(_shortest(set(self._trigger_bytes()))))
         triggers = {(word, rule.starts) for rule in self._rules for word in rule.triggers}
         begun = {word.encode() for word, starts in triggers if starts and word[0].isalnum()}
@@ -91,6 +99,23 @@ class Redactor:
         if isinstance(value, str) and len(value) >= 4 and SECRET_KEY.fullmatch(key):
             return value if is_placeholder(value) else f"[redacted: {key.lower()}]"
         return self.json(value)
+
+
+def spellings(value: str) -> Iterator[str]:
+    """The ways in which programs write the value of a variable: as it is, in addresses, in base64 at every offset, in
+    hexadecimal digits."""
+    raw = value.encode("utf-8", "surrogateescape")
+    yield value
+    yield quote(raw, safe="")
+    yield quote(raw)
+    yield quote_plus(raw)
+    yield raw.hex()
+    for offset in range(3):
+        coded = base64.b64encode(b"\0" * offset + raw).decode()
+        begin = (0, 2, 3)[offset]  # what the bytes before it share with it is not its own
+        end = len(coded.rstrip("=")) - (1 if (offset + len(raw)) % 3 else 0)
+        for alphabet in (None, str.maketrans("+/", "-_")):
+            yield coded[begin:end] if alphabet is None else coded[begin:end].translate(alphabet)
 
 
 def _applied(rule: Rule, text: str, low: str) -> tuple[str, str]:
