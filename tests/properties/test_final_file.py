@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-import anyio
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tui_agent.environments.contain import Containment
-from tui_agent.environments.local import LocalEnvironment
+from tui_agent.environments.local_files import LocalFiles
 from tui_agent.environments.opening import kernel_can, one_by_one
 from tui_agent.errors import EnvironmentFault
 from tui_agent.policy.rules import RulePolicy
@@ -66,8 +65,9 @@ class Tree:
                     at.write_text(f"{where} {number}")
 
     def seen(self) -> dict[str, bytes]:
-        """The files outside with their contents."""
-        return {str(path): path.read_bytes() for path in (self.top / "outside").rglob("*") if path.is_file()}
+        """The files outside with their contents; a link from there into the workspace is none of them."""
+        below = (self.top / "outside").rglob("*")
+        return {str(path): path.read_bytes() for path in below if path.is_file() and not path.is_symlink()}
 
 
 def _within(path: str, folder: str) -> bool:
@@ -89,7 +89,16 @@ def final(tree: Tree, path: str) -> tuple[str, bytes] | None:
         os.close(fd)
 
 
-@settings(max_examples=150, deadline=None)
+@example([("file", "root", ".env", ""), ("link", "root", "a", ".env")], ["a", "a/../a", "./.env"], True)
+@example(
+    [("file", "root", ".git/x.txt", ""), ("link", "root", "b", ".git")], ["b/x.txt", ".git/x.txt"], False
+)
+@example(
+    [("file", "outside", "c", ""), ("link", "root", "b", "../outside")],
+    ["b/c", "../outside/c", "b/x.txt"],
+    True,
+)
+@settings(max_examples=60, deadline=None)
 @given(
     steps=st.lists(makes, min_size=2, max_size=10),
     paths=st.lists(asked, min_size=3, max_size=8),
@@ -103,27 +112,24 @@ def test_the_final_file_decides(
     try:
         tree.make(steps)
         way = None if kernel and kernel_can() else one_by_one
-        anyio.run(
-            _all, tree, [path.format(top=top) for path in paths], LocalEnvironment(tree.root, open_folder=way)
-        )
+        _all(tree, [path.format(top=top) for path in paths], Containment(str(tree.root), open_folder=way))
     finally:
         shutil.rmtree(top)
 
 
-async def _all(tree: Tree, paths: list[str], env: LocalEnvironment) -> None:
-    outside = tree.seen()
+def _all(tree: Tree, paths: list[str], contain: Containment) -> None:
+    outside, files = tree.seen(), LocalFiles(contain)
     for path in paths:
         found = final(tree, path)
-        await _read(tree, path, found, env)
-        _judge(tree, path, found, env.containment)
-        await _write(tree, path, found, env)
+        _read(tree, path, found, files)
+        _judge(tree, path, found, contain)
+        _write(tree, path, found, files)
         assert tree.seen() == outside, path
-    await env.aclose()
 
 
-async def _read(tree: Tree, path: str, found: tuple[str, bytes] | None, env: LocalEnvironment) -> None:
+def _read(tree: Tree, path: str, found: tuple[str, bytes] | None, files: LocalFiles) -> None:
     try:
-        content = await env.read(path)
+        content = files.read(path, 1_000_000)
     except EnvironmentFault:
         assert found is None or not _within(found[0], str(tree.root)), (path, found)
         SEEN["refused"] += 1
@@ -148,10 +154,10 @@ def _judge(tree: Tree, path: str, found: tuple[str, bytes] | None, contain: Cont
         SEEN["protected"] += 1
 
 
-async def _write(tree: Tree, path: str, found: tuple[str, bytes] | None, env: LocalEnvironment) -> None:
+def _write(tree: Tree, path: str, found: tuple[str, bytes] | None, files: LocalFiles) -> None:
     expect = None if found is None else sha256(found[1]).hexdigest()
     try:
-        written = await env.write(path, b"new", expect)
+        written = files.write(path, b"new", expect)
     except EnvironmentFault:
         return
     landed = final(tree, written.path)

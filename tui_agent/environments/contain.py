@@ -58,6 +58,10 @@ def _must_be_sound(path: str) -> None:
         raise EnvironmentFault(f"The path {shown(path)} holds half a character.") from error
 
 
+def _endless(path: str) -> bool:
+    return len(path) > MAX_PATH or path.count("/") > MAX_DEPTH + MAX_WAY
+
+
 class Containment:
     """The folder `root` and how to get at what lies below it. Stateless: opens it anew for each use.
 
@@ -91,8 +95,7 @@ class Containment:
         """The absolute path after links are followed, as folders spell it, wherever it leads; its end may not exist."""
         _must_be_sound(path)
         whole = path if path.startswith("/") else f"{self.root}/{path}"
-        if self._exact or len(path) > MAX_PATH or path.count("/") > MAX_DEPTH + MAX_WAY:
-            # Longer than any program can open: nothing is looked up, and nothing is followed later either.
+        if self._exact or _endless(path):  # nothing is looked up of what cannot be opened either
             return "/" + os.path.normpath(whole).lstrip("/")
         try:
             return spelled(os.path.realpath(whole), self.root, self._names)
@@ -120,8 +123,10 @@ class Containment:
                 f"{shown(path)} lies outside the workspace.", hint="Use a path inside the workspace."
             )
         parts = tuple(real[len(self._prefix) :].split("/"))
-        if len(parts) > MAX_DEPTH:
-            raise EnvironmentFault(f"{shown(path)[:80]}… lies below more than {MAX_DEPTH:,} folders.")
+        if len(parts) > MAX_DEPTH or _endless(path):
+            raise EnvironmentFault(
+                f"{shown(path)[:80]}… is longer than {MAX_PATH:,} characters or {MAX_DEPTH:,} folders."
+            )
         return parts
 
     @contextmanager
