@@ -163,5 +163,5 @@ async def test_a_path_that_is_longer_than_any_is_not_looked_up(
 ) -> None:
     bench.write("plain", "x")
     assert env.resolve(path).startswith("/")
-    for name, more in (("read_file", {}), ("list_directory", {}), ("grep", {"pattern": "a"})):
+    for name, more in (("read_file", {}), ("edit_file", {"old_text": "x", "new_text": "y"})):
         await refused(bench, name, path=path, **more)
