@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 MAX_PARSED = 60_000
 MAX_BLANKS = 40
 MAX_OPEN = 200
-_ODD = frozenset({"in", "{", ";;", ";&", ";;&"})
+_ODD = frozenset({"in", "{", "comment", ";;", ";&", ";;&"})
 _COMPARING = frozenset({"==", "=", "!=", "<", ">", "=~"})
 _SETTERS = frozenset(
     {
@@ -60,6 +60,17 @@ def _misplaced(node: "Node", raw: bytes) -> bool:
     """Whether bash reads this token otherwise than the grammar does."""
     if node.type == "in":
         return raw[node.end_byte : node.end_byte + 1] not in (b" ", b"\t", b"\n", b";", b"")
+    if node.type == "comment":
+        return raw[max(node.start_byte - 1, 0) : node.start_byte] not in (
+            b"",
+            b" ",
+            b"\t",
+            b"\n",
+            b";",
+            b"&",
+            b"|",
+            b"(",
+        )
     if node.type == "{":
         return _parent(node) == "compound_statement" and raw[node.end_byte : node.end_byte + 1] not in (
             b" ",

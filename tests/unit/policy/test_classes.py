@@ -1,0 +1,33 @@
+"""The classes of docs/policy.md: each row's example is of its class, and so is everything of its kind."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.unit.policy.judging import classes, verdict
+from tui_agent.policy.script import CLASSES
+
+DOCS = (Path(__file__).parents[3] / "docs" / "policy.md").read_text(encoding="utf-8")
+SHOWN = re.findall(r"^\| `([a-z-]+)` \| [^|]+ \| `(.+)` \|$", DOCS, re.MULTILINE)
+KINDS = {
+    "read-only": ["git log -5", "git -C src status", "awk '{print $1}' a", "npm ls", "cargo tree", "go list ./...", "docker ps"],
+    "workspace": ["git commit -m x", "echo a > b", "tar xf a.tar", "cargo build", "npm test", "black src", "gzip a", "sed -i s/a/b/ f"],
+    "network": ["git fetch", "nslookup x", "dig x", "npm install", "gh pr view 1", "kubectl get pods", "pip install x", "ssh h"],
+    "arbitrary": ["./x", "frobnicate", "eval ls", "PAGER=x git log", "git -c a.b=c log", "vim a", "env", "bash x.sh", "docker exec a b"],
+    "destructive": ["rm a", "git clean -fd", "git stash drop", "kill 1", "docker rm a", "truncate -s 0 a", "cargo clean", "shred a"],
+    "privilege": ["su", "doas ls", "systemctl restart x", "mount a b", "crontab a", "apt-get install x", "date -s x", "usermod x"],
+}  # fmt: skip
+
+
+def test_the_table_has_a_row_for_each_class() -> None:
+    assert tuple(name for name, _ in SHOWN) == CLASSES
+    assert set(KINDS) == set(CLASSES)
+
+
+@pytest.mark.parametrize(
+    ("name", "script"), [*SHOWN, *((name, one) for name in KINDS for one in KINDS[name])]
+)
+def test_a_line_is_of_its_class_and_no_worse(name: str, script: str) -> None:
+    assert classes(script)[-1] == name
+    assert (verdict(script) == "allow") == (name == "read-only")
