@@ -27,7 +27,7 @@ def confinement(base: Ground, workspace: Path) -> Confinement:
     bounds = Bounds(
         root=os.path.realpath(workspace),
         home=home,
-        hidden=(*guarded.hidden, str(paths.secrets)),
+        hidden=(*guarded.hidden, str(paths.secrets), str(config.data_dir / "sandbox")),
         kept=guarded.kept,
         absent=guarded.absent,
         own=(str(paths.config_dir), str(config.data_dir), str(config.cache_dir)),

@@ -220,6 +220,25 @@ async def test_two_commands_at_once_guard_the_workspace_until_the_last_has_ended
         assert sorted(one.name for one in world.workspace.iterdir()) == ["a.txt", "gate"]
 
 
+async def test_folders_that_a_killed_process_left_are_taken_away_and_no_others(base: Path) -> None:
+    with World(base) as world:
+        place = base / "records/private"
+        left, fresh = place / "left", place / "fresh"
+        for folder in (left, fresh):
+            folder.mkdir(parents=True)
+        os.utime(left, (0, 0))
+        await world.attempt("touch /tmp/x")
+        (held,) = (one for one in place.iterdir() if one != fresh)
+        os.utime(held, (0, 0))
+        second = confinement(world.workspace, world.home, base / "records")
+        env = LocalEnvironment(world.workspace, confinement=second)
+        await env.exec(ExecSpec(script="true"), lambda data: None)
+        assert (left.exists(), fresh.exists(), (held / "tmp/x").exists()) == (False, True, True)
+        await env.aclose()
+        await world.env.aclose()
+        assert list(place.iterdir()) == [fresh]
+
+
 async def test_a_tmp_that_was_tidied_away_is_made_anew(base: Path) -> None:
     with World(base) as world:
         made = confinement(world.workspace, world.home, base / "records")

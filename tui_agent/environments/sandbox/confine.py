@@ -4,11 +4,12 @@ Invariant: a command that cannot be confined as was promised is not run at all. 
 folders, descriptors and placeholders is let go of when the command has ended, the private folders at the end.
 """
 
+import fcntl
 import os
-import secrets
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ from tui_agent.environments.sandbox.variables import inside
 from tui_agent.ports.environment import Sandbox
 
 _STATUS_ROOM = 4096
+_SETTLED_S = 60.0
+"""A folder younger than this may not have its lock yet."""
 _FOLDERS = ("tmp", "longer", "empty")
 
 
@@ -60,7 +63,10 @@ class Confinement:
         self.bounds = bounds
         self._placeholders = Placeholders(bounds.root, records)
         self._lock = Lock()
+        self._records = records
         self._private: Path | None = None
+        self._held = -1
+        """The lock on the private folders: whoever can take it knows that their owner is gone."""
         why_not = found.why_not or bounds.refusal()
         self.sandbox = Sandbox(why_not=why_not) if why_not else Sandbox(found.kind, told(found, bounds))
 
@@ -91,8 +97,10 @@ class Confinement:
         """Take the private folders away, once no command runs any more."""
         with self._lock:
             private, self._private = self._private, None
+            held, self._held = self._held, -1
         if private is not None:
             shutil.rmtree(private, ignore_errors=True)
+            os.close(held)
 
     def _words(
         self,
@@ -118,10 +126,38 @@ class Confinement:
         with self._lock:
             base = self._private
             if base is None or not all((base / name).is_dir() for name in _FOLDERS):  # or tidied away
-                base = self._private = Path(tempfile.mkdtemp(prefix=f"tui-agent-{secrets.token_hex(4)}-"))
+                if self._held >= 0:
+                    os.close(self._held)
+                base, self._held = _own_folder(self._records / "private")
+                self._private = base
                 for name in _FOLDERS:
                     (base / name).mkdir(mode=0o500 if name == "empty" else 0o700)
         return bubblewrap.Private(str(base / "tmp"), str(base / "longer"), str(base / "empty"))
+
+
+def _own_folder(place: Path) -> tuple[Path, int]:
+    """A new folder with a lock on it. Folders that a killed process left are taken away."""
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for left in place.iterdir():
+        with suppress(FileNotFoundError):  # another start was quicker
+            if time.time() - left.stat().st_mtime > _SETTLED_S:
+                _take_away(left)
+    made = Path(tempfile.mkdtemp(dir=place))
+    held = os.open(made, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    return made, held
+
+
+def _take_away(left: Path) -> None:
+    """Remove a folder, unless its owner still holds it."""
+    lock = os.open(left, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(left, ignore_errors=True)
+    except BlockingIOError:
+        return
+    finally:
+        os.close(lock)
 
 
 def told(found: Found, bounds: Bounds) -> tuple[str, ...]:
