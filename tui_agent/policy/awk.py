@@ -77,15 +77,15 @@ class _Awk:
             return self._word()
         if char in "([":
             self._open.append(self._before == "condition")
-            return self._step("sign")
+            return self._move("sign")
         if char in ")]":
             return self._close()
         if char in ";{}\n":
             self._printing = None if self._printing == len(self._open) else self._printing
-            return self._step("start")
+            return self._move("start")
         return self._sign(char)
 
-    def _step(self, before: str, count: int = 1) -> bool:
+    def _move(self, before: str, count: int = 1) -> bool:
         self._at += count
         self._before = before
         return True
@@ -93,14 +93,14 @@ class _Awk:
     def _sign(self, char: str) -> bool:
         two = self._text[self._at : self._at + 2]
         if two in ("++", "--"):
-            return self._step(self._before if self._before == "operand" else "sign", 2)
+            return self._move(self._before if self._before == "operand" else "sign", 2)
         if two in ("||", ">="):
-            return self._step("sign", 2)
+            return self._move("sign", 2)
         if char == ">" and self._printing == len(self._open):
             return False
         if char in "|@\\'`" or two == ">>" or not char.isascii():
             return False
-        return self._step("sign")
+        return self._move("sign")
 
     def _word(self) -> bool:
         end = self._at
@@ -124,7 +124,7 @@ class _Awk:
     def _close(self) -> bool:
         if not self._open or (self._printing is not None and self._printing >= len(self._open)):
             return False
-        return self._step("sign" if self._open.pop() else "operand")
+        return self._move("sign" if self._open.pop() else "operand")
 
     def _literal(self, mark: str) -> bool:
         """A string or a pattern; a slash in the brackets of a pattern ends it for some awks and not for others."""

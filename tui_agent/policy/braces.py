@@ -106,12 +106,12 @@ def _sequence(inner: _Marked) -> list[_Marked] | None:
         return None
     if all(part.lstrip("-").isdecimal() and part.isascii() for part in parts):
         first, last = int(parts[0]), int(parts[1])
-        step = abs(int(parts[2])) if len(parts) == 3 else 1
-        if abs(last - first) > MOST * max(step, 1) or any(
+        stride = abs(int(parts[2])) if len(parts) == 3 else 1
+        if abs(last - first) > MOST * max(stride, 1) or any(
             part.lstrip("-").startswith("0") and len(part) > 1 for part in parts
         ):
             return [[("{", True), *inner, ("}", True)]] * (MOST + 1)
-        way = range(first, last + 1, step or 1) if first <= last else range(first, last - 1, -(step or 1))
+        way = range(first, last + 1, stride or 1) if first <= last else range(first, last - 1, -(stride or 1))
         return [[(char, False) for char in str(number)] for number in way]
     if all(len(part) == 1 and part.isascii() and part.isalpha() for part in parts[:2]) and len(parts) == 2:
         first, last = ord(parts[0]), ord(parts[1])
