@@ -200,7 +200,7 @@ OFFERS = [
     (Runs(script="make", cwd="sub dir"),),
     (Runs(script="echo 'line\none' > out.txt"),),
     (Runs(argv=("./tool", "--x=*")),),
-    (Runs(script="foo() { ls; }; foo"),),
+    (Runs(script="foo() { make; }; foo $X"),),
 ]
 
 
