@@ -63,7 +63,7 @@ async def ask(driven: Driven, *requests: PermissionRequested, hearing: bool = Tr
     if hearing:
         modal.hear_now()
     else:
-        modal.hear_after(3600)
+        modal._wait = 3600
     return modal
 
 
@@ -187,7 +187,7 @@ async def test_a_key_that_was_pressed_before_the_question_was_seen_never_answers
 ):
     async with open_app(golden("night_shift")) as driven:
         modal = await ask(driven, request())
-        modal.hear_after(0.3)
+        modal._wait = 0.3
         modal._opened_at = time.monotonic() - 100
         for name in ("y", "enter", "s", "a"):
             key = events.Key(name, name if len(name) == 1 else None)

@@ -147,7 +147,12 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
         return self.line(width, left, said)
 
     def on_mount(self) -> None:
-        self.call_after_refresh(self._drawn)
+
+        def drawn() -> None:
+            if self._opened_at == math.inf:
+                self._opened_at = time.monotonic()
+
+        self.call_after_refresh(drawn)
         self.set_class(self.looks.symbols.name == "ascii", "-ascii")
         self.redraw()
 
@@ -193,18 +198,9 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
         self._in_sight = min(len(body), room)
         self.looked_at(self._in_sight + (self._body.scroll_offset.y if keep else 0))
 
-    def _drawn(self) -> None:
-        """It is in sight."""
-        if self._opened_at == math.inf:
-            self._opened_at = time.monotonic()
-
     def hear_now(self) -> None:
         """Keys count from now on."""
         self._opened_at = -math.inf
-
-    def hear_after(self, seconds: float) -> None:
-        """Keys count so long after it was drawn."""
-        self._wait = seconds
 
     @property
     def deaf_now(self) -> bool:

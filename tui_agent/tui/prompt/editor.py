@@ -26,7 +26,18 @@ if TYPE_CHECKING:
 _ALIASES = {"shift+\r": "shift+enter", "alt+\r": "alt+enter", "ctrl+enter": "shift+enter"}
 
 
-class Editor(TextArea, inherit_css=False):
+class CleanArea(TextArea, inherit_css=False):
+    """A text area into which nothing comes but what may be shown."""
+
+    def edit(self, edit: "Edit") -> "EditResult":
+        edit.text = typed(edit.text)
+        return super().edit(edit)
+
+    def load_text(self, text: str) -> None:
+        super().load_text(typed(text))
+
+
+class Editor(CleanArea, inherit_css=False):
     """Writes one message. `keymap` maps keys to the registry's actions of the scopes prompt and menu."""
 
     # The text area's own style sheet is long, and all of it would be overridden: app.tcss says what counts.
@@ -172,13 +183,6 @@ class Editor(TextArea, inherit_css=False):
         inserted = label if label is not None else self.chips.fold(typed(text))
         result = self.replace(inserted, *sorted(self.selection))
         self.move_cursor(result.end_location)
-
-    def edit(self, edit: "Edit") -> "EditResult":
-        edit.text = typed(edit.text)
-        return super().edit(edit)
-
-    def load_text(self, text: str) -> None:
-        super().load_text(typed(text))
 
     def get_line(self, line_index: int) -> Text:
         line = super().get_line(line_index)
