@@ -81,7 +81,7 @@ class ScriptReader:
         self.functions: set[str] = set()
         self.ruin = ""
         self.unread = False
-        self._words = WordReader(raw, self._substitution, self._note, certain, counts)
+        self._words = WordReader(raw, self._substitution, self.problems.append, certain, counts)
         self._bodies: dict[str, Node] = {}
         self._inside: list[str] = []
         """The functions whose bodies are being read."""
@@ -132,7 +132,7 @@ class ScriptReader:
     def _children(self, node: "Node", scope: Scope, depth: int) -> Scope:
         inner = scope
         for child in node.children:
-            if node.type in ("case_statement", "case_item") and self._is_pattern(node, child):
+            if node.type in ("case_statement", "case_item") and _is_pattern(node, child, self._words):
                 self._words.read(child, scope)
             elif child.type in _ASSIGNMENTS:
                 inner = self.visit(child, inner, depth + 1)
@@ -182,13 +182,6 @@ class ScriptReader:
             if child not in terms:
                 scope = scope.joined(self.visit(child, scope, depth + 1))
         return scope
-
-    def _is_pattern(self, node: "Node", child: "Node") -> bool:
-        return (
-            child.type in _PATTERNS
-            or self._words.is_word(child)
-            or (node.type == "case_statement" and node.child_by_field_name("value") == child)
-        )
 
     def _list(self, node: "Node", scope: Scope, depth: int) -> Scope:
         first, links = chain(node)
@@ -469,8 +462,13 @@ class ScriptReader:
         self.problems.append(f"it has too many {what}")
         self.unread = True
 
-    def _note(self, problem: str) -> None:
-        self.problems.append(problem)
-
     def _text(self, node: "Node") -> str:
         return self._raw[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+def _is_pattern(node: "Node", child: "Node", words: WordReader) -> bool:
+    return (
+        child.type in _PATTERNS
+        or words.is_word(child)
+        or (node.type == "case_statement" and node.child_by_field_name("value") == child)
+    )
