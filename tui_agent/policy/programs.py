@@ -115,9 +115,7 @@ def _own() -> dict[str, dict[str, dict[str, object]]]:
 def _table(found: Mapping[str, Mapping[str, object]]) -> Table:
     safe = cast("list[str]", found["environment"]["safe"])
     own = cast("list[str]", found["environment"].get("own", []))
-    return Table(
-        programs(cast(Raw, found["programs"]), {}), frozenset(safe), own_variables=frozenset(own)
-    )
+    return Table(programs(cast(Raw, found["programs"]), {}), frozenset(safe), own_variables=frozenset(own))
 
 
 def programs(entries: Raw, base: Raw) -> dict[str, Program]:

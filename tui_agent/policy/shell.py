@@ -1,4 +1,4 @@
-"""L3: reads a command line as bash reads it. The only importer of tree_sitter in this package.
+"""L3: reads a command line as bash reads it: the parts that it runs, with all that is known of their words.
 
 Invariant: every construct that is not known becomes a problem, and the commands inside it are still listed, so that a
 deny rule sees them. `analyse` never raises.
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from tui_agent.policy.script import Script
 from tui_agent.policy.shell_reader import ScriptReader
+from tui_agent.policy.shell_sums import numbers
 from tui_agent.policy.shell_tree import MAX_PARSED, assigned_once, gaps, setters, suspicious, unbalanced
 from tui_agent.policy.shell_words import Scope
-from tui_agent.policy.sums import numbers
 
 if TYPE_CHECKING:
     from tree_sitter import Parser

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tui_agent.policy.heredocs import backquoted, certain_end, expands
 from tui_agent.policy.script import Command, Redirect, Script, Word
+from tui_agent.policy.shell_heredocs import backquoted, certain_end, expands
+from tui_agent.policy.shell_sums import only_numbers, safe_test
 from tui_agent.policy.shell_tree import chain, read_variable, simple, well_formed
 from tui_agent.policy.shell_words import Scope, WordReader
-from tui_agent.policy.sums import only_numbers, safe_test
 
 if TYPE_CHECKING:
     from tree_sitter import Node

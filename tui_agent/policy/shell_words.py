@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.policy.braces import braced
 from tui_agent.policy.script import Command, Word
-from tui_agent.policy.sums import only_numbers
+from tui_agent.policy.shell_sums import only_numbers
 
 if TYPE_CHECKING:
     from tree_sitter import Node
