@@ -23,6 +23,9 @@ TARGETS = (
             "tests/engine/test_settling.py",
             "tests/engine/test_asked_again.py",
             "tests/engine/test_turns.py",
+            "tests/engine/test_outside_the_sandbox.py",
+            "tests/engine/test_hooks.py",
+            "tests/engine/test_session_contract.py",
         ),
     ),
     Target(
