@@ -3,6 +3,7 @@
 import hashlib
 
 from tui_agent.errors import BlobMissing
+from tui_agent.ports.log import StoredFile
 from tui_agent.protocol.base import BlobText, JsonMap, LongText
 
 
@@ -17,6 +18,10 @@ class MemoryBlobs:
         digest = hashlib.sha256(data).hexdigest()
         self.kept[digest] = data
         return digest
+
+    def put_file(self, data: bytes) -> StoredFile:
+        blob = self.put(data)
+        return StoredFile(blob, blob)
 
     def keep(self, text: str) -> LongText:
         data = text.encode()

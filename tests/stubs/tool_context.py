@@ -115,8 +115,8 @@ class Bench:
         match event:
             case FileRead():
                 known[event.path] = ReadFile(event.digest, event.whole)
-            case FileChanged() if event.after is not None:
-                known[event.path] = ReadFile(event.after, True)
+            case FileChanged(holds=str() as digest):
+                known[event.path] = ReadFile(digest, True)
             case TodoUpdated():
                 self.state = replace(self.state, todo=event.items)
         self.state = replace(self.state, read_files=known)

@@ -296,13 +296,17 @@ class Checkpointing:
 
 
 def file_changed(blobs: Blobs, file: FileStand, author: Author, call_id: CallId | None) -> FileChanged:
-    """The event of one changed file, its contents stored. Where a side is too large to be kept, it has no digest."""
+    """The event of one changed file, its contents stored without secrets. Where a side is too large to be kept, it has no digest."""
     before, after = file.before, file.after
     added, removed = line_counts(before, after)
+    old = None if before is None else blobs.put_file(before)
+    new = None if after is None else blobs.put_file(after)
     return FileChanged(
         path=file.path,
-        before=None if before is None else blobs.put(before),
-        after=None if after is None else blobs.put(after),
+        before=old and old.blob,
+        after=new and new.blob,
+        before_sha256=old and old.other_sha256,
+        after_sha256=new and new.other_sha256,
         before_size=file.before_size,
         after_size=file.after_size,
         mode=file.mode,

@@ -5,7 +5,7 @@ from several threads: nothing is recorded here.
 """
 
 from tui_agent.errors import EnvironmentFault, StoreFull
-from tui_agent.ports.log import Blobs
+from tui_agent.ports.log import Blobs, StoredFile
 from tui_agent.protocol.base import JsonMap, LongText
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.parts import TextContent
@@ -25,6 +25,14 @@ class KeptOrCut:
         """Store bytes. Raises `EnvironmentFault` where they cannot be stored: the call fails, the turn goes on."""
         try:
             return self._inner.put(data)
+        except StoreFull as fault:
+            self.faults.append(fault)
+            raise EnvironmentFault(fault.message, hint=fault.hint) from fault
+
+    def put_file(self, data: bytes) -> StoredFile:
+        """Store what a file holds. Raises `EnvironmentFault`, as `put`."""
+        try:
+            return self._inner.put_file(data)
         except StoreFull as fault:
             self.faults.append(fault)
             raise EnvironmentFault(fault.message, hint=fault.hint) from fault

@@ -1,6 +1,6 @@
 """L3: an environment that records every change of a file.
 
-Invariant: the contents before and after are blobs before the change is made, and the event follows the change with
+Invariant: the contents before and after are blobs (without secrets) before the change is made, and the event follows the change with
 nothing in between that a cancellation could split.
 """
 
@@ -19,7 +19,7 @@ from tui_agent.ports.environment import (
     OutputSink,
     Sandbox,
 )
-from tui_agent.ports.log import Blobs
+from tui_agent.ports.log import Blobs, StoredFile
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import Author, FileChanged
 from tui_agent.protocol.ids import CallId
@@ -71,18 +71,18 @@ class RecordingEnvironment:
     async def write(self, path: str, data: bytes, expect: str | None) -> FileContent:
         """As the inner environment, recorded; a write that changes nothing is not."""
         before = None if expect is None else await self._known(path, expect)
-        old = None if before is None else await to_thread.run_sync(self._blobs.put, before.data)
-        new = await to_thread.run_sync(self._blobs.put, data)
+        old = None if before is None else await to_thread.run_sync(self._blobs.put_file, before.data)
+        new = await to_thread.run_sync(self._blobs.put_file, data)
         counts = await to_thread.run_sync(_counts, b"" if before is None else before.data, data)
         written = await self._inner.write(path, data, expect)
-        if old != new:
+        if before is None or before.data != data:
             self._record(written.path, before, data, written.mode, (old, new), counts)
         return written
 
     async def remove(self, path: str, expect: str) -> None:
         """As the inner environment, recorded."""
         before = await self._known(path, expect)
-        old = await to_thread.run_sync(self._blobs.put, before.data)
+        old = await to_thread.run_sync(self._blobs.put_file, before.data)
         counts = await to_thread.run_sync(_counts, before.data, b"")
         await self._inner.remove(path, expect)
         self._record(before.path, before, None, None, (old, None), counts)
@@ -121,14 +121,17 @@ class RecordingEnvironment:
         before: FileContent | None,
         after: bytes | None,
         mode: int | None,
-        blobs: tuple[str | None, str | None],
+        stored: tuple[StoredFile | None, StoredFile | None],
         counts: tuple[int, int],
     ) -> None:
+        old, new = stored
         self._emit(
             FileChanged(
                 path=path,
-                before=blobs[0],
-                after=blobs[1],
+                before=old and old.blob,
+                after=new and new.blob,
+                before_sha256=old and old.other_sha256,
+                after_sha256=new and new.other_sha256,
                 before_size=0 if before is None else len(before.data),
                 after_size=0 if after is None else len(after),
                 mode=mode,

@@ -41,7 +41,7 @@ _OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n|$)", re.MULTILINE)
 class Change:
     """One file that changed. `diff` holds hunks; where there is none, `note` says why (binary, too large).
 
-    `before` and `after` are digests, as in the event.
+    `before` and `after` are the SHA-256 of the file's own bytes.
     """
 
     seq: int
@@ -118,8 +118,8 @@ class Texts:
             change.added,
             change.removed,
             "",
-            before=change.before,
-            after=change.after,
+            before=change.held,
+            after=change.holds,
         )
         if max(change.before_size, change.after_size) > DIFF_BYTES:
             return replace(made, note=f"too large to show: {change.before_size} to {change.after_size} bytes")
@@ -139,7 +139,9 @@ class Texts:
 def _without_lines(change: FileChanged) -> str:
     if change.before is None:
         return "created, empty"
-    return "removed" if change.after is None else "only its permissions changed"
+    if change.after is None:
+        return "removed"
+    return "only its permissions changed" if change.held == change.holds else "nothing that is kept of it differs"
 
 
 def clean(text: str) -> str:

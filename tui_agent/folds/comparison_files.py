@@ -18,7 +18,7 @@ LARGEST: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class FileEnd:
-    """One file. `before` and `after` are digests of its content (None: no such file), `hunks` a unified diff without
+    """One file. `before` and `after` are SHA-256 of its content (None: no such file), `hunks` a unified diff without
     a file header; where it is empty, `note` says why."""
 
     path: str
@@ -33,17 +33,23 @@ class FileEnd:
 def file_ends(events: Sequence[Envelope], text: Callable[[str], bytes | None]) -> tuple[FileEnd, ...]:
     """The files that are another at the end, in the order of their first change."""
     changed = fold(FilesChanged(), events).files
-    return tuple(_end(one, text) for one in changed if one.before != one.after)
+    return tuple(_end(one, text) for one in changed if one.held != one.holds)
 
 
 def _end(file: ChangedFile, text: Callable[[str], bytes | None]) -> FileEnd:
     before, after = (b"" if digest is None else text(digest) for digest in (file.before, file.after))
     note = _note(before, after)
     if note or before is None or after is None:
-        return FileEnd(file.path, file.before, file.after, file.added, file.removed, "", note)
+        return FileEnd(file.path, file.held, file.holds, file.added, file.removed, "", note)
     made = line_diff(before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
-    note = "" if made.text else "created, empty" if file.before is None else "removed, it was empty"
-    return FileEnd(file.path, file.before, file.after, made.added, made.removed, made.text, note)
+    note = "" if made.text else _without_lines(file)
+    return FileEnd(file.path, file.held, file.holds, made.added, made.removed, made.text, note)
+
+
+def _without_lines(file: ChangedFile) -> str:
+    if file.held is None:
+        return "created, empty"
+    return "removed, it was empty" if file.holds is None else "nothing that is kept of it differs"
 
 
 def _note(before: bytes | None, after: bytes | None) -> str:

@@ -9,7 +9,8 @@ from tui_agent.protocol.events.turn import TurnStarted
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """Line counts are sums over its changes; `before` is the content before the first, `after` the newest."""
+    """Line counts are sums over its changes; `before` is what is stored of the content before the first, `after` of the
+    newest. `held` and `holds` are the hex SHA-256 of the file's own bytes then."""
 
     path: str
     before: str | None
@@ -18,6 +19,8 @@ class ChangedFile:
     removed: int
     authors: tuple[Author, ...]
     last_seq: int
+    held: str | None = None
+    holds: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +68,22 @@ class FilesChanged:
         known = self._files.get(change.path)
         if known is None:
             self._files[change.path] = ChangedFile(
-                change.path, change.before, change.after, change.added, change.removed, (change.author,), seq
+                change.path,
+                change.before,
+                change.after,
+                change.added,
+                change.removed,
+                (change.author,),
+                seq,
+                change.held,
+                change.holds,
             )
             return
         authors = known.authors if change.author in known.authors else (*known.authors, change.author)
         self._files[change.path] = replace(
             known,
             after=change.after,
+            holds=change.holds,
             added=known.added + change.added,
             removed=known.removed + change.removed,
             authors=authors,
@@ -81,7 +93,7 @@ class FilesChanged:
     def view(self) -> FilesChangedView:
         """The files as they are now."""
         if self._view is None:
-            files = tuple(one for one in self._files.values() if one.before != one.after)
+            files = tuple(one for one in self._files.values() if one.held != one.holds)
             self._view = FilesChangedView(
                 files,
                 sum(one.added for one in files),

@@ -165,13 +165,13 @@ def _read(fold: SessionFold, ev: Envelope, payload: FileRead) -> bool:
 def _changed(fold: SessionFold, ev: Envelope, payload: FileChanged) -> bool:
     """Only what the agent wrote is known to it: after another author's change its reading is out of date."""
     now = fold.draft
-    if payload.after is None:
+    if payload.holds is None:
         return now.read_files.pop(payload.path, None) is not None
     if payload.author != "agent":
         return False
     known = now.read_files.get(payload.path)
-    whole = payload.before is None or (known is not None and known.whole)
-    now.read_files[payload.path] = ReadFile(payload.after, whole)
+    whole = payload.held is None or (known is not None and known.whole)
+    now.read_files[payload.path] = ReadFile(payload.holds, whole)
     return True
 
 

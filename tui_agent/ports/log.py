@@ -1,6 +1,7 @@
 """L2: the session log and its blobs, as the engine and every client see them."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from tui_agent.folds.branches import Stretch
@@ -69,6 +70,19 @@ class Log(Protocol):
     def follow(self, after: int = -1) -> Follower: ...
 
 
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file's content that was stored: `blob` names what is kept of it, `sha256` is of its own bytes."""
+
+    blob: str
+    sha256: str
+
+    @property
+    def other_sha256(self) -> str | None:
+        """The file's own SHA-256 where something else is kept of it, as events tell it."""
+        return self.sha256 if self.sha256 != self.blob else None
+
+
 class BlobReader(Protocol):
     """Reads content-addressed blobs. Raises `BlobMissing` where one is absent or damaged."""
 
@@ -88,6 +102,10 @@ class Blobs(BlobReader, Protocol):
 
     def put(self, data: bytes) -> str:
         """Store bytes (as they are: redact text before) and return their hex SHA-256."""
+        ...
+
+    def put_file(self, data: bytes) -> StoredFile:
+        """Store what a file holds, without its secrets."""
         ...
 
     def keep(self, text: str) -> LongText:

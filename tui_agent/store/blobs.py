@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from tui_agent.errors import BlobMissing, StoreError, StoreFull
+from tui_agent.ports.log import StoredFile
 from tui_agent.protocol.base import BlobText, JsonMap, LongText
 from tui_agent.store.files import FileOps, SystemFiles, advice, make_folder, sync_path, write_file
 from tui_agent.store.redact import Redactor
@@ -62,6 +63,12 @@ class BlobStore:
                 self._known.add(digest)
                 self._unsynced.add(digest)
         return digest
+
+    def put_file(self, data: bytes) -> StoredFile:
+        """Store what a file holds, without its secrets. Raises `StoreFull`."""
+        kept = data if self._redactor is None else self._redactor.content(data)
+        blob = self.put(kept)
+        return StoredFile(blob, blob if kept is data else hashlib.sha256(data).hexdigest())
 
     def _store(self, path: Path, data: bytes) -> None:
         try:

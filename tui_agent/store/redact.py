@@ -23,8 +23,12 @@ MIN_SECRET = 8
 """Characters from which on the value of a secret variable is looked for: shorter ones are words."""
 
 
-_EDGE = rb"(?:\b|(?<=\\[nrtbf])|(?<=[0-9;\[]m)|(?<=\\u00[01][0-9a-f]))"
-"""Where a word begins in JSON text: behind an escaped line break or a colour of the terminal too."""
+_EDGES = (rb"(?<![a-z0-9]", rb"(?<=\\[nrtbf]", rb"(?<=[0-9;\[]m", rb"(?<=\\u00[01][0-9a-f]")
+"""Where a word begins in JSON text: behind an escaped line break or a colour of the terminal too. Open, since the word's
+first letter stands in it: a pattern that begins with letters is found far quicker than one that looks back first."""
+_BINARY_HEAD = 8_192
+"""Bytes in which a NUL says that a content is no text."""
+_UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 
 class Redactor:
@@ -48,8 +52,7 @@ class Redactor:
         triggers = {(word, rule.starts) for rule in self._rules for word in rule.triggers}
         begun = {word.encode() for word, starts in triggers if starts and word[0].isalnum()}
         signed = {word.encode() for word, _ in triggers if not word[0].isalnum()}
-        ways = [edge + _any_of(words) for edge, words in ((_EDGE, begun), (b"", signed)) if words]
-        self._starts = re.compile(b"|".join(ways)) if ways else None
+        self._starts = re.compile(_any_of(begun | signed, begun)) if begun | signed else None
 
     def _trigger_bytes(self) -> Iterable[bytes]:
         words = {
@@ -59,16 +62,44 @@ class Redactor:
             if not rule.starts and word[0].isalnum()
         }
         for value, _ in self._secrets:
-            words.add(json.dumps(value, ensure_ascii=False)[1:-1].lower().encode("utf-8", "replace"))
+            raw = value.encode("utf-8", "surrogateescape").lower()
+            quoted = json.dumps(value, ensure_ascii=False)[1:-1].encode("utf-8", "surrogateescape").lower()
+            words |= {raw, quoted}
         return words
 
     def suspects(self, raw: bytes) -> bool:
-        """Whether JSON text may hold a secret: False is certain, True only asks for a closer look."""
+        """Whether JSON or other text in UTF-8 may hold a secret: False is certain, True only asks for a closer look."""
         low = raw.lower()
         for word in self._triggers:  # a plain loop: this runs for every event
             if word in low and (word != b"token" or low.count(b"token") > low.count(b'tokens":')):
                 return True
         return self._starts is not None and self._starts.search(low) is not None
+
+    def content(self, data: bytes) -> bytes:
+        """What a file holds, without its secrets; the same object where there is none.
+
+        In what is no text only the given secrets are looked for.
+        """
+        codec = _UTF_16.get(data[:2])
+        if codec is None and b"\0" in data[:_BINARY_HEAD]:
+            return self._without_given(data)
+        if codec is None and not self.suspects(data):
+            return data
+        codec = codec or "utf-8"
+        errors = "surrogateescape" if codec == "utf-8" else "surrogatepass"
+        try:
+            text = data.decode(codec, errors)
+        except UnicodeDecodeError:
+            return self._without_given(data)
+        made = self.text(text)
+        return data if made is text or made == text else made.encode(codec, errors)
+
+    def _without_given(self, data: bytes) -> bytes:
+        for value, name in self._secrets:
+            raw = value.encode("utf-8", "surrogateescape")
+            if raw in data:
+                data = data.replace(raw, f"[redacted: {name}]".encode())
+        return data
 
     def text(self, text: str) -> str:
         """The text without its secrets; the same object where there is none."""
@@ -128,21 +159,38 @@ def _shortest(words: set[bytes]) -> Iterable[bytes]:
     return (word for word in words if not any(other in word for other in words if other != word))
 
 
-def _any_of(words: Iterable[bytes]) -> bytes:
-    """A pattern that finds any of these words, common beginnings read once: far quicker than one after the other."""
+def _any_of(words: Iterable[bytes], begun: set[bytes]) -> bytes:
+    """A pattern that finds any of these words, those of `begun` where a word begins; common beginnings are read once,
+    which is far quicker than one word after the other. Words of both kinds begin with different characters."""
     root: dict[bytes, dict[bytes, object]] = {}
     for word in words:
         node = root
         for at in range(len(word)):
             node = cast("dict[bytes, dict[bytes, object]]", node.setdefault(word[at : at + 1], {}))
         node[b""] = {}
-    return _pattern(root)
+    edged = {word[:1] for word in begun}
+    return b"|".join(
+        re.escape(char) + (_edge(char) if char in edged else b"") + _group(_pattern(_below(root, char)))
+        for char in sorted(root)
+    )
+
+
+def _below(node: Mapping[bytes, object], char: bytes) -> Mapping[bytes, object]:
+    return cast("Mapping[bytes, object]", node[char])
+
+
+def _group(pattern: bytes) -> bytes:
+    return b"(?:" + pattern + b")" if b"|" in pattern else pattern
+
+
+def _edge(char: bytes) -> bytes:
+    return b"(?:" + b"|".join(look + re.escape(char) + b")" for look in _EDGES) + b")"
 
 
 def _pattern(node: Mapping[bytes, object]) -> bytes:
     if b"" in node:
         return b""
-    ways = [re.escape(char) + _pattern(cast("Mapping[bytes, object]", node[char])) for char in sorted(node)]
+    ways = [re.escape(char) + _pattern(_below(node, char)) for char in sorted(node)]
     return ways[0] if len(ways) == 1 else b"(?:" + b"|".join(ways) + b")"
 
 

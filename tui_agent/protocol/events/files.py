@@ -28,7 +28,9 @@ class FileRead(Payload):
 class FileChanged(Payload):
     """A file was created (`before` None), changed, or removed (`after` None). Both are blob digests.
 
-    `path` is relative to the workspace, with `/`. `mode` is the permission bits after the change.
+    `path` is relative to the workspace, with `/`. `mode` is the permission bits after the change. What is stored is
+    without secrets: where that is not what the file held, `before_sha256` and `after_sha256` are the hex SHA-256 of the
+    file's own bytes.
     """
 
     kind: Literal["file.changed"] = "file.changed"
@@ -42,6 +44,18 @@ class FileChanged(Payload):
     added: int
     removed: int
     call_id: CallId | None = None
+    before_sha256: str | None = None
+    after_sha256: str | None = None
+
+    @property
+    def held(self) -> str | None:
+        """The hex SHA-256 of what the file held before; None where there was none, or it was too large."""
+        return self.before_sha256 or self.before
+
+    @property
+    def holds(self) -> str | None:
+        """The hex SHA-256 of what it holds after."""
+        return self.after_sha256 or self.after
 
 
 class CheckpointTaken(Payload):

@@ -123,7 +123,8 @@ async def compared(live: "Live", old: str | None, new: str | None) -> Compared:
         return Compared(said="A binary file.")
     made = await asyncio.to_thread(line_diff, before, after)
     if not made.text:
-        return Compared(said="The content is what it was.")
+        more = " Secrets in it are not kept: one may be another." if "[redacted: " in before else ""
+        return Compared(said=f"The content is what it was.{more}")
     return Compared(made.text, made.added, made.removed)
 
 
