@@ -159,7 +159,7 @@ def _assigned(match: re.Match[str]) -> bool:
         return False
     if match["word"].isupper() and match.string[match.start("secret") - 1] == "=" and _two_cases(value):
         return True
-    if word == "pass" and (match["word"].isupper() or match.string[max(0, match.start() - 1)] not in "_-."):
+    if word == "pass" and match.string[max(0, match.start() - 1)] not in "_-.":
         return False
     return _bare(value, match["word"])
 
@@ -282,7 +282,7 @@ RULES: tuple[Rule, ...] = (
         r"(?:hooks\.slack\.com/(?:services|workflows|triggers)|discord(?:app)?\.com/api/webhooks"
         r"|\.webhook\.office\.com/webhookb2)/(?P<secret>[A-Za-z0-9_/@-]{16,300})",
     ),
-    rule("openai key", "sk-", rf"{EDGE}sk-(?:[a-z0-9]{{2,12}}-)?[A-Za-z0-9_-]{{20,250}}", _mixed),
+    rule("openai key", "sk-", rf"{EDGE}sk-(?!ant-)(?:[a-z0-9]{{2,12}}-)?[A-Za-z0-9_-]{{20,250}}", _mixed),
     rule(
         "json web token",
         "eyj",

@@ -65,6 +65,17 @@ INNOCENT = [
 ]
 
 
+def test_a_key_is_named_after_its_own_issuer() -> None:
+    assert Redactor().text(SECRETS["anthropic key"]) == "[redacted: anthropic key]"
+    assert Redactor().text(SECRETS["openai project key"]) == "[redacted: openai key]"
+
+
+@pytest.mark.parametrize("value", ["hunter2", "Xk39fja2"])
+def test_a_password_is_known_by_half_its_name_in_capitals(value: str) -> None:
+    assert Redactor().text(f"DB_PASS={value}") == "DB_PASS=[redacted: secret]"
+    assert Redactor().text(f"PASS={value}") == f"PASS={value}"
+
+
 @pytest.mark.parametrize("name", SECRETS)
 def test_a_well_known_secret_is_replaced_by_its_kind(name: str) -> None:
     text = Redactor().text(f"before {SECRETS[name]} after")

@@ -37,6 +37,7 @@ def letters_of(shape: str) -> str:
 PLACES = {
     "env": "DB_PASSWORD={}",
     "env short name": "PGPASSWORD={} psql -h db",
+    "env half a name": "DB_PASS={}",
     "export": "export STRIPE_SECRET_KEY='{}'",
     "yaml": "  db_password: {}",
     "json": '{{"clientSecret": "{}"}}',
@@ -166,6 +167,8 @@ INNOCENT = [
     "api_key = ${{ secrets.API_KEY }}",
     "API_KEY=<your key>",
     "PASSWORD=changeme",
+    "PASS=12tests FAIL=0",
+    "FIRST_PASS=enabled",
     "password=********",
     "primary_key = users_pkey1_2024_index",
     "public_key = MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE1234",
