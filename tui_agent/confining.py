@@ -8,7 +8,7 @@ from tui_agent.environments.sandbox.bounds import Bounds
 from tui_agent.environments.sandbox.confine import Confinement
 from tui_agent.environments.sandbox.detect import Found
 from tui_agent.ground import Ground
-from tui_agent.policy.confined import guarded_places
+from tui_agent.policy.confined import guarded_outside, guarded_places
 
 OFF = Found(why_not="It is switched off in the configuration ([sandbox] mode).")
 
@@ -24,14 +24,17 @@ def confinement(base: Ground, workspace: Path) -> Confinement:
     config, paths = base.config, base.config.paths
     home = os.path.expanduser("~")  # noqa: PTH111 - a home that is nowhere stays as it is written
     guarded = guarded_places(home)
+    own = (str(paths.config_dir), str(config.data_dir), str(config.cache_dir))
     bounds = Bounds(
         root=os.path.realpath(workspace),
         home=home,
         hidden=(*guarded.hidden, str(paths.secrets), str(config.data_dir / "sandbox")),
         kept=guarded.kept,
         absent=guarded.absent,
-        own=(str(paths.config_dir), str(config.data_dir), str(config.cache_dir)),
+        own=own,
         writable=tuple(map(str, config.sandbox.writable)),
+        trees=guarded.trees,
+        guarded=guarded_outside(own),
     )
     found = detect.found() if config.sandbox.mode == "auto" else OFF
     return Confinement(found, bounds, config.data_dir / "sandbox")

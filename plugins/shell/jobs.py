@@ -35,7 +35,8 @@ def _standing(report: JobReport) -> str:
         case "failed":
             return f"could not be started: {report.message}"
         case "exited" if report.exit_code is not None:
-            return f"ended by itself after {seconds}, exit {report.exit_code}"
+            said = f". {report.message}" if report.message else ""
+            return f"ended by itself after {seconds}, exit {report.exit_code}{said}"
         case "stopped":
             return f"was ended after {seconds}"
         case _:

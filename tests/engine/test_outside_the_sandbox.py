@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.harness import MODEL, Bench, allow, call, running, say
+from tests.stubs.sandboxed import confinement, elsewhere, require_sandbox
 from tests.stubs.tool_context import text, tools_of
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.folds.session_view import SessionStateView
@@ -18,6 +19,7 @@ from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.commands import DecidePermission, Interrupt, RunUserShell, SubmitPrompt
 from tui_agent.protocol.effects import Effect
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.job import JobFinished
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.settings import PolicyName
@@ -53,7 +55,7 @@ def tools() -> Sequence[object]:
     return list(tools_of("shell").values())
 
 
-def answering(bench: Bench, decision: str, message: str = "") -> None:
+def answering(bench: Bench, decision: str, message: str = "", rule: str = "allow run echo *") -> None:
     """Answer each question like this, and ask for a rule for ever: there is none for leaving the sandbox."""
 
     def react(event: Envelope) -> None:
@@ -63,8 +65,8 @@ def answering(bench: Bench, decision: str, message: str = "") -> None:
                     request_id=event.payload.request_id,
                     decision="allow" if decision == "allow" else "deny",
                     message=message,
-                    reach="always",
-                    rule="allow run echo *",
+                    reach="always" if rule else "once",
+                    rule=rule,
                 )
             )
 
@@ -177,6 +179,82 @@ async def test_the_network_is_granted_where_it_was_among_what_was_allowed(
         await bench.until("turn.finished")
         assert [spec.network for spec in Refusing.made.specs] == [network]
         assert [spec.outside for spec in Refusing.made.specs] == [False]
+
+
+WRITTEN = [
+    ("cp a.txt <outside>/b.txt", ["<outside>/b.txt"]),
+    ("echo x > <outside>/b.txt; touch here", ["<outside>/b.txt"]),
+    ("touch here", []),
+    ("rm <outside>/b.txt", []),
+    ("python3 tool.py <outside>/b.txt", []),
+    ("touch <outside>/*.txt", []),
+]
+
+
+@pytest.mark.parametrize(("command", "writable"), WRITTEN)
+async def test_what_was_judged_to_be_written_outside_is_open_to_the_allowed_command(
+    tmp_path: Path, command: str, writable: list[str]
+) -> None:
+    class Noting(Refusing):
+        async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
+            self.specs.append(spec)
+            return ExecResult(0, "exited", b"", 0, 1.0)
+
+    script = run(command.replace("<outside>", "/somewhere/else"))
+    async with running(tmp_path, script, tools(), env=Noting, policy=judged) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        (spec,) = Refusing.made.specs
+        assert list(spec.writable) == [path.replace("<outside>", "/somewhere/else") for path in writable]
+
+
+async def test_a_write_outside_that_the_user_allowed_is_asked_about_once() -> None:
+    require_sandbox()
+    with elsewhere() as base:
+        target = base / "outside.txt"
+
+        def confined(root: Path) -> LocalEnvironment:
+            return LocalEnvironment(root, confinement=confinement(root, base / "home", base / "records"))
+
+        script = run(f"echo mine > {target}")
+        async with running(
+            base, script, tools(), env=confined, policy=RulePolicy().decide, policy_name="accept-edits"
+        ) as bench:
+            answering(bench, "allow", rule="")
+            bench.submit(SubmitPrompt(text="go"))
+            await bench.until("turn.finished")
+            (asked,) = bench.of(PermissionRequested)
+            assert isinstance(asked, PermissionRequested)
+            assert (asked.confined, asked.risk) == ("bubblewrap", "It is outside this workspace.")
+            assert target.read_text() == "mine\n"
+
+
+async def test_a_command_starts_in_the_folder_that_was_judged(tmp_path: Path) -> None:
+    command = call(("run_command", json.dumps({"command": "ls", "cwd": "sub"})))
+    async with running(tmp_path, [command, say("Done.")], tools(), env=Refusing, policy=judged) as bench:
+        root = Path(Refusing.made.root)
+        (root / "sub").mkdir()
+        answering(bench, "deny")
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        assert [spec.folder for spec in Refusing.made.specs] == [str(root / "sub")]
+
+
+async def test_a_job_that_was_refused_something_is_not_offered_outside_and_says_so(tmp_path: Path) -> None:
+    started = call(("run_command", json.dumps({"command": "echo hello", "background": True})))
+    read = call(("read_job_output", json.dumps({"job_id": "job-1", "wait": 20})))
+    async with running(
+        tmp_path, [started, read, read, say("Done.")], tools(), env=Refusing, policy=allow
+    ) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        (end,) = bench.of(JobFinished)
+        assert isinstance(end, JobFinished)
+        assert end.message.startswith(
+            f"The sandbox: {REFUSED} A job is not offered to run outside the sandbox"
+        )
+        assert end.message in str(bench.of(ToolFinished)[-1])
+        assert bench.of(PermissionRequested) == []
 
 
 async def test_the_users_own_command_runs_outside(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from tui_agent.environments.local import LocalEnvironment
 from tui_agent.environments.sandbox import detect
 from tui_agent.environments.sandbox.bounds import Bounds
 from tui_agent.environments.sandbox.confine import Confinement
-from tui_agent.policy.confined import guarded_places
+from tui_agent.policy.confined import guarded_outside, guarded_places
 from tui_agent.ports.environment import ExecResult, ExecSpec
 
 SECRET = "canary-4711-secret"
@@ -61,6 +61,8 @@ def confinement(root: Path, home: Path, records: Path, **more: tuple[str, ...]) 
         hidden=guarded.hidden,
         kept=guarded.kept,
         absent=guarded.absent,
+        trees=guarded.trees,
+        guarded=guarded_outside(more.get("own", ())),
         **more,
     )
     return Confinement(detect.found(), bounds, records)

@@ -12,7 +12,7 @@ from typing import get_args
 
 from pydantic import BaseModel
 
-from tui_agent.engine.hooks import NOTHING, Heard, weighed
+from tui_agent.engine.hooks import NOTHING, RULE, Heard, weighed
 from tui_agent.engine.mailbox import Waiting
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.states import StateKeeper
@@ -38,7 +38,8 @@ _ONCE_ONLY = tuple(
     Choice(reach=reach, rule="", offered=reach == "once", why="" if reach == "once" else "not offered here")
     for reach in get_args(Reach)
 )
-NO_ONE = "the policy asks, and no one is there to answer"
+NOBODY = "no one is there to answer"
+NO_ONE = f"the policy asks, and {NOBODY}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ class Verdict:
     """Where the call's paths led when it was judged: it is run with these files, wherever the paths lead by then."""
     network: bool = False
     """What it runs may reach the network: that was among what was allowed."""
+    writable: tuple[str, ...] = ()
+    """The files outside the workspace that its commands were allowed to write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,8 @@ class Gate:
             if decision.verdict != "ask":
                 return self._by_rule(case, decision, preview.content, judged)
             if not self._parts.interactive:
-                return self._by_rule(case, decision, "", judged, NO_ONE)
+                nobody = f"{decision.reason}, and {NOBODY}" if decision.rule_id == RULE else NO_ONE
+                return self._by_rule(case, decision, "", judged, nobody)
             preview = await self._preview(case, judged)
             request = self._request(case, decision, preview, await self._deeds(case))
             if wrong:
@@ -163,7 +167,7 @@ class Gate:
             resolved=judged,
             granted=(*state.granted, *more),
             allowed_tools=self._parts.allowed_tools,
-            interactive=self._parts.interactive or case.heard.decision == "allow",
+            interactive=self._parts.interactive or case.heard.decision in {"allow", "deny"},
             sandboxed=bool(env.sandbox.kind),
         )
         return self._parts.policy.decide(case.call.name, case.effects, facts)
@@ -230,7 +234,7 @@ class Gate:
         reason = why or decision.reason
         self._record(case, decision, allowed, reason, content)
         if allowed:
-            return Verdict(True, judged=judged, network=self._networked(decision))
+            return self._allowed(case, decision, judged)
         return Verdict(
             False,
             f"Not allowed: {reason} (rule {decision.rule_id}). Do not try to get around it; "
@@ -271,7 +275,7 @@ class Gate:
             agent=case.agent,
         )
         if allowed:
-            return Verdict(True, judged=judged, network=self._networked(decision))
+            return self._allowed(case, decision, judged)
         words = f" They say: {answer.message}" if answer.message else ""
         return Verdict(False, f"The user did not allow this call.{words}", "denied by you")
 
@@ -281,7 +285,7 @@ class Gate:
                 call_id=case.call.call_id,
                 request_id=None,
                 decision="allow" if allowed else "deny",
-                by="engine" if reason == NO_ONE else "rule",
+                by="engine" if decision.verdict == "ask" else "rule",
                 policy=self._policy(),
                 rule_id=decision.rule_id,
                 reason=reason,
@@ -291,9 +295,13 @@ class Gate:
             agent=case.agent,
         )
 
-    def _networked(self, decision: Decision) -> bool:
-        """Whether what was allowed includes the network. Where nothing is asked, it always does."""
-        return NETWORK in decision.classes or self._policy() == "bypass"
+    def _allowed(self, case: _Case, decision: Decision, judged: dict[str, str]) -> Verdict:
+        """What was allowed includes the network where its classes name it, and always where nothing is asked."""
+        network = NETWORK in decision.classes or self._policy() == "bypass"
+        root = self._parts.env.root.rstrip("/") + "/"
+        written = {judged[path] for path in self._parts.policy.written(case.effects) if path in judged}
+        outside = tuple(sorted(path for path in written if not f"{path}/".startswith(root)))
+        return Verdict(True, judged=judged, network=network, writable=outside)
 
     def _policy(self) -> PolicyName:
         settings = self._parts.recorder.state.settings

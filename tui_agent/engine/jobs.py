@@ -15,6 +15,7 @@ from anyio.abc import TaskGroup
 
 from tui_agent.engine.keeping import KeptOrCut
 from tui_agent.engine.merge import Ticker
+from tui_agent.engine.outside import Granted
 from tui_agent.engine.parts import EngineParts
 from tui_agent.errors import EnvironmentFault, StoreError, ToolError, TuiAgentError
 from tui_agent.ports.environment import ExecResult, ExecSpec
@@ -32,6 +33,10 @@ FIRST_WORDS_S = 1.0
 """How long a start waits for the first output, or for an end at once."""
 MOST_WAIT_S = 60.0
 END_S = 6.0
+STAYS_INSIDE = (
+    "A job is not offered to run outside the sandbox, for nobody waits for it: where the command needs that, run it "
+    "without `background`, and the user is asked."
+)
 WHOLE = 64_000
 """Characters of live output that are recorded whole; then samples."""
 SAMPLES = ((1_000_000, 2_000, 1.0), (1 << 62, 500, 10.0))
@@ -125,9 +130,9 @@ class Jobs:
         """Jobs run in this group from now on."""
         self._group = group
 
-    def of_call(self, call_id: CallId, agent: AgentId, *, network: bool) -> "CallJobs":
-        """The jobs as one call uses them; what it starts has the network where that was allowed."""
-        return CallJobs(self, call_id, agent, network)
+    def of_call(self, call_id: CallId, agent: AgentId, granted: Granted) -> "CallJobs":
+        """The jobs as one call uses them; what it starts may do what was allowed to it."""
+        return CallJobs(self, call_id, agent, granted)
 
     async def start(self, command: str, spec: ExecSpec, call_id: CallId, agent: AgentId) -> JobReport:
         """See `ports.job.Jobs`."""
@@ -218,7 +223,9 @@ class Jobs:
         """Record its end."""
         job.state = job.wish
         if result is not None:
-            job.exit_code, job.message = result.exit_code, result.blocked or result.message
+            job.exit_code, job.message = result.exit_code, result.message
+            if result.blocked:
+                job.message = f"The sandbox: {result.blocked} {STAYS_INSIDE}"
             job.state = "failed" if result.ended in ("not_found", "failed") else "exited"
         job.duration = self._parts.clock.monotonic() - job.began
         kept = job.kept
@@ -246,16 +253,15 @@ class Jobs:
 class CallJobs:
     """`ports.job.Jobs` for one call."""
 
-    def __init__(self, jobs: Jobs, call_id: CallId, agent: AgentId, network: bool) -> None:
+    def __init__(self, jobs: Jobs, call_id: CallId, agent: AgentId, granted: Granted) -> None:
         self._jobs = jobs
-        self._network = network
+        self._granted = granted
         self._call_id = call_id
         self._agent = agent
 
     async def start(self, command: str, spec: ExecSpec) -> JobReport:
         """Start one."""
-        allowed = replace(spec, network=spec.network or self._network)
-        return await self._jobs.start(command, allowed, self._call_id, self._agent)
+        return await self._jobs.start(command, self._granted.of(spec), self._call_id, self._agent)
 
     async def read(self, job_id: str, wait: float) -> JobReport:
         """What is new."""

@@ -4,12 +4,31 @@ sandbox where it refused them something and the user allows that.
 Invariant: nothing runs outside without a recorded decision about exactly this call.
 """
 
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 import anyio
 
 from tui_agent.ports.environment import Environment, ExecResult, ExecSpec, OutputSink
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """What of the sandbox is open to the commands of one call, and where the folders led that it was judged in."""
+
+    network: bool = False
+    writable: tuple[str, ...] = ()
+    judged: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, spec: ExecSpec) -> ExecSpec:
+        """The command as it was allowed."""
+        return replace(
+            spec,
+            network=spec.network or self.network,
+            writable=self.writable,
+            folder=self.judged.get(spec.cwd, "") if spec.cwd else "",
+        )
+
 
 Ask = Callable[[str], Awaitable[str]]
 """Given what the sandbox refused: why it may not run outside either; empty where it may."""
@@ -22,16 +41,17 @@ class Commands:
     """
 
     def __init__(
-        self, env: Environment, *, network: bool, ask: Ask | None, limit: anyio.CancelScope | None = None
+        self, env: Environment, granted: Granted, *, ask: Ask | None, limit: anyio.CancelScope | None = None
     ) -> None:
         self._env = env
-        self._network = network
+        self._granted = granted
         self._ask = ask
         self._limit = limit
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
         """As an environment's; a refused command's `blocked` also says why it was not run outside."""
-        result = await self._env.exec(replace(spec, network=spec.network or self._network), on_output)
+        spec = self._granted.of(spec)
+        result = await self._env.exec(spec, on_output)
         if not result.blocked or self._ask is None:
             return result
         why_not = await self._asked(self._ask, result.blocked)

@@ -21,7 +21,7 @@ from tui_agent.engine.gate import Gate, Verdict
 from tui_agent.engine.jobs import Jobs
 from tui_agent.engine.keeping import KeptOrCut, cut_to_line
 from tui_agent.engine.merge import Merger, Ticker
-from tui_agent.engine.outside import Commands
+from tui_agent.engine.outside import Commands, Granted
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.printed import Printed
 from tui_agent.engine.reading import may_read
@@ -166,7 +166,8 @@ class CallRunner:
         env = reaching(parts.env, effects, verdict.judged)
         leave = partial(self._gate.leave_sandbox, call, tool, args, agent)
         runs = any(isinstance(effect, Runs) for effect in effects)
-        commands = Commands(env, network=verdict.network, ask=leave if runs else None, limit=limit)
+        granted = Granted(verdict.network, verdict.writable, verdict.judged)
+        commands = Commands(env, granted, ask=leave if runs else None, limit=limit)
         blobs = KeptOrCut(parts.blobs)
         context = ToolContext(
             env=RecordingEnvironment(env, blobs, emit, call.call_id, run=commands.exec),
@@ -176,9 +177,7 @@ class CallRunner:
             deadline=None if timeout is None else parts.clock.monotonic() + timeout,
             state=parts.recorder.state,
             ask=partial(self._asker.ask, agent=agent) if "ask" in tool.spec.needs else None,
-            jobs=self._jobs.of_call(call.call_id, agent, network=verdict.network)
-            if "jobs" in tool.spec.needs
-            else None,
+            jobs=self._jobs.of_call(call.call_id, agent, granted) if "jobs" in tool.spec.needs else None,
             may_read=partial(may_read, parts, call.name),
         )
         try:

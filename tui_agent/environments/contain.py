@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tui_agent.environments.opening import OpenFolder, fitting, made
+from tui_agent.environments.opening import OpenFolder, entered, fitting, made
 from tui_agent.environments.spelling import DiskNames, Names, spelled
 from tui_agent.errors import EnvironmentFault
 
@@ -128,6 +128,10 @@ class Containment:
                 f"{shown(path)[:80]}… is longer than {MAX_PATH:,} characters or {MAX_DEPTH:,} folders."
             )
         return parts
+
+    def enter(self, parts: tuple[str, ...]) -> int:
+        """A descriptor of the folder to start programs in, links refused on the whole way; whoever asks closes it."""
+        return entered((*self._above, *parts))
 
     @contextmanager
     def folder(self, parts: tuple[str, ...], *, make: bool = False) -> Iterator[int]:

@@ -52,7 +52,9 @@ def main() -> None:
         os.setsid()
     line = socket.socket(fileno=os.dup(0))
     os.dup2(1, 0)  # nothing is to be read there
-    os.closerange(3, line.fileno())  # what whoever started the program left open is none of the commands' business
+    os.closerange(
+        3, line.fileno()
+    )  # what whoever started the program left open is none of the commands' business
     os.closerange(line.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
     Keeper(line, options, become_reaper()).run()
 
@@ -167,7 +169,7 @@ class Warden:
         self._groups = Groups(options["groups"], order["name"], options["processes"])
 
     def run(self, given: list[int]) -> int:
-        """Start the command with these descriptors, serve the line until nothing of it is left; how many had to be
+        """Start the command in the first of these descriptors, with the others; serve the line until nothing of it is left; how many had to be
         killed."""
         if not self._start(given):
             return 0
@@ -188,11 +190,11 @@ class Warden:
 
     def _start(self, given: list[int]) -> bool:
         order, where = self._order, "cwd"
-        high = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, ABOVE) for each in given]
+        folder, *high = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, ABOVE) for each in given]
         for each in given:
             os.close(each)
         try:
-            os.chdir(order["cwd"])
+            os.fchdir(folder)
             where = "program"
             held = {**self._limits(), "reaper": self._adopts}
             with self._groups as kinds:
@@ -217,7 +219,7 @@ class Warden:
             self._groups.remove()
             return False
         finally:
-            for each in high:
+            for each in (folder, *high):
                 os.close(each)
         self._say(f"started {self._leader} {json.dumps({**held, **kinds})}")
         return True
@@ -351,7 +353,7 @@ def lower(which: int, most: int) -> None:
 
 
 def receive(line: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
-    """An order with its descriptors (the line of the warden, then the command's); None when the line was cut."""
+    """An order with its descriptors (the line of the warden, the folder, then the command's); None when the line was cut."""
     try:
         data, descriptors, _, _ = socket.recv_fds(line, _LENGTH, MOST_GIVEN)
         while data and len(data) < _LENGTH:

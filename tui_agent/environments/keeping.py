@@ -152,14 +152,14 @@ class Keeping:
     def launch(
         self,
         argv: Sequence[str],
-        cwd: str,
+        folder: int,
         env: Mapping[str, str],
         given: Mapping[int, int],
         *,
         wrapped: bool = False,
     ) -> Child | Refused:
-        """Start a command; `given` are the descriptors that it has, by the number at which it finds each; `wrapped`: it
-        only holds another, which is to hear a SIGTERM in its place. Blocking: meant for a thread.
+        """Start a command in a folder, given by a descriptor of it. `given` are the descriptors that it has, by the
+        number at which it finds each; `wrapped`: it only holds another, which is to hear a SIGTERM in its place. Blocking: meant for a thread.
 
         Raises `KeeperFault`, and OSError where descriptors or memory have run out.
         """
@@ -171,14 +171,14 @@ class Keeping:
                 self._count += 1
                 order = {
                     "argv": list(argv),
-                    "cwd": cwd,
                     "env": dict(env),
                     "places": list(given),
                     "name": f"{self._name}-{self._count}",
                     "wrapped": wrapped,
                 }
                 data = json.dumps(order).encode()
-                socket.send_fds(line, [len(data).to_bytes(4, "big")], [theirs.fileno(), *given.values()])
+                sent = [theirs.fileno(), folder, *given.values()]
+                socket.send_fds(line, [len(data).to_bytes(4, "big")], sent)
                 line.sendall(data)
             refused = child.await_start()
         except BaseException:

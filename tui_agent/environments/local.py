@@ -16,7 +16,7 @@ from anyio import to_thread
 
 from tui_agent.config.programs import find_program
 from tui_agent.environments import spawn
-from tui_agent.environments.contain import Containment
+from tui_agent.environments.contain import Containment, fault
 from tui_agent.environments.descendants import LINUX, carriers
 from tui_agent.environments.keeping import Keeping
 from tui_agent.environments.local_files import LocalFiles
@@ -110,13 +110,34 @@ class LocalEnvironment:
         """Run to the end; see the contract and `spawn`."""
         if self._closed:
             raise EnvironmentFault("The environment is closed: nothing more can be run in it.")
-        folder = "/".join((self.root.rstrip("/"), *self._contain.parts(spec.cwd)))
+        folder, entered = await to_thread.run_sync(self._enter, spec)
+        if isinstance(entered, ExecResult):
+            return entered
+        try:
+            return await self._exec(spec, on_output, folder, entered)
+        finally:
+            os.close(entered)
+
+    def _enter(self, spec: ExecSpec) -> tuple[str, int | ExecResult]:
+        """The folder that a program is started in, and a descriptor of it: whatever becomes of the name, it is that one."""
+        contain = self._contain.at(self.root) if spec.folder else self._contain
+        parts = contain.parts(spec.folder or spec.cwd)
+        folder = "/".join((self.root.rstrip("/"), *parts))
+        try:
+            return folder, self._contain.enter(parts)
+        except (FileNotFoundError, NotADirectoryError):
+            return folder, ExecResult(None, "not_found", b"", 0, 0.0, f"The folder {folder} does not exist.")
+        except OSError as error:
+            raise fault(spec.cwd or folder, error) from error
+
+    async def _exec(self, spec: ExecSpec, on_output: OutputSink, folder: str, entered: int) -> ExecResult:
         self._count += 1
         marker = f"{self._token}-{self._count}"
         env = self._child_environment(folder, marker, spec.env)
         argv = spec.argv or ("bash", "-c", spec.script)
         command = spawn.Command(
             argv=(_program(argv[0], env, Path(self.root)), *argv[1:]),
+            folder=entered,
             cwd=folder,
             env=env,
             timeout=spec.timeout,

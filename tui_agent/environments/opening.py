@@ -34,10 +34,19 @@ _RETRIES = 5
 
 def one_by_one(names: Sequence[str]) -> int:
     """Each folder opened from the one above it, its own name not followed."""
-    at = os.open("/", FOLDER_FLAGS if not names else _PASSING)
+    return _down(names, FOLDER_FLAGS)
+
+
+def entered(names: Sequence[str]) -> int:
+    """The same, to start programs in, or to open what is below: also a folder that may not be listed."""
+    return _down(names, _PASSING)
+
+
+def _down(names: Sequence[str], last: int) -> int:
+    at = os.open("/", last if not names else _PASSING)
     for index, name in enumerate(names, 1):
         try:
-            below = os.open(name, _PASSING if index < len(names) else FOLDER_FLAGS, dir_fd=at)
+            below = os.open(name, _PASSING if index < len(names) else last, dir_fd=at)
         except NotADirectoryError as error:
             raise _link_or_not(error, name, at) from error
         finally:

@@ -35,9 +35,10 @@ _LAST_WORDS_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What to start: an absolute folder and the whole environment."""
+    """What to start: the folder, by a descriptor (`cwd` only names it), and the whole environment."""
 
     argv: tuple[str, ...]
+    folder: int
     cwd: str
     env: Mapping[str, str]
     timeout: float | None
@@ -173,7 +174,7 @@ def _start(command: Command, write_ends: Sequence[int], keeping: Keeping) -> Chi
     program, stdin = command.argv[0], _given(command.stdin)
     given = {0: stdin, 1: write_ends[0], 2: write_ends[-1], **command.given}
     try:
-        started = keeping.launch(command.argv, command.cwd, command.env, given, wrapped=command.wrapped)
+        started = keeping.launch(command.argv, command.folder, command.env, given, wrapped=command.wrapped)
     except (KeeperFault, OSError) as error:
         return _not_started("failed", f"{program} could not be started: {error}")
     finally:

@@ -4,9 +4,13 @@ Invariant: pure. What the policy lets no agent read or write by name is guarded 
 """
 
 import tomllib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from tui_agent.policy.paths import Guards, Place
+from tui_agent.ports.policy import PolicyFacts
 
 _OF_REPOSITORIES = frozenset({".git", "git~1", ".hg", ".svn", ".jj", ".bzr"})
 """Commits write there; what must stay in them is named by whoever knows them."""
@@ -14,11 +18,13 @@ _OF_REPOSITORIES = frozenset({".git", "git~1", ".hg", ".svn", ".jj", ".bzr"})
 
 @dataclass(frozen=True, slots=True)
 class GuardedPlaces:
-    """`hidden` are absolute, the last part may be a pattern; `kept` and `absent` are names at a workspace's top."""
+    """`hidden` are absolute, the last part may be a pattern; `kept` and `absent` are names at a workspace's top. `trees`
+    are absolute folders that no agent writes."""
 
     hidden: tuple[str, ...]
     kept: tuple[str, ...]
     absent: tuple[str, ...]
+    trees: tuple[str, ...]
 
 
 @cache
@@ -36,4 +42,12 @@ def guarded_places(home: str) -> GuardedPlaces:
         hidden=tuple(dict.fromkeys((*named, *more["hidden"]))),
         kept=tuple(dict.fromkeys((*written, *more["kept"]))),
         absent=tuple(more["absent"]),
+        trees=tuple(f"{home.rstrip('/')}/{tree}" for tree in (*protected["outside_trees"], *secret["trees"])),
     )
+
+
+def guarded_outside(own: Sequence[str]) -> Callable[[str], bool]:
+    """Tells of an absolute path outside every workspace whether the policy lets no agent write it. `own` are the
+    product's folders."""
+    guards, nowhere = Guards(own), PolicyFacts(workspace="/nowhere", policy="ask")
+    return lambda path: bool(guards.write(Place(path, path, None), nowhere))

@@ -33,6 +33,12 @@ class ExecSpec:
     """Run it unconfined, though the environment has a sandbox: the user allowed it, or gave the command."""
     network: bool = False
     """Let it reach the network, though it is confined. Without a sandbox it says nothing."""
+    writable: tuple[str, ...] = ()
+    """Files and folders outside `root` that it may write though it is confined: absolute real paths, as they were
+    judged. What cannot be opened without opening more than these stays shut. Without a sandbox it says nothing."""
+    folder: str = ""
+    """The absolute real path that `cwd` led to when it was judged: started there, and nowhere where a link stands on
+    the way by now. Empty: wherever `cwd` leads."""
 
 
 @dataclass(frozen=True, slots=True)

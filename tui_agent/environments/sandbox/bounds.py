@@ -7,7 +7,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,7 +50,8 @@ class Bounds:
 
     `hidden` are absolute paths of secrets, the last part may be a pattern; `kept` are names at the top of the workspace
     that no command writes, `absent` those of them that none may make either; `own` are the product's folders; `writable`
-    are more folders that the user opened.
+    are more folders that the user opened. `guarded` tells of a path outside whether no command may ever write it, and
+    `trees` are such places below the home, there or not.
     """
 
     root: str
@@ -60,6 +61,8 @@ class Bounds:
     absent: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
+    trees: tuple[str, ...] = ()
+    guarded: Callable[[str], bool] | None = None
 
     def refusal(self) -> str:
         """Why commands of this workspace cannot be confined; empty where they can."""
@@ -85,19 +88,21 @@ class Places:
     sockets: tuple[str, ...]
 
 
-def places(bounds: Bounds, words: Sequence[str], env: Mapping[str, str]) -> Places:
-    """What a command of these words finds."""
+def places(
+    bounds: Bounds, words: Sequence[str], env: Mapping[str, str], opened: Sequence[str] = ()
+) -> Places:
+    """What a command of these words finds. `opened` are more places that this one may write."""
     git = git_places(bounds.root)
     writable = [
         bounds.root,
         *(each for each in map(os.path.realpath, bounds.writable) if Path(each).is_dir()),
     ]
-    hidden = [each for each in _found(bounds.hidden) if not _within(bounds.root, each.rstrip("/"))]
+    hidden = [each for each in existing(bounds.hidden) if not _within(bounds.root, each.rstrip("/"))]
     sockets = [each for each in listening() if not _private(each) and not _within(each, bounds.root)]
     return Places(
         shown=tuple(_shown(bounds.root, words, env)),
         hidden=tuple(dict.fromkeys(hidden)),
-        writable=tuple(dict.fromkeys((*writable, *git.writable))),
+        writable=tuple(dict.fromkeys((*writable, *git.writable, *opened))),
         kept=tuple(dict.fromkeys(_kept(bounds, git, writable))),
         sockets=tuple(sockets),
     )
@@ -143,7 +148,8 @@ def _kept(bounds: Bounds, git: GitPlaces, writable: Sequence[str]) -> Iterator[s
             yield own
 
 
-def _found(paths: Iterable[str]) -> Iterator[str]:
+def existing(paths: Iterable[str]) -> Iterator[str]:
+    """Those that are there, the last part may be a pattern; a folder ends with a slash."""
     for path in paths:
         folder, name = os.path.split(path)
         for each in map(str, Path(folder).glob(name)) if "*" in path else (path,):

@@ -20,6 +20,7 @@ from tui_agent.environments.sandbox import bubblewrap, landlock, seatbelt
 from tui_agent.environments.sandbox.bounds import Bounds, Places, places
 from tui_agent.environments.sandbox.detect import Found
 from tui_agent.environments.sandbox.git_places import git_places
+from tui_agent.environments.sandbox.opened import Opened, opened
 from tui_agent.environments.sandbox.placeholders import Placeholders
 from tui_agent.environments.sandbox.variables import inside
 from tui_agent.ports.environment import Sandbox
@@ -72,24 +73,32 @@ class Confinement:
 
     @contextmanager
     def command(
-        self, argv: Sequence[str], folder: str, env: Mapping[str, str], *, network: bool
+        self,
+        argv: Sequence[str],
+        folder: Opened,
+        env: Mapping[str, str],
+        *,
+        network: bool,
+        writable: Sequence[str] = (),
     ) -> Iterator[Confined]:
-        """A command made ready; what it holds is let go of at the end. Raises `NotConfined`."""
+        """A command made ready to start in a folder; what it holds is let go of at the end. `writable` are places outside
+        that were allowed to this command (see `opened`). Raises `NotConfined`."""
         why_not = self.bounds.refusal()
         if why_not:
             raise NotConfined(why_not)
         try:
             private = self._folders()
-            with self._placeholders.held(self._missing()):
-                found = places(self.bounds, argv, env)
+            with self._placeholders.held(self._missing()), opened(self.bounds, writable) as more:
+                found = places(self.bounds, argv, env, [each.path for each in more])
                 env = inside(env, private.temporary if self._found.machine is None else "/tmp")
                 if self._found.machine is None:
                     words = seatbelt.arguments(found, private.temporary, (), network=network)
                     yield Confined((*words, *argv), env)
                 else:
                     with _descriptors(self._found.filter) as (given, status):
-                        words = self._words(self._found.machine, found, private, folder, network=network)
-                        yield Confined((*words, *_shim(found), *argv), env, given, status)
+                        words = self._words(self._found.machine, found, private, folder.path, network=network)
+                        shim = _shim(found, (Opened(".", folder.device, folder.inode), *more))
+                        yield Confined((*words, *shim, *argv), env, given, status)
         except OSError as error:
             raise NotConfined(f"{error.filename or 'A file'}: {error.strerror}.") from error
 
@@ -199,7 +208,8 @@ def _descriptors(calls: bytes | None) -> Iterator[tuple[dict[int, int], int]]:
             os.close(each)
 
 
-def _shim(found: Places) -> list[str]:
-    """What restricts itself by Landlock and then becomes the command."""
+def _shim(found: Places, known: Sequence[Opened]) -> list[str]:
+    """What makes sure that these are what they were, restricts itself by Landlock and then becomes the command."""
     python = [os.path.realpath(sys.executable), "-I", "-S", "-B", landlock.__file__]
-    return [*python, *found.writable, "/tmp", "/var/tmp", "/dev", "/proc", "--"]
+    same = [f"={each.device}:{each.inode}:{each.path}" for each in known]
+    return [*python, *same, *found.writable, "/tmp", "/var/tmp", "/dev", "/proc", "--"]

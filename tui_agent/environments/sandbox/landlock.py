@@ -1,7 +1,7 @@
 """L3: the further line: run by its path inside the sandbox, it forbids itself to write elsewhere, and becomes the command.
 
-`landlock.py FOLDER… -- PROGRAM ARGUMENT…`: only below the folders can anything be written from here on, and neither
-signals nor abstract sockets reach past the sandbox. It asks the kernel what it knows of Landlock; where that is nothing,
+`landlock.py =DEVICE:INODE:PATH… FOLDER… -- PROGRAM ARGUMENT…`: where a path is not that file any more, nothing is run;
+only below the folders can anything be written from here on, and neither signals nor abstract sockets reach past the sandbox. It asks the kernel what it knows of Landlock; where that is nothing,
 it only becomes the command. Loads nothing but the standard library.
 """
 
@@ -82,13 +82,28 @@ class Kernel:
 def main(words: list[str]) -> None:
     """Restrict, then become the command."""
     end = words.index("--")
-    Kernel().restrict(words[:end])
+    for word in words[:end]:
+        if word.startswith("="):
+            _must_be_same(*word[1:].split(":", 2))
+    Kernel().restrict([word for word in words[:end] if word.startswith("/")])
     argv = words[end + 1 :]
     try:
         os.execv(argv[0], argv)
     except OSError as error:
         sys.stderr.write(f"{argv[0]}: {error.strerror}\n")
         raise SystemExit(126) from error
+
+
+def _must_be_same(device: str, inode: str, path: str) -> None:
+    try:
+        now = os.stat(path)  # noqa: PTH116 - a start that must be quick
+        same = (now.st_dev, now.st_ino) == (int(device), int(inode))
+    except OSError:
+        same = False
+    if not same:
+        what = "The working folder" if path == "." else path
+        sys.stderr.write(f"{what} was replaced since the command was allowed: nothing was run.\n")
+        raise SystemExit(126)
 
 
 if __name__ == "__main__":

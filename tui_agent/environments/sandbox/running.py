@@ -13,6 +13,7 @@ from anyio import to_thread
 
 from tui_agent.environments.sandbox.blocked import blocked
 from tui_agent.environments.sandbox.confine import Confinement, NotConfined
+from tui_agent.environments.sandbox.opened import Opened
 from tui_agent.environments.spawn import Command
 from tui_agent.ports.environment import ExecResult, ExecSpec
 
@@ -30,7 +31,14 @@ async def confined(
     absent = await to_thread.run_sync(_absent, command)
     if absent is not None:
         return absent
-    ready = confinement.command(command.argv, command.cwd, command.env, network=spec.network)
+    info = os.fstat(command.folder)
+    ready = confinement.command(
+        command.argv,
+        Opened(command.cwd, info.st_dev, info.st_ino),
+        command.env,
+        network=spec.network,
+        writable=spec.writable,
+    )
     try:
         made = await to_thread.run_sync(ready.__enter__)
     except NotConfined as error:
