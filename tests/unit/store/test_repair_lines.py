@@ -1,0 +1,202 @@
+"""Opening a log, step by step: what is made durable, what is set aside, what is told, and what a failure leaves."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.store import said, store, write_log
+from tui_agent.errors import SessionNotFound
+from tui_agent.store.files import SystemFiles
+from tui_agent.store.repair import MAX_REPORTED, create_log, open_log, rescue, rewrite, version_of_log
+
+
+class Noting(SystemFiles):
+    """The real files; notes every call with the name of its file, and fails the `failing` one."""
+
+    def __init__(self, failing: tuple[str, str] | None = None) -> None:
+        self.did: list[tuple[str, str]] = []
+        self.failing = failing
+        self._names: dict[int, str] = {}
+
+    def _note(self, what: str, name: str) -> None:
+        self.did.append((what, name))
+        if (what, name) == self.failing:
+            raise OSError(errno.EIO, "Input/output error")
+
+    def open(self, path: Path, flags: int) -> int:
+        self._note("open", path.name)
+        fd = super().open(path, flags)
+        self._names[fd] = path.name
+        return fd
+
+    def close(self, fd: int) -> None:
+        self._note("close", self._names[fd])
+        super().close(fd)
+
+    def sync(self, fd: int) -> None:
+        self._note("sync", self._names[fd])
+        super().sync(fd)
+
+    def truncate(self, fd: int, size: int) -> None:
+        self._note("truncate", self._names[fd])
+        super().truncate(fd, size)
+
+    def unlink(self, path: Path) -> None:
+        self._note("unlink", path.name)
+        super().unlink(path)
+
+
+def folder_of(tmp_path: Path, *texts: str) -> Path:
+    return write_log(tmp_path, "s1", list(texts)).parent
+
+
+def add(folder: Path, data: bytes) -> None:
+    with (folder / "events.jsonl").open("ab") as log:
+        log.write(data)
+
+
+def test_a_new_log_is_empty_and_durable_with_its_name(tmp_path: Path) -> None:
+    folder, ops = tmp_path / "sessions" / "s1", Noting()
+    folder.mkdir(parents=True)
+    made = create_log(folder, ops)
+    os.close(made.fd)
+    assert (made.end, made.last_seq, made.repaired, made.lines) == (0, -1, None, 0)
+    assert [name for what, name in ops.did if what == "sync"] == ["events.jsonl", "s1", "sessions"]
+
+
+def test_a_new_log_that_cannot_be_made_durable_leaves_nothing(tmp_path: Path) -> None:
+    ops = Noting(("sync", "events.jsonl"))
+    with pytest.raises(OSError, match="Input/output"):
+        create_log(tmp_path, ops)
+    assert ops.did[-2:] == [("close", "events.jsonl"), ("unlink", "events.jsonl")]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_whole_log_opens_as_it_is(tmp_path: Path) -> None:
+    folder, ops = folder_of(tmp_path, "a", "b"), Noting()
+    found = open_log(folder, ops)
+    os.close(found.fd)
+    size = (folder / "events.jsonl").stat().st_size
+    assert (found.end, found.last_seq, found.repaired, found.lines) == (size, 1, None, 2)
+    assert ops.did == [("open", "events.jsonl")]
+    assert version_of_log(folder) == 1
+
+
+def test_a_torn_end_is_durable_beside_the_log_before_it_is_cut_off(tmp_path: Path) -> None:
+    folder, ops = folder_of(tmp_path, "a"), Noting()
+    size = (folder / "events.jsonl").stat().st_size
+    add(folder, b"torn")
+    found = open_log(folder, ops)
+    os.close(found.fd)
+    assert found.repaired is not None
+    assert (found.repaired.moved_bytes, found.repaired.side_file) == (4, "events.torn-1")
+    assert found.repaired.bad_lines == ()
+    assert (folder / "events.torn-1").read_bytes() == b"torn"
+    assert (folder / "events.jsonl").stat().st_size == found.end == size
+    assert ops.did == [
+        ("open", "events.torn-1"),
+        ("sync", "events.torn-1"),
+        ("close", "events.torn-1"),
+        ("open", "s1"),
+        ("sync", "s1"),
+        ("close", "s1"),
+        ("open", "events.jsonl"),
+        ("truncate", "events.jsonl"),
+        ("sync", "events.jsonl"),
+    ]
+
+
+def test_a_torn_end_that_cannot_be_kept_is_not_cut_off(tmp_path: Path) -> None:
+    folder, ops = folder_of(tmp_path, "a"), Noting(("sync", "events.torn-1"))
+    add(folder, b"torn")
+    with pytest.raises(Exception, match="could not be opened for writing"):
+        open_log(folder, ops)
+    assert ops.did[-2:] == [("unlink", "events.torn-1"), ("close", "events.torn-1")]
+    assert (folder / "events.jsonl").read_bytes().endswith(b"torn")
+    assert not (folder / "events.torn-1").exists()
+
+
+def test_side_files_are_numbered_told_until_they_are_recorded_and_then_no_more(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, "a")
+    for number, torn in enumerate([b"one", b"three"], start=1):
+        add(folder, torn)
+        found = open_log(folder, SystemFiles())
+        os.close(found.fd)
+        assert found.repaired is not None
+        assert found.repaired.side_file == ", ".join(f"events.torn-{each}" for each in range(1, number + 1))
+        assert found.repaired.moved_bytes == (3, 8)[number - 1]
+    log = store(tmp_path).open("s1")
+    assert log.repaired is not None
+    assert log.repaired.moved_bytes == 8
+    log.append(log.repaired)
+    log.append(said("more"))
+    log.close()
+    again = open_log(folder, SystemFiles())
+    os.close(again.fd)
+    assert again.repaired is None
+    add(folder, b"x")
+    third = open_log(folder, SystemFiles())
+    os.close(third.fd)
+    assert third.repaired is not None
+    assert (third.repaired.side_file, third.repaired.moved_bytes) == ("events.torn-3", 1)
+
+
+def test_bad_lines_are_named_once_and_no_more_than_the_limit(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, "a", "b")
+    path = folder / "events.jsonl"
+    first, second = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first + b"junk\n" * (MAX_REPORTED + 1) + second)
+    log = store(tmp_path).open("s1")
+    assert log.repaired is not None
+    assert log.repaired.bad_lines == tuple(range(2, MAX_REPORTED + 2))
+    assert (log.repaired.side_file, log.repaired.moved_bytes) == ("", 0)
+    log.append(log.repaired)
+    log.close()
+    again = open_log(folder, SystemFiles())
+    os.close(again.fd)
+    assert again.repaired is not None
+    assert again.repaired.bad_lines == (MAX_REPORTED + 2,)
+
+
+def test_a_session_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SessionNotFound, match="There is no session gone"):
+        open_log(tmp_path / "gone", SystemFiles())
+
+
+def test_a_rescued_log_is_written_anew_where_it_can_be_read_back_whole(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, "a", "b")
+    path = folder / "events.jsonl"
+    data = path.read_bytes()
+    before = path.stat().st_ino
+    add(folder, b"more")
+    os.close(rescue(folder, len(data), SystemFiles()))
+    assert path.read_bytes() == data
+    assert path.stat().st_ino != before
+    for end in (len(data) - 1, len(data) + 1):
+        with pytest.raises(OSError, match="cannot be read back whole"):
+            rescue(folder, end, SystemFiles())
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+def test_a_lost_log_is_written_anew_and_what_took_its_place_is_kept(tmp_path: Path, replaced: bool) -> None:
+    folder = folder_of(tmp_path, "a" * 3_000, "b")
+    path = folder / "events.jsonl"
+    data = path.read_bytes()
+    held = os.open(path, os.O_RDONLY)
+    path.unlink()
+    if replaced:
+        path.write_bytes(b"another")
+    ops = Noting()
+    fd, side = rewrite(folder, held, len(data), ops)
+    assert path.read_bytes() == data
+    assert os.path.samestat(os.fstat(fd), path.stat())
+    assert side == ("events.replaced-1" if replaced else "")
+    assert [name for what, name in ops.did if what == "sync"] == [".events.jsonl.new", "s1"]
+    if replaced:
+        assert (folder / side).read_bytes() == b"another"
+    with pytest.raises(OSError, match="cannot be read back whole"):
+        rewrite(folder, held, len(data) + 1, SystemFiles())
+    for each in (fd, held):
+        os.close(each)

@@ -1,0 +1,263 @@
+"""Lines one by one: what a survey counts, where an event ends, what a reader leaves out."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tui_agent.folds.branches import Stretch
+from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, UnknownEvent
+from tui_agent.store.blobs import BlobStore
+from tui_agent.store.line import body, decode, intact, salvage, seal, version_of
+from tui_agent.store.scan import (
+    NOTHING_YET,
+    Sieve,
+    Survey,
+    end_of,
+    ended_requests,
+    lines,
+    order_of,
+    records,
+    seq_of,
+    sifted,
+    sifted_lines,
+    survey,
+    survey_lines,
+)
+
+NO_BLOBS = BlobStore(Path("/nonexistent"))
+
+
+def line(seq: int, payload: str = '{"kind":"test.thing"}') -> bytes:
+    """A whole line without its newline."""
+    return seal(body(seq, float(seq), b'"ses_1"', b'"main"', None, b"null", payload.encode()))[:-1]
+
+
+def said(seq: int, text: str = "hello") -> bytes:
+    return line(seq, json.dumps({"kind": "user.message", "text": text}, separators=(",", ":")))
+
+
+def delta(seq: int, request: str) -> bytes:
+    return line(seq, f'{{"kind":"model.delta","request_id":"{request}","text":"x"}}')
+
+
+def ended(seq: int, request: str, kind: str = "model.responded") -> bytes:
+    return line(seq, f'{{"kind":"{kind}","request_id":"{request}"}}')
+
+
+def joined(*each: bytes) -> bytes:
+    return b"".join(one + b"\n" for one in each)
+
+
+def newer(seq: int, version: int = 7) -> bytes:
+    return seal(b'{"v":%d,"seq":%d' % (version, seq))[:-1]
+
+
+def test_nothing_and_nothing_whole_end_at_the_beginning() -> None:
+    assert survey(b"") == NOTHING_YET == Survey(0, -1, (), SCHEMA_VERSION, 0)
+    assert survey(b"junk\nmore junk\n") == NOTHING_YET
+
+
+def test_a_survey_counts_lines_ends_and_the_bad_ones_between() -> None:
+    data = joined(said(0), b"junk", said(1))
+    assert survey(data) == Survey(len(data), 1, (2,), SCHEMA_VERSION, 3)
+    assert survey(data + b"torn\nmore torn\n") == Survey(len(data), 1, (2,), SCHEMA_VERSION, 3)
+    assert survey(data + said(2)) == Survey(len(data), 1, (2,), SCHEMA_VERSION, 3), "a line ends in a newline"
+
+
+def test_a_survey_goes_on_behind_what_is_known() -> None:
+    known = survey(joined(said(0), said(1)))
+    more = [b"junk", said(2)]
+    found = survey_lines(more, known)
+    assert found == Survey(known.good_end + len(joined(*more)), 2, (3,), SCHEMA_VERSION, 4)
+
+
+def test_a_line_that_repeats_a_seq_is_no_end() -> None:
+    data = joined(said(0), said(1))
+    assert survey(data + joined(said(1), said(0))) == survey(data)
+
+
+def test_the_highest_version_is_told() -> None:
+    assert survey(joined(newer(0, 7), newer(1, 3), said(2))).version == 7
+    assert survey(joined(newer(0, 7)[:-3] + b'0"}')).version == SCHEMA_VERSION, "a damaged line tells none"
+
+
+def test_a_damaged_line_that_holds_a_whole_event_counts_as_bad_and_its_event_counts() -> None:
+    data = joined(said(0), b"\0\0" + said(1))
+    assert survey(data) == Survey(len(data), 1, (2,), SCHEMA_VERSION, 2)
+
+
+def test_lines_come_with_the_offset_behind_them() -> None:
+    assert list(lines(b"a\n\nbc\ntorn")) == [(2, b"a"), (3, b""), (6, b"bc")]
+
+
+def test_the_seq_of_a_line_is_told_where_it_is_ours_and_of_a_whole_one_in_any_layout() -> None:
+    other = seal(b'{"seq": 5, "v": 9, "parent": null')[:-1]
+    assert (seq_of(said(12)), seq_of(other), seq_of(b"junk")) == (12, None, None)
+    assert (order_of(said(12)), order_of(other), order_of(said(12) + b" ")) == (12, 5, None)
+
+
+@pytest.mark.timeout(10)
+def test_the_end_of_an_event_is_found_wherever_it_stands(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"")
+    assert end_of(path, 3) == 0
+    each = [said(seq, "x" * (seq * 7 % 50)) for seq in range(2, 40)]
+    path.write_bytes(joined(*each))
+    for count in range(len(each) + 1):
+        assert end_of(path, count + 1) == len(joined(*each[:count]))
+    assert end_of(path, 0) == 0
+    assert end_of(path, 99) == len(joined(*each))
+
+
+@pytest.mark.timeout(10)
+def test_the_end_of_an_event_is_found_between_damaged_lines_and_gaps(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    first, between, last = (
+        joined(said(0), said(1)),
+        joined(b"junk", b"", b"more junk"),
+        joined(said(6), said(8)),
+    )
+    path.write_bytes(first + between + last)
+    assert end_of(path, 0) == len(joined(said(0)))
+    assert len(first) <= end_of(path, 1) == end_of(path, 5) <= len(first + between)
+    assert end_of(path, 6) == end_of(path, 7) == len(first + between + joined(said(6)))
+    assert end_of(path, 8) == len(first + between + last)
+    path.write_bytes(joined(said(0)) + said(1))
+    assert end_of(path, 0) == len(joined(said(0)))
+
+
+def test_a_sieve_without_anything_lets_all_through() -> None:
+    assert not Sieve().skips(said(0), -1)
+    assert not Sieve().skips(b"junk", -1)
+    assert Sieve().keeps(7)
+
+
+def test_a_sieve_leaves_out_what_came_before_and_what_is_beside_the_branch() -> None:
+    assert [Sieve().skips(said(seq), 1) for seq in range(3)] == [True, True, False]
+    assert [Sieve().skips(said(seq), 0) for seq in range(2)] == [True, False]
+    kept = Sieve(kept=(Stretch(0, 1), Stretch(4, 5)))
+    assert [kept.skips(said(seq), -1) for seq in range(6)] == [False, False, True, True, False, False]
+    assert [kept.keeps(seq) for seq in range(6)] == [True, True, False, False, True, True]
+    assert [kept.skips(said(seq), 0) for seq in range(3)] == [True, False, True]
+    assert not kept.skips(b"junk", -1), "what cannot be told is read"
+
+
+def test_a_sieve_leaves_out_deltas_of_requests_that_ended_and_nothing_else() -> None:
+    sieve = Sieve(frozenset({b"req_1"}))
+    assert sieve.skips(delta(0, "req_1"), -1)
+    assert not sieve.skips(delta(0, "req_2"), -1)
+    assert not sieve.skips(ended(0, "req_1"), -1)
+    assert not sieve.skips(said(0), -1)
+
+
+def test_requests_with_an_answer_or_a_failure_have_ended_wherever_their_line_stands() -> None:
+    data = joined(ended(0, "a"), delta(1, "b"), ended(2, "c", "model.failed"), ended(3, "d"))
+    assert ended_requests(data) == {b"a", b"c", b"d"}
+    assert ended_requests(data[:-1]) == {b"a", b"c"}, "a torn line is none"
+    assert ended_requests(b"") == frozenset()
+
+
+def test_a_request_that_ended_beside_the_branch_has_not_ended_on_it() -> None:
+    data = joined(ended(0, "a"), ended(1, "b"), ended(2, "c"))
+    assert ended_requests(data, Sieve(kept=(Stretch(0, 0), Stretch(2, 2)))) == {b"a", b"c"}
+
+
+def test_words_of_a_message_end_no_request() -> None:
+    text = '"payload":{"kind":"model.responded","request_id":"a"}'
+    assert ended_requests(joined(said(0, text))) == frozenset()
+
+
+def test_records_come_in_order_once_and_behind_a_seq() -> None:
+    data = joined(said(0), said(2), said(1), b"junk", said(2), b"\0" + said(3) + b"\0" + said(4), said(5))
+    assert [one.seq for one in records(data, NO_BLOBS)] == [0, 2, 3, 4, 5]
+    assert [one.seq for one in records(data, NO_BLOBS, after=3)] == [4, 5]
+    assert [one.seq for one in sifted(data, NO_BLOBS, Sieve(kept=(Stretch(3, 3), Stretch(5, 9))))] == [3, 5]
+
+
+def test_records_come_with_their_lines() -> None:
+    data = joined(said(0), b"\0\0" + said(1))
+    assert [raw for raw, _ in sifted_lines(data, None, Sieve())] == [said(0), said(1)]
+
+
+def test_deltas_are_left_out_only_where_that_is_asked_for() -> None:
+    data = joined(delta(0, "a"), ended(1, "a"), delta(2, "b"))
+    assert [one.seq for one in records(data, NO_BLOBS, skip_deltas=True)] == [1, 2]
+    assert [one.seq for one in records(data, NO_BLOBS)] == [0, 1, 2]
+
+
+def test_a_line_is_decoded_where_its_checksum_fits() -> None:
+    event = decode(said(3, "ü"))
+    assert isinstance(event, Envelope)
+    assert (event.v, event.seq, event.at, event.parent, event.cause) == (SCHEMA_VERSION, 3, 3.0, None, None)
+    assert decode(said(3)[:-1]) is None
+    assert not intact(b"") and intact(said(0))
+    assert b'"parent":7,' in body(8, 0, b'"s"', b'"a"', 7, b"null", b"{}")
+
+
+def test_a_line_of_a_newer_version_is_unknown_though_its_shape_is_known() -> None:
+    found = decode(seal(said(3).replace(b'"v":1', b'"v":2', 1)[: -len(b',"crc":"00000000"}')])[:-1])
+    assert isinstance(found, UnknownEvent)
+    assert (found.seq, found.kind, found.agent, found.newer) == (3, "user.message", "main", True)
+
+
+UNKNOWN = [
+    (b'{"v":1,"seq":4,"at":2,"agent":"a","parent":3,"payload":{"kind":"x.y"}', (4, 2.0, "a", 3, "x.y")),
+    (b'{"v":1,"seq":4,"at":2.5,"parent":null', (4, 2.5, "", None, "")),
+    (b'{"v":1,"seq":4,"at":"noon","payload":{}', (4, 0.0, "", None, "")),
+]
+
+
+@pytest.mark.parametrize(("unsealed", "wanted"), UNKNOWN)
+def test_what_is_not_known_is_told_as_far_as_it_can_be(unsealed: bytes, wanted: tuple[object, ...]) -> None:
+    found = decode(seal(unsealed)[:-1])
+    assert isinstance(found, UnknownEvent)
+    assert (found.seq, found.at, found.agent, found.parent, found.kind) == wanted
+    assert found.raw["seq"] == 4
+
+
+@pytest.mark.parametrize(
+    "unsealed", [b'{"v":1,"seq":"4"', b'{"v":1,"seq":4,"parent":"3"', b"[1,2", b'{"v":1', b'"text"']
+)
+def test_what_has_no_place_in_a_log_is_no_event(unsealed: bytes) -> None:
+    assert decode(seal(unsealed)[:-1]) is None
+
+
+def test_the_version_of_a_line_is_told_in_any_layout() -> None:
+    assert (version_of(said(0)), version_of(newer(0, 12))) == (SCHEMA_VERSION, 12)
+    assert version_of(seal(b'{"seq": 1, "v": 9')[:-1]) == 9
+    assert version_of(seal(b'{"seq": 1, "v": "9"')[:-1]) == SCHEMA_VERSION
+    assert version_of(b"junk") == version_of(seal(b"[1")[:-1]) == SCHEMA_VERSION
+
+
+def test_a_payload_that_is_a_blob_is_read_from_there(tmp_path: Path) -> None:
+    blobs = BlobStore(tmp_path)
+    payload = b'{"kind":"user.message","text":"long"}'
+    digest = blobs.put(payload)
+    pointed = line(1, f'{{"kind":"user.message","payload_blob":"{digest}"}}')
+    assert decode(pointed, blobs) == decode(said(1, "long"))
+    assert isinstance(decode(pointed), UnknownEvent)
+    assert isinstance(decode(pointed, NO_BLOBS), UnknownEvent)
+    odd = line(1, f'{{"kind":"no.such","payload_blob":"{blobs.put(b"no JSON")}"}}')
+    assert isinstance(decode(odd, blobs), UnknownEvent)
+    assert isinstance(decode(line(1, '{"kind":"x.y","payload_blob":4}'), blobs), UnknownEvent)
+    assert isinstance(decode(line(1, '"x"'), blobs), UnknownEvent)
+
+
+def test_whole_events_are_found_inside_a_damaged_line() -> None:
+    first, second = said(1), said(2, 'a {"v":1, "seq" inside')
+    assert list(salvage(first)) == [first]
+    assert list(salvage(b"\0\0" + first + b"x" + second + b"\0")) == [first, second]
+    assert list(salvage(b'{"v":1,"seq":0,"at"' + first)) == [first]
+    quoted = line(3, '{"kind":"x.y","text":"{\\"v\\":","raw":{"v":1}}')
+    assert list(salvage(b"\0" + quoted)) == [quoted]
+    assert list(salvage(first[:-4] + b'0"}' + second)) == [second]
+    assert list(salvage(b"nothing")) == []
+
+
+def test_a_hostile_line_is_tried_a_bounded_number_of_times() -> None:
+    wrong = b'{"v":1,"crc":"00000000"}'
+    assert list(salvage(wrong * 63 + said(1))) == [said(1)]
+    assert list(salvage(wrong * 64 + said(1))) == []
+    starts = b'{"v":' * 80
+    assert list(salvage(starts + b',"crc":"00000000"}' + said(1))) == []
