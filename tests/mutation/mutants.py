@@ -47,11 +47,15 @@ def mutants(source: str) -> list[Mutant]:
     tree = ast.parse(source)
     left_out = {id(node) for part in _annotations(tree) for node in ast.walk(part)}
     return [
-        Mutant(number, way, getattr(node, "lineno", 0), what)
+        Mutant(number, way, _line_of(node), what)
         for number, node in enumerate(ast.walk(tree))
         if id(node) not in left_out
         for way, (what, _) in enumerate(_ways(node))
     ]
+
+
+def _line_of(node: ast.AST) -> int:
+    return node.target.lineno if isinstance(node, ast.comprehension) else getattr(node, "lineno", 0)
 
 
 def mutated(source: str, mutant: Mutant) -> ast.Module:

@@ -37,12 +37,10 @@ TARGETS = (
         "log",
         ("tui_agent/store/scan.py", "tui_agent/store/line.py", "tui_agent/store/repair.py"),
         (
+            "tests/unit/store/test_scan_lines.py",
+            "tests/unit/store/test_repair_lines.py",
             "tests/unit/store/test_append.py",
-            "tests/unit/store/test_lock_and_readers.py",
             "tests/unit/store/test_forks.py",
-            "tests/unit/store/test_verify.py",
-            "tests/unit/store/test_failing_disk.py",
-            "tests/unit/store/test_damage.py",
         ),
     ),
     Target(

@@ -85,7 +85,7 @@ def _be_tried(path: str, mutant: Mutant | None, tests: Sequence[str]) -> None:
         sys.meta_path.insert(0, _Faulty(name, ROOT / path, mutant))
     status = 3
     try:
-        plain = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts=")
+        plain = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts=", "-m", "not soak")
         status = int(pytest.main([*plain, *tests]))
     finally:
         os._exit(status)
