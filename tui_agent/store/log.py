@@ -35,8 +35,10 @@ from tui_agent.store.redact import Redactor
 from tui_agent.store.repair import EVENTS, Opened, rescue, rewrite
 from tui_agent.store.shrink import Shrinker
 
-KEPT = 5_000
-"""The newest records that stay in memory, at least; older ones are read from the file by whoever lags behind."""
+KEPT: Final = 1_000
+KEPT_BYTES: Final = 2_000_000
+"""Of the newest records so many, or records of so many bytes, stay in memory, and at most twice as much; older ones are
+read from the file by whoever lags behind."""
 _ENVELOPE_ROOM = 1_024
 """Bytes of a line that are kept for the envelope around the payload."""
 QUIET: Final = frozenset(
@@ -100,6 +102,8 @@ class SessionLog:
             self._take_hold()
         self._before = self._last_seq
         self._records: list[Record] = []
+        self._older = self._new_bytes = 0
+        """How many of the records are those that are let go of next; bytes of the others."""
         self._tail_torn = False
         self._synced = 0
         self._syncing: anyio.Event | None = None
@@ -168,11 +172,18 @@ class SessionLog:
             self.place = Place(event.seq, self._end, self._lines, line[:-1][CRC_PLACE].decode())
         self._last_seq = event.seq
         self._records.append(event)
-        if len(self._records) > 2 * KEPT and self._lock is not None:
-            del self._records[:KEPT]
+        self._new_bytes += len(line)
+        if self._lock is not None:
+            self._let_go()
         for follower in self._followers:
             follower.wake()
         return event
+
+    def _let_go(self) -> None:
+        """Once there is enough of what is new, what was there before it is read from the file."""
+        if len(self._records) - self._older >= KEPT or self._new_bytes >= KEPT_BYTES:
+            del self._records[: self._older]
+            self._older, self._new_bytes = len(self._records), 0
 
     def _parent_of(self, payload: Payload) -> int | None:
         if isinstance(payload, SessionHeadMoved):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.stubs.store import said, store
-from tui_agent.store.log import KEPT
+from tui_agent.store.log import KEPT, KEPT_BYTES
 
 
 async def test_a_follower_that_lags_sees_every_event_once_and_in_order(tmp_path: Path) -> None:
@@ -22,6 +22,21 @@ async def test_a_follower_that_lags_sees_every_event_once_and_in_order(tmp_path:
     assert [record.seq for record in await early.next()] == [3 * KEPT]
     assert [record.seq for record in log.read(3 * KEPT - 3)] == [3 * KEPT - 2, 3 * KEPT - 1, 3 * KEPT]
     assert [record.seq for record in log.read()] == list(range(3 * KEPT + 1))
+    log.close()
+
+
+async def test_long_records_are_held_by_their_bytes_not_by_their_number(tmp_path: Path) -> None:
+    log = store(tmp_path).create("ses_long")
+    follower, size = log.follow(), 7_000
+    total = 4 * KEPT_BYTES // size
+    assert total < 2 * KEPT
+    for number in range(total):
+        log.append(said(f"{number} ".ljust(size, "x")))
+    assert KEPT_BYTES // size // 2 < len(log._records) <= 2 * KEPT_BYTES // size + 1
+    seen: list[int] = []
+    while len(seen) < total:
+        seen += [record.seq for record in await follower.next()]
+    assert seen == list(range(total))
     log.close()
 
 
