@@ -67,6 +67,33 @@ def test_a_history_that_only_grew_costs_its_growth_and_a_changed_one_is_done_aga
     assert len(again) == 2 and isinstance(again[0], SummaryMessage) and blobs.asked[-1] == "d"
 
 
+def test_what_is_whole_is_not_held_twice() -> None:
+    history: tuple[Message, ...] = (
+        UserMessage(content=(TextContent(text="do it"),)),
+        AssistantMessage(
+            parts=(
+                ReasoningPart(text="hm", signature="signed"),
+                TextPart(text="yes"),
+                ToolCallPart(call_id=CallId("1"), name="echo", arguments={"path": "a"}),
+            ),
+            model="m",
+        ),
+        _result("1"),
+        SummaryMessage(text="what came before"),
+        _said("a"),
+    )
+    ready = RequestBuilder(CountingBlobs()).messages(history)
+    assert [one is held for one, held in zip(ready, history, strict=True)] == [True] * 4 + [False]
+
+
+def test_a_signature_and_its_text_are_resolved_each_for_itself() -> None:
+    stored = BlobText(blob_sha256="s", size=9000, preview="…")
+    part = ReasoningPart(text="hm", signature=stored)
+    (ready,) = RequestBuilder(CountingBlobs()).messages((AssistantMessage(parts=(part,), model="m"),))
+    assert isinstance(ready, AssistantMessage)
+    assert ready.parts == (ReasoningPart(text="hm", signature="whole s"),)
+
+
 def test_the_manifest_counts_a_grown_and_a_compacted_history_right() -> None:
     assembly = Assembly()
     history: tuple[Message, ...] = (

@@ -1,18 +1,22 @@
 """L4: makes a history ready to be sent: long texts resolved, images loaded, results in the order of their calls.
 
-Invariant: a message is resolved once; a history that only grew costs what it grew by.
+Invariant: a message is resolved once; a history that only grew costs what it grew by. A message in which nothing is to
+be resolved is sent as the object that the history holds: it is not held twice.
 """
 
 from collections.abc import Sequence
 from operator import is_
+from typing import TypeVar
 
 from tui_agent.context.assemble import MAX_ANSWER_BYTES
 from tui_agent.ports.log import BlobReader
-from tui_agent.protocol.base import LongText
+from tui_agent.protocol.base import Frozen, LongText
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, ImageContent, ModelPart, ReasoningPart, TextPart, ToolCallPart
 from tui_agent.tools.truncate import head_and_tail
+
+F = TypeVar("F", bound=Frozen)
 
 MAX_ANSWER_LINES = 4000
 
@@ -51,17 +55,17 @@ class RequestBuilder:
         return {image.blob_sha256: self._images[image.blob_sha256] for image in wanted}
 
     def _whole(self, message: Message) -> Message:
+        """The message itself where all of it stands in it: a history is held once."""
         match message:
             case UserMessage() | ToolMessage():
-                return message.model_copy(
-                    update={"content": tuple(self._content(piece) for piece in message.content)}
-                )
+                content = tuple(self._content(piece) for piece in message.content)
+                return _with(message, "content", message.content, content)
             case SummaryMessage():
-                return message.model_copy(update={"text": self._text(message.text)})
+                text = self._text(message.text)
+                return message if text is message.text else message.model_copy(update={"text": text})
             case AssistantMessage():
-                return message.model_copy(
-                    update={"parts": tuple(_bounded(whole_part(part, self._blobs)) for part in message.parts)}
-                )
+                parts = tuple(_bounded(whole_part(part, self._blobs)) for part in message.parts)
+                return _with(message, "parts", message.parts, parts)
 
     def _text(self, text: LongText) -> str:
         return text if isinstance(text, str) else self._blobs.text(text)
@@ -72,14 +76,22 @@ class RequestBuilder:
         return piece.model_copy(update={"text": self._text(piece.text)})
 
 
+def _with(message: F, name: str, held: Sequence[object], now: Sequence[object]) -> F:
+    return message if all(map(is_, held, now)) else message.model_copy(update={name: now})
+
+
 def whole_part(part: ModelPart, blobs: BlobReader) -> ModelPart:
-    """A part with its texts whole. Raises `BlobMissing`."""
+    """A part with its texts whole: the part itself where they are. Raises `BlobMissing`."""
     if isinstance(part, ToolCallPart):
-        return part.model_copy(update={"arguments": blobs.resolve(part.arguments)})
-    if isinstance(part, ReasoningPart):
-        signature = None if part.signature is None else blobs.text(part.signature)
-        return part.model_copy(update={"text": blobs.text(part.text), "signature": signature})
-    return part.model_copy(update={"text": blobs.text(part.text)})
+        arguments = blobs.resolve(part.arguments)
+        return part if arguments == part.arguments else part.model_copy(update={"arguments": arguments})
+    if isinstance(part, ReasoningPart) and part.signature is not None:
+        part = _texted(part, "signature", part.signature, blobs.text(part.signature))
+    return _texted(part, "text", part.text, blobs.text(part.text))
+
+
+def _texted(part: F, name: str, held: LongText, now: str) -> F:
+    return part if now is held else part.model_copy(update={name: now})
 
 
 def _bounded(part: ModelPart) -> ModelPart:
