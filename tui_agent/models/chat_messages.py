@@ -7,6 +7,7 @@ results come in a user message after the results, because tool messages carry te
 import base64
 import json
 from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
 
 from pydantic import JsonValue
 
@@ -15,29 +16,53 @@ from tui_agent.protocol.base import JsonMap, text_preview
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, ImageContent, ReasoningPart, TextContent, TextPart, ToolCallPart
 
+AGE: Final = 32
+_Sent: TypeAlias = tuple[AssistantMessage, str, JsonMap]
+"""An answer, the model profile it was sent to, and how."""
 IMAGE_LEFT_OUT = "[an image is left out: this model does not take images]"
 
 
 class Memo:
-    """Messages as they were sent before: a history that only grew costs what it grew by."""
+    """A model's answers as they were sent before; they are what costs time to write, and nothing else is held twice.
+
+    What none of the newest `AGE` requests held, such as an answer that was compacted away, is forgotten: after twice as
+    many at the latest.
+    """
 
     def __init__(self) -> None:
-        self._sent: dict[int, tuple[Message, str, JsonMap]] = {}
+        self._sent: dict[int, _Sent] = {}
+        self._before: dict[int, _Sent] = {}
+        self._requests = 0
+
+    def begin(self) -> None:
+        """A request begins."""
+        self._requests += 1
+        if self._requests % AGE == 0:
+            self._sent, self._before = {}, self._sent
 
     def of(self, message: Message, request: ModelRequest) -> JsonMap:
         """The message as the server takes it."""
-        known = self._sent.get(id(message))
+        if not isinstance(message, AssistantMessage):
+            return _message(message, request)
+        place = id(message)
+        known = self._sent.get(place)
+        if known is None and (known := self._before.get(place)) is not None:
+            self._sent[place] = known
         if known is not None and known[0] is message and known[1] == request.model.profile:
             return known[2]
         made = _message(message, request)
         if not request.images:
-            self._sent[id(message)] = (message, request.model.profile, made)
+            self._sent[place] = (message, request.model.profile, made)
         return made
+
+    def __len__(self) -> int:
+        return len(self._sent.keys() | self._before.keys())
 
 
 def messages(request: ModelRequest, memo: Memo | None = None) -> list[JsonMap]:
     """All messages of a request, the system prompt first."""
-    memo = memo or Memo()
+    memo = Memo() if memo is None else memo
+    memo.begin()
     out: list[JsonMap] = []
     if request.system:
         out.append({"role": "system", "content": request.system})

@@ -126,3 +126,27 @@ def test_chat_bodies_carry_the_token_limit_under_the_name_that_the_server_knows(
     plain = body(asked, Endpoint("http://h/v1", stream=False))
     assert plain["stream"] is False
     assert "stream_options" not in plain
+
+
+def bare(*messages: Message, profile: str = "p") -> ModelRequest:
+    return request(ModelInfo(profile=profile, provider="x", model="m"), *messages)
+
+
+def test_an_answer_that_no_request_holds_any_more_is_forgotten() -> None:
+    memo = chat_messages.Memo()
+    gone = [CALLS.model_copy(update={"seq": number}) for number in range(20)]
+    chat_messages.messages(bare(*gone), memo)
+    assert len(memo) == len(gone)
+    for _ in range(2 * chat_messages.AGE):
+        chat_messages.messages(bare(user(TEXT)), memo)
+    assert len(memo) == 0
+
+
+def test_an_answer_that_each_request_holds_is_written_once_for_each_profile() -> None:
+    memo = chat_messages.Memo()
+    first = chat_messages.messages(bare(CALLS), memo)
+    for _ in range(3 * chat_messages.AGE):
+        again = chat_messages.messages(bare(CALLS), memo)
+    assert again == first and again[1] is first[1]
+    other = chat_messages.messages(bare(CALLS, profile="q"), memo)
+    assert "reasoning_content" in first[1] and "reasoning_content" not in other[1]
