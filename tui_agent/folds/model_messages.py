@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.protocol.base import BlobText, LongText
+from tui_agent.protocol.base import BlobText, LongText, lean
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.context import ContextCompacted
@@ -26,7 +26,7 @@ from tui_agent.protocol.events.turn import (
 )
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
-from tui_agent.protocol.parts import Content, ImageContent, TextContent, TextPart, ToolCallPart
+from tui_agent.protocol.parts import Content, ImageContent, ModelPart, TextContent, TextPart, ToolCallPart
 
 INTERRUPTED = "[The user interrupted here.]"
 GONE_ON = "[The user interrupted here, and now lets you go on.]"
@@ -82,7 +82,7 @@ class ModelMessages:
     def taken_up(cls, kept: MessagesState) -> "ModelMessages":
         """A history that goes on from a state."""
         made = cls(kept.agent)
-        made._messages, made._late = list(kept.messages), list(kept.late)
+        made._messages, made._late = [[_lean(one) for one in some] for some in (kept.messages, kept.late)]
         made._open, made._profiles = set(kept.open), dict(kept.profiles)
         made._task, made.broken = kept.task, kept.broken
         return made
@@ -104,12 +104,12 @@ class ModelMessages:
 
     def add(self, message: Message) -> bool:
         """Put a person's message at the end: at once, or behind the results that are still to come."""
-        (self._late if self._open or self._late else self._messages).append(message)
+        (self._late if self._open or self._late else self._messages).append(_lean(message))
         return True
 
     def mark(self, message: Message) -> bool:
         """Put a note where the history stands, before what waits to be sent."""
-        (self._late if self._open else self._messages).append(message)
+        (self._late if self._open else self._messages).append(_lean(message))
         return True
 
     def goes_on(self) -> bool:
@@ -127,7 +127,7 @@ class ModelMessages:
 
     def delay(self, message: Message) -> bool:
         """Put a message at the end of the view until the next request."""
-        self._late.append(message)
+        self._late.append(_lean(message))
         return True
 
     def task(self, text: LongText, seq: int) -> bool:
@@ -138,7 +138,7 @@ class ModelMessages:
     def opens(self, message: UserMessage) -> bool:
         """A message that opens a turn; a delegate's first one takes the place of its task."""
         if self._task is not None and self._task < len(self._messages):
-            self._messages[self._task] = message
+            self._messages[self._task] = _lean(message)
             self._task = None
             return True
         return self.add(message)
@@ -153,13 +153,13 @@ class ModelMessages:
         self._late = []
         return True
 
-    def answer(self, request_id: RequestId, message: AssistantMessage) -> bool:
+    def answer(self, request_id: RequestId, parts: tuple[ModelPart, ...], seq: int) -> bool:
         """The model's answer, and the calls that it opens."""
         profile = self._profiles.pop(request_id, "")
-        if not message.parts:
+        if not parts:
             return False
-        self._messages.append(message.model_copy(update={"model": profile}))
-        self._open.update(part.call_id for part in message.parts if isinstance(part, ToolCallPart))
+        self._messages.append(_lean(AssistantMessage(parts=parts, model=profile, seq=seq)))
+        self._open.update(part.call_id for part in parts if isinstance(part, ToolCallPart))
         return True
 
     def result(self, message: ToolMessage) -> bool:
@@ -167,7 +167,7 @@ class ModelMessages:
         if message.call_id not in self._open:
             return False
         self._open.discard(message.call_id)
-        self._messages.append(message)
+        self._messages.append(_lean(message))
         return True
 
     def compact(self, through: int, summary: SummaryMessage) -> bool:
@@ -199,6 +199,14 @@ class ModelMessages:
 
 
 _ON: Handlers[ModelMessages] = Handlers()
+
+
+def _lean(message: Message) -> Message:
+    match message:
+        case UserMessage(content=pieces) | ToolMessage(content=pieces) | AssistantMessage(parts=pieces):
+            return lean(message, pieces)
+        case SummaryMessage():
+            return lean(message)
 
 
 def _content(text: LongText, attachments: tuple[ImageContent, ...]) -> tuple[Content, ...]:
@@ -280,7 +288,7 @@ def _requested(fold: ModelMessages, ev: Envelope, payload: ModelRequested) -> bo
 
 @_ON.on(ModelResponded)
 def _responded(fold: ModelMessages, ev: Envelope, payload: ModelResponded) -> bool:
-    return fold.answer(payload.request_id, AssistantMessage(parts=payload.parts, seq=ev.seq))
+    return fold.answer(payload.request_id, payload.parts, ev.seq)
 
 
 @_ON.on(ModelFailed)
@@ -288,8 +296,7 @@ def _failed(fold: ModelMessages, ev: Envelope, payload: ModelFailed) -> bool:
     partial = payload.partial
     if payload.fault != "cancelled" or (isinstance(partial, str) and not partial.strip()):
         return False
-    message = AssistantMessage(parts=(TextPart(text=partial),), seq=ev.seq)
-    return fold.answer(payload.request_id, message)
+    return fold.answer(payload.request_id, (TextPart(text=partial),), ev.seq)
 
 
 @_ON.on(ToolFinished)

@@ -1,5 +1,7 @@
 """The history that a model sees, at the moments that are easy to get wrong."""
 
+from collections.abc import Iterable, Iterator
+
 from tests.stubs.story import MODEL, Story, called, delta, finished, requested, responded, started, tool_call
 from tui_agent.folds.model_messages import INTERRUPTED, ModelMessages
 from tui_agent.protocol.base import BlobText
@@ -53,6 +55,32 @@ def outline(messages: tuple[Message, ...]) -> list[str]:
 
 def cancelled(request: str, partial: str, fault: FaultKind | str = "cancelled") -> ModelFailed:
     return ModelFailed(request_id=RequestId(request), fault=fault, message="m", partial=partial)  # type: ignore[arg-type]
+
+
+def notes(messages: Iterable[Message]) -> Iterator[set[str]]:
+    for message in messages:
+        for one in (message, *getattr(message, "parts", ()), *getattr(message, "content", ())):
+            yield one.__pydantic_fields_set__
+
+
+def test_messages_that_are_kept_share_the_note_of_their_fields_and_a_copy_has_its_own() -> None:
+    fold, story = ModelMessages(), Story()
+    turn: list[Payload] = [
+        requested("r1"),
+        responded("r1", TextPart(text="yes"), tool_call("c1")),
+        called("c1"),
+    ]
+    turn += [started("c1"), finished("c1")]
+    for payload in (said("one"), *turn, said("two"), *turn):
+        fold.apply(story(payload, "main"))
+    messages = fold.view()
+    for held in (messages, ModelMessages.taken_up(fold.kept()).view()):
+        found = list(notes(held))
+        assert len(found) == 14 and len({id(note) for note in found}) == 6
+    first = messages[0]
+    copied = first.model_copy(update={"seq": 99})
+    assert isinstance(copied, UserMessage) and copied != first
+    assert next(notes([copied])) is not next(notes([first]))
 
 
 def test_a_turn_with_a_tool_is_question_answer_result_answer() -> None:
