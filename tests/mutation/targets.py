@@ -17,6 +17,7 @@ TARGETS = (
         "gate",
         ("tui_agent/engine/gate.py",),
         (
+            "tests/engine/test_gate_answers.py",
             "tests/engine/test_edited_rule.py",
             "tests/engine/test_decisions_recorded.py",
             "tests/engine/test_judged_files.py",

@@ -1,0 +1,161 @@
+"""What the gate makes of an answer: which rule it keeps, what is recorded, what the model is told."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.engine.harness import Bench, EchoTool, call, running, say
+from tests.stubs.tool_context import text
+from tui_agent.ports.policy import Decision, PolicyFacts
+from tui_agent.ports.tool import ToolResult
+from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
+from tui_agent.protocol.effects import Effect
+from tui_agent.protocol.events.policy import Choice, PermissionDecided, PermissionRequested, Reach
+from tui_agent.protocol.events.tool import ToolFinished
+
+SESSION_RULE, ALWAYS_RULE = "allow edit x", "allow edit x*"
+
+
+def choices(always: bool, why: str = "") -> tuple[Choice, ...]:
+    return (
+        Choice(reach="once", rule=""),
+        Choice(reach="session", rule=SESSION_RULE),
+        Choice(reach="always", rule=ALWAYS_RULE, offered=always, why=why),
+    )
+
+
+class Asking:
+    """Asks about everything with these choices, and allows what a rule was granted for."""
+
+    def __init__(self, *offers: Choice) -> None:
+        self.offers = offers
+
+    def __call__(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
+        if facts.granted:
+            return Decision("allow", "test.granted", "granted")
+        return Decision(
+            "ask", "test.ask", "the test asks", choices=self.offers, risk="A risk.", default_no=True
+        )
+
+
+def answers() -> list[object]:
+    return [call(("echo", '{"words": "hello"}')), say("Done.")]
+
+
+async def asked(bench: Bench, count: int = 1) -> PermissionRequested:
+    request = (await bench.until("permission.requested", count)).payload
+    assert isinstance(request, PermissionRequested)
+    return request
+
+
+def decided(bench: Bench) -> PermissionDecided:
+    (found,) = bench.of(PermissionDecided)
+    assert isinstance(found, PermissionDecided)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("why", "said"), [("kept by nobody", "A rule is kept by nobody."), ("", "A rule is not offered here.")]
+)
+async def test_a_rule_of_a_reach_that_was_not_offered_is_not_kept(
+    tmp_path: Path, why: str, said: str
+) -> None:
+    kept: list[str] = []
+    policy, tool = Asking(*choices(False, why)), EchoTool(writes=True)
+    async with running(tmp_path, answers(), [tool], policy=policy, remember=kept.append) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        first = await asked(bench)
+        bench.submit(
+            DecidePermission(request_id=first.request_id, decision="allow", reach="always", rule=ALWAYS_RULE)
+        )
+        second = await asked(bench, 2)
+        assert (second.wrong, second.wrong_rule) == (said, ALWAYS_RULE)
+        assert (second.digest, tool.ran, kept, bench.of(PermissionDecided)) == (first.digest, [], [], [])
+        bench.submit(DecidePermission(request_id=second.request_id, decision="allow", reach="always"))
+        await bench.until("turn.finished")
+        assert (decided(bench).rule, tool.ran, kept) == ("", ["hello"], [])
+
+
+@pytest.mark.parametrize(
+    ("reach", "rule", "kept"),
+    [("once", "", []), ("session", SESSION_RULE, []), ("always", ALWAYS_RULE, [ALWAYS_RULE])],
+)
+async def test_an_answer_without_a_rule_takes_the_one_that_its_reach_offers(
+    tmp_path: Path, reach: Reach, rule: str, kept: list[str]
+) -> None:
+    remembered: list[str] = []
+    policy, tool = Asking(*choices(True)), EchoTool(writes=True)
+    async with running(tmp_path, answers(), [tool], policy=policy, remember=remembered.append) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        request = await asked(bench)
+        bench.submit(DecidePermission(request_id=request.request_id, decision="allow", reach=reach))
+        await bench.until("turn.finished")
+        found = decided(bench)
+        assert (found.decision, found.by, found.reach, found.rule) == ("allow", "user", reach, rule)
+        assert (found.request_id, found.digest) == (request.request_id, request.digest)
+        assert (found.rule_id, found.reason) == ("test.ask", f"the user allowed it ({reach})")
+        assert (remembered, tool.ran) == (kept, ["hello"])
+
+
+async def test_a_rule_that_came_with_one_yes_is_not_kept(tmp_path: Path) -> None:
+    kept: list[str] = []
+    policy, tool = Asking(*choices(True)), EchoTool(writes=True)
+    async with running(tmp_path, answers(), [tool], policy=policy, remember=kept.append) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        request = await asked(bench)
+        bench.submit(
+            DecidePermission(request_id=request.request_id, decision="allow", reach="once", rule="no rule")
+        )
+        await bench.until("turn.finished")
+        assert (decided(bench).rule, decided(bench).reach, kept) == ("", "once", [])
+        assert len(bench.of(PermissionRequested)) == 1
+
+
+@pytest.mark.parametrize("message", ["", "Not now."])
+async def test_a_no_keeps_no_rule_whatever_came_with_it(tmp_path: Path, message: str) -> None:
+    kept: list[str] = []
+    policy, tool = Asking(*choices(True)), EchoTool(writes=True)
+    async with running(tmp_path, answers(), [tool], policy=policy, remember=kept.append) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        request = await asked(bench)
+        assert (request.reason, request.risk, request.default_no) == ("the test asks", "A risk.", True)
+        assert (request.tool, request.verb, request.target) == ("echo", "echo", "hello")
+        assert (request.time_limit_s, request.confined, request.deeds) == (None, "", ())
+        bench.submit(
+            DecidePermission(
+                request_id=request.request_id,
+                decision="deny",
+                reach="always",
+                rule="no rule",
+                message=message,
+            )
+        )
+        await bench.until("turn.finished")
+        found = decided(bench)
+        assert (found.decision, found.reach, found.rule, found.message) == ("deny", "once", "", message)
+        assert (found.reason, kept, tool.ran) == ("the user said no", [], [])
+        assert len(bench.of(PermissionRequested)) == 1
+        (end,) = bench.of(ToolFinished)
+        assert isinstance(end, ToolFinished)
+        words = f" They say: {message}" if message else ""
+        told = text(ToolResult(ok=False, content=end.content))
+        assert f"The user did not allow this call.{words}" in told
+        assert ("They say" in told) == bool(message)
+
+
+async def test_where_no_one_is_there_a_question_is_a_no_of_the_engine(tmp_path: Path) -> None:
+    tool = EchoTool(writes=True)
+    async with running(
+        tmp_path, answers(), [tool], policy=Asking(*choices(True)), interactive=False
+    ) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        found = decided(bench)
+        assert (found.decision, found.by, found.request_id, found.rule_id) == (
+            "deny",
+            "engine",
+            None,
+            "test.ask",
+        )
+        assert (found.reason, tool.ran) == ("the policy asks, and no one is there to answer", [])
