@@ -56,6 +56,10 @@ class FollowingPolicy:
         """See `ports.policy`."""
         return self._policy.deeds(effects, new)
 
+    def programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+        """See `ports.policy`."""
+        return self._policy.programs(effects)
+
     def written(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """See `ports.policy`."""
         return self._policy.written(effects)

@@ -20,6 +20,7 @@ from tui_agent.environments.reaching import ReachingEnvironment, reaching
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.policy.edited import wrong_with
 from tui_agent.policy.script import NETWORK
+from tui_agent.ports.environment import FindsPrograms
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import Preview, Tool
 from tui_agent.protocol.commands import DecidePermission
@@ -168,6 +169,9 @@ class Gate:
             granted=(*state.granted, *more),
             allowed_tools=self._parts.allowed_tools,
             interactive=self._parts.interactive or case.heard.decision in {"allow", "deny"},
+            own_programs=env.own_programs(self._parts.policy.programs(case.effects))
+            if isinstance(env, FindsPrograms)
+            else frozenset(),
             sandboxed=bool(env.sandbox.kind),
         )
         return self._parts.policy.decide(case.call.name, case.effects, facts)

@@ -153,6 +153,17 @@ class LocalEnvironment:
             return await run(command)
         return await confined(self._confinement, command, spec, run)
 
+    def own_programs(self, names: Collection[str]) -> frozenset[str]:
+        """See `ports.environment.FindsPrograms`."""
+        path = _search_path(os.environ if self._environ is None else self._environ)
+        prefix = self.root.rstrip("/") + "/"
+        found = {name: shutil.which(name, path=path) for name in names}
+        return frozenset(
+            name
+            for name, at in found.items()
+            if at is not None and any(one.startswith(prefix) for one in (at, os.path.realpath(at)))
+        )
+
     async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
         """A regular file's content."""
         return await to_thread.run_sync(self._files.read, path, max_bytes)
@@ -201,11 +212,15 @@ class LocalEnvironment:
     def _child_environment(self, folder: str, marker: str, extra: Mapping[str, str]) -> dict[str, str]:
         base = os.environ if self._environ is None else self._environ
         env = {name: value for name, value in base.items() if name not in self._hidden}
-        # Nothing is found in the working folder because of its name. Behind everything of the user's own: a bare
-        # `python` is found where the system has none.
-        given = [one for one in env.get("PATH", os.defpath).split(os.pathsep) if Path(one).is_absolute()]
-        env["PATH"] = os.pathsep.join([*given, str(Path(sys.executable).parent)])
+        env["PATH"] = _search_path(base)
         return {**env, **CHILD_ENVIRONMENT, **extra, "PWD": folder, MARKER: marker}
+
+
+def _search_path(base: Mapping[str, str]) -> str:
+    """Where programs are found: nothing in the working folder because of its name. Behind everything of the user's own: a
+    bare `python` is found where the system has none."""
+    given = [one for one in base.get("PATH", os.defpath).split(os.pathsep) if Path(one).is_absolute()]
+    return os.pathsep.join([*given, str(Path(sys.executable).parent)])
 
 
 def _program(name: str, env: Mapping[str, str], workspace: Path) -> str:

@@ -46,6 +46,17 @@ def _more(left: Sequence[Deed]) -> Deed:
     return Deed(what=f"{len(left)} more", classes=classes, effects=(said,))
 
 
+def programs_of(effects: Sequence[Effect], programs: Table | None = None) -> tuple[str, ...]:
+    """The bare names by which commands start programs."""
+    found = (
+        part.words[0] if part.words else part.program
+        for effect in effects
+        if isinstance(effect, Runs)
+        for part in read_runs(effect, programs).parts
+    )
+    return tuple(dict.fromkeys(name for name in found if name and "/" not in name))
+
+
 def written(effects: Sequence[Effect], programs: Table | None = None) -> tuple[str, ...]:
     """The files that commands write, as seen from the workspace."""
     return tuple(

@@ -6,7 +6,7 @@ never allowed.
 
 from collections.abc import Collection, Iterable, Sequence
 
-from tui_agent.policy.explain import what_it_does, written
+from tui_agent.policy.explain import programs_of, what_it_does, written
 from tui_agent.policy.file_rules import FileRules
 from tui_agent.policy.findings import Finding, strongest
 from tui_agent.policy.grammar import Rule, parse_rule
@@ -84,6 +84,10 @@ class RulePolicy:
     def deeds(self, effects: Sequence[Effect], new: Collection[str]) -> tuple[Deed, ...]:
         """See `ports.policy`."""
         return what_it_does(effects, new, self._programs)
+
+    def programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+        """See `ports.policy`."""
+        return programs_of(effects, self._programs)
 
     def written(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """See `ports.policy`."""

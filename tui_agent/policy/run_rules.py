@@ -138,7 +138,8 @@ class RunJudge:
             for _, at in self._places(effect, part.looks)
             if not at.inside and at.absolute not in ("/dev/null", "/dev/stdin", "/dev/stdout")
         ]
-        if part.harmless:
+        own = (part.words[0] if part.words else part.program) in self._facts.own_programs
+        if part.harmless and not own:
             yield from files
             yield from (self._files.read(at) for at in outside)
             yield Finding("allow", "reads.command", "it only reads this workspace")
@@ -149,6 +150,8 @@ class RunJudge:
             yield rule
             return
         finding = self._by_profile(part, secrets)
+        if own and finding.verdict == "ask":
+            finding = replace(finding, reason=f"{part.program} is a program of this workspace here")
         yield finding
         if finding.verdict == "allow":  # of a program, not of the files that the line names beside it
             yield from files

@@ -4,9 +4,9 @@ Paths are given relative to `root` (with `/`) or absolute; an environment refuse
 writing, and follows no link out of it.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 OutputSink: TypeAlias = Callable[[bytes], None]
 """Called on the event loop with output as it comes; stdout and stderr in the order they were read."""
@@ -158,4 +158,13 @@ class Environment(Protocol):
 
     async def aclose(self) -> int:
         """End everything it started; returns how many processes had to be killed."""
+        ...
+
+
+@runtime_checkable
+class FindsPrograms(Protocol):
+    """An environment that can tell where it finds programs."""
+
+    def own_programs(self, names: Collection[str]) -> frozenset[str]:
+        """Those of these bare names that would start a program that lies in the workspace, links followed."""
         ...

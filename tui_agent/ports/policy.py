@@ -21,6 +21,8 @@ class PolicyFacts:
     """Rules that the user allowed for this session, as written in `permission.decided.rule`."""
     allowed_tools: frozenset[str] | None = None
     interactive: bool = True
+    own_programs: frozenset[str] = frozenset()
+    """Names of programs that are found in the workspace, where anyone may have put them: of them nothing is known."""
     sandboxed: bool = False
     """Commands of this environment are confined: they write only the workspace and reach no network."""
 
@@ -55,6 +57,10 @@ class Policy(Protocol):
     def deeds(self, effects: Sequence[Effect], new: Collection[str]) -> tuple[Deed, ...]:
         """What the effects do, a row each, as `decide` judges them. `new` are the written files that are not there
         yet."""
+        ...
+
+    def programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+        """The programs that commands start by a bare name, to be looked for before `decide` (`own_programs`)."""
         ...
 
     def written(self, effects: Sequence[Effect]) -> tuple[str, ...]:

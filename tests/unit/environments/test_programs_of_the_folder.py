@@ -62,3 +62,20 @@ def test_neither_the_clipboard_nor_the_editor_is_the_folders(folder: Path) -> No
     [editor] = editor_command({"PATH": f".:{folder}:/usr/bin:/bin"})
     assert Path(editor).is_absolute() and not Path(editor).is_relative_to(folder)
     assert marks(folder) == []
+
+
+async def test_names_that_lead_into_the_workspace_are_told(tmp_path: Path) -> None:
+    workspace, outside = tmp_path / "workspace", tmp_path / "outside"
+    for folder in (workspace / "bin", outside):
+        folder.mkdir(parents=True)
+    for program in (workspace / "bin/git", workspace / "hidden", outside / "rg"):
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+    (workspace / "bin/wc").write_text("not to be started")
+    (outside / "ls").symlink_to(workspace / "hidden")
+    searched = f"bin:{workspace}/bin:{outside}:/usr/bin:/bin"
+    env = LocalEnvironment(workspace, environ={"PATH": searched})
+    assert env.own_programs(["git", "rg", "ls", "wc", "cat", "nowhere", "cd"]) == {"git", "ls"}
+    found = await env.exec(ExecSpec(script="command -v git"), lambda data: None)
+    await env.aclose()
+    assert found.output.decode() == f"{workspace}/bin/git\n"

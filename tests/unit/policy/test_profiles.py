@@ -56,6 +56,34 @@ def test_one_script_under_each_profile(effect: Effect, without: str, within: str
         assert found == [SHORT[mark] for mark in marks], sandboxed
 
 
+OWN = [
+    ("git status", "git", "-?++-"),
+    ("cd src && rg -n TODO | head", "head", "-?++-"),
+    ("find . -name '*.py' -exec wc -l {} +", "wc", "-?++-"),
+    ("timeout 5 git log", "git", "-?++-"),
+    ("git status", "rg", "+++++"),
+    ("/usr/bin/git status", "git", "+++++"),
+]
+
+
+@pytest.mark.parametrize(("line", "name", "marks"), OWN)
+def test_a_program_of_the_workspace_is_not_known_by_its_name(line: str, name: str, marks: str) -> None:
+    for policy, mark in zip(ORDER, marks, strict=True):
+        facts = PolicyFacts(WORKSPACE, policy, sandboxed=True, own_programs=frozenset({name}))
+        found = RulePolicy().decide("some_tool", (Runs(script=line),), facts)
+        assert found.verdict == SHORT[mark], policy
+        if found.verdict == "ask":
+            assert found.reason == f"{name} is a program of this workspace here"
+
+
+def test_programs_that_a_line_starts_by_name_are_told() -> None:
+    lines = (
+        Runs(script="cd a; timeout 5 git log | ./head; xargs -r rg x; find . -exec wc {} +"),
+        Runs(argv=("ls",)),
+    )
+    assert set(RulePolicy().programs(lines)) == {"cd", "timeout", "git", "xargs", "rg", "find", "wc", "ls"}
+
+
 def test_a_delegate_that_only_reads_is_never_asked_about() -> None:
     found = judged(Reads(path="src/entry.py"), "read-only-delegate", "ask read src/**")
     assert (found.verdict, found.choices) == ("deny", ())
