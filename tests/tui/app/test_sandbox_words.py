@@ -5,6 +5,7 @@ import pytest
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.env import EnvStarted
+from tui_agent.protocol.events.session import SessionStarted
 
 MISSING = "bubblewrap is not installed (its program is called bwrap)."
 
@@ -30,6 +31,22 @@ async def test_the_header_says_whether_commands_are_confined(
 ) -> None:
     async with open_app(records(sandbox, why_not), size=size) as driven:
         assert said in driven.rows()[0]
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_the_row_of_the_prompt_says_what_accept_edits_does_not_ask_about(size: tuple[int, int]) -> None:
+    found: list[Record] = []
+    for record in records("bubblewrap", ""):
+        if isinstance(record, Envelope) and isinstance(record.payload, SessionStarted):
+            settings = record.payload.settings.model_copy(update={"policy": "accept-edits"})
+            record = record.model_copy(
+                update={"payload": record.payload.model_copy(update={"settings": settings})}
+            )
+        found.append(record)
+    async with open_app(found, size=size) as driven:
+        rows = driven.rows()
+        assert any("accept-edits  edits, runs in sandbox unasked  " in row for row in rows)
+        assert not any("asks before running" in row for row in rows)
 
 
 async def test_status_says_why_there_is_no_sandbox() -> None:

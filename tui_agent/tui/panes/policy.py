@@ -6,7 +6,7 @@ ROLES: dict[str, Role] = {"plan": "success", "ask": "accent", "accept-edits": "w
 SAYS: dict[str, str] = {
     "plan": "reads only, ends in a plan",
     "ask": "asks before writing or running",
-    "accept-edits": "asks before running",
+    "accept-edits": "edits, runs in sandbox unasked",
     "bypass": "asks nothing",
 }
 COLUMNS: tuple[str, ...] = ("read", "edit", "remove", "run", "network", "outside")
