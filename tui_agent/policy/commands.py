@@ -21,6 +21,8 @@ from tui_agent.policy.script import (
 
 _BIN = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/")
 _SAME = {"python3": "python", "pip3": "pip"}
+_SILENT = ((":",), ("true",), ("cat", "/dev/null"))
+"""Commands that print nothing: a file that one of them writes is empty."""
 _DEPTH = 5
 MOST_EXECUTED = 8
 """Commands behind `-exec` that are judged; one with more may do anything."""
@@ -88,6 +90,8 @@ class CommandReader:
                 else:
                     part.turn(WORKSPACE, f"it writes {value}")
                     part.add(part.writes, [word])
+                    if redirect.empties and tuple(one.value for one in command.words) in _SILENT:
+                        part.turn(DESTRUCTIVE, f"it empties {value}")
 
     def _judge(self, part: Part, words: Sequence[Word], more: list[Part], depth: int) -> None:
         name = words[0].value
@@ -162,7 +166,7 @@ class CommandReader:
             if takes is None:
                 break
             head += 1 if takes in ("nothing", "maybe") else 2
-        for count in (2, 1) if outer.sub else ():
+        for count in (3, 2, 1) if outer.sub else ():
             values = [word.value or "\0" for word in words[head : head + count]]
             found = outer.subs.get(" ".join(values)) if len(values) == count else None
             if found is not None:
@@ -205,6 +209,10 @@ class CommandReader:
             part.turn(program.otherwise, f"{call.name} changes something")
         if program.trap and not call.guarded and any(_may_be_option(word) for word in operands):
             part.turn(program.otherwise, "a file's name could be read as an option")
+        if program.destroys:
+            text = " ".join(word.text for word in call.words).casefold()
+            if any(piece in text for piece in program.destroys):
+                part.turn(DESTRUCTIVE, f"what {call.name} is told takes something away")
         held = [piece for word in call.words for piece in program.anywhere if piece in word.text]
         if held:
             part.turn(program.otherwise, f"{call.name} with {held[0]} may run something")
@@ -236,6 +244,8 @@ class CommandReader:
                 part.add(part.reads, operands)
             case "write":
                 part.add(part.writes, operands)
+                if part.writes and program.does == READ_ONLY:
+                    part.turn(WORKSPACE, f"it writes {part.writes[0]}")
             case "remove":
                 part.add(part.removes, operands)
             case "copy":

@@ -25,8 +25,9 @@ _NAME_TESTS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-i
 _SHORT_LISTERS = {
     ("git", "ls-files"): frozenset({"-z", "-m", "-o", "-c", "-d", "--exclude-standard", "--others", "--cached", "--modified"}),
     ("git", "diff", "--name-only"): frozenset({"-z", "--cached", "--staged", "HEAD", "--diff-filter=d", "--diff-filter=ACM"}),
-    ("rg", "--files"): frozenset({"-0", "--null", "--hidden"}),
-    ("rg", "-l"): frozenset({"-0", "--null", "-i", "-w", "-F", "-n"}),
+    ("rg", "--files"): frozenset({"-0", "--null", "--hidden", "-t", "-T", "-g", "--type", "--glob", "--no-ignore", "-u", "-uu"}),
+    ("rg", "-l"): frozenset({"-0", "--null", "-i", "-w", "-F", "-n", "-t", "-T", "-g", "--type", "--glob", "--hidden", "-S"}),
+    ("rg", "--files-with-matches"): frozenset({"-0", "--null", "-i", "-w", "-F", "-n", "-t", "-T", "-g", "--type", "--glob"}),
     ("grep", "-rl"): frozenset({"-Z", "--null", "-i", "-w", "-F", "-E"}),
     ("grep", "-lr"): frozenset({"-Z", "--null", "-i", "-w", "-F", "-E"}),
     ("grep", "-rlE"): frozenset({"-Z", "--null", "-i", "-w"}),

@@ -65,6 +65,7 @@ class Program:
     hosts: bool = False
     alone: frozenset[str] = frozenset({"--version"})
     lets: tuple[str, ...] = ()
+    destroys: tuple[str, ...] = ()
     sparing: bool = False
     executes: frozenset[str] = frozenset()
     sub: bool | str = False
@@ -178,6 +179,7 @@ _KINDS: dict[type, frozenset[str]] = {
             "default",
             "alone",
             "lets",
+            "destroys",
             "executes",
         }
     ),
@@ -230,13 +232,16 @@ def _program(name: str, entry: dict[str, object]) -> Program:
         "alone",
         "forbid",
         "lets",
+        "destroys",
         "anywhere",
         "default",
     ):
         given = cast("list[str]", entry.get(key, []))
         if key in entry:
             values[key] = (
-                tuple(given) if key in ("forbid", "lets", "anywhere", "default") else frozenset(given)
+                tuple(given)
+                if key in ("forbid", "lets", "destroys", "anywhere", "default")
+                else frozenset(given)
             )
     subs = cast("dict[str, dict[str, object]]", entry.get("subs", {}))
     values["subs"] = {sub: _program(f"{name} {sub}", _sub(name, sub, subs, entry)) for sub in subs}

@@ -12,7 +12,7 @@ from functools import lru_cache
 from tui_agent.policy.commands import CommandReader
 from tui_agent.policy.part import Part
 from tui_agent.policy.programs import Table, table
-from tui_agent.policy.script import ARBITRARY, Command, Script, Word, ranked
+from tui_agent.policy.script import ARBITRARY, DESTRUCTIVE, Command, Script, Word, ranked
 from tui_agent.policy.shell import analyse
 from tui_agent.policy.stricter import tighten
 from tui_agent.protocol.effects import Effect, Reads, Runs, Writes
@@ -43,7 +43,8 @@ class RunReport:
     def classes(self) -> tuple[str, ...]:
         """All classes of all parts, the most harmless first."""
         found = {name for part in self.parts for name in part.classes}
-        return ranked(frozenset(found | ({ARBITRARY} if self.problems or not found else set())))
+        unknown = {ARBITRARY} if self.problems or not found else set()
+        return ranked(frozenset(found | unknown | ({DESTRUCTIVE} if self.ruin else set())))
 
     @property
     def downloads(self) -> bool:

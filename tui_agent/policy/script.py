@@ -43,10 +43,12 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """`reads` or writes `target`; a target of None is a file descriptor or text that lies in the script."""
+    """`reads` or writes `target`; a target of None is a file descriptor or text that lies in the script. `empties`: what
+    was in the file is gone before anything is written."""
 
     target: Word
     reads: bool
+    empties: bool = False
 
 
 @dataclass(frozen=True, slots=True)

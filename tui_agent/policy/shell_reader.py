@@ -308,7 +308,11 @@ class ScriptReader:
         if operator in (">&", "<&") and words[0].text.rstrip("-").isdigit():
             return
         both = any(child.type == "ERROR" for child in node.children)
-        into.append(Redirect(words[0], reads=operator in ("<", "<&") and not both))
+        into.append(
+            Redirect(
+                words[0], reads=operator in ("<", "<&") and not both, empties=operator in (">", ">|", "&>")
+            )
+        )
 
     def _heredoc(
         self, node: "Node", scope: Scope, depth: int, into: list[Redirect], extra: list[Word]
