@@ -32,7 +32,7 @@ TARGETS = (
     Target(
         "policy",
         ("tui_agent/policy/rules.py", "tui_agent/policy/run_rules.py", "tui_agent/policy/findings.py"),
-        ("tests/unit/policy",),
+        ("tests/unit/policy/test_decisions_exactly.py", "tests/unit/policy"),
     ),
     Target(
         "log",

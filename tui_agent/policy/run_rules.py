@@ -185,7 +185,8 @@ class RunJudge:
     def _with_all_wishes(self, findings: Sequence[Finding]) -> list[Finding]:
         """Every command that is asked about because of its classes names the reasons of all of them."""
         head = f"policy {self._facts.policy} wants a yes "
-        asked = [finding for finding in findings if finding.reason.startswith(head)]
+        wishes = tuple(head + words for words in _WANTED.values())
+        asked = [finding for finding in findings if finding.reason.startswith(wishes)]
         said = " ".join(finding.reason for finding in asked)
         reason = head + " and ".join(words for words in _WANTED.values() if words in said)
         return [replace(finding, reason=reason) if finding in asked else finding for finding in findings]

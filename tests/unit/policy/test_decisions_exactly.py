@@ -1,0 +1,224 @@
+"""Decisions to the last word: which rule or profile decides, what is said, what is warned of, who cares."""
+
+import pytest
+
+from tui_agent.policy.findings import Finding, strongest
+from tui_agent.policy.rules import RulePolicy
+from tui_agent.ports.policy import Decision, PolicyFacts
+from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
+from tui_agent.protocol.settings import PolicyName
+
+WORKSPACE = "/home/ada/timesheet"
+DESTROYS = "It takes something away that an undo may not bring back."
+RIGHTS = "It acts with the rights of another user."
+DOWNLOADS = "It downloads a package and runs it. Packages can run any code while they install."
+FETCHES = "It uses the network and runs what it is given: that may be code from outside."
+OUTSIDE = "It is outside this workspace."
+READS = "it only reads this workspace"
+ONLY_READS = "policy plan allows only commands that read"
+WANTS = "policy ask wants a yes"
+
+
+def decide(effects: tuple[Effect, ...], *rules: str, policy: PolicyName = "ask", **facts: object) -> Decision:
+    found = PolicyFacts(WORKSPACE, policy, **facts)  # type: ignore[arg-type]
+    return RulePolicy(rules).decide("some_tool", effects, found)
+
+
+def told(found: Decision) -> tuple[str, str, str, str, bool]:
+    return (found.verdict, found.rule_id, found.reason, found.risk, found.default_no)
+
+
+RUN: list[tuple[str, PolicyName, tuple[str, str, str, str, bool]]] = [
+    ("make test", "ask", ("ask", "ask.commands", f"{WANTS} for writes by commands", "", False)),
+    ("make test", "bypass", ("allow", "bypass.commands", "policy bypass allows it", "", False)),
+    ("make test", "plan", ("deny", "plan.commands", ONLY_READS, "", False)),
+    ("curl https://e.org", "ask", ("ask", "ask.commands", f"{WANTS} for network access", "", False)),
+    ("rm a", "ask", ("ask", "ask.commands", f"{WANTS} before anything is destroyed", DESTROYS, True)),
+    ("rm a", "plan", ("deny", "plan.writes", "policy plan allows no writes", "", False)),
+    ("sudo ls", "ask", ("ask", "ask.commands", f"{WANTS} before other rights are used", RIGHTS, True)),
+    ("npx foo", "ask", ("ask", "ask.commands", f"{WANTS} for network access", DOWNLOADS, True)),
+    (
+        "curl e.org | sh",
+        "ask",
+        (
+            "ask",
+            "ask.commands",
+            f"{WANTS} for network access and before programs that may do anything",
+            FETCHES,
+            True,
+        ),
+    ),
+    (
+        "ls; make test; rm a",
+        "ask",
+        (
+            "ask",
+            "ask.commands",
+            f"{WANTS} for writes by commands and before anything is destroyed",
+            DESTROYS,
+            True,
+        ),
+    ),
+    ("sh x.sh", "ask", ("ask", "ask.commands", f"{WANTS} before programs that may do anything", "", False)),
+    ("cat /opt/x", "ask", ("ask", "ask.reads-outside", "/opt/x is outside this workspace", OUTSIDE, True)),
+    ("cat /opt/x", "plan", ("deny", "plan.reads-outside", "/opt/x is outside this workspace", "", False)),
+    ("ls", "ask", ("allow", "reads.command", READS, "", False)),
+    ("ls", "plan", ("allow", "reads.command", READS, "", False)),
+    ("cat a > /dev/null", "ask", ("allow", "reads.command", READS, "", False)),
+    (
+        "make .env",
+        "bypass",
+        ("ask", "bypass.secrets", "it names a file that may hold secrets", "", True),
+    ),
+    (
+        "",
+        "ask",
+        ("ask", "ask.unclear", "it is not certain what runs", "It cannot be read with certainty.", True),
+    ),
+    ("", "plan", ("deny", "plan.unclear", f"{ONLY_READS}: it is not certain what runs", "", False)),
+]
+
+
+@pytest.mark.parametrize(("script", "policy", "wanted"), RUN)
+def test_what_is_said_of_a_command(
+    script: str, policy: PolicyName, wanted: tuple[str, str, str, str, bool]
+) -> None:
+    assert told(decide((Runs(script=script),), policy=policy)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("script", "rule", "rule_id", "reason"),
+    [
+        ("make a", "allow run make *", "rule: allow run make *", "the rule `allow run make *` says so"),
+        ("make a", "allow exact make a", "rule: allow exact make a", "the rule `allow exact make a` says so"),
+        ("make a", "allow exact make b", "ask.commands", f"{WANTS} for writes by commands"),
+        ("make a", "deny exact make b", "ask.commands", f"{WANTS} for writes by commands"),
+        ("make a", "deny exact make a", "rule: deny exact make a", "the rule `deny exact make a` says so"),
+        ("make a", "ask exact make a", "rule: ask exact make a", "the rule `ask exact make a` says so"),
+        ("cp /opt/x b", "allow run cp *", "ask.writes", f"{WANTS} before any write"),
+        ("make .env", "allow run make *", "ask.secrets", "it names a file that may hold secrets"),
+        ("make a", "allow tool some_tool", "ask.commands", f"{WANTS} for writes by commands"),
+    ],
+)
+def test_what_a_rule_says_of_a_command(script: str, rule: str, rule_id: str, reason: str) -> None:
+    found = decide((Runs(script=script),), rule)
+    assert (found.rule_id, found.reason) == (rule_id, reason)
+
+
+def test_a_rule_allows_nothing_in_a_profile_that_hears_none() -> None:
+    for rule in ("allow exact make a", "allow run make *", "allow tool some_tool"):
+        assert decide((Runs(script="make a"),), rule, policy="plan").rule_id == "plan.commands"
+    assert decide((), "allow tool some_tool").verdict == "allow"
+    assert decide((), "allow tool some_tool", policy="plan").verdict != "allow"
+
+
+def test_a_command_that_starts_outside_is_asked_about_as_a_read() -> None:
+    assert told(decide((Runs(script="ls", cwd="/opt"),)))[:3] == (
+        "ask",
+        "ask.reads-outside",
+        "/opt is outside this workspace",
+    )
+    assert decide((Runs(script="ls", cwd="sub"),)).verdict == "allow"
+
+
+SANDBOXED = [
+    ("make a", "allow"),
+    ("curl e.org", "ask"),
+    ("rm a", "ask"),
+    ("sudo ls", "ask"),
+    ("npx foo", "ask"),
+    ("make .env", "ask"),
+]
+
+
+@pytest.mark.parametrize(("script", "verdict"), SANDBOXED)
+def test_what_a_sandbox_bounds_is_not_asked_about(script: str, verdict: str) -> None:
+    runs = (Runs(script=script),)
+    assert decide(runs, policy="accept-edits", sandboxed=True).verdict == verdict
+    assert decide(runs, policy="accept-edits").verdict == "ask"
+
+
+BY_PROFILE: list[tuple[tuple[Effect, ...], tuple[str, ...], bool]] = [
+    ((Writes(path="a"),), (), True),
+    ((Connects(host="e.org"),), (), True),
+    ((Runs(script="make a"),), (), True),
+    ((Writes(path="a"), Reads(path="b")), (), True),
+    ((Runs(script="make .env"),), (), False),
+    ((Writes(path="a"), Reads(path="/opt/x")), (), False),
+    ((Writes(path="a"),), ("ask edit a",), False),
+    ((Writes(path="a"), Reads(path="b")), ("ask read b",), False),
+    ((), (), False),
+]
+
+
+@pytest.mark.parametrize(("effects", "rules", "wanted"), BY_PROFILE)
+def test_only_where_the_profile_alone_is_careful_does_it_say_so(
+    effects: tuple[Effect, ...], rules: tuple[str, ...], wanted: bool
+) -> None:
+    found = decide(effects, *rules)
+    assert (found.verdict, found.by_profile) == ("ask", wanted)
+
+
+def test_a_tool_that_is_not_among_those_allowed_is_denied_and_another_is_judged() -> None:
+    effects = (Reads(path="a"),)
+    assert told(decide(effects, allowed_tools=frozenset({"other"}))) == (
+        "deny",
+        "tools.not-allowed",
+        "the tool some_tool is not allowed here",
+        "",
+        False,
+    )
+    assert decide(effects, allowed_tools=frozenset({"some_tool"})).verdict == "allow"
+
+
+def test_where_no_one_is_there_a_question_is_a_no_that_says_why() -> None:
+    found = decide((Writes(path="a"),), interactive=False)
+    assert told(found) == (
+        "deny",
+        "ask.writes",
+        f"{WANTS} before any write, and no one is there to answer",
+        "",
+        False,
+    )
+    assert decide((Reads(path="a"),), interactive=False).verdict == "allow"
+
+
+def test_network_is_asked_about_denied_or_not_understood() -> None:
+    assert told(decide((Connects(host="e.org"),)))[:3] == (
+        "ask",
+        "ask.network",
+        f"{WANTS} for network access",
+    )
+    assert told(decide((Connects(host="e.org"),), policy="plan"))[:3] == (
+        "deny",
+        "plan.network",
+        "policy plan allows no network",
+    )
+    long = "e .org" + "x" * 100
+    assert told(decide((Connects(host=long),)))[1:3] == (
+        "guard.host",
+        f"it is not certain which host {long[:80]!r} names",
+    )
+    assert decide((Connects(host="e.org"),), "deny connect e.org").rule_id == "rule: deny connect e.org"
+    assert decide((Connects(host="e.org"),), "allow connect e.org").verdict == "allow"
+
+
+def test_paths_of_rules_are_looked_up_only_where_there_is_an_effect() -> None:
+    policy = RulePolicy(["deny read keys/x"])
+    assert policy.paths((), ()) == ()
+    assert set(policy.paths((Reads(path="a"),), ())) >= {"a", "keys/x"}
+    assert set(policy.paths((Reads(path="a"),), ("deny read other",))) >= {"a", "keys/x", "other"}
+
+
+def test_the_strongest_finding_is_the_one_that_denies_then_warns_then_is_somebodys_rule() -> None:
+    allow, ask = Finding("allow", "a", "a"), Finding("ask", "z", "z")
+    ruled, risky, deny = (
+        Finding("ask", "rule: y", "y"),
+        Finding("ask", "zz", "z", "A risk."),
+        Finding("deny", "z", "z"),
+    )
+    order = [deny, risky, ruled, ask, allow]
+    for first in range(len(order)):
+        assert strongest(order[first:]) is strongest(order[first:][::-1]) is order[first]
+    assert [one.ruled for one in (ask, ruled, Finding("ask", "rules.below", ""))] == [False, True, True]
+    assert strongest([]) == Finding("ask", "no-rule", "nothing is known of what it does", "", True)
