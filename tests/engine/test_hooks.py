@@ -21,7 +21,7 @@ from tui_agent.folds.entries import NoticeEntry, ToolEntry
 from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.folds.transcript import Transcript
 from tui_agent.ports.hook import Hook, HookAnswer, HookReply
-from tui_agent.ports.policy import Decision
+from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.commands import Close, DecidePermission, Interrupt, Queue, Steer, SubmitPrompt
 from tui_agent.protocol.events.hook import HookEvent, HookRan
@@ -118,13 +118,22 @@ async def test_a_hook_makes_the_user_be_asked_about_what_would_have_run(tmp_path
     assert tool.ran == ["a"]
 
 
+def careful(tool: str, effects: object, facts: PolicyFacts) -> Decision:
+    """A profile that asks, and refuses where no one is there."""
+    if not facts.interactive:
+        return Decision("deny", "ask.writes", "it is careful, and no one is there to answer")
+    return Decision("ask", "ask.writes", "it is careful", by_profile=True)
+
+
+def generous(*_: object) -> Decision:
+    return Decision("allow", "test", "the test says so")
+
+
+CAREFUL = {"deny": careful, "ask": generous}
+
+
 @pytest.mark.parametrize("interactive", [True, False])
 async def test_a_hook_answers_for_the_user_what_only_the_profile_asks(tmp_path, interactive):
-    def careful(tool, effects, facts):
-        if not facts.interactive:
-            return Decision("deny", "ask.writes", "it is careful, and no one is there to answer")
-        return Decision("ask", "ask.writes", "it is careful", by_profile=True)
-
     hook = Asked("before_tool", says("allow", "it is only an echo"))
     tool = EchoTool()
     async with running(
@@ -134,6 +143,20 @@ async def test_a_hook_answers_for_the_user_what_only_the_profile_asks(tmp_path, 
         decided = bench.of(PermissionDecided)[0]
     assert tool.ran == ["a"]
     assert isinstance(decided, PermissionDecided) and decided.rule_id == "hook"
+
+
+@pytest.mark.parametrize(
+    ("said", "words"), [("deny", "a hook refused it: it is a Friday"), ("ask", "it is a Friday, and no one")]
+)
+async def test_where_no_one_is_there_the_hook_s_own_reason_is_told(tmp_path, said, words):
+    hook = Asked("before_tool", says(said, "it is a Friday"))
+    async with running(
+        tmp_path, ONE_CALL, [EchoTool()], hooks=[hook.hook], policy=CAREFUL[said], interactive=False
+    ) as bench:
+        await a_turn(bench)
+        decided = bench.of(PermissionDecided)[0]
+    assert isinstance(decided, PermissionDecided) and decided.rule_id == "hook"
+    assert words in decided.reason
 
 
 @pytest.mark.parametrize("policy", [ask, lambda *_: DENIED])
@@ -240,7 +263,8 @@ async def test_a_refused_prompt_never_reaches_the_model(tmp_path):
     async with running(tmp_path, [say("Hello.")], hooks=[hook.hook]) as bench:
         bench.submit(SubmitPrompt(text="What does ACME owe us?"))
         rejected = (await bench.until("command.rejected")).payload
-        assert isinstance(rejected, CommandRejected) and "it names a customer" in rejected.reason
+        assert isinstance(rejected, CommandRejected)
+        assert rejected.reason == "A hook refused this message: it names a customer."
         await a_turn(bench, "Hi.")
     assert "ACME" not in told(bench)
     assert [one.text for one in bench.of(UserMessageReceived)] == ["Hi."]

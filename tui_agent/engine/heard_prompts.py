@@ -62,7 +62,8 @@ class HeardPrompts:
 
     def rejection(self, heard: Heard | None, command: str) -> CommandRejected:
         """The refusal of a prompt: by a hook; or (None) by the user, who stopped the hook."""
+        hint = _UP if self._parts.interactive else ""
         if heard is None or heard is NOTHING or heard.decision != "deny":
-            return CommandRejected(command=command, reason="Stopped before it was sent.", hint=_UP)
-        why = f": {heard.reason}" if heard.reason else "."
-        return CommandRejected(command=command, reason=f"A hook refused this message{why}", hint=_UP)
+            return CommandRejected(command=command, reason="Stopped before it was sent.", hint=hint)
+        why = f": {heard.reason.rstrip('.')}." if heard.reason else "."
+        return CommandRejected(command=command, reason=f"A hook refused this message{why}", hint=hint)
