@@ -11,6 +11,7 @@ import sys
 import threading
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import anyio
 from anyio import to_thread
@@ -19,6 +20,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.errors import TuiAgentError
 from tui_agent.ground import ground
 from tui_agent.protocol.commands import Close
+from tui_agent.session.cleaning import fault_redactor
 from tui_agent.session.local import LocalSession
 from tui_agent.session.wire import (
     LINE_LIMIT,
@@ -91,7 +93,8 @@ async def _serve(pipes: Pipes) -> int:
     try:
         return await _session(SessionOptions.from_json(json.loads(first)["options"]), reader, writer)
     except TuiAgentError as error:
-        writer.write(note_line(Failed(type(error).__name__, error.message, error.hint)))
+        clean = fault_redactor(dict(os.environ), Path.cwd()).text
+        writer.write(note_line(Failed(type(error).__name__, clean(error.message), clean(error.hint))))
         await writer.drain()
         return 2
     finally:
@@ -102,7 +105,8 @@ async def _session(
     options: SessionOptions, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> int:
     def trouble(error: TuiAgentError) -> None:
-        writer.write(note_line(Trouble(error.message, error.hint)))
+        clean = base.redactor.text
+        writer.write(note_line(Trouble(clean(error.message), clean(error.hint))))
 
     def held(log: SessionLog) -> None:
         writer.write(note_line(Held(log.session, str(log.folder), log.last_seq)))

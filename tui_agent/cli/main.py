@@ -11,12 +11,14 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import redirect_stderr
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 from tui_agent import __version__
 from tui_agent.cli import exit_codes
+from tui_agent.cli.error_stream import ErrorStream
 from tui_agent.cli.options import Parser
 from tui_agent.cli.verbs import APP, VERBS, Verb
 from tui_agent.errors import TuiAgentError, UsageError
@@ -60,6 +62,12 @@ def main(argv: Sequence[str]) -> int:
         sys.stdout = ClosedOutput()
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - as long as the program runs
+    with redirect_stderr(ErrorStream(sys.stderr)):
+        return called(words)
+
+
+def called(words: list[str]) -> int:
+    """Run one command; what goes wrong is told on standard error."""
     debug = "--debug" in words[: words.index("--") if "--" in words else None]
     try:
         status = dispatch(words)

@@ -141,7 +141,11 @@ def _without_lines(change: FileChanged) -> str:
         return "created, empty"
     if change.after is None:
         return "removed"
-    return "only its permissions changed" if change.held == change.holds else "nothing that is kept of it differs"
+    return (
+        "only its permissions changed"
+        if change.held == change.holds
+        else "nothing that is kept of it differs"
+    )
 
 
 def clean(text: str) -> str:

@@ -5,6 +5,7 @@ comes through the pipe: without a gap and without a repetition.
 """
 
 import asyncio
+import os
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
@@ -21,6 +22,7 @@ from tui_agent.folds.standing import FORMAT, Standing, loaded
 from tui_agent.protocol.commands import Close, Command
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.ids import CommandId, SessionId
+from tui_agent.session.cleaning import without_secrets
 from tui_agent.session.clock import RandomIds
 from tui_agent.session.engine_handle import EngineHandle
 from tui_agent.session.remote_follower import RemoteFollower
@@ -209,7 +211,7 @@ class RemoteSession:
 
     def _end(self) -> None:
         if self._opened is None and self._failure is None:
-            words = self._handle.last_words().splitlines()
+            words = self.last_words().splitlines()
             last = words[-1] if words else "no message"
             self._failure = TuiAgentError(
                 f"The engine's process ended: {last}.", hint="tui-agent doctor looks why."
@@ -221,8 +223,8 @@ class RemoteSession:
             follower.wake()
 
     def last_words(self) -> str:
-        """The end of what the engine wrote to standard error, for an error report."""
-        return self._handle.last_words()
+        """The end of what the engine wrote to standard error, without secrets."""
+        return without_secrets(self._handle.last_words(), os.environ, Path.cwd())
 
     async def aclose(self) -> None:
         """Close in order: the engine stops the turn, stores the end and lets go. Bounded; then it is killed."""

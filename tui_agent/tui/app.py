@@ -275,9 +275,16 @@ class AgentApp(Frame):
         """What breaks beside the screen is said on it, and the app lives."""
         if event.state is WorkerState.ERROR:
             self.say(
-                f"{event.worker.name or 'Something'} broke: {event.worker.error!r}. /doctor looks why.",
+                f"{event.worker.name or 'Something'} broke: {self._clean(repr(event.worker.error))}. /doctor looks why.",
                 "error",
             )
+
+    def _clean(self, said: str) -> str:
+        """A foreign exception's words without secrets. By name: only a fault needs it."""
+        text: str = import_module("tui_agent.session.cleaning").without_secrets(
+            said, self.environ, self.options.cwd
+        )
+        return text
 
     def _fatal_error(self) -> None:
         """What broke the app is told by whoever started it: Textual's page of local variables is for nobody."""
