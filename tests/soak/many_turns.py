@@ -34,19 +34,19 @@ class Sample:
 
 
 def script() -> dict[str, list[dict[str, Any]]]:
-    """Turns of every kind: words, files written, commands that end and that leave something behind. What is said in
-    them is short: the history that the model is sent is the session's own, and grows with what was said."""
-    prose = {"shape": "prose", "tokens": 30}
+    """Turns of every kind: words, files written, commands that end and that leave something behind. A turn says some
+    3,000 characters, all of which the model is sent again with each later request."""
+    prose = {"shape": "prose", "tokens": 120}
 
     def turn(n: int) -> list[dict[str, Any]]:
         command = (
-            f"echo {n}; seq 1 {20 * n}"
+            f"echo {n}; seq 1 {200 * n}"
             if n % 3
             else "(sleep 60 & setsid sleep 60 &) > /dev/null 2>&1; echo left behind"
         )
         tools: list[list[object]] = [["run_command", {"command": command}]]
         if n % 5 == 0:
-            tools = [["write_file", {"path": f"made/{n}-{{i}}.txt", "content": f"{n} words\n" * 5}]]
+            tools = [["write_file", {"path": f"made/{n}-{{i}}.txt", "content": f"{n} words\n" * 50}]]
         return [{"text": prose, "tools": tools}, {"text": "Done."}]
 
     return {"default": [{"text": "Hello."}], **{f"turn{n}": turn(n) for n in range(SCENARIOS)}}
