@@ -53,6 +53,7 @@ TARGETS = (
         ),
         (
             "tests/unit/checkpoints/test_restoring.py",
+            "tests/engine/test_rewind_records.py",
             "tests/engine/test_rewind.py",
             "tests/unit/checkpoints/test_cut_restores.py",
             "tests/engine/test_redo_in_a_fork.py",

@@ -1,0 +1,163 @@
+"""What a move in time leaves in the log: one event for each thing that happened, and none for what did not."""
+
+from pathlib import Path
+
+from tests.engine.harness import Bench
+from tests.engine.test_rewind import files, go, said, say, told, turn, write
+from tui_agent.protocol.commands import PlanRevert, Redo, Revert, SetPolicy, Undo
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.files import (
+    CheckpointPlanned,
+    CheckpointRestored,
+    CheckpointRestoring,
+    CheckpointTaken,
+    FileChanged,
+)
+from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved, SettingsChanged
+from tui_agent.protocol.events.turn import TurnFinished
+
+
+async def kinds(bench: Bench, command: Undo | Redo | Revert) -> list[Payload]:
+    """What a move appended, without the states of the agent."""
+    before = len(bench.events)
+    await go(bench, command)
+    payloads = [event.payload for event in bench.events[before:]]
+    return [one for one in payloads if one.kind not in ("agent.state_changed", "command.accepted")]
+
+
+async def test_an_undo_with_files_is_an_intent_a_move_and_what_was_put_back(tmp_path: Path) -> None:
+    async with told(tmp_path, write("a.txt", "one"), say("A.")) as bench:
+        await turn(bench, "first")
+        before, start = bench.recorder.state, bench.recorder.branches.undo_to
+        assert start is not None
+        intent, moved, restored = await kinds(bench, Undo())
+        assert isinstance(intent, CheckpointRestoring) and isinstance(moved, SessionHeadMoved)
+        assert isinstance(restored, CheckpointRestored)
+        assert (intent.to_seq, intent.paths, intent.more) == (start, ("a.txt",), 0)
+        assert (moved.to_seq, moved.reason, moved.files) == (start, "undo", True)
+        assert (moved.parts, moved.turn, moved.iteration, moved.run_id) == (
+            before.parts,
+            before.turn,
+            before.iteration,
+            before.run_id,
+        )
+        assert (restored.source, restored.paths, restored.kept, restored.more) == (
+            intent.source,
+            ("a.txt",),
+            (),
+            0,
+        )
+        assert restored.commit == bench.recorder.state.commit
+
+
+async def test_files_that_stay_behind_are_the_newest_checkpoint_on_the_branch(tmp_path: Path) -> None:
+    async with told(tmp_path, write("a.txt", "one"), say("A.")) as bench:
+        await turn(bench, "first")
+        start, commit, parts = (
+            bench.recorder.branches.undo_to,
+            bench.recorder.state.commit,
+            bench.recorder.state.parts,
+        )
+        assert start is not None
+        moved, taken = await kinds(bench, Revert(to_seq=start, files=False))
+        assert isinstance(moved, SessionHeadMoved) and isinstance(taken, CheckpointTaken)
+        assert (moved.files, moved.reason) == (False, "revert")
+        assert (taken.commit, taken.author, taken.part) == (commit, "human", parts - 1)
+        assert files(tmp_path) == {"a.txt": "one"}
+
+
+async def test_a_move_over_talk_alone_tells_of_no_files(tmp_path: Path) -> None:
+    async with told(tmp_path, say("A."), say("B.")) as bench:
+        await turn(bench, "first")
+        await turn(bench, "second")
+        (moved,) = await kinds(bench, Undo())
+        assert isinstance(moved, SessionHeadMoved)
+        assert (moved.files, said(bench)) == (False, ["first"])
+
+
+async def test_files_that_go_back_alone_are_changes_by_a_person(tmp_path: Path) -> None:
+    async with told(tmp_path, write("a.txt", "one"), say("A.")) as bench:
+        await turn(bench, "first")
+        start = bench.recorder.branches.undo_to
+        assert start is not None
+        found = await kinds(bench, Revert(to_seq=start, conversation=False))
+        changed = [one for one in found if isinstance(one, FileChanged)]
+        assert [(one.path, one.author) for one in changed] == [("a.txt", "human")]
+        assert not [one for one in found if isinstance(one, SessionHeadMoved)]
+        assert said(bench) == ["first"]
+
+
+async def test_the_very_first_event_can_be_gone_back_to_and_no_other_below_it(tmp_path: Path) -> None:
+    async with told(tmp_path, say("A.")) as bench:
+        await turn(bench, "first")
+        last = bench.recorder.state.seq
+        for seq in (last + 50, last + 51):
+            await go(bench, Revert(to_seq=seq))
+        rejected = [one for one in bench.of(CommandRejected) if isinstance(one, CommandRejected)]
+        assert [
+            f"There is no event {seq}" in one.reason
+            for seq, one in zip((last + 50, last + 51), rejected, strict=True)
+        ]
+        assert not bench.of(SessionHeadMoved)
+        await go(bench, Revert(to_seq=0))
+        assert said(bench) == []
+        assert len(bench.of(SessionHeadMoved)) == 1
+
+
+async def test_neither_conversation_nor_files_is_refused(tmp_path: Path) -> None:
+    async with told(tmp_path, say("A.")) as bench:
+        await turn(bench, "first")
+        await go(bench, Revert(to_seq=1, conversation=False, files=False))
+        (rejected,) = bench.of(CommandRejected)
+        assert isinstance(rejected, CommandRejected) and "Neither" in rejected.reason
+        await go(bench, Redo())
+        assert "Nothing was taken back" in [str(one) for one in bench.of(CommandRejected)][-1]
+
+
+async def test_only_settings_that_differ_are_set_again(tmp_path: Path) -> None:
+    async with told(tmp_path, say("A.")) as bench:
+        await turn(bench, "first")
+        bench.submit(SetPolicy(policy="plan"))
+        await bench.until("settings.changed")
+        found = await kinds(bench, Undo())
+        changed = [one for one in found if isinstance(one, SettingsChanged)]
+        assert [(one.key, one.value, one.previous, one.by) for one in changed] == [
+            ("policy", "plan", "ask", "engine")
+        ]
+
+
+async def test_a_turn_that_is_gone_back_into_ends_there_and_one_that_ended_does_not_again(
+    tmp_path: Path,
+) -> None:
+    async with told(tmp_path, write("a.txt", "one"), say("A.")) as bench:
+        await turn(bench, "first")
+        started = next(event.seq for event in bench.events if event.payload.kind == "turn.started")
+        ended = next(event.seq for event in bench.events if event.payload.kind == "turn.finished")
+        assert not [one for one in await kinds(bench, Revert(to_seq=ended)) if isinstance(one, TurnFinished)]
+        found = [one for one in await kinds(bench, Revert(to_seq=started)) if isinstance(one, TurnFinished)]
+        assert [(one.turn, one.reason, one.detail) for one in found] == [
+            (1, "interrupted", "The session went back into this turn.")
+        ]
+        assert not bench.recorder.state.turn_running
+
+
+async def test_a_plan_is_told_and_one_without_a_checkpoint_says_why(tmp_path: Path) -> None:
+    async with told(tmp_path, write("a.txt", "one"), say("A.")) as bench:
+        bench.submit(PlanRevert(to_seq=0))
+        await bench.until("checkpoint.planned")
+        await turn(bench, "first")
+        start = bench.recorder.branches.undo_to
+        assert start is not None
+        bench.submit(PlanRevert(to_seq=start))
+        await bench.until("checkpoint.planned", 2)
+        first, second = bench.of(CheckpointPlanned)
+        assert isinstance(first, CheckpointPlanned) and isinstance(second, CheckpointPlanned)
+        assert (first.to_seq, first.acts, first.unavailable) == (
+            0,
+            (),
+            "No checkpoint of the files was taken yet.",
+        )
+        assert (second.to_seq, second.more, second.unavailable) == (start, 0, "")
+        assert [(one.path, one.act, one.added, one.removed, one.conflict) for one in second.acts] == [
+            ("a.txt", "remove", 0, 1, "")
+        ]
