@@ -5,6 +5,7 @@ call that changed while the user thought is asked again, and so is one that was 
 """
 
 import json
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -157,7 +158,8 @@ class Gate:
     def _where(self, case: _Case) -> dict[str, str]:
         """Where the paths that it touches lead now."""
         paths = self._parts.policy.paths(case.effects, self._parts.recorder.state.granted)
-        return {path: self._parts.env.resolve(path) for path in sorted(paths)}
+        typed = any(isinstance(effect, Runs) for effect in case.effects)
+        return {path: self._parts.env.resolve(_at_home(path) if typed else path) for path in sorted(paths)}
 
     def _judge(self, case: _Case, judged: dict[str, str], *more: str) -> Decision:
         state = self._parts.recorder.state
@@ -310,3 +312,8 @@ class Gate:
     def _policy(self) -> PolicyName:
         settings = self._parts.recorder.state.settings
         return settings.policy if settings else "ask"
+
+
+def _at_home(path: str) -> str:
+    """A path of a command as its shell takes it: `~` and `~ada` are homes. To a file tool they are names as any other."""
+    return os.path.expanduser(path)  # noqa: PTH111 - a home that is nowhere stays as it is written, as in a shell

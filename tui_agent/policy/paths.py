@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from tui_agent.policy.shell_words import join
 from tui_agent.ports.policy import PolicyFacts
 
 OWN_WORKSPACE = "workspace"
@@ -43,7 +44,7 @@ def place(path: str, facts: PolicyFacts) -> Place:
     real = facts.resolved.get(path)
     if real is None:
         real = path if path.startswith(("/", "~")) else posixpath.join(workspace, path)
-    absolute = posixpath.normpath(real)
+    absolute = join("", real) or real
     if absolute.startswith("//"):
         absolute = absolute[1:]
     if absolute == workspace:
@@ -95,6 +96,8 @@ class Guards:
     def ruins(self, path: str, at: Place, facts: PolicyFacts) -> bool:
         """Whether taking this away takes away a root, a home or the whole workspace."""
         plain = path.rstrip("/*") if path.endswith("*") else path
+        if plain.startswith("~") and set(plain.split("/")[1:]) == {".."}:
+            return True
         if path in self._data.ruin or at.absolute in self._data.ruin or at.absolute in self._data.roots:
             return True
         whole = (

@@ -203,7 +203,9 @@ class ScriptReader:
             if self._words.is_word(child)
             for word in self._words.words(child, scope)
         ]
-        inner = self._with(scope, self._text(name) if name is not None else "", words)
+        called = self._text(name) if name is not None else ""
+        self.commands.append(Command(f"for {called}", (), ((called, Word("", None)),), (), scope.places))
+        inner = self._with(scope, called, words)
         for child in node.children:
             if child.type == "do_group":
                 inner = inner.joined(self.visit(child, inner, depth + 1))

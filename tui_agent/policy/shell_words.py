@@ -122,12 +122,25 @@ def _few(places: tuple[str | None, ...]) -> tuple[str | None, ...]:
 
 def join(place: str | None, path: str) -> str | None:
     """A path as seen from the script's start; None: from anywhere."""
-    if path.startswith(("/", "~")):
+    if path.startswith("/"):
         return posixpath.normpath(path)
+    if path.startswith("~"):
+        return _from_home(path)
     if place is None:
         return None
+    if place.startswith("~"):
+        return _from_home(posixpath.join(place, path))
     joined = posixpath.normpath(posixpath.join(place, path))
     return "" if joined == "." else joined
+
+
+def _from_home(path: str) -> str | None:
+    """A path below a home, `..` that lead out of it kept; None for `~+`, `~-` and `~1`, which are folders of the shell."""
+    home, _, below = path.partition("/")
+    if home[1:2] in ("+", "-") or home[1:].isdigit():
+        return None
+    below = posixpath.normpath(below) if below else "."
+    return home if below == "." else f"{home}/{below.lstrip('/')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,3 +183,45 @@ def test_a_pattern_of_an_everyday_ending_is_not_made_for_secrets(script: str) ->
 )
 def test_a_pattern_that_is_made_for_secrets_is_refused(script: str) -> None:
     assert verdict(script) == "deny"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "for PATH in ./bin; do ls; done",
+        "for BASH_ENV in ./x; do bash -c ls; done",
+        "for IFS in /; do ls; done",
+        'for f in a; do for LD_PRELOAD in ./x.so; do cat "$f"; done; done',
+    ],
+)
+def test_a_loop_over_a_setting_of_programs_is_asked_about(script: str) -> None:
+    """A loop sets its variable as an assignment does."""
+    assert verdict(script) == "ask"
+    assert "arbitrary" in classes(script)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "cat ~/../etc/hostname",
+        'cat "$HOME"/../ada/x',
+        "cat ~eve/../x",
+        "cat ~/a/../../x",
+        "ls ~/..",
+        "cd ~/.. && cat x",
+        "cd ~ && cd .. && cat x",
+        "cat < ~/../x",
+        "cat ~+/../x",
+        "cat ~-/../x",
+        "cat ~1/../x",
+        "x=~+/..; cat $x/y",
+    ],
+)
+def test_no_way_out_of_a_home_leads_into_the_workspace(script: str) -> None:
+    """`..` behind a tilde is not taken away with it: nobody knows where a home lies, but it is not here."""
+    assert verdict(script) == "ask"
+
+
+def test_what_lies_above_a_home_is_not_taken_away() -> None:
+    assert decide("rm -rf ~/..", "bypass").verdict == "deny"
+    assert decide("rm -rf ~/../*", "bypass").verdict == "deny"
