@@ -149,11 +149,12 @@ async def test_what_is_trusted_is_what_was_shown_not_what_stands_there_by_then(p
         assert driven.app.live.config.model == "" and place.standing == "open"
 
 
-async def test_a_file_is_seen_inside_with_what_an_eye_cannot_see(place: Place) -> None:
+@pytest.mark.parametrize("key", ["v", "V"])
+async def test_a_file_is_seen_inside_with_what_an_eye_cannot_see(place: Place, key: str) -> None:
     place.config.write_text('model = "a"  # \u202egood\u202c\x1b[2K\n')
     async with place.app() as driven:
         await sheet_of(driven)
-        await driven.press("up", "up", "v")
+        await driven.press("up", "up", key)
         assert isinstance(driven.app.screen, Viewer)
         assert "<U+202E>good<U+202C><U+001B>[2K" in driven.text()
         await driven.press("escape")

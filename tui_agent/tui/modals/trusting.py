@@ -216,7 +216,7 @@ class TrustSheet(Sheet[Answer | None]):
 
     def take_key(self, key: str, character: str | None) -> bool:
         typed = (character or "").lower()
-        match key:
+        match key.lower():
             case "up" | "shift+tab" | "k":
                 self._move(-1)
             case "down" | "tab" | "j":
