@@ -44,8 +44,13 @@ CHILD_ENVIRONMENT = {
     "PAGER": "cat",
     "GIT_PAGER": "cat",
     "GIT_TERMINAL_PROMPT": "0",
+    "GIT_CONFIG_PARAMETERS": "'safe.bareRepository=explicit'",
 }
-"""Set for every program: no pager, no question, no colour by terminal. No locale is forced."""
+"""Set for every program: no pager, no question, no colour by terminal. No locale is forced.
+
+git takes a folder for a repository only where a `.git` stands in it or above: any files can be laid out as a bare one,
+whose configuration names programs that git runs.
+"""
 OURS = {"bash": "/bin/sh", "rg": "/usr/bin/rg"}
 """Programs that are started unasked, so never ones of the working folder; and what is tried where there is no other."""
 FORCED_COLOUR = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
