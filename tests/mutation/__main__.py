@@ -7,6 +7,7 @@ import argparse
 import random
 import sys
 
+from tests.mutation.equivalent import equivalents
 from tests.mutation.mutants import mutants
 from tests.mutation.targets import TARGETS, Target
 from tests.mutation.trial import ROOT, try_out
@@ -33,7 +34,12 @@ def _break(target: Target, sample: int, dice: random.Random) -> float:
     whole = try_out(target.modules[0], None, target.tests, 1_800.0)
     if whole.noticed:
         sys.exit(f"{target.name}: its tests fail without any fault (status {whole.status})")
-    found = [(path, one) for path in target.modules for one in mutants((ROOT / path).read_text("utf-8"))]
+    sources = {path: (ROOT / path).read_text("utf-8") for path in target.modules}
+    same = {(path, one): why for path in sources for one, why in equivalents(path, sources[path]).items()}
+    for (path, one), why in same.items():
+        print(f"{path}:{one.line}: {one.what}: left out: {why}", flush=True)
+    every = [(path, one) for path in sources for one in mutants(sources[path])]
+    found = [each for each in every if each not in same]
     tried = dice.sample(found, sample) if 0 < sample < len(found) else found
     limit = max(LEAST_S, SLOWER * whole.seconds)
     left = [(path, one) for path, one in tried if not try_out(path, one, target.tests, limit).noticed]

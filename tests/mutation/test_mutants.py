@@ -3,6 +3,7 @@
 import ast
 from pathlib import Path
 
+from tests.mutation.equivalent import EQUIVALENT, equivalents
 from tests.mutation.mutants import mutants, mutated
 from tests.mutation.targets import TARGETS
 from tests.mutation.trial import ROOT, try_out
@@ -32,6 +33,13 @@ def test_what_is_to_be_broken_and_who_is_to_notice_is_there() -> None:
     for target in TARGETS:
         assert all((ROOT / path).exists() for path in (*target.modules, *target.tests)), target
         assert all(mutants((ROOT / path).read_text("utf-8")) for path in target.modules)
+
+
+def test_what_is_left_out_is_there_and_little() -> None:
+    paths = [path for target in TARGETS for path in target.modules]
+    found = [why for path in paths for why in equivalents(path, (ROOT / path).read_text("utf-8")).values()]
+    assert len(found) == len(EQUIVALENT) <= 20
+    assert all(found)
 
 
 def test_a_fault_is_noticed_by_a_test_that_looks_and_by_no_other(tmp_path: Path) -> None:

@@ -1,0 +1,106 @@
+"""Mutants that no caller can tell from the program itself: left out of the count, each with its reason.
+
+What makes a line slower, or changes a bound that stands for nothing but itself, is named here; what a test could tell is
+not: it gets that test.
+"""
+
+from dataclasses import dataclass
+
+from tests.mutation.mutants import Mutant, mutants
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """The `nth` mutant (from 0) of a kind on the one line of a module that reads like `line`."""
+
+    path: str
+    line: str
+    what: str
+    why: str
+    nth: int = 0
+
+
+_REPAIR, _SCAN = "tui_agent/store/repair.py", "tui_agent/store/scan.py"
+_PLANNING, _RESTORING = "tui_agent/checkpoints/planning.py", "tui_agent/checkpoints/restoring.py"
+_UP_TO = "no event has a seq below 0, so -2 asks for all of them as -1 does"
+_LOOKED = "the content is read in vain; only what kind of thing stands there is looked at"
+
+EQUIVALENT = (
+    Same(_REPAIR, "_PIECE = 1 << 20", "1 -> 2", "how much is read at once"),
+    Same(_REPAIR, "_PIECE = 1 << 20", "20 -> 21", "how much is read at once"),
+    Same(
+        _SCAN,
+        'end = data.find(b"\\n", offset - 1) if offset else -1',
+        "1 -> 2",
+        "at the beginning the number is not used",
+    ),
+    Same(
+        _SCAN,
+        "def sifted(data: bytes, blobs: BlobStore, sieve: Sieve, after: int = -1) -> Iterator[Record]:",
+        "1 -> 2",
+        _UP_TO,
+    ),
+    Same(
+        _SCAN,
+        "def records(data: bytes, blobs: BlobStore, *, after: int = -1, skip_deltas: bool = False) -> Iterator[Record]:",
+        "1 -> 2",
+        _UP_TO,
+    ),
+    Same(
+        _SCAN,
+        "if (request := _request(line, closing)) is not None and not kept.skips(line, -1)",
+        "1 -> 2",
+        _UP_TO,
+    ),
+    Same(
+        _SCAN,
+        "if start < len(_PAYLOAD) or not line.startswith(kind, start):",
+        "Lt -> LtE",
+        "no line begins with its payload",
+    ),
+    Same(
+        _PLANNING,
+        "bits = 0 if source is None else modes.bits(path, source.git_mode)",
+        "0 -> 1",
+        "what is removed gets no bits",
+    ),
+    Same(
+        _PLANNING,
+        "head_bits = 0 if head is None else shadow.modes.bits(path, head.git_mode)",
+        "0 -> 1",
+        "where nothing was kept no bits are compared",
+    ),
+    Same(
+        _PLANNING,
+        'if shadow.files.stand(name, read=False).kind not in ("folder", "absent", "behind"):',
+        "False -> True",
+        _LOOKED,
+    ),
+    Same(
+        _RESTORING,
+        'path for path in needed if path in gone or shadow.files.stand(path, read=False).kind != "folder"',
+        "False -> True",
+        _LOOKED,
+    ),
+    Same(
+        "tui_agent/engine/rewind.py",
+        "if wanted is None or there is None:",
+        "or -> and",
+        "event 0 brings the settings, so neither is None; the line is there for the types",
+    ),
+)
+
+
+def equivalents(path: str, source: str) -> dict[Mutant, str]:
+    """Those of a module, with why. Raises ValueError for an entry that names none, or a line that stands twice."""
+    texts = [line.strip() for line in source.splitlines()]
+    found: dict[Mutant, str] = {}
+    for entry in (each for each in EQUIVALENT if each.path == path):
+        if texts.count(entry.line) != 1:
+            raise ValueError(f"{path}: not one line reads {entry.line!r}")
+        number = texts.index(entry.line) + 1
+        fitting = [one for one in mutants(source) if one.line == number and one.what == entry.what]
+        if entry.nth >= len(fitting):
+            raise ValueError(f"{path}:{number}: no such mutant: {entry.what}")
+        found[fitting[entry.nth]] = entry.why
+    return found
