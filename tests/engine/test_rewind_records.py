@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tests.engine.harness import Bench
-from tests.engine.test_rewind import files, go, said, say, told, turn, write
+from tests.engine.harness import Bench, say
+from tests.engine.test_rewind import files, go, said, told, turn, write
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, SetPolicy, Undo
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import (

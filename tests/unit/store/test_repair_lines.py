@@ -9,7 +9,9 @@ import pytest
 from tests.stubs.store import said, store, write_log
 from tui_agent.errors import SessionNotFound
 from tui_agent.store.files import SystemFiles
+from tui_agent.store.line import seal
 from tui_agent.store.repair import MAX_REPORTED, create_log, open_log, rescue, rewrite, version_of_log
+from tui_agent.store.scan import survey
 
 
 class Noting(SystemFiles):
@@ -158,6 +160,30 @@ def test_bad_lines_are_named_once_and_no_more_than_the_limit(tmp_path: Path) -> 
     os.close(again.fd)
     assert again.repaired is not None
     assert again.repaired.bad_lines == (MAX_REPORTED + 2,)
+
+
+def test_what_is_known_is_not_read_again_and_the_rest_is_counted_on(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, "a", "b", "c")
+    path = folder / "events.jsonl"
+    first, *rest = path.read_bytes().splitlines(keepends=True)
+    known = survey(first)
+    path.write_bytes(b"x" * (len(first) - 1) + b"\n" + b"".join(rest))
+    found = open_log(folder, SystemFiles(), known)
+    os.close(found.fd)
+    assert (found.end, found.last_seq, found.lines) == (path.stat().st_size, 2, 3)
+    assert found.repaired is None
+
+
+def test_a_message_that_reads_like_a_report_is_none(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, "a", "log.repaired")
+    path = folder / "events.jsonl"
+    first, second = path.read_bytes().splitlines(keepends=True)
+    other = seal(b'{"v":1,"seq":2,"payload":{"kind":"log.repaired","bad_lines":[2]}')
+    path.write_bytes(first + b"junk\n" + second + other)
+    found = open_log(folder, SystemFiles())
+    os.close(found.fd)
+    assert found.repaired is not None
+    assert found.repaired.bad_lines == (2,)
 
 
 def test_a_session_that_is_not_there_is_told(tmp_path: Path) -> None:
