@@ -30,6 +30,7 @@ VERBS: dict[str, Verb] = {
     "themes": Verb("tui_agent.cli.themes", "list or preview themes"),
     "config": Verb("tui_agent.cli.config", "show the settings and where each comes from"),
     "trust": Verb("tui_agent.cli.trust", "whether a folder's own files may steer the program"),
+    "bug": Verb("tui_agent.cli.bug", "a report of what went wrong, as a file; nothing is sent"),
     "doctor": Verb("tui_agent.cli.doctor", "what works here, what does not, and what to do about it"),
 }
 

@@ -214,6 +214,7 @@ _SLASH: Final[tuple[Action, ...]] = (
     _a("jobs", "background jobs: what they print, and ending them", "Work", slash="/jobs"),
     _a("copy", "copy the last answer", "Work", slash="/copy"),
     _a("editor", "write the message in your editor", "Work", slash="/editor", keys=("ctrl+g",)),
+    _a("bug", "a report of what went wrong, as a file; nothing is sent", "App", slash="/bug"),
     _a("trust", "this folder's own files: trust them, or take it back", "App", slash="/trust", ground=True),
     _a("theme", "use another theme", "App", slash="/theme", args="[name]"),
     _a(

@@ -54,3 +54,19 @@ async def test_why_there_is_no_export_is_said() -> None:
         driven.app.prompt.editor.put("/export")
         await driven.press("escape", "enter")
         assert "No space left on device" in driven.text()
+
+
+async def test_a_report_is_written_on_the_users_word_and_its_place_is_said() -> None:
+    asked: list[tuple[str, ...]] = []
+
+    async def program(*words: str) -> tuple[int, str]:
+        asked.append(words)
+        return 0, json.dumps({"path": "/data/reports/bug-1.md"}) if words[0] == "bug" else ""
+
+    async with open_app(golden("night_shift"), outside=program) as driven:
+        assert [one for one in asked if one[0] == "bug"] == []
+        driven.app.prompt.editor.put("/bug")
+        await driven.press("escape", "enter")
+        (words,) = [one for one in asked if one[0] == "bug"]
+        assert words[:3] == ("bug", driven.app.session_id, "--json")
+        assert "Written to /data/reports/bug-1.md." in driven.text()

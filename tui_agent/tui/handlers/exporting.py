@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from tui_agent.tui.outside import json_rows, text_of
+from tui_agent.tui.outside import json_rows, place, text_of
 from tui_agent.tui.text import clean_line
 
 if TYPE_CHECKING:
@@ -35,4 +35,20 @@ def export(live: "Live", argument: str) -> None:
     live.worker(write(), "export")
 
 
-HANDLERS: "dict[str, Callable[[Live, str], None]]" = {"export": export}
+def bug(live: "Live", argument: str) -> None:
+    """Write a report of what went wrong to a new file of the user's, and say where it is."""
+
+    async def write() -> None:
+        status, said = await live.ask(
+            "bug", *filter(None, [live.app.session_id]), "--json", *place(live.app.options)
+        )
+        path = text_of(next(iter(json_rows(said)), {}), "path")
+        if status == 0 and path:
+            live.app.say(f"Written to {clean_line(path)}. Read it before you pass it on; nothing was sent.")
+        else:
+            live.app.say(clean_line(" ".join(said.split())) or "The report could not be written.", "error")
+
+    live.worker(write(), "bug")
+
+
+HANDLERS: "dict[str, Callable[[Live, str], None]]" = {"export": export, "bug": bug}
