@@ -52,6 +52,7 @@ TARGETS = (
             "tui_agent/checkpoints/restoring.py",
         ),
         (
+            "tests/unit/checkpoints/test_plan_parts.py",
             "tests/unit/checkpoints/test_restoring.py",
             "tests/engine/test_rewind_records.py",
             "tests/engine/test_rewind.py",
