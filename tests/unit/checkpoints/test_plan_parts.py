@@ -57,7 +57,8 @@ def test_lines_that_only_one_side_has_are_counted(
 
 
 async def test_a_plan_names_what_holds_the_place_of_another(tmp_path: Path) -> None:
-    folder = workspace(tmp_path, **{"box/in": "in\n", "free/in": "in\n"})
+    folder = workspace(tmp_path)
+    write(folder, {"box/in": "in\n", "free/in": "in\n"})
     made = await begun(folder)
     first = made.head
     for name in ("box", "free"):
