@@ -274,17 +274,14 @@ class AgentApp(Frame):
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """What breaks beside the screen is said on it, and the app lives."""
         if event.state is WorkerState.ERROR:
+            clean = import_module(
+                "tui_agent.session.cleaning"
+            ).without_secrets  # by name: only a fault needs it
+            said = clean(repr(event.worker.error), self.environ, self.options.cwd)
             self.say(
-                f"{event.worker.name or 'Something'} broke: {self._clean(repr(event.worker.error))}. /doctor looks why.",
+                f"{event.worker.name or 'Something'} broke: {said}. /doctor looks why.",
                 "error",
             )
-
-    def _clean(self, said: str) -> str:
-        """A foreign exception's words without secrets. By name: only a fault needs it."""
-        text: str = import_module("tui_agent.session.cleaning").without_secrets(
-            said, self.environ, self.options.cwd
-        )
-        return text
 
     def _fatal_error(self) -> None:
         """What broke the app is told by whoever started it: Textual's page of local variables is for nobody."""
