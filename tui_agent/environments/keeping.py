@@ -28,8 +28,9 @@ from tui_agent.ports.environment import Holding
 START_S = 20.0
 """How long a start may take; a machine under load is slow to fork."""
 CLOSE_S = 5.0
-MOST_PROCESSES = 4_096
-"""Processes and threads that one command may have at a time, where that can be bounded."""
+MOST_PROCESSES = min(4_096, 512 + 256 * (os.cpu_count() or 1))
+"""Processes and threads that one command may have at a time, where that can be bounded: as many as builds use on so
+many cores, and no more, since those that only fork take the processor from everything else until they are ended."""
 _LINE = 4096
 
 
