@@ -89,6 +89,7 @@ def test_a_damaged_line_that_holds_a_whole_event_counts_as_bad_and_its_event_cou
 
 def test_lines_come_with_the_offset_behind_them() -> None:
     assert list(lines(b"a\n\nbc\ntorn")) == [(2, b"a"), (3, b""), (6, b"bc")]
+    assert list(lines(b"\na\n")) == [(1, b""), (3, b"a")]
 
 
 def test_the_seq_of_a_line_is_told_where_it_is_ours_and_of_a_whole_one_in_any_layout() -> None:
