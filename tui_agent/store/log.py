@@ -6,7 +6,6 @@ lazily is held in memory until something happens in it that is worth a session.
 """
 
 import threading
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, Protocol
@@ -31,14 +30,11 @@ from tui_agent.store.line import LINE_LIMIT, body, decode, seal, validate
 from tui_agent.store.lineage import CRC_PLACE, blobs_of, stands
 from tui_agent.store.lock import WriterLock
 from tui_agent.store.reader import iterate_records, read_records
+from tui_agent.store.recent import Recent
 from tui_agent.store.redact import Redactor
 from tui_agent.store.repair import EVENTS, Opened, rescue, rewrite
 from tui_agent.store.shrink import Shrinker
 
-KEPT: Final = 1_000
-KEPT_BYTES: Final = 2_000_000
-"""Of the newest records so many, or records of so many bytes, stay in memory, and at most twice as much; older ones are
-read from the file by whoever lags behind."""
 _ENVELOPE_ROOM = 1_024
 """Bytes of a line that are kept for the envelope around the payload."""
 QUIET: Final = frozenset(
@@ -101,9 +97,7 @@ class SessionLog:
         if not lazily:
             self._take_hold()
         self._before = self._last_seq
-        self._records: list[Record] = []
-        self._older = self._new_bytes = 0
-        """How many of the records are those that are let go of next; bytes of the others."""
+        self._recent = Recent()
         self._tail_torn = False
         self._synced = 0
         self._syncing: anyio.Event | None = None
@@ -171,19 +165,12 @@ class SessionLog:
             self._unwritten = []
             self.place = Place(event.seq, self._end, self._lines, line[:-1][CRC_PLACE].decode())
         self._last_seq = event.seq
-        self._records.append(event)
-        self._new_bytes += len(line)
+        self._recent.add(event, len(line))
         if self._lock is not None:
-            self._let_go()
+            self._recent.let_go()
         for follower in self._followers:
             follower.wake()
         return event
-
-    def _let_go(self) -> None:
-        """Once there is enough of what is new, what was there before it is read from the file."""
-        if len(self._records) - self._older >= KEPT or self._new_bytes >= KEPT_BYTES:
-            del self._records[: self._older]
-            self._older, self._new_bytes = len(self._records), 0
 
     def _parent_of(self, payload: Payload) -> int | None:
         if isinstance(payload, SessionHeadMoved):
@@ -299,42 +286,36 @@ class SessionLog:
         """All records with `seq` > `after`."""
         if self._reaches_back(after):
             return read_records(self.folder, after, size=self._end)
-        return self._records[self._index(after) :]
+        return self._recent.after(after)
 
     def branch(self, on: Sequence[Stretch] | None = None, after: int = -1) -> Iterable[Record]:
         """The records on the current branch, or on the one with these stretches, behind `after`; without the deltas of
         requests that have ended; read from the file."""
         if self._lock is not None:
             return iterate_records(self.folder, after, branch=on is None, on=on)
-        held = self._records.copy()
+        held = self._recent.after(-1)
         found = branch(held) if on is None else (one for one in held if on_branch(one.seq, on))
         return [one for one in found if one.seq > after]
 
     def holds(self, seq: int) -> bool:
         """Whether there is an event with this number, on the branch or not; the history is not read for it."""
-        if not self._records or seq < self._records[0].seq:
+        first = self._recent.first_seq
+        if first is None or seq < first:
             return self._lock is not None and stands(self.folder, seq)
-        place = self._index(seq - 1)
-        return place < len(self._records) and self._records[place].seq == seq
+        return self._recent.holds(seq)
 
     def next_after(self, seq: int, limit: int) -> Sequence[Record]:
         """The next records behind `seq`, at most `limit`."""
         if self._reaches_back(seq):
             return read_records(self.folder, seq, limit, size=self._end)
-        start = self._index(seq)
-        return self._records[start : start + limit]
-
-    def _index(self, after: int) -> int:
-        held = self._records
-        if after >= self._last_seq:  # a follower that keeps up asks this for every event
-            return len(held)
-        return bisect_right(held, after, key=_seq)
+        return self._recent.after(seq, limit)
 
     def _reaches_back(self, after: int) -> bool:
         """Whether what comes behind an event is no longer in memory, or never was: it stands in the file."""
         if after >= self._last_seq or not self._end:
             return False
-        return not self._records or self._records[0].seq > after + 1
+        first = self._recent.first_seq
+        return first is None or first > after + 1
 
     def follow(self, after: int = -1) -> LogFollower:
         """A cursor behind `after`."""
@@ -370,7 +351,3 @@ def _as_read(line: bytes, kind: str, blobs: BlobStore) -> Envelope:
             f"An event {kind} cannot be recorded, since no reader would understand it.",
             hint=str(fault)[:500],
         ) from fault
-
-
-def _seq(record: Record) -> int:
-    return record.seq

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.stubs.store import said, store
-from tui_agent.store.log import KEPT, KEPT_BYTES
+from tui_agent.store.recent import KEPT, KEPT_BYTES
 
 
 async def test_a_follower_that_lags_sees_every_event_once_and_in_order(tmp_path: Path) -> None:
@@ -11,7 +11,7 @@ async def test_a_follower_that_lags_sees_every_event_once_and_in_order(tmp_path:
     early = log.follow()
     for number in range(3 * KEPT):
         log.append(said(f"message {number}"))
-    assert len(log._records) <= 2 * KEPT + 1
+    assert len(log._recent) <= 2 * KEPT + 1
     late = log.follow(KEPT)
     for follower, first in ((early, 0), (late, KEPT + 1)):
         seen: list[int] = []
@@ -32,7 +32,7 @@ async def test_long_records_are_held_by_their_bytes_not_by_their_number(tmp_path
     assert total < 2 * KEPT
     for number in range(total):
         log.append(said(f"{number} ".ljust(size, "x")))
-    assert KEPT_BYTES // size // 2 < len(log._records) <= 2 * KEPT_BYTES // size + 1
+    assert KEPT_BYTES // size // 2 < len(log._recent) <= 2 * KEPT_BYTES // size + 1
     seen: list[int] = []
     while len(seen) < total:
         seen += [record.seq for record in await follower.next()]
@@ -52,5 +52,5 @@ async def test_after_an_opening_history_comes_in_slices(tmp_path: Path) -> None:
         batch = await follower.next()
         assert len(batch) <= 2_000
         seen += [record.seq for record in batch]
-    assert seen == list(range(5_001)) and len(again._records) == 1
+    assert seen == list(range(5_001)) and len(again._recent) == 1
     again.close()
