@@ -255,6 +255,8 @@ class CommandReader:
                 part.deep = True
                 part.add(part.removes, operands[:-1])
                 part.add(part.writes, operands[-1:])
+        if not program.lists & set(call.options):
+            part.add(part.reads, call.chosen)
         if DESTRUCTIVE in part.classes and program.operands == "look":
             part.removes += part.looks
         part.deep = part.deep or bool(program.deep_by & set(call.options))

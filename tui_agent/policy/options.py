@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tui_agent.policy.awk import only_prints
+from tui_agent.policy.braces import braced
 from tui_agent.policy.jq import only_filters
 from tui_agent.policy.part import Part
 from tui_agent.policy.programs import Program
@@ -26,6 +27,8 @@ class Call:
     operands: list[Word] = field(default_factory=list)
     words: Sequence[Word] = ()
     """All words behind its name."""
+    chosen: list[Word] = field(default_factory=list)
+    """Patterns of the names that it reads of what is below its operands."""
     guarded: bool = False
     """`--` stood in front of the operands."""
 
@@ -181,6 +184,8 @@ class _Options:
             part.add(part.reads, [word])
         elif takes == "folder":
             part.move(word)
+        elif takes == "names":
+            call.chosen += _chosen(word)
         elif takes == "write":
             part.turn(WORKSPACE, f"it writes {word.text}")
             part.add(part.writes, [word])
@@ -189,6 +194,19 @@ class _Options:
     def _unlisted(self, option: str) -> None:
         call = self._call
         self._part.turn(call.program.otherwise, f"{option} of {call.name} is not known to be harmless")
+
+
+def _chosen(word: Word) -> list[Word]:
+    """The patterns that an option's word is: one for each of its alternatives; none where it leaves names out."""
+    out: list[Word] = []
+    for value in word.values or ("$",):
+        if value.startswith("!"):
+            continue
+        found = braced(value)
+        if found is None:
+            return [Word(word.text, None)]
+        out += [Word(word.text, (f"./{text.lstrip('/')}",), glob=True) for text, _ in found]
+    return out
 
 
 def _only_glob(word: Word) -> bool:

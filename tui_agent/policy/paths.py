@@ -120,14 +120,17 @@ class Guards:
             return True
         if outside and data.secret_outside.fit(path):
             return True
-        return pattern and self._made_for_secrets(name)
+        return pattern and self._made_for_secrets(parts)
 
-    def _made_for_secrets(self, name: str) -> bool:
+    def _made_for_secrets(self, parts: Sequence[str]) -> bool:
         """Whether a pattern is made to find a secret: `*.json` is not, though a secret may end so; `*.pem` is."""
+        name = parts[-1] if parts else ""
         head, dot, tail = name.rpartition(".")
         if dot and head and not head.strip("*?") and not set("*?[") & set(tail):
             return self._data.secret.hold(f"x.{tail}")
-        return name.strip("*?") != "" and any(fnmatchcase(sample, name) for sample in self._data.samples)
+        if name.strip("*?") == "" or name == "*.*":
+            return False
+        return any(_finds(parts, sample) for sample in self._data.samples)
 
     def _system(self, at: Place, facts: PolicyFacts) -> bool:
         if any(_under(at.absolute, folder) for folder in self._data.temporary):
@@ -229,7 +232,7 @@ def _places() -> _Places:
         readable=system["readable"],
         temporary=system["temporary"],
         ruin=frozenset(system["ruin"]),
-        samples=[name.rpartition("/")[2].replace("*", "x") for name in names],
+        samples=[name.replace("*", "x") for name in names],
     )
 
 
@@ -251,6 +254,15 @@ class _Shapes:
         """Whether the path ends as one of them says."""
         parts = path.split("/")
         return any(tried.match("/".join(parts[-count:])) for count, tried in self._tried)
+
+
+def _finds(parts: Sequence[str], sample: str) -> bool:
+    """Whether a pattern finds a name that is secret; where only in its folder, the folder must be meant as well."""
+    wanted = sample.split("/")
+    tail = parts[-len(wanted) :]
+    if len(tail) < len(wanted) or (len(tail) > 1 and not tail[0].strip("*?")):
+        return False
+    return all(map(fnmatchcase, wanted, tail))
 
 
 def _under(path: str, folder: str) -> bool:

@@ -16,7 +16,7 @@ from tui_agent.policy.stricter import Extra
 Operands: TypeAlias = Literal[
     "text", "none", "names", "look", "read", "tree", "write", "remove", "copy", "move", "mixed"
 ]
-Takes: TypeAlias = Literal["nothing", "maybe", "word", "words", "read", "write", "folder"]
+Takes: TypeAlias = Literal["nothing", "maybe", "word", "words", "read", "write", "folder", "names"]
 
 _SIGNS: dict[str, Takes] = {
     "::": "words",
@@ -26,6 +26,7 @@ _SIGNS: dict[str, Takes] = {
     "<": "read",
     ">": "write",
     "@": "folder",
+    "*": "names",
 }
 
 
@@ -53,6 +54,7 @@ class Program:
     ruin: Literal["", "always", "places"] = ""
     deep_by: frozenset[str] = frozenset({"-r", "-R", "--recursive"})
     narrows: frozenset[str] = frozenset()
+    lists: frozenset[str] = frozenset()
     default: tuple[str, ...] = ()
     device: str = ""
     everyone: str = ""
@@ -176,6 +178,7 @@ _KINDS: dict[type, frozenset[str]] = {
             "needs",
             "deep_by",
             "narrows",
+            "lists",
             "default",
             "alone",
             "lets",
@@ -228,6 +231,7 @@ def _program(name: str, entry: dict[str, object]) -> Program:
         "needs",
         "deep_by",
         "narrows",
+        "lists",
         "executes",
         "alone",
         "forbid",
