@@ -34,7 +34,7 @@ NAMES_THEM = {
 FOLLOWED = {
     "tui_agent/tui/prompt/history.py": "a user may keep it elsewhere by a link; its folder is the user's own"
 }
-MODES = {"FILE_MODE", "TEMPORARY", "mode"}
+MODES = {"FILE_MODE", "TEMPORARY", "USUAL_MODE", "mode"}
 """Names of modes, each checked where it is given: 0600, or what a new file of the user's has."""
 
 

@@ -2,7 +2,9 @@
 
 import argparse
 import json
+import os
 import sys
+from dataclasses import replace
 
 from tui_agent import judging, wiring
 from tui_agent.cli import policy_rules, policy_try
@@ -85,8 +87,11 @@ def read_line(line: str) -> str:
 
 
 def judge(policy: Policy, command: str, facts: PolicyFacts) -> Decision:
-    """What the policy says of a script that bash would run."""
-    return policy.decide(TOOL, (Runs(script=command),), facts)
+    """What the policy says of a script that bash would run; a `~` is the home of whoever asks."""
+    effects = (Runs(script=command),)
+    homes = (path for path in policy.paths(effects, facts.granted) if path.startswith("~"))
+    resolved = {path: os.path.realpath(os.path.expanduser(path)) for path in homes}  # noqa: PTH111 - as a shell does
+    return policy.decide(TOOL, effects, replace(facts, resolved={**facts.resolved, **resolved}))
 
 
 def as_json(command: str, decision: Decision) -> dict[str, object]:

@@ -94,15 +94,17 @@ class Guards:
         return at.inside and name == OWN_WORKSPACE and posixpath.dirname(session) in self._own
 
     def ruins(self, path: str, at: Place, facts: PolicyFacts) -> bool:
-        """Whether taking this away takes away a root, a home or the whole workspace."""
+        """Whether taking this away takes away a root, a home, what a home lies in, or the whole workspace."""
         plain = path.rstrip("/*") if path.endswith("*") else path
         if plain.startswith("~") and set(plain.split("/")[1:]) == {".."}:
             return True
         if path in self._data.ruin or at.absolute in self._data.ruin or at.absolute in self._data.roots:
             return True
-        whole = (
-            place(plain or ".", facts) if path.endswith("*") and set(path.rpartition("/")[2]) == {"*"} else at
-        )
+        starred = path.endswith("*") and set(path.rpartition("/")[2]) == {"*"}
+        home = facts.resolved.get("~")
+        if home and _under(home, posixpath.dirname(at.absolute) if starred else at.absolute):
+            return True
+        whole = place(plain or ".", facts) if starred else at
         root = posixpath.normpath(facts.workspace)
         return whole.relative == "" or _under(root, whole.absolute) or whole.absolute in self._data.ruin
 

@@ -70,7 +70,8 @@ def command_line(effect: Runs) -> str:
 
 
 def mentioned_paths(effects: Iterable[Effect], programs: Table | None = None) -> tuple[str, ...]:
-    """Every path that a decision about these effects may depend on, as keys for `PolicyFacts.resolved`."""
+    """Every path that a decision about these effects may depend on, as keys for `PolicyFacts.resolved`; `~`, the
+    home, where a command writes or takes something away."""
     paths: dict[str, None] = {}
     for effect in effects:
         if isinstance(effect, Reads | Writes):
@@ -79,6 +80,8 @@ def mentioned_paths(effects: Iterable[Effect], programs: Table | None = None) ->
             if effect.cwd:
                 paths[effect.cwd] = None
             for part in read_runs(effect, programs).parts:
+                if part.writes or part.removes:
+                    paths["~"] = None
                 for path in (*part.reads, *part.looks, *part.writes, *part.removes):
                     paths[from_cwd(effect, path)] = None
     return tuple(paths)

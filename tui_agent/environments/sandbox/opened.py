@@ -18,6 +18,8 @@ from tui_agent.environments.sandbox.bounds import PRIVATE, Bounds, existing, lis
 MOST_BELOW = 2_000
 """Entries of a folder that are looked at; one with more is not opened."""
 _NEVER = ("/proc", "/sys", "/dev", "/run")
+USUAL_MODE = 0o666
+"""Less the umask: what a command itself would give a new file."""
 _LONG_AGO = (0, 0)
 """When a file that was made here was changed last: no program takes it for a newer one than its own."""
 
@@ -64,7 +66,7 @@ def _opened(bounds: Bounds, path: str, made: list[Opened]) -> Opened | None:
 def _made(path: str, name: str, at: int, made: list[Opened]) -> Opened | None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        descriptor = os.open(name, flags, 0o666, dir_fd=at)
+        descriptor = os.open(name, flags, USUAL_MODE, dir_fd=at)
     except OSError:  # this program may not make it either
         return None
     try:
