@@ -263,6 +263,7 @@ class CommandReader:
         part.deep = part.deep and not program.narrows & set(call.options)
 
     def _text(self, part: Part, program: Program, operands: Sequence[Word]) -> None:
+        part.add(part.looks, [word for word in operands if word.glob])
         if program.device:
             for word in operands:
                 value = word.value or ""
