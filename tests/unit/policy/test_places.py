@@ -45,6 +45,7 @@ PROTECTED = [
 BY_THEMSELVES = [
     ".vscode/tasks.json", "sub/.vscode/settings.json", ".husky/pre-commit", ".githooks/pre-push", ".pre-commit-config.yaml",
     ".devcontainer/devcontainer.json", "sitecustomize.py", "lib/x.pth", ".cargo/config.toml", ".npmrc", ".bashrc",
+    "rust-toolchain.toml", "sub/rust-toolchain",
 ]  # fmt: skip
 SPELLINGS = [
     str.upper,
