@@ -90,6 +90,9 @@ def test_a_run_that_cannot_record_its_prompt_says_so_and_runs_nothing(
 def test_a_disk_that_fills_up_in_a_turn_stops_before_the_next_call(
     on_disk: Program, disk: SmallDisk, mock: tuple[str, ...]
 ) -> None:
+    settings = on_disk.home / ".config" / "tui-agent" / "config.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('[sandbox]\nmode = "off"\n')  # a confined command could not fill this disk
     fill = f"cat /dev/zero > {disk.ballast}"
     words = script(
         on_disk,
