@@ -80,6 +80,10 @@ def _be_tried(path: str, mutant: Mutant | None, tests: Sequence[str]) -> None:
     quiet = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
         os.dup2(quiet, descriptor)
+    for name in [one for one in sys.modules if one.split(".")[0] in ("tui_agent", "tests")]:
+        del sys.modules[
+            name
+        ]  # where other tests have run in this process, the module without the fault is there
     if mutant is not None:
         name = path.removesuffix(".py").replace("/", ".")
         sys.meta_path.insert(0, _Faulty(name, ROOT / path, mutant))
