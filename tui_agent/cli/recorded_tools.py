@@ -191,10 +191,11 @@ def recorded_tools(offered: Sequence[OfferedTool], results: RecordedResults) -> 
 
 
 class ReadOnlyEnvironment:
-    """Reads as the inner one does; refuses everything else."""
+    """Reads as the inner one does; refuses everything else. `sandbox` is what confined the commands that were recorded."""
 
-    def __init__(self, inner: Environment) -> None:
+    def __init__(self, inner: Environment, sandbox: Sandbox) -> None:
         self._inner = inner
+        self._sandbox = sandbox
 
     @property
     def name(self) -> str:
@@ -206,7 +207,7 @@ class ReadOnlyEnvironment:
 
     @property
     def sandbox(self) -> Sandbox:
-        return self._inner.sandbox
+        return self._sandbox
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
         """Never."""

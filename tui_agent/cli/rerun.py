@@ -31,10 +31,12 @@ from tui_agent.middleware.sections import prompt_sections
 from tui_agent.middleware.stuck import StuckNotice
 from tui_agent.models.replay import ReplayClient, recorded_answers
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
+from tui_agent.ports.environment import Sandbox
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import AnswerQuestion, Close, Command, DecidePermission, GoOn, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import RunStarted, SessionStarted
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnFinished
@@ -168,6 +170,7 @@ class Bench:
             settings=settings,
         )
         self._env = LocalEnvironment(Path(started.workspace))
+        self._sandbox = Sandbox(next((one.sandbox for one in said if isinstance(one, EnvStarted)), ""))
         answers = recorded_answers(records, blobs_of(folder))
         self.engine = Engine(
             self._parts(loaded, ReplayClient(answers, folder.name, base.clock), alone), self._fail
@@ -181,7 +184,7 @@ class Bench:
         return EngineParts(
             recorder=recorder,
             blobs=self._log.blobs,
-            env=ReadOnlyEnvironment(self._env),
+            env=ReadOnlyEnvironment(self._env, self._sandbox),
             tools=recorded_tools(loaded.tools, self._results),
             policy=judging.policy(base, loaded.policy_tables)[0],
             middlewares=[*own, *(offered.middleware for offered in loaded.middlewares)],

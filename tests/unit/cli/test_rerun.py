@@ -36,7 +36,7 @@ answers:
   - text: I write it, and run something that nobody allows.
     calls:
       - {write_file: {path: new.txt, content: "one\\ntwo\\n"}}
-      - {run_command: {command: "touch ran.txt"}}
+      - {run_command: {command: "rm -f ran.txt"}}
   - text: Done.
 """
 

@@ -32,7 +32,7 @@ answers:
   - text: I see it otherwise.
     calls:
       - {write_file: {path: other.txt, content: "three\\n"}}
-      - {run_command: {command: "touch asked.txt"}}
+      - {run_command: {command: "rm -f ran.txt"}}
   - text: Done otherwise.
 """
 
