@@ -219,7 +219,7 @@ async def test_what_a_press_on_the_head_opens_over_the_chat_is_answered() -> Non
         await driven.pilot.click(offset=(at + 1, 0))
         await driven.pilot.pause()
         assert len(driven.app.screen_stack) == 2
-        await driven.press("home", "enter")
+        await driven.press("home", "enter", "escape")
         await driven.pilot.pause()
         assert len(driven.app.screen_stack) == 1
         assert [one for one in driven.session.submitted if isinstance(one, SetPolicy)]
