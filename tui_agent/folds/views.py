@@ -4,7 +4,7 @@ Invariant: an event goes into all of them exactly once, in order; `changed` name
 last taken. An unknown event folds to nothing but a notice in the transcript.
 """
 
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 from tui_agent.folds import agents_tree, approvals, context_meter, files_changed, jobs, todo
 from tui_agent.folds.agents_tree import AgentsTree
@@ -203,18 +203,4 @@ class Views:
         return bool(self._changed)
 
 
-ALL: Final[frozenset[ViewName]] = frozenset(
-    (
-        "state",
-        "transcript",
-        "trace",
-        "todo",
-        "meter",
-        "files",
-        "agents",
-        "metrics",
-        "approvals",
-        "jobs",
-        "plugins",
-    )
-)
+ALL: Final[frozenset[ViewName]] = frozenset(get_args(ViewName))
