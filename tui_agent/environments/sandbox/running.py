@@ -19,6 +19,8 @@ from tui_agent.ports.environment import ExecResult, ExecSpec
 
 FAILED = 1
 """What bubblewrap itself ends with."""
+TRIES = 3
+"""Making a sandbox fails where a file system is mounted or taken away at that moment; nothing has run then."""
 
 
 async def confined(
@@ -31,6 +33,26 @@ async def confined(
     absent = await to_thread.run_sync(_absent, command)
     if absent is not None:
         return absent
+    for _ in range(TRIES):
+        result, began = await _tried(confinement, command, spec, run)
+        if began or result.ended != "exited" or result.exit_code != FAILED:
+            break  # else a file system came or went while it was being made
+    else:
+        said = result.output.decode("utf-8", "replace").strip().removeprefix("bwrap: ")
+        return _not_run(f"It was not run, for the sandbox could not be made: {said[:500]}")
+    if result.ended != "exited" or not result.exit_code:
+        return result
+    said = (result.output + result.errors).decode("utf-8", "replace")
+    return replace(result, blocked=blocked(said, result.exit_code, confinement.bounds, network=spec.network))
+
+
+async def _tried(
+    confinement: Confinement,
+    command: Command,
+    spec: ExecSpec,
+    run: Callable[[Command], Awaitable[ExecResult]],
+) -> tuple[ExecResult, bool]:
+    """How it ended, and whether it began at all."""
     info = os.fstat(command.folder)
     ready = confinement.command(
         command.argv,
@@ -42,20 +64,13 @@ async def confined(
     try:
         made = await to_thread.run_sync(ready.__enter__)
     except NotConfined as error:
-        return _not_run(f"It was not run, for it cannot be confined: {error}")
+        return _not_run(f"It was not run, for it cannot be confined: {error}"), False
     try:
         result = await run(replace(command, argv=made.argv, env=made.env, given=made.given, wrapped=True))
-        began = made.began()
+        return result, made.began()
     finally:
         with anyio.CancelScope(shield=True):
             await to_thread.run_sync(ready.__exit__, None, None, None)
-    if result.ended == "exited" and result.exit_code == FAILED and not began:
-        said = result.output.decode("utf-8", "replace").strip().removeprefix("bwrap: ")
-        return _not_run(f"It was not run, for the sandbox could not be made: {said[:500]}")
-    if result.ended != "exited" or not result.exit_code:
-        return result
-    said = (result.output + result.errors).decode("utf-8", "replace")
-    return replace(result, blocked=blocked(said, result.exit_code, confinement.bounds, network=spec.network))
 
 
 def _absent(command: Command) -> ExecResult | None:
