@@ -31,7 +31,7 @@ class Machine:
 async def ended(machine: Machine, base: Path) -> ExecResult:
     root = base / "work"
     root.mkdir()
-    command = Command(("/bin/true",), str(root), os.open(root, os.O_RDONLY), {}, None, 1_000, b"")
+    command = Command(("/bin/true",), os.open(root, os.O_RDONLY), str(root), {}, None, 1_000)
     try:
         made = confinement(root, base / "home", base / "records")
         return await confined(made, command, ExecSpec(argv=("/bin/true",)), machine.run)
