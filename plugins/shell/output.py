@@ -3,6 +3,7 @@
 Invariant: what is held for the live row and what the model gets is bounded, however much the program writes.
 """
 
+import asyncio
 import codecs
 import re
 import time
@@ -17,40 +18,70 @@ SHOWN_LINES = 400
 LIVE_CHARS = 64_000
 LIVE_PIECE = 2_000
 LIVE_PAUSE_S = 0.5
+_SPACE = re.compile(r"\s")
 _CONTROL = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-_a-z]|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]"
 )
 
 
 class Live:
-    """Decodes output as it comes and passes it on: all of it at first, then samples of what is newest."""
+    """Decodes output as it comes and passes it on: all of it at first, then samples of what is newest.
+
+    A sample always has text behind its note; after the last output one more is due, in `LIVE_PAUSE_S` at the latest.
+    """
 
     def __init__(self, progress: Callable[[str], None]) -> None:
         self._progress = progress
         self._decode = codecs.getincrementaldecoder("utf-8")("replace")
         self._room = LIVE_CHARS
         self._shown_at = 0.0
-        self._skipped = 0
+        self._newest = ""
+        self._waiting = 0
+        self._due: asyncio.TimerHandle | None = None
 
     def take(self, data: bytes) -> None:
         """The next bytes; called on the event loop."""
         text = self._decode.decode(data)
+        if self._room and text:
+            first, text = text[: self._room], text[self._room :]
+            self._room -= len(first)
+            self._progress(first)
         if not text:
             return
-        if len(text) <= self._room:
-            self._room -= len(text)
-            self._progress(text)
-            return
-        self._room = 0
-        now = time.monotonic()
-        if now - self._shown_at < LIVE_PAUSE_S:
-            self._skipped += len(text)
-            return
-        self._shown_at = now
-        left_out = self._skipped + max(len(text) - LIVE_PIECE, 0)
-        note = f"\n[… {left_out:,} characters …]\n" if left_out else ""
-        self._skipped = 0
-        self._progress(note + text[-LIVE_PIECE:])
+        self._waiting += len(text)
+        self._newest = (self._newest + text[-LIVE_PIECE:])[-LIVE_PIECE:]
+        left = self._shown_at + LIVE_PAUSE_S - time.monotonic()
+        if left <= 0:
+            self._show()
+        elif self._due is None:
+            self._due = asyncio.get_running_loop().call_later(left, self._show)
+
+    def close(self) -> None:
+        """Nothing is passed on any more."""
+        if self._due is not None:
+            self._due.cancel()
+
+    def _show(self) -> None:
+        self.close()
+        self._due = None
+        self._shown_at = time.monotonic()
+        self._progress(_sample(self._newest, self._waiting))
+        self._newest, self._waiting = "", 0
+
+
+def _sample(newest: str, waiting: int) -> str:
+    """The end of so many characters, in whole lines where there are any, behind a note of what is not shown.
+
+    A word that still grows may be held back on its way; a sample that is nothing but a piece of one ends its line.
+    """
+    left_out = waiting - len(newest)
+    if not left_out:
+        return newest
+    begin = newest.find("\n") + 1
+    shown = newest[begin:] or newest
+    left_out = waiting - len(shown)
+    ended = shown if _SPACE.search(shown) else f"{shown}\n"
+    return f"\n[… {left_out:,} characters …]\n{ended}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,10 @@ async def run(spec: ExecSpec, ctx: ToolContext) -> tuple[ExecResult, Whole]:
     """
     live = Live(ctx.progress)
     kept = replace(_within(spec, ctx), max_output=MOST_KEPT, newest=NEWEST)
-    result = await ctx.env.exec(kept, live.take)
+    try:
+        result = await ctx.env.exec(kept, live.take)
+    finally:
+        live.close()
     if result.ended == "not_found":
         raise ToolError(result.message or "There is no such program.")
     if result.ended == "failed":

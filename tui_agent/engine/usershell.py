@@ -142,12 +142,11 @@ class _Live:
     def take(self, data: bytes) -> None:
         """The next bytes; called on the event loop."""
         text = self._decode.decode(data)
-        if len(text) <= self._room:
-            self._room -= len(text)
-            self._merger.add("output", text)
-            return
-        self._room = 0
+        if self._room and text:
+            first, text = text[: self._room], text[self._room :]
+            self._room -= len(first)
+            self._merger.add("output", first)
         now = self._clock.monotonic()
-        if now - self._sampled_at >= SAMPLE_EVERY_S:
+        if text and now - self._sampled_at >= SAMPLE_EVERY_S:
             self._sampled_at = now
             self._merger.add("output", text[-SAMPLE:])

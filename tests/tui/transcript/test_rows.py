@@ -112,6 +112,13 @@ def test_running_output_shows_six_rows_and_counts_what_is_no_longer_held() -> No
     assert len(shown) == 8
 
 
+def test_what_stands_in_front_of_a_short_last_line_is_shown_though_its_line_began_above() -> None:
+    text = "x" * 4_000 + "\n[… 63,536 characters …]\n"
+    entry = Samples().tool("run", "make", state="running", output=text, output_lines=2, started_at=10.0)
+    shown = lines(entry, now=14.2)
+    assert len(shown) == 8 and "xxxx" in shown[2] and "[… 63,536 characters …]" in shown[-1]
+
+
 def test_a_progress_bar_shows_its_last_form_and_colours_are_roles() -> None:
     text = "10 %\r50 %\r\x1b[31m100 %\x1b[0m\n\x1b]52;c;AAAA\x07ok\n"
     made = rows(Samples().tool("run", "make", "exit 0", 1, blocks=(TerminalBlock(text=text),)))

@@ -1,14 +1,18 @@
 import hashlib
 import os
+import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.stubs.clock import FakeClock
 from tests.stubs.tool_context import Bench, module_of, text, tools_of
+from tui_agent.engine.merge import Merger
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.display import TerminalBlock
@@ -177,6 +181,42 @@ async def test_output_is_live(bench):
 async def test_a_split_character_is_shown_whole(bench):
     await bench.run("run_command", command=r"printf '\xf0\x9f'; sleep 0.05; printf '\x8e\x89'")
     assert "".join(bench.live) == "🎉"
+
+
+def live_output() -> tuple[Any, list[str]]:
+    """Live output, and what of it is recorded where nothing more comes."""
+    recorded: list[str] = []
+    merger: Merger[str] = Merger(FakeClock(tick=1.0), lambda _key, piece: recorded.append(piece))
+    return module_of("shell", "output").Live(lambda piece: merger.add("output", piece)), recorded
+
+
+async def test_of_one_endless_line_its_head_and_its_end_stand_around_the_note():
+    live, recorded = live_output()
+    live.take(b"head" + b"x" * 70_000 + b"end")
+    said = "".join(recorded)
+    live.close()
+    assert said.startswith("headxxxx") and len(said) > 60_000
+    assert re.search(r"x\n\[… 4,007 characters …\]\nx{1997}end\n\Z", said)
+
+
+async def test_the_newest_of_a_flood_is_shown_when_it_pauses():
+    recorded: list[str] = []
+    seen = anyio.Event()
+
+    def progress(piece: str) -> None:
+        recorded.append(piece)
+        if "ready" in piece:
+            seen.set()
+
+    live = module_of("shell", "output").Live(progress)
+    for _ in range(20):
+        live.take(b"0123456789\n" * 6_000)
+    live.take(b"server ready\n")
+    assert "ready" not in "".join(recorded)
+    with anyio.fail_after(5):
+        await seen.wait()
+    assert recorded[-1].startswith("\n[… 1,") and recorded[-1].endswith("\n0123456789\nserver ready\n")
+    assert " …]\n0123456789\n" in recorded[-1]
 
 
 async def test_fifty_megabytes_are_contained(bench):

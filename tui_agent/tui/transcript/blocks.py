@@ -153,11 +153,11 @@ def prose_rows(text: str, role: Role, body: Body, *, bold: bool = False) -> list
 
 
 def _whole_lines(rows: list[Row], limit: int) -> list[Row]:
-    """At most `limit` rows from the end, not starting inside a line unless the line itself is longer."""
+    """At most `limit` rows from the end, not starting inside a line unless most of them would be lost by that."""
     start = len(rows) - limit
-    while start < len(rows) - 1 and rows[start].joined:
+    while start < len(rows) - limit // 2 and rows[start].joined:
         start += 1
-    return rows[start:] if not rows[start].joined else rows[-limit:]
+    return rows[-limit:] if rows[start].joined else rows[start:]
 
 
 def _diff(block: DiffBlock, body: Body) -> list[Row]:
