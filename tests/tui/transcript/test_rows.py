@@ -173,6 +173,14 @@ def test_a_long_diff_folds_and_a_denied_one_is_dim() -> None:
     assert grounds == {PALETTE.rich("t3", "sunk").bgcolor}
 
 
+def test_what_cannot_be_seen_stands_in_a_diff_and_a_command_as_its_code_point() -> None:
+    changed = "@@ -1 +1 @@\n-x = 1\r\n+x\u200b = '\u202e2' # \u2066\tend\r\n"
+    made = lines(Samples().tool("edit", "a.py", "", 8, blocks=(diff_block("a.py", changed, 1, 1),)))
+    assert made[1].split() == ["1", "-", "x", "=", "1"]
+    assert made[2].split()[2:] == ["x<U+200B>", "=", "'<U+202E>2'", "#", "<U+2066>", "end"]
+    assert "echo <U+202E>hidden" in lines(Samples().tool("run", "echo \u202ehidden", "exit 0", 8))[0]
+
+
 def test_a_short_remark_stands_beside_the_counts_of_a_change() -> None:
     entry = Samples().tool(
         "edit", "a.py", "", 8, blocks=(diff_block("a.py"), TextBlock(text="the total was wrong"))

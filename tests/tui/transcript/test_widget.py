@@ -27,7 +27,7 @@ async def running(
     samples: Samples, size: tuple[int, int] = (82, 24), **more: Any
 ) -> AsyncIterator[tuple[TranscriptApp, Pilot[None]]]:
     app = TranscriptApp(samples.entries, **more)
-    async with app.run_test(size=size) as pilot:
+    async with piloted(app, size) as pilot:
         await pilot.pause()
         yield app, pilot
 
@@ -397,7 +397,8 @@ async def test_nothing_foreign_is_obeyed() -> None:
     s.notice("error", "error", hostile)
     async with running(s) as (app, pilot):
         shown = "\n".join(screen(app.transcript))
-        assert shown.count("[@click=app.quit]press[/] [/a/b] [bold]b[/]") == 5
+        assert shown.count("[@click=app.quit]press[/] [/a/b] [bold]b[/]") == 4
+        assert "<U+001B>]52;c;QUFB<U+0007>" in shown and "<U+202E><U+0000>" in shown
         assert not {"\x1b", "\x07", "\x00", "\u202e"} & set(shown)
         await pilot.click(offset=(8, row_of(app.transcript, "press")))
         assert app.is_running

@@ -88,7 +88,7 @@ def diff_strips(path: str, diff: str, language: str, looks: Looks, width: int) -
     if any(len(line) > LONGEST_CODE_LINE for line in shown.split("\n")):
         return _plain_diff(shown, looks, width)
     look = Look(looks.palette, looks.symbols, width + TEXT_COLUMN + MARGIN)
-    drawn = diff_rows(parse_diff(shown), path, language, look)
+    drawn = diff_rows(parse_diff(shown, reveal=False), path, language, look)
     return [
         strip_of(one.runs, one.ground, look.width).crop(TEXT_COLUMN, TEXT_COLUMN + width) for one in drawn
     ]

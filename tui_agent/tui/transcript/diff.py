@@ -32,12 +32,15 @@ class DiffLine:
     changed: tuple[tuple[int, int], ...] = ()
 
 
-def parse_diff(diff: str) -> list[DiffLine]:
-    """The lines of a unified diff (hunks only), numbered; changed words are marked."""
+def parse_diff(diff: str, *, reveal: bool = True) -> list[DiffLine]:
+    """The lines of a unified diff (hunks only), numbered; changed words are marked.
+
+    What cannot be seen stands as its code point (`<U+202E>`); without `reveal` it is taken to stand so already.
+    """
     lines: list[DiffLine] = []
     old = new = 1
     for raw in diff.removesuffix("\n").split("\n"):
-        line = raw[:1] + clean(raw[1:].removesuffix("\r")).replace("\n", " ")
+        line = raw[:1] + clean(raw[1:].removesuffix("\r"), reveal=reveal).replace("\n", " ")
         if hunk := _HUNK.match(line):
             old, new = int(hunk[1]), int(hunk[2])
             if lines:

@@ -184,7 +184,7 @@ def _state_role(entry: ToolEntry) -> Role:
 
 def _target_lines(entry: ToolEntry, look: Look, full: bool) -> tuple[list[list[Run]], int]:
     """The target's lines (a note behind two spaces is in the tone of hints), and how many are hidden."""
-    lines = clean(entry.target).strip("\n").split("\n")
+    lines = clean(entry.target, reveal=True).strip("\n").split("\n")
     hidden = 0 if full or len(lines) <= _COMMAND_LINES + 1 else len(lines) - _COMMAND_LINES
     role: Role = "t3" if entry.state == "queued" else "t1"
     made: list[list[Run]] = []
