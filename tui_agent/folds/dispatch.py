@@ -1,6 +1,7 @@
-"""L1: which function of a fold takes which event: one look-up an event, however many kinds there are."""
+"""L1: which function of a fold takes which event: one look-up an event, however many kinds and tables there are."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Generic, TypeVar
 
 from tui_agent.protocol.envelope import Envelope
@@ -29,6 +30,17 @@ class Handlers(Generic[FoldT]):
 
         return register
 
+    @classmethod
+    def joined(cls, *tables: "Handlers[FoldT]") -> "Handlers[FoldT]":
+        """One table of several: where more than one has a function for a class, the first that changes the view ends the
+        round."""
+        one = cls()
+        for table in tables:
+            for payload, handler in table._by_class.items():
+                before = one._by_class.get(payload)
+                one._by_class[payload] = handler if before is None else partial(_either, before, handler)
+        return one
+
     @property
     def classes(self) -> tuple[type[Payload], ...]:
         """The classes of payload that there is a function for."""
@@ -38,3 +50,9 @@ class Handlers(Generic[FoldT]):
         """Hand the event to its function; False where the fold has none for it."""
         handler = self._by_class.get(type(ev.payload))
         return False if handler is None else handler(fold, ev, ev.payload)
+
+
+def _either(
+    first: Callable[..., bool], second: Callable[..., bool], fold: object, ev: Envelope, payload: Payload
+) -> bool:
+    return first(fold, ev, payload) or second(fold, ev, payload)

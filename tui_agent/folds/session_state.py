@@ -73,8 +73,7 @@ class SessionState(SessionFold):
         """Take one event in. Always True: `seq` and `last_event` change with every event."""
         self.draft.seq = ev.seq
         self.draft.last_event = ev.payload.kind
-        if not _ON.apply(self, ev):
-            ON_LIFE.apply(self, ev)
+        _ON_ALL.apply(self, ev)
         self._view = None
         return True
 
@@ -331,3 +330,6 @@ def _todo(fold: SessionFold, ev: Envelope, payload: TodoUpdated) -> bool:
         return False
     fold.draft.todo = payload.items
     return fold.retask()
+
+
+_ON_ALL = Handlers.joined(_ON, ON_LIFE)

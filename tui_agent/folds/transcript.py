@@ -4,6 +4,7 @@ Invariant: an entry keeps its `id` and position for ever; when it changes, it is
 `revision`, and its index is reported once by `Transcript.drain`.
 """
 
+from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.entries import (
     AnswerEntry,
     Entry,
@@ -47,7 +48,7 @@ __all__ = [
 ]
 
 
-_ON_ALL = (ON_TALK, ON_TOOLS, ON_HOOKS, ON_JOBS, ON_NOTICES)
+_ON_ALL = Handlers.joined(ON_TALK, ON_TOOLS, ON_HOOKS, ON_JOBS, ON_NOTICES)
 
 
 class Transcript:
@@ -63,9 +64,7 @@ class Transcript:
         """Take one event in; True if an entry changed. O(1), also for a piece of a long answer."""
         draft = self._draft
         before = draft.revision
-        for handlers in _ON_ALL:
-            if handlers.apply(draft, ev):
-                break
+        _ON_ALL.apply(draft, ev)
         if not isinstance(ev.payload, ModelDelta):  # a log may be read without the deltas
             draft.last_at = ev.at
         return draft.revision != before

@@ -25,11 +25,8 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, CheckpointRestoring
-from tui_agent.protocol.events.job import JobProgress
-from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
 from tui_agent.protocol.events.session import SessionHeadMoved
-from tui_agent.protocol.events.tool import ToolProgress
 from tui_agent.protocol.events.turn import UserMessageReceived
 
 ViewName: TypeAlias = Literal[
@@ -56,6 +53,19 @@ TAKES: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
     "jobs": jobs.TAKES,
 }
 """The events that a fold takes, for those that are changed by few kinds: none is asked about the others."""
+
+_NOTED: Final[frozenset[type[Payload]]] = frozenset(
+    (
+        PluginLoaded,
+        PluginFailed,
+        CheckpointPlanned,
+        CheckpointRestoring,
+        CheckpointRestored,
+        SessionHeadMoved,
+        UserMessageReceived,
+    )
+)
+"""The events of which the views together keep something."""
 
 
 class Views:
@@ -174,9 +184,11 @@ class Views:
         for name, projection in taking:
             if projection.apply(record):
                 self._changed.add(name)
+        if type(payload) in _NOTED:
+            self._note(record.seq, payload)
+
+    def _note(self, seq: int, payload: Payload) -> None:
         match payload:
-            case ModelDelta() | ToolProgress() | JobProgress():
-                pass
             case PluginLoaded() | PluginFailed():
                 self.plugins[payload.plugin] = payload
                 self._changed.add("plugins")
@@ -185,7 +197,7 @@ class Views:
             case CheckpointRestoring() | SessionHeadMoved():
                 self._going_to = payload.to_seq
             case CheckpointRestored():
-                self.kept, self.kept_at, self.kept_to = payload.kept, record.seq, self._going_to
+                self.kept, self.kept_at, self.kept_to = payload.kept, seq, self._going_to
             case UserMessageReceived():
                 self.prompts.append(text_preview(payload.text))
             case _:

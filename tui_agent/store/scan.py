@@ -134,7 +134,7 @@ class Sieve:
 
     def skips(self, line: bytes, after: int) -> bool:
         """Whether a line need not be decoded."""
-        if self.ended and _request(line, _DELTA) in self.ended:
+        if self.ended and _is_delta(line) and _request(line, _DELTA) in self.ended:
             return True
         if after < 0 and self.kept is None:
             return False
@@ -169,7 +169,9 @@ def sifted_lines(
 ) -> Iterator[tuple[bytes, Record]]:
     """The same, each with its line as it stands there (without the newline)."""
     last = after
-    for _, line in lines(data):
+    whole = data.split(b"\n")
+    whole.pop()  # what has no newline behind it
+    for line in whole:
         if sieve.skips(line, after):
             continue
         record = decode(line, blobs)
@@ -197,6 +199,10 @@ def _lines_with(data: bytes, mark: bytes) -> Iterator[bytes]:
     while at >= 0 and (end := data.find(b"\n", at)) >= 0:
         yield data[data.rfind(b"\n", 0, at) + 1 : end]
         at = data.find(mark, end)
+
+
+def _is_delta(line: bytes) -> bool:
+    return line.startswith(_DELTA, line.find(_PAYLOAD) + len(_PAYLOAD))
 
 
 def _request(line: bytes, kind: bytes) -> bytes | None:
