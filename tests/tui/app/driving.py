@@ -5,9 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from textual.pilot import Pilot
-
 from tests.stubs.fake_session import FakeSession
+from tests.stubs.quick_pilot import QuickPilot, piloted
 from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.envelope import Record
 from tui_agent.store.line import decode
@@ -34,7 +33,7 @@ async def no_program(*words: str) -> tuple[int, str]:
 class Driven:
     """An open app with its session."""
 
-    def __init__(self, app: AgentApp, session: FakeSession, pilot: Pilot[int]) -> None:
+    def __init__(self, app: AgentApp, session: FakeSession, pilot: QuickPilot[int]) -> None:
         self.app = app
         self.session = session
         self.pilot = pilot
@@ -103,7 +102,7 @@ async def _open(
         clock=lambda: clock_at,
         outside=outside,  # type: ignore[arg-type]
     )
-    async with app.run_test(size=size) as pilot:
+    async with piloted(app, size) as pilot:
         driven = Driven(app, held, pilot)
         while held.gate is None and held.failure is None and app.is_running:
             if app.live is not None and app.live.pump is not None:

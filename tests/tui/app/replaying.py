@@ -3,8 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from textual.pilot import Pilot
-
+from tests.stubs.quick_pilot import QuickPilot, piloted
 from tests.tui.app.driving import ENVIRON, NOWHERE
 from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.base import LongText, text_preview
@@ -42,7 +41,7 @@ class FakeCommandLine:
 class Replayed:
     """An open replay."""
 
-    def __init__(self, app: ReplayApp, pilot: Pilot[int]) -> None:
+    def __init__(self, app: ReplayApp, pilot: QuickPilot[int]) -> None:
         self.app, self.pilot, self.screen = app, pilot, app.replay
 
     async def press(self, *keys: str) -> None:
@@ -77,7 +76,7 @@ async def open_replay(
         environ={**ENVIRON, "TUI_AGENT_MOTION": "off"},
         ask=ask or FakeCommandLine(),
     )
-    async with app.run_test(size=size) as pilot:
+    async with piloted(app, size) as pilot:
         await app.workers.wait_for_complete()
         await pilot.pause()
         yield Replayed(app, pilot)

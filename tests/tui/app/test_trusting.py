@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.fake_session import FakeSession
+from tests.stubs.quick_pilot import piloted
 from tests.tui.app.driving import ENVIRON, Driven
 from tests.tui.app.test_start import empty_session
 from tui_agent.config import trust
@@ -58,7 +59,7 @@ class Place:
     async def app(self, size: tuple[int, int] = (120, 40), **more: object) -> AsyncIterator[Driven]:
         options = SessionOptions(cwd=self.folder, data_dir=self.home / "data", **more)  # type: ignore[arg-type]
         app = AgentApp(options, spawn=self.spawn, environ=self.environ, clock=lambda: 1_700_000_000.0)
-        async with app.run_test(size=size) as pilot:
+        async with piloted(app, size) as pilot:
             yield Driven(app, FakeSession(), pilot)
 
 

@@ -9,6 +9,7 @@ import pytest
 from textual.geometry import Region
 from textual.pilot import Pilot
 
+from tests.stubs.quick_pilot import piloted
 from tests.tui.transcript.samples import AT, Samples, TranscriptApp, every_state, night_shift
 from tui_agent.folds.entries import TranscriptView
 from tui_agent.protocol.base import BlobText

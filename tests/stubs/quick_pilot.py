@@ -1,0 +1,104 @@
+"""A pilot for Textual's apps that goes on as soon as there is nothing left to do.
+
+Textual's own takes an app for settled once the process used no time for 20 ms, twice for each key: most of a test's
+time is that wait, and a busy machine makes it longer. This one asks the event loop, and the threads that it gave
+work to. What waits for a moment of the clock is not waited for.
+"""
+
+import asyncio
+import gc
+import itertools
+import unicodedata
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from textual.app import App
+from textual.events import Key
+from textual.keys import REPLACED_KEYS, _character_to_key, _get_unicode_name_from_key
+from textual.pilot import Pilot
+
+ResultT = TypeVar("ResultT")
+ROUNDS = 3
+"""Turns of the loop, one after the other, in which nothing was ready: one may be between a socket and its reader."""
+THREADS_S = 1.0
+"""The longest wait for work in a thread; what takes longer the test has to wait for by itself."""
+LOOK_S = 0.001
+COLLECTED_AFTER = 16
+OPENED = itertools.count(1)
+"""The collector comes by itself only after many apps: the first of them sets it to a process that has one."""
+FRAMES = 4
+"""Paintings that follow one another, at most: what moves by itself never comes to an end."""
+
+
+class QuickPilot(Pilot[ResultT]):
+    """Keys, clicks and pauses as a `Pilot` has them, without its waits."""
+
+    async def press(self, *keys: str) -> None:
+        """Each key, and what it sets off."""
+        driver = self.app._driver
+        assert driver is not None
+        for key in keys:
+            event = _event(key)
+            event.set_sender(self.app)
+            driver.send_message(event)
+            await self._settled()
+            await self.app.animator.wait_until_complete()
+            await self._settled()
+        if keys:
+            await self._wait_for_screen()
+
+    async def pause(self, delay: float | None = None) -> None:
+        """Let the app do what it has to do, or so many seconds go by."""
+        await self._wait_for_screen()
+        if delay is None:
+            await self._settled()
+        else:
+            await asyncio.sleep(delay)
+        self.app.screen._on_timer_update()
+
+    async def _settled(self) -> None:
+        """Wait until the loop has nothing to do but to wait, and what it did is painted."""
+        for _ in range(FRAMES):
+            await self._quiet()
+            screen = self.app.screen
+            if not (screen._layout_required or screen._dirty_widgets or screen._callbacks):
+                return
+            screen._on_timer_update()
+
+    async def _quiet(self) -> None:
+        loop = asyncio.get_running_loop()
+        end, quiet = loop.time() + THREADS_S, 0
+        while quiet < ROUNDS:
+            working = self._working(loop) and loop.time() < end
+            await asyncio.sleep(LOOK_S if working else 0)
+            quiet = 0 if working or loop._ready else quiet + 1  # type: ignore[attr-defined]
+
+    def _working(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Whether a thread has work that was given to it by the loop, or a new size is about to be taken."""
+        pool: ThreadPoolExecutor | None = loop._default_executor  # type: ignore[attr-defined]
+        busy = pool is not None and pool._idle_semaphore._value < len(pool._threads)
+        return busy or self.app._resize_timer is not None
+
+
+@asynccontextmanager
+async def piloted(app: App[ResultT], size: tuple[int, int] = (80, 24)) -> AsyncIterator[QuickPilot[ResultT]]:
+    """The app while it runs without a terminal. It tells the collector to pass over all that is there: taken back here."""
+    try:
+        async with app.run_test(size=size):
+            yield QuickPilot(app)
+    finally:
+        gc.unfreeze()
+        if next(OPENED) % COLLECTED_AFTER == 0:
+            gc.collect()
+
+
+def _event(key: str) -> Key:
+    """As a terminal's driver makes it."""
+    name = _character_to_key(key) if len(key) == 1 and not key.isalnum() else key
+    try:
+        char: str | None = unicodedata.lookup(_get_unicode_name_from_key(REPLACED_KEYS.get(name, name)))
+    except KeyError:
+        char = name if len(name) == 1 else None
+    return Key(name, char)
