@@ -113,13 +113,13 @@ class Beginning:
         if before is not None and before[0] and not now[0] and self._live.chat.start.has_focus:
             self._live.app.prompt.editor.focus()
 
-    def not_open(self, fault: str) -> None:
-        """No session is open: why, for as long as that is so."""
+    def not_open(self, fault: str) -> bool:
+        """No session is open: why, for as long as that is so; False where the chat stands in the place of that."""
         chat, header = self._live.chat, self._live.app.header
         header.model_hint = "no session"
         header.show()
         if chat.widget is not None and chat.widget.display:
-            return  # what was said stays in sight; the status line tells
+            return False  # what was said stays in sight; the status line tells
         chat.start.display = True
         self._shown_for = None
         folder = str(self._live.app.options.cwd)
@@ -134,6 +134,7 @@ class Beginning:
         )
         self._live.app.reshape()
         self.focus()
+        return True
 
     def focus(self) -> None:
         """Let digits choose, unless something is being typed or lies over the page."""

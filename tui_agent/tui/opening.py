@@ -235,6 +235,7 @@ class Opening:
     def _not_open(self, fault: TuiAgentError) -> None:
         self._live.chat.end_glimpse()
         self._unsent()
+        stands = False
         if self._live.session is not None:
             self._live.frames.show_status()
         else:
@@ -246,8 +247,9 @@ class Opening:
             self._live.app.status.set_view(
                 StatusView("failed", "no session", fault.message, note=way), self._live.app.clock()
             )
-            self._live.beginning.not_open(str(fault))
-        self._live.app.say(str(fault), "error")
+            stands = self._live.beginning.not_open(str(fault))
+        if not stands:
+            self._live.app.say(str(fault), "error")
 
     def _unsent(self) -> None:
         """What waited for a session goes back into the prompt."""

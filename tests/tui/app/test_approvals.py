@@ -236,6 +236,18 @@ async def test_the_focus_starts_on_no_where_code_from_outside_would_run() -> Non
         assert isinstance(answer, DecidePermission) and answer.decision == "deny"
 
 
+@pytest.mark.parametrize("words", [4, 40])
+async def test_the_whole_command_shows_the_warning_once(words: int) -> None:
+    risk = "It downloads a package" + " and another" * words + "."
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        modal = await ask(driven, request(effects=(Runs(script="make\n" * 30),), default_no=True, risk=risk))
+        await driven.press("d")
+        rows = [*modal.body(66), *modal.foot(66)]
+        shown = " ".join("".join(segment.text for segment in one).strip() for one in rows)
+        assert " ".join(shown.split()).count("! It downloads a package") == 1
+        assert " ".join(shown.split()).count("and another") == words
+
+
 async def test_an_answer_that_is_not_offered_says_why_and_does_nothing() -> None:
     async with open_app(golden("night_shift")) as driven:
         never = Choice(

@@ -209,6 +209,15 @@ async def test_small_screens_show_the_other_panes_in_place_of_the_chat() -> None
         assert "Files at event 150" in shown.text() and "src/timesheet/entry.py" in shown.text()
 
 
+async def test_f2_shows_every_task_as_it_was_then_on_a_small_screen_too() -> None:
+    async with open_replay(NIGHT, size=(80, 24), to_seq=150) as shown:
+        await shown.press("f2")
+        assert shown.screen.views is not None
+        items = shown.screen.views.todo.view().items
+        assert "Todo at event 150" in shown.text() and "more" not in shown.text()
+        assert len(items) > 2 and all(item.content[:30] in shown.text() for item in items)
+
+
 async def test_in_the_app_it_opens_over_the_session_and_esc_comes_back() -> None:
     async with open_app(NIGHT) as driven:
         await driven.type("/replay 150")

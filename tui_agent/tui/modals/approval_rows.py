@@ -17,6 +17,7 @@ from tui_agent.tui.units import plural
 if TYPE_CHECKING:
     from tui_agent.tui.modals.approval import Approval
 
+_RISK_ROWS = 2
 _NOTHING_RUNS = "nothing runs until you answer"
 
 
@@ -38,13 +39,14 @@ class ApprovalRows:
             effects = asked.effects(width, roomy=not self._sheet.tight)
             rows = asked.preview(width)
             if self._sheet.expanded:
-                return Plan([*subject, *rows, *effects], (), len(subject) + min(1, len(rows)))
+                risk = asked.risk(width) if self._risk_scrolls(width) else []
+                return Plan([*subject, *rows, *risk, *effects], (), len(subject) + min(1, len(rows)))
             return plan_change(subject, rows, effects, room)
         if self._sheet.expanded:
             rows = asked.preview(width)
             deeds = asked.effects(width, roomy=False, why=False)
-            body = [*rows, *deeds, *self._risk(width, most=None), *asked.effects(width, roomy=True)[:1]]
-            return Plan(body, (), len(rows) + len(deeds), cut=True)
+            first = [*rows, *deeds, *(asked.risk(width) if self._risk_scrolls(width) else [])]
+            return Plan([*first, *asked.effects(width, roomy=True)[:1]], (), len(first), cut=True)
         said = [
             Effects(asked.effects(width, roomy=not self._sheet.tight)),
             Effects(asked.effects(width, roomy=not self._sheet.tight, grave=True)),
@@ -113,8 +115,13 @@ class ApprovalRows:
         """An empty row, where the screen has room for such."""
         return [] if self._sheet.tight else [self._sheet.line(width, [])]
 
-    def _risk(self, width: int, most: int | None = 2) -> list[Strip]:
-        return self._sheet.asked.risk(width)[:most]
+    def _risk_scrolls(self, width: int) -> bool:
+        """Whether the warning stands in what scrolls, whole: it is too long to stand above the answers."""
+        shown = self._sheet.expanded and not self._sheet.policy_shown
+        return shown and len(self._sheet.asked.risk(width)) > _RISK_ROWS
+
+    def _risk(self, width: int) -> list[Strip]:
+        return [] if self._risk_scrolls(width) else self._sheet.asked.risk(width)[:_RISK_ROWS]
 
     def rest(self, width: int) -> list[Strip]:
         """What stands below the effects: the risk, the answers, the keys."""

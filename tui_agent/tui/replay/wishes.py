@@ -15,6 +15,7 @@ from tui_agent.tui.branching.forking import ask_where
 from tui_agent.tui.branching.spot import Spot, make, spot_at
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.note import Level
+from tui_agent.tui.panes.todo import item_row
 from tui_agent.tui.replay.recording import Ways
 from tui_agent.tui.rows import part
 from tui_agent.tui.screens.jobs import last_states, lasted
@@ -71,7 +72,8 @@ class Wishes:
             "pagedown": lambda: screen.chat.action_page(1),
             "up": lambda: self._scroll(-1),
             "down": lambda: self._scroll(1),
-            **dict.fromkeys(("f2", "f3", "f4", "f6"), screen.toggle_panes),
+            **dict.fromkeys(("f3", "f4", "f6"), screen.toggle_panes),
+            "f2": self._todo,
             "d": self._files,
             "j": self._jobs,
             "f": self._fork,
@@ -221,6 +223,22 @@ class Wishes:
             return rows or viewer.say(width, "No file was changed yet.", "t3")
 
         screen.app.push_screen(Viewer(lambda: screen.pane.looks, f"Files at event {screen.seq}", draw))
+
+    def _todo(self) -> None:
+        """The whole list as it was then."""
+        screen = self._screen
+        if screen.views is None:
+            return
+        todo = screen.views.todo.view()
+
+        def draw(viewer: Viewer, width: int) -> list[Strip]:
+            rows = [item_row(item, 0, viewer.looks, width, "s3") for item in todo.items]
+            return rows or viewer.say(width, "No tasks yet.", "t3")
+
+        done = f"{todo.done}/{len(todo.items)} done" if todo.items else ""
+        screen.app.push_screen(
+            Viewer(lambda: screen.pane.looks, f"Todo at event {screen.seq}", draw, right=done)
+        )
 
     def _jobs(self) -> None:
         """The background jobs as they were then, with the end of what they had printed."""
