@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,14 +27,16 @@ class Source:
     def tree(self) -> ast.Module:
         return ast.parse(self.text, self.name)
 
-    def imports(self) -> Iterator[tuple[str, int]]:
+    @cached_property
+    def imports(self) -> list[tuple[str, int]]:
         """Every imported module's full name and line, wherever in the file the import stands."""
+        found = []
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
-                for alias in node.names:
-                    yield alias.name, node.lineno
+                found += [(alias.name, node.lineno) for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and node.module:
-                yield node.module, node.lineno
+                found.append((node.module, node.lineno))
+        return found
 
     def functions(self) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
         for node in ast.walk(self.tree):
@@ -47,8 +49,9 @@ class Source:
                 yield node
 
 
+@cache
 def product() -> list[Source]:
-    """tui_agent/ and the bundled plugins."""
+    """tui_agent/ and the bundled plugins, read once for all rules (`conftest` lets go of them)."""
     return [
         Source(path) for folder in ("tui_agent", "plugins") for path in sorted((ROOT / folder).rglob("*.py"))
     ]

@@ -141,7 +141,7 @@ def test_plugins_import_only_the_plugin_api() -> None:
     found = [
         f"{source.name}:{line}: {module}"
         for source in plugins()
-        for module, line in source.imports()
+        for module, line in source.imports
         if module.split(".")[0] == "tui_agent" and module != "tui_agent.plugin_api"
     ]
     assert not found

@@ -34,7 +34,7 @@ def test_only_its_door_imports(third_party: str) -> None:
     found = [
         f"{source.name}:{line}"
         for source in product()
-        for module, line in source.imports()
+        for module, line in source.imports
         if (module.split(".")[0] == third_party or module.split(".")[0].startswith(f"{third_party}_"))
         and not passes(source, third_party)
     ]
