@@ -21,6 +21,9 @@ from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.ids import JobId
 from tui_agent.protocol.parts import TextContent
 
+ENDLESS = "echo up; sleep 1000"
+"""Its call is over with its first words: of a silent one they are waited for."""
+
 
 def job(command: str) -> list[Any]:
     return call(("run_command", json.dumps({"command": command, "background": True})))
@@ -63,6 +66,7 @@ async def test_a_job_goes_on_after_its_call_and_is_read_on(tmp_path: Path) -> No
         await turn(bench)
         assert "job-1 has been running in the background" in told(bench)[0] and "up" in told(bench)[0]
         assert [one.job_id for one in bench.recorder.state.jobs] == ["job-1"]
+        await bench.until("job.progress")  # else both pieces may be recorded as one
         await anyio.Path(gate).write_text("served\n")
         await bench.until("job.progress", 2)
         await turn(bench, 2)
@@ -90,7 +94,7 @@ async def test_a_command_that_is_not_there_fails_at_once(tmp_path: Path) -> None
 
 
 async def test_the_user_ends_one_job_and_then_all(tmp_path: Path) -> None:
-    three = [job("sleep 1000") for _ in range(3)]
+    three = [job(ENDLESS) for _ in range(3)]
     async with serving(tmp_path, *three) as bench:
         await turn(bench)
         bench.submit(StopJob(job_id=JobId("job-2")))
@@ -106,7 +110,7 @@ async def test_the_user_ends_one_job_and_then_all(tmp_path: Path) -> None:
 
 
 async def test_there_are_only_so_many_jobs_at_a_time(tmp_path: Path) -> None:
-    many = [job("sleep 1000") for _ in range(MOST_JOBS + 1)]
+    many = [job(ENDLESS) for _ in range(MOST_JOBS + 1)]
     async with serving(tmp_path, *many) as bench:
         await turn(bench)
         assert "the limit" in told(bench)[MOST_JOBS] and "job-1" in told(bench)[MOST_JOBS]
@@ -136,7 +140,7 @@ async def test_a_job_that_a_crash_took_is_told_as_lost(tmp_path: Path) -> None:
 
 
 async def test_going_back_to_before_a_job_ends_it(tmp_path: Path) -> None:
-    async with serving(tmp_path, say("hello"), job("sleep 1000")) as bench:
+    async with serving(tmp_path, say("hello"), job(ENDLESS)) as bench:
         await turn(bench)
         before = bench.events[-1].seq
         await turn(bench, 2)
@@ -174,6 +178,6 @@ async def test_what_a_missed_reading_lost_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize("tool", ["read_job_output", "stop_job"])
 async def test_a_job_that_is_not_there_is_named_with_those_that_are(tmp_path: Path, tool: str) -> None:
     asked = call((tool, json.dumps({"job_id": "job-9"})))
-    async with serving(tmp_path, job("sleep 1000"), asked) as bench:
+    async with serving(tmp_path, job(ENDLESS), asked) as bench:
         await turn(bench)
         assert "There is no job job-9" in told(bench)[1] and "job-1" in told(bench)[1]
