@@ -5,7 +5,7 @@ shape a line has, nothing is raised. A fork counts what it did itself.
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -21,6 +21,7 @@ from tui_agent.protocol.events.session import (
     SettingsChanged,
     WorkspaceMoved,
 )
+from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnEnd, TurnFinished
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.store.blobs import BlobStore
@@ -147,9 +148,7 @@ def outcome(data: bytes, blobs: BlobStore, *, whole: bool) -> tuple[Outcome, int
 
     What was taken back tells nothing. With it the `seq` at which the present branch goes on where the head was moved.
     """
-    found: Outcome = ""
-    settled: set[str] = set()
-    within, newest = False, None
+    seen, newest = _Seen(), None
     for _, line in reversed(list(lines(data))):
         start = line.find(_PAYLOAD) + len(_PAYLOAD)
         if start < len(_PAYLOAD) or _is_behind(line, newest):
@@ -157,10 +156,10 @@ def outcome(data: bytes, blobs: BlobStore, *, whole: bool) -> tuple[Outcome, int
         if line.startswith(_HEAD_MOVED, start):
             newest = _moved_to(line, blobs, newest)
             continue
-        found, within = _outcome(line, start, settled, within, blobs)
+        found = _outcome(line, start, seen, blobs)
         if found:
             return found, newest
-    return (("open" if within else "empty") if whole else ""), newest
+    return seen.ended or (("open" if seen.within else "empty") if whole else ""), newest
 
 
 def _is_behind(line: bytes, newest: int | None) -> bool:
@@ -174,26 +173,43 @@ def _moved_to(line: bytes, blobs: BlobStore, newest: int | None) -> int | None:
     return payload.to_seq if isinstance(payload, SessionHeadMoved) else newest
 
 
-def _outcome(
-    line: bytes, start: int, settled: set[str], within: bool, blobs: BlobStore
-) -> tuple[Outcome, bool]:
+@dataclass(slots=True)
+class _Seen:
+    """What the lines behind a line say of the newest turn: which requests were settled, that something of it stands
+    there, and that its program ended it: then what waited for the user is asked again."""
+
+    settled: set[str] = field(default_factory=set)
+    within: bool = False
+    ended: Outcome = ""
+
+
+def _outcome(line: bytes, start: int, seen: _Seen, blobs: BlobStore) -> Outcome:
     """What a line says of the turn, once it is told what the lines behind it say."""
     if line.startswith(b"turn.started", start):
-        return "open", True
-    if line.startswith((b"turn.finished", *_SETTLED, *_ASKED), start):
+        return seen.ended or "open"
+    if line.startswith((b"turn.finished", *_SETTLED, *_ASKED), start) or (
+        seen.ended and line.startswith(b"tool.finished", start)
+    ):
         record = decode(line, blobs)
         match record.payload if isinstance(record, Envelope) else None:
+            case TurnFinished() if seen.ended:
+                return seen.ended
+            case TurnFinished(reason="interrupted") if not seen.within:
+                seen.ended = "stopped"
             case TurnFinished(reason=reason):
-                return ("open" if within else _ENDS.get(reason, "stopped")), within
-            case PermissionDecided(call_id=key):
-                settled.add(key)
-            case QuestionAnswered(question_id=key):
-                settled.add(key)
+                return "open" if seen.within else _ENDS.get(reason, "stopped")
+            case (
+                PermissionDecided(call_id=key) | ToolFinished(call_id=key) | QuestionAnswered(question_id=key)
+            ):
+                seen.settled.add(key)
             case PermissionRequested(call_id=key):
-                return ("" if key in settled else "waiting"), True
+                seen.within = True
+                return "" if key in seen.settled else "waiting"
             case QuestionAsked(question_id=key):
-                return ("" if key in settled else "waiting"), True
-    return "", within or line.startswith(_WITHIN, start)
+                seen.within = True
+                return "" if seen.ended or key in seen.settled else "waiting"
+    seen.within = seen.within or line.startswith(_WITHIN, start)
+    return ""
 
 
 def _model(line: bytes, blobs: BlobStore) -> str:

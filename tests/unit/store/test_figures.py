@@ -15,6 +15,7 @@ from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import SessionHeadMoved, SessionStarted, SessionTitled
+from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnEnd, TurnFinished, TurnStarted
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import ToolCallPart, Usage
@@ -56,6 +57,12 @@ def decided() -> PermissionDecided:
         call_id=CallId("c"), request_id=None, decision="allow", by="user", policy="ask",
         rule_id="", reason="", digest="", effects=(),
     )  # fmt: skip
+
+
+def closed() -> ToolFinished:
+    return ToolFinished(
+        call_id=CallId("c"), name="run", status="interrupted", part=None, content=(), summary=""
+    )
 
 
 def made(root: Path, *payloads: Payload, name: str = "ses_1") -> SessionStore:
@@ -109,6 +116,9 @@ def ended(reason: TurnEnd) -> tuple[Payload, ...]:
         ((*ended("finished"), moved(0, 3)), "empty"),
         ((STARTED, said("go"), TurnStarted(turn=1), asked()), "waiting"),
         ((STARTED, said("go"), TurnStarted(turn=1), asked(), decided()), "stopped"),
+        ((STARTED, said("go"), TurnStarted(turn=1), asked(), STOPPED), "waiting"),
+        ((STARTED, said("go"), TurnStarted(turn=1), asked(), decided(), STOPPED), "stopped"),
+        ((STARTED, said("go"), TurnStarted(turn=1), asked(), closed(), STOPPED), "stopped"),
     ],
 )
 def test_a_session_stands_as_its_newest_turn_does(
