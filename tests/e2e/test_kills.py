@@ -9,12 +9,13 @@ import pytest
 
 from tests.e2e.conftest import Program
 from tests.e2e.killing import Chain, Figures, served
+from tests.stubs.left_out import only_where
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.skipif(
-        not hasattr(os, "pidfd_open") or not Path("/proc/self/environ").exists(),
-        reason="watches processes by descriptors and by /proc, which this system has not",
+    only_where(
+        hasattr(os, "pidfd_open") and Path("/proc/self/environ").exists(),
+        "watches processes by descriptors and by /proc, which this system has not",
     ),
 ]
 

@@ -1,11 +1,10 @@
 """Whatever a tool started is gone within 5 s, however the program ends (all ways in `make soak`)."""
 
-import sys
-
 import pytest
 
 from tests.e2e.conftest import Program
 from tests.e2e.leaving import ENDS, leaving, left
+from tests.stubs.left_out import linux_only
 
 SLICE = (
     ("run: the command ends", False),
@@ -19,7 +18,7 @@ SLICE = (
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process can leave its group unseen"),
+    linux_only("elsewhere a process can leave its group unseen"),
 ]
 
 

@@ -1,17 +1,16 @@
 """A hundred turns in one process: descriptors, threads, tasks and processes do not grow (5,000 in `make soak`)."""
 
-import sys
-
 import pytest
 
 from tests.e2e.conftest import Program
 from tests.soak.many_turns import play
+from tests.stubs.left_out import linux_only
 
 TURNS = 100
 
 
 @pytest.mark.e2e
-@pytest.mark.skipif(sys.platform != "linux", reason="counts in /proc")
+@linux_only("counts in /proc")
 def test_what_a_session_holds_does_not_grow_with_its_turns(program: Program) -> None:
     samples = play(program, TURNS, TURNS // 5)
     for name in ("descriptors", "threads", "tasks", "below"):

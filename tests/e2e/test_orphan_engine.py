@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.stubs.left_out import only_where
+
 PATIENCE = 30.0
 APP = """
 import sys
@@ -22,9 +24,7 @@ ENDLESS = "from pathlib import Path\nPath(__file__).with_suffix('.seen').touch()
 
 
 @pytest.mark.e2e
-@pytest.mark.skipif(
-    not hasattr(os, "pidfd_open"), reason="watches processes by descriptors, which this system has not"
-)
+@only_where(hasattr(os, "pidfd_open"), "watches processes by descriptors, which this system has not")
 def test_an_engine_that_a_plugin_holds_up_ends_with_its_app(tmp_path: Path) -> None:
     plugin = tmp_path / "endless.py"
     plugin.write_text(ENDLESS)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.stubs.left_out import only_where
+
 PATIENCE = 20.0
 
 
@@ -40,9 +42,7 @@ def _ended(pid: int) -> bool:
 
 
 @pytest.mark.e2e
-@pytest.mark.skipif(
-    not hasattr(os, "pidfd_open"), reason="watches processes by descriptors, which this system has not"
-)
+@only_where(hasattr(os, "pidfd_open"), "watches processes by descriptors, which this system has not")
 def test_an_orphan_whose_terminal_is_gone_ends_and_so_does_its_engine(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     environ = {**os.environ, "TERM": "xterm-256color", "HOME": str(tmp_path)}

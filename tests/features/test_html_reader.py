@@ -1,6 +1,5 @@
 """The HTML export in a real browser: it shows the session, finds and filters in it, and nothing foreign is alive."""
 
-import os
 import re
 import shutil
 import struct
@@ -12,6 +11,7 @@ import pytest
 
 from tests.stubs.browser import Page, browser, program
 from tests.stubs.golden import GOLDEN
+from tests.stubs.left_out import only_where
 from tests.stubs.store import said, store
 from tui_agent.export.html.page import to_html
 from tui_agent.export.story import load
@@ -121,9 +121,7 @@ def test_what_others_said_is_text_and_never_markup(tmp_path: Path) -> None:
     assert not re.findall(r"<[^>]*javascript:[^>]*>", text)
 
 
-pytest_browser = pytest.mark.skipif(
-    program() is None and "CI" not in os.environ, reason="no Chromium is installed"
-)
+pytest_browser = only_where(program() is not None, "no Chromium is installed")
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ up by its number among the files of the tree.
 
 import os
 import shutil
-import sys
 import tempfile
 from collections import Counter
 from contextlib import suppress
@@ -14,10 +13,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.stubs.left_out import linux_only
 from tui_agent.environments.contain import Containment
 from tui_agent.environments.local_files import LocalFiles
 from tui_agent.environments.opening import kernel_can, one_by_one
@@ -26,7 +25,7 @@ from tui_agent.policy.rules import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Reads, Writes
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the oracle asks /proc which file was opened")
+pytestmark = linux_only("the oracle asks /proc which file was opened")
 NAMES = ["a", "b", "c", ".env", ".git", "x.txt"]
 SEEN: Counter[str] = Counter()
 places = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map("/".join)

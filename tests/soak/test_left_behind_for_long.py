@@ -1,14 +1,13 @@
 """Every kind of child against every way to end, on the real program."""
 
-import sys
-
 import pytest
 
 from tests.e2e.conftest import Program
 from tests.e2e.leaving import ENDS, KINDS, leaving, left
 from tests.soak.conftest import Report
+from tests.stubs.left_out import linux_only
 
-pytestmark = [pytest.mark.soak, pytest.mark.e2e, pytest.mark.skipif(sys.platform != "linux", reason="Linux")]
+pytestmark = [pytest.mark.soak, pytest.mark.e2e, linux_only("elsewhere a process can leave its group unseen")]
 
 
 @pytest.mark.parametrize("sandbox", [False, True], ids=["bare", "sandbox"])

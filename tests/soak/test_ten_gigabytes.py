@@ -1,12 +1,12 @@
 """Ten gigabytes of output through one command (GIGABYTES=n for another number): counted, and not held."""
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.soak.conftest import Report
+from tests.stubs.left_out import linux_only
 from tests.stubs.tool_context import Bench, text, tools_of
 from tui_agent.protocol.base import BlobText
 
@@ -14,7 +14,7 @@ SIZE = int(float(os.environ.get("GIGABYTES", "10")) * 1_000_000_000)
 MOST_MORE_MB = 450.0
 """The 50 MB that are kept, as bytes and as text, while they are put together; the same for any size."""
 
-pytestmark = [pytest.mark.soak, pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")]
+pytestmark = [pytest.mark.soak, linux_only("reads /proc")]
 
 
 def figure(name: str) -> float:

@@ -1,12 +1,11 @@
 """A file system of few bytes in memory, so that a disk can really be full."""
 
-import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
+from tests.stubs.left_out import leave_out
 
 
 @contextmanager
@@ -19,10 +18,7 @@ def small_disk(place: Path, size: str) -> Iterator[Path]:
     words = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
-        said = f"no file system can be mounted here: {done.stderr.strip()}"
-        if "CI" in os.environ:
-            pytest.fail(said)
-        pytest.skip(said)
+        leave_out(f"no file system can be mounted here: {done.stderr.strip()}")
     try:
         yield place
     finally:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.stubs.left_out import only_where
 from tui_agent.policy.rules import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
@@ -47,7 +48,7 @@ def lines() -> st.SearchStrategy[str]:
     return st.one_of(joined, quoted)
 
 
-@pytest.mark.skipif(BASH is None, reason="bash is not installed")
+@only_where(BASH is not None, "bash is not installed")
 @settings(
     max_examples=300,
     deadline=None,

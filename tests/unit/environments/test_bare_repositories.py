@@ -3,15 +3,14 @@
 import shutil
 from pathlib import Path
 
-import pytest
-
+from tests.stubs.left_out import only_where
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.ports.environment import ExecSpec
 
 CONFIG = '[core]\nrepositoryformatversion = 0\nbare = false\nworktree = ..\nfsmonitor = "touch fired; echo"\n'
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+@only_where(shutil.which("git") is not None, "git is not installed")
 async def test_a_planted_bare_repository_runs_nothing(tmp_path: Path) -> None:
     planted = tmp_path / "docs"
     for name in ("objects", "refs"):

@@ -1,11 +1,11 @@
 """Output without end: what is held of it is bounded, what is dropped is counted, and the loop goes on turning."""
 
-import sys
 from pathlib import Path
 
 import anyio
 import pytest
 
+from tests.stubs.left_out import linux_only
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.ports.environment import ExecResult, ExecSpec
 
@@ -25,7 +25,7 @@ def resident() -> int:
     return int(fields[1]) * 4096
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/statm")
+@linux_only("reads /proc/self/statm")
 @pytest.mark.parametrize("flood", FLOODS)
 async def test_a_flood_is_counted_and_holds_no_memory(tmp_path: Path, flood: str) -> None:
     env = LocalEnvironment(tmp_path)

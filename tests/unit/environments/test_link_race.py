@@ -1,18 +1,18 @@
 """A second process swaps files and folders with links out of the workspace while they are opened."""
 
 import os
-import sys
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
 import pytest
 
+from tests.stubs.left_out import linux_only
 from tests.stubs.link_race import LinkRace
 from tests.stubs.swapper import swapping
 from tui_agent.environments.opening import FOLDER_FLAGS, OpenFolder, kernel_can, one_by_one
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the swapping needs renameat2")
+pytestmark = linux_only("the swapping needs renameat2")
 ROUNDS = 60
 WAYS = [
     pytest.param(one_by_one, id="folder by folder"),

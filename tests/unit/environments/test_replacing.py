@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.stubs.left_out import leave_out, linux_only, only_where
 from tui_agent.environments import replacing
 from tui_agent.environments.contain import Containment
 from tui_agent.environments.local_files import LocalFiles
@@ -39,7 +40,7 @@ def test_the_mode_is_kept(files: LocalFiles, tmp_path: Path, kept: int) -> None:
     (tmp_path / "a").write_text("old")
     (tmp_path / "a").chmod(kept)
     if kept & 0o400 == 0 and os.geteuid():
-        pytest.skip("only root reads a file without the right to")
+        leave_out("only root reads a file without the right to")
     files.write("a", b"new", OLD)
     assert mode(tmp_path / "a") == kept
 
@@ -57,7 +58,7 @@ def test_a_new_file_has_the_mode_that_any_new_file_has(files: LocalFiles, tmp_pa
     assert mode(tmp_path / "a") == mode(tmp_path / "plain")
 
 
-@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root gives files away")
+@only_where(sys.platform == "linux" and os.geteuid() == 0, "only root gives files away")
 def test_the_owner_is_kept_where_it_may_be(files: LocalFiles, tmp_path: Path) -> None:
     (tmp_path / "a").write_text("old")
     os.chown(tmp_path / "a", 1234, 2345)
@@ -66,13 +67,13 @@ def test_the_owner_is_kept_where_it_may_be(files: LocalFiles, tmp_path: Path) ->
     assert (found.st_uid, found.st_gid) == (1234, 2345)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="extended attributes are Linux's here")
+@linux_only("extended attributes are Linux's here")
 def test_extended_attributes_are_kept_and_capabilities_are_not(files: LocalFiles, tmp_path: Path) -> None:
     (tmp_path / "a").write_text("old")
     try:
         os.setxattr(tmp_path / "a", "user.note", b"mine")
     except OSError:
-        pytest.skip("this file system has no extended attributes")
+        leave_out("this file system has no extended attributes")
     files.write("a", b"new", OLD)
     assert os.getxattr(tmp_path / "a", "user.note") == b"mine"
     assert "security.capability" not in os.listxattr(tmp_path / "a")

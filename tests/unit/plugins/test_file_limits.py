@@ -3,13 +3,13 @@
 import gzip
 import os
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.stubs.left_out import linux_only
 from tests.stubs.tool_context import Bench, text, tools_of
 from tui_agent.environments.contain import MAX_DEPTH
 from tui_agent.environments.local import LocalEnvironment
@@ -106,7 +106,7 @@ async def test_packed_content_is_not_unpacked(bench: Bench, env: Counting) -> No
     assert env.counts["bytes"] <= 2 * len(packed)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="it takes a file of /proc")
+@linux_only("it takes a file of /proc")
 async def test_a_file_that_is_longer_than_it_says_is_refused_once_it_is() -> None:
     env = LocalEnvironment(Path("/proc/self"))
     assert (await env.read("status", 100_000)).data
