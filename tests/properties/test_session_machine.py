@@ -478,7 +478,7 @@ def play(machine: type[SessionMachine], count: int, acts: int) -> None:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("part", range(4))
 def test_sessions_are_what_plain_lists_say(part: int) -> None:
-    play(SessionMachine, 120, 10)
+    play(SessionMachine, 60, 10)
 
 
 @pytest.mark.timeout(300)
