@@ -13,9 +13,9 @@ from itertools import islice
 from pathlib import Path
 
 from tui_agent.environments.contain import MAX_DEPTH, Containment
-from tui_agent.environments.ignoring import Rules
 from tui_agent.environments.local_files import scan
 from tui_agent.errors import EnvironmentFault
+from tui_agent.folds.ignore_rules import Rules
 from tui_agent.ports.environment import FileInfo
 
 NEVER = frozenset(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui_agent.environments.ignoring import MAX_LINES, IgnoreFile, Rules
+from tui_agent.folds.ignore_rules import MAX_LINES, IgnoreFile, Rules
 from tui_agent.folds.path_pattern import path_pattern
 
 PIECES = ["a", "b", "c", "ab", "a.c", "*", "**", "?", "[ab]", "[!a]", "[^b]", "[a-c]", "[[:alpha:]]", "[]a]", "\\*", "\\a", "*.c", "a*b", "b ", "\\ "]  # fmt: skip

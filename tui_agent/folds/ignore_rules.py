@@ -1,4 +1,4 @@
-"""L3: what ignore files leave out, by git's rules (`man gitignore`).
+"""L1: what ignore files leave out, by git's rules (`man gitignore`).
 
 Invariant: bounded work, whatever an ignore file holds: a path is matched in time proportional to its length and to
 the number of lines, of which the first `MAX_LINES` count.
