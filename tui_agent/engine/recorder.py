@@ -137,6 +137,10 @@ class Recorder:
         """The session as of the newest event."""
         return self._state.view()
 
+    def state_of(self, agent: AgentId) -> SessionStateView:
+        """The session as of the newest event, as this agent has it."""
+        return self._state.view().seen_by(agent)
+
     @property
     def branches(self) -> BranchesView:
         """Where the head was moved, and what can be taken back."""

@@ -149,6 +149,7 @@ class Rewind:
                 parts=before.parts,
                 turn=before.turn,
                 iteration=before.iteration,
+                agents=before.agents_begun,
                 run_id=before.run_id,
             )
         )

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from tui_agent.folds.delegates import DelegateState
 from tui_agent.folds.session_view import OpenCall, ReadFile, Totals
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.job import JobStarted
@@ -61,7 +62,11 @@ class Draft:
     pending_prompt: UserMessageReceived | None = None
     steers: int = 0
     open_calls: dict[CallId, OpenCall] = field(default_factory=dict)
-    open_requests: dict[RequestId, None] = field(default_factory=dict)
+    open_requests: dict[RequestId, AgentId] = field(default_factory=dict)
+    delegates: dict[AgentId, DelegateState] = field(default_factory=dict)
+    agents_begun: int = 0
+    main_local: int = 0
+    """The main agent's own count of iterations while a delegate works."""
     permissions: dict[CallId, PermissionRequested] = field(default_factory=dict)
     questions: dict[RequestId, QuestionAsked] = field(default_factory=dict)
     granted: dict[str, None] = field(default_factory=dict)
@@ -85,7 +90,6 @@ class FoldState:
 
     draft: Draft
     arguments: dict[CallId, JsonMap]
-    starts: dict[AgentId, int]
 
 
 class SessionFold:
@@ -94,15 +98,16 @@ class SessionFold:
     def __init__(self) -> None:
         self.draft = Draft()
         self.arguments: dict[CallId, JsonMap] = {}
-        self.starts: dict[AgentId, int] = {}
 
     def kept(self) -> FoldState:
         """The state, for `taken_up`; as long as nothing is folded on."""
-        return FoldState(self.draft, self.arguments, self.starts)
+        return FoldState(self.draft, self.arguments)
 
-    def spend(self, usage: Usage, cost: float | None) -> bool:
-        """Add a model call to the sums of session and turn."""
+    def spend(self, agent: AgentId, usage: Usage, cost: float | None) -> bool:
+        """Add an agent's model call to the sums of session and turn, and to a delegate's own."""
         now = self.draft
+        if agent in now.delegates:
+            now.delegates[agent] = now.delegates[agent].spent(usage, cost)
         now.totals = _more(now.totals, usage, cost)
         now.turn_totals = _more(now.turn_totals, usage, cost)
         now.turn_cost_usd = now.turn_totals.cost_usd
@@ -118,8 +123,9 @@ class SessionFold:
 
     def retask(self) -> bool:
         """The sub-task is the todo in progress, unless a delegate says its own."""
+        working = next(reversed(self.draft.delegates.values()), None)
         current = (item.content for item in self.draft.todo if item.status == "in_progress")
-        self.draft.subtask = next(current, "")
+        self.draft.subtask = working.task if working is not None else next(current, "")
         return True
 
 

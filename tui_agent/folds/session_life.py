@@ -2,6 +2,7 @@
 
 from pydantic import ValidationError
 
+from tui_agent.folds.delegates import line_of
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session_draft import SessionFold
 from tui_agent.folds.session_view import ReadFile
@@ -103,6 +104,7 @@ def _moved(fold: SessionFold, ev: Envelope, payload: SessionHeadMoved) -> bool:
     now = fold.draft
     now.parts, now.turn = max(now.parts, payload.parts), max(now.turn, payload.turn)
     now.iteration = max(now.iteration, payload.iteration)
+    now.agents_begun = max(now.agents_begun, payload.agents)
     now.run_id, now.clean, now.pending_prompt = payload.run_id or now.run_id, False, None
     if not now.turn_running:
         now.last_turn_end, now.moved, now.phase = "interrupted", True, "idle"
@@ -165,6 +167,12 @@ def _read(fold: SessionFold, ev: Envelope, payload: FileRead) -> bool:
 def _changed(fold: SessionFold, ev: Envelope, payload: FileChanged) -> bool:
     """Only what the agent wrote is known to it: after another author's change its reading is out of date."""
     now = fold.draft
+    for one in line_of(now.delegates, ev.agent):
+        created = payload.held is None
+        gone = payload.holds is None
+        now.delegates[one.agent] = (
+            one.removed(payload.path) if gone else one.changed(payload.path, created=created)
+        )
     if payload.holds is None:
         return now.read_files.pop(payload.path, None) is not None
     if payload.author != "agent":

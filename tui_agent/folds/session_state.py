@@ -5,6 +5,7 @@ Invariant: the state after a log's last event is the state from which the engine
 
 from dataclasses import fields, replace
 
+from tui_agent.folds.delegates import spawned
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session_draft import Draft, FoldState, SessionFold
 from tui_agent.folds.session_life import ON_LIFE
@@ -30,7 +31,7 @@ from tui_agent.protocol.events.turn import (
     UserSteered,
     UserUnqueued,
 )
-from tui_agent.protocol.ids import MAIN_AGENT, CallId
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 
 __all__ = ["OpenCall", "ReadFile", "SessionState", "SessionStateView", "Totals", "call_digest"]
@@ -43,6 +44,8 @@ _LISTS = frozenset(
         "queue",
         "open_calls",
         "open_requests",
+        "delegates",
+        "main_local",
         "permissions",
         "jobs",
         "questions",
@@ -66,7 +69,7 @@ class SessionState(SessionFold):
     def taken_up(cls, kept: FoldState) -> "SessionState":
         """A fold that goes on from a state."""
         state = cls()
-        state.draft, state.arguments, state.starts = kept.draft, kept.arguments, kept.starts
+        state.draft, state.arguments = kept.draft, kept.arguments
         return state
 
     def apply(self, ev: Envelope) -> bool:
@@ -86,6 +89,7 @@ class SessionState(SessionFold):
                 queue=tuple(now.queue.values()),
                 open_calls=tuple(now.open_calls.values()),
                 open_requests=tuple(now.open_requests),
+                delegates=tuple(now.delegates.values()),
                 permissions=tuple(now.permissions.values()),
                 jobs=tuple(now.jobs.values()),
                 questions=tuple(now.questions.values()),
@@ -157,10 +161,11 @@ def _turn_started(fold: SessionFold, ev: Envelope, payload: TurnStarted) -> bool
 def _turn_finished(fold: SessionFold, ev: Envelope, payload: TurnFinished) -> bool:
     now = fold.draft
     now.turn_running, now.last_turn_end, now.phase = False, payload.reason, "idle"
-    now.agent, now.delegate_level, now.start_seq = MAIN_AGENT, 0, 0
+    _back_to(now, MAIN_AGENT)
     now.permissions.clear()
     now.questions.clear()
     now.open_requests.clear()
+    now.delegates.clear()
     return True
 
 
@@ -169,7 +174,12 @@ def _iteration(fold: SessionFold, ev: Envelope, payload: IterationStarted) -> bo
     now = fold.draft
     now.iteration, now.local_iteration = payload.iteration, payload.local_iteration
     now.agent, now.delegate_level = ev.agent, payload.delegate_level
-    now.start_seq = fold.starts.get(ev.agent, 0)
+    one = now.delegates.get(ev.agent)
+    now.start_seq = 0 if one is None else one.start_seq
+    if one is not None:
+        now.delegates[ev.agent] = replace(one, local_iteration=payload.local_iteration)
+    elif ev.agent == MAIN_AGENT:
+        now.main_local = payload.local_iteration
     now.turn_iterations += payload.delegate_level == 0
     return True
 
@@ -194,7 +204,7 @@ def _answered(fold: SessionFold, ev: Envelope, payload: QuestionAnswered) -> boo
 @_ON.on(ModelRequested)
 def _requested(fold: SessionFold, ev: Envelope, payload: ModelRequested) -> bool:
     now = fold.draft
-    now.open_requests[payload.request_id] = None
+    now.open_requests[payload.request_id] = ev.agent
     now.phase = "model"
     if ev.agent == MAIN_AGENT:
         now.steers = 0
@@ -210,7 +220,7 @@ def _responded(fold: SessionFold, ev: Envelope, payload: ModelResponded) -> bool
         if isinstance(part, ToolCallPart):
             fold.arguments[part.call_id] = part.arguments
             now.open_calls[part.call_id] = OpenCall(part.call_id, part.name, ev.agent, False, False, False)
-    return payload.author == "agent" or fold.spend(payload.usage, payload.cost_usd)
+    return payload.author == "agent" or fold.spend(ev.agent, payload.usage, payload.cost_usd)
 
 
 @_ON.on(ModelFailed)
@@ -218,7 +228,7 @@ def _failed(fold: SessionFold, ev: Envelope, payload: ModelFailed) -> bool:
     fold.draft.open_requests.pop(payload.request_id, None)
     if payload.fault != "cancelled":
         fold.draft.last_error = payload.message
-    return fold.spend(payload.usage, payload.cost_usd)
+    return fold.spend(ev.agent, payload.usage, payload.cost_usd)
 
 
 @_ON.on(ToolCalled)
@@ -230,6 +240,9 @@ def _called(fold: SessionFold, ev: Envelope, payload: ToolCalled) -> bool:
     )
     now.totals = replace(now.totals, tool_calls=now.totals.tool_calls + 1)
     now.turn_totals = replace(now.turn_totals, tool_calls=now.turn_totals.tool_calls + 1)
+    one = now.delegates.get(ev.agent)
+    if one is not None:
+        now.delegates[ev.agent] = replace(one, tool_calls=one.tool_calls + 1)
     return True
 
 
@@ -303,8 +316,9 @@ def _spawned(fold: SessionFold, ev: Envelope, payload: AgentSpawned) -> bool:
         ev.agent,
         payload.delegate_level,
     )
-    fold.starts[ev.agent] = ev.seq
-    now.start_seq = ev.seq
+    now.delegates[ev.agent] = spawned(ev, payload)
+    now.agents_begun += 1
+    now.local_iteration, now.start_seq = 0, ev.seq
     return True
 
 
@@ -318,10 +332,18 @@ def _state(fold: SessionFold, ev: Envelope, payload: AgentStateChanged) -> bool:
 
 @_ON.on(AgentFinished)
 def _agent_finished(fold: SessionFold, ev: Envelope, payload: AgentFinished) -> bool:
-    now = fold.draft
-    now.agent, now.delegate_level, now.start_seq = MAIN_AGENT, 0, 0
-    fold.starts.pop(ev.agent, None)
+    ended = fold.draft.delegates.pop(ev.agent, None)
+    _back_to(fold.draft, MAIN_AGENT if ended is None else ended.parent)
     return fold.retask()
+
+
+def _back_to(now: Draft, agent: AgentId) -> None:
+    """The agent that goes on, with its own count of iterations."""
+    one = now.delegates.get(agent)
+    now.agent = MAIN_AGENT if one is None else agent
+    now.delegate_level = 0 if one is None else one.level
+    now.start_seq = 0 if one is None else one.start_seq
+    now.local_iteration = now.main_local if one is None else one.local_iteration
 
 
 @_ON.on(TodoUpdated)

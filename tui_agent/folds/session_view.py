@@ -6,8 +6,9 @@ Invariant: plain and picklable; everything in it comes from events.
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from tui_agent.folds.delegates import DelegateState
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.job import JobStarted
 from tui_agent.protocol.events.policy import PermissionRequested
@@ -134,6 +135,10 @@ class SessionStateView:
     open_calls: tuple[OpenCall, ...] = ()
     open_requests: tuple[RequestId, ...] = ()
     """Model requests without an answer."""
+    delegates: tuple[DelegateState, ...] = ()
+    """The delegates that work."""
+    agents_begun: int = 0
+    """How many delegates there were, on all branches that this one knows of."""
     permissions: tuple[PermissionRequested, ...] = ()
     """Questions that wait for a decision."""
     questions: tuple[QuestionAsked, ...] = ()
@@ -169,3 +174,28 @@ class SessionStateView:
     def confirmation_mode(self) -> bool:
         """Whether writes and commands ask first."""
         return self.settings is not None and self.settings.policy in ("ask", "plan")
+
+    def seen_by(self, agent: AgentId) -> "SessionStateView":
+        """The session as this agent has it: a delegate its own task, model, policy, and count and limit of iterations."""
+        one = next((each for each in self.delegates if each.agent == agent), None)
+        if one is None or self.settings is None:
+            return self
+        changed = {
+            "model": one.model,
+            "policy": one.policy or self.settings.policy,
+            "agent": "default",
+            "budgets": self.settings.budgets.model_copy(update={"max_iterations": one.max_iterations}),
+        }
+        return replace(
+            self,
+            agent=agent,
+            settings=self.settings.model_copy(update=changed),
+            subtask=one.task,
+            local_iteration=one.local_iteration,
+            delegate_level=one.level,
+            turn_iterations=one.local_iteration,
+            start_seq=one.start_seq,
+            session_context="",
+            steers=0,
+            todo=(),
+        )

@@ -5,11 +5,15 @@ from typing import Literal
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.ids import AgentId, CallId
-from tui_agent.protocol.settings import AgentState, ModelInfo
+from tui_agent.protocol.settings import AgentState, ModelInfo, PolicyName
 
 
 class AgentSpawned(Payload):
-    """Delegation started. The envelope's `agent` is the new one."""
+    """Delegation started. The envelope's `agent` is the new one.
+
+    `policy` judges its calls (None: the session's), and no tool but `tools` is allowed. `max_tokens` bounds each of its
+    answers, `max_iterations` all its work. `call_id` is the call that asked for it; `by` who wished it.
+    """
 
     kind: Literal["agent.spawned"] = "agent.spawned"
     name: str
@@ -19,6 +23,10 @@ class AgentSpawned(Payload):
     tools: tuple[str, ...]
     model: ModelInfo
     call_id: CallId | None = None
+    policy: PolicyName | None = None
+    max_tokens: int | None = None
+    max_iterations: int | None = None
+    by: Literal["agent", "user"] = "agent"
 
 
 class AgentStateChanged(Payload):
@@ -30,7 +38,7 @@ class AgentStateChanged(Payload):
 
 
 class AgentFinished(Payload):
-    """Delegation ended."""
+    """Delegation ended. Tokens, cost and calls are the delegate's own, without those of delegates below it."""
 
     kind: Literal["agent.finished"] = "agent.finished"
     success: bool
@@ -38,3 +46,10 @@ class AgentFinished(Payload):
     reason: Literal["completed", "failed", "interrupted", "budget"]
     files_created: tuple[str, ...] = ()
     files_modified: tuple[str, ...] = ()
+    iterations: int = 0
+    model_calls: int = 0
+    tool_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    duration_ms: float = 0.0

@@ -72,7 +72,7 @@ class SessionHeadMoved(Payload):
     not deleted.
 
     The envelope's `parent` of this event is `to_seq` itself. `from_seq` is where the branch stood before, so that the
-    move can be undone. `parts`, `turn` and `iteration` are the session's counts so far: numbers are never used twice.
+    move can be undone. `parts`, `turn`, `iteration` and `agents` (delegates begun) are the session's counts so far: numbers are never used twice.
     `files` says whether the workspace was put back too (`checkpoint.restored` follows).
     """
 
@@ -84,6 +84,7 @@ class SessionHeadMoved(Payload):
     parts: int = 0
     turn: int = 0
     iteration: int = 0
+    agents: int = 0
     run_id: RunId | None = None
 
 
