@@ -19,6 +19,7 @@ from tui_agent.protocol.commands import Close, Revert, StopJob, SubmitPrompt
 from tui_agent.protocol.events.job import JobFinished, JobProgress
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.ids import JobId
+from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent
 
 ENDLESS = "echo up; sleep 1000"
@@ -83,6 +84,43 @@ async def test_a_job_that_ends_by_itself_says_how(tmp_path: Path) -> None:
         await bench.until("job.finished")
         assert "ended by itself" in told(bench)[1] and "exit 3" in told(bench)[1]
         assert [(end.ended, end.exit_code) for end in ends(bench)] == [("exited", 3)]
+
+
+def notes(bench: Bench, request: int = -1) -> list[str]:
+    """What a request told the model of jobs that had ended."""
+    said = [
+        piece.text
+        for message in bench.model.requests[request].messages
+        if isinstance(message, UserMessage)
+        for piece in message.content
+        if isinstance(piece, TextContent)
+    ]
+    return [text for text in said if isinstance(text, str) and text.startswith("[Background job")]
+
+
+async def test_the_model_learns_with_its_next_request_that_a_job_has_ended(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    gate = tmp_path / "workspace" / "gate"
+    os.mkfifo(gate)
+    async with serving(tmp_path, job("read -r line < gate; echo $line; exit 3"), say("up")) as bench:
+        await turn(bench)
+        assert notes(bench) == []
+        await anyio.Path(gate).write_text("served\n")
+        await bench.until("job.finished")
+        await turn(bench, 2)
+        [note] = notes(bench)
+        assert note.startswith("[Background job job-1 ended by itself") and note.endswith(
+            ", exit 3; 7 bytes printed.]"
+        )
+        assert bench.model.requests[-1].messages[-1].content == (TextContent(text="go"),)
+
+
+async def test_the_model_is_not_told_twice_of_an_end_that_a_call_told(tmp_path: Path) -> None:
+    async with serving(tmp_path, job("exit 3"), job("sleep 1000"), stop("job-2")) as bench:
+        await turn(bench)
+        await bench.until("job.finished", 2)
+        await turn(bench, 2)
+        assert notes(bench) == []
 
 
 async def test_a_command_that_is_not_there_fails_at_once(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.context import ContextCompacted
 from tui_agent.protocol.events.hook import HookRan
+from tui_agent.protocol.events.job import JobEnd, JobFinished
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.session import RunStarted, SessionContextLoaded, SessionForked
 from tui_agent.protocol.events.tool import ToolFinished
@@ -31,6 +32,14 @@ from tui_agent.protocol.parts import Content, ImageContent, ModelPart, TextConte
 INTERRUPTED = "[The user interrupted here.]"
 GONE_ON = "[The user interrupted here, and now lets you go on.]"
 BROKEN_OFF = "[The program ended here, in the middle of the turn, and was started again.]"
+_JOB = "[Background job "
+_JOB_ENDS: dict[JobEnd, str] = {
+    "exited": "ended by itself",
+    "stopped": "was ended by the user",
+    "session": "was ended with the session",
+    "failed": "could not be started",
+    "lost": "is gone: the program ended while it ran",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,17 +127,22 @@ class ModelMessages:
         By the user; or, where calls are still open, by the end of the program, which left them to be asked about.
         """
         held = self._late if self._open else self._messages
-        last = held[-1] if held else None
+        at = next((at for at in reversed(range(len(held))) if not _tells_of(held[at], "")), 0)
+        last = held[at] if held else None
         if not isinstance(last, UserMessage) or last.content != (TextContent(text=INTERRUPTED),):
             return False
         words = BROKEN_OFF if self._open else GONE_ON
-        held[-1] = last.model_copy(update={"content": (TextContent(text=words),)})
+        held[at] = last.model_copy(update={"content": (TextContent(text=words),)})
         return True
 
     def delay(self, message: Message) -> bool:
         """Put a message at the end of the view until the next request."""
         self._late.append(_lean(message))
         return True
+
+    def told(self, job_id: str) -> None:
+        """A call's result says how this job ended: the note of it that still waits is not needed."""
+        self._late = [one for one in self._late if not _tells_of(one, f"{job_id} ")]
 
     def task(self, text: LongText, seq: int) -> bool:
         """The delegate's task: its first message, unless the same comes again as the message that opens its turn."""
@@ -299,8 +313,28 @@ def _failed(fold: ModelMessages, ev: Envelope, payload: ModelFailed) -> bool:
     return fold.answer(payload.request_id, (TextPart(text=partial),), ev.seq)
 
 
+def _tells_of(message: Message, job: str) -> bool:
+    """Whether it is the note of a job's end."""
+    first = message.content[0] if isinstance(message, UserMessage) and message.content else None
+    text = first.text if isinstance(first, TextContent) else ""
+    return isinstance(text, str) and text.startswith(_JOB + job)
+
+
+@_ON.on(JobFinished)
+def _job_ended(fold: ModelMessages, ev: Envelope, payload: JobFinished) -> bool:
+    if payload.stopped_by == "agent":
+        return False
+    seconds = f" after {payload.duration_ms / 1_000:.0f} s" if payload.duration_ms else ""
+    status = f", exit {payload.exit_code}" if payload.exit_code is not None else ""
+    printed = f"; {payload.size:,} bytes printed" if payload.size else ""
+    text = f"{_JOB}{payload.job_id} {_JOB_ENDS[payload.ended]}{seconds}{status}{printed}.]"
+    return fold.delay(UserMessage(content=(TextContent(text=text),), seq=ev.seq))
+
+
 @_ON.on(ToolFinished)
 def _finished(fold: ModelMessages, ev: Envelope, payload: ToolFinished) -> bool:
+    if payload.data.get("state", "running") != "running":
+        fold.told(str(payload.data.get("job_id")))
     return fold.result(
         ToolMessage(
             call_id=payload.call_id,
