@@ -124,6 +124,12 @@ class Jobs:
         return bool(open_jobs)
 
 
+def without_engine(view: JobsView, at: float) -> JobsView:
+    """The jobs when the engine that held them is gone: those that ran ended with it, `at` the newest that is known."""
+    gone = (replace(job, state="lost", ended_at=at) if job.running else job for job in view.jobs)
+    return JobsView(tuple(gone)) if view.running else view
+
+
 def _ended(job: JobView, ev: Envelope, end: JobFinished) -> JobView:
     kept = text_preview(end.output)
     return replace(

@@ -34,7 +34,7 @@ class Frames:
             return
         app, views = self._live.app, self._live.views
         with app.batch_update():
-            state, meter = views.state.view(), views.meter.view()
+            state, meter = self._live.state, views.meter.view()
             if "state" in changed:
                 self._live.sending.under_way = False
                 self._live.beginning.refresh()

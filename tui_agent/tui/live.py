@@ -5,12 +5,14 @@ and hands views on; what the screen looks like is the panes' matter.
 """
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.worker import Worker
 
 from tui_agent.config.settings import Config
+from tui_agent.folds.jobs import JobsView, without_engine
 from tui_agent.folds.session_view import SessionStateView
 from tui_agent.folds.views import Views
 from tui_agent.protocol.commands import Command, Interrupt, SetPolicy
@@ -97,8 +99,15 @@ class Live:
 
     @property
     def state(self) -> SessionStateView:
-        """The session's state."""
-        return self.views.state.view()
+        """The session's state; without an engine no job runs."""
+        state = self.views.state.view()
+        return replace(state, jobs=()) if state.jobs and not self.connected else state
+
+    @property
+    def jobs(self) -> JobsView:
+        """The background jobs; without an engine none of them runs."""
+        view = self.views.jobs.view()
+        return view if self.connected or not view.running else without_engine(view, self.views.last_at)
 
     @property
     def connected(self) -> bool:

@@ -199,6 +199,7 @@ class Opening:
         await pump.run()
         if self._live.pump is pump and not self._live.app.left:
             self._live.frames.show_status()
+            self._live.app.header.set_views(self._live.state, self._live.views.meter.view())
             self._live.app.say(
                 "The engine's process ended. What was recorded is kept. "
                 "Your next message opens the session again; /new starts another.",

@@ -95,6 +95,16 @@ async def test_the_header_counts_what_runs(size: tuple[int, int], shown: bool) -
         assert ("2 jobs" in driven.rows()[0]) is shown
 
 
+async def test_no_job_runs_where_the_engine_is_gone() -> None:
+    async with open_app(session=story(), size=(160, 45)) as driven:
+        driven.session.end()
+        while "engine ended" not in driven.text():
+            await driven.pilot.pause(0.01)
+        assert "2 jobs" not in driven.rows()[0]
+        await opened(driven)
+        assert "0 running, 5 in all" in driven.text() and "lost with program" in driven.text()
+
+
 async def test_without_a_job_the_page_says_when_there_is_one() -> None:
     async with open_app([], size=(80, 24)) as driven:
         page = await opened(driven)

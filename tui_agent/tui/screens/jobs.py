@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.strip import Strip
 
-from tui_agent.folds.jobs import JobsView, JobView
+from tui_agent.folds.jobs import JobView
 from tui_agent.protocol.commands import StopJob
 from tui_agent.tui import units
 from tui_agent.tui.actions import Scope
@@ -50,7 +50,7 @@ class JobsScreen(Page):
 
     def follow(self) -> None:
         """Take in what the jobs have done."""
-        view: JobsView = self.live.views.jobs.view()
+        view = self.live.jobs
         stand = (view, int(self._now) if view.running else 0)
         if stand == self._stand:
             return
