@@ -41,24 +41,27 @@ class FileRules:
         if self._guards.secret(at, pattern=pattern):
             return Finding("deny", "guard.secret", f"{at.given} may hold secrets, which are never read")
         rules = self._rules.about_file(at, "read", self._facts)
+        said = self._profile.reads_outside
+        free = at.inside or self._guards.open_to_all(at)
         stopped = stop(rules)
-        if stopped is not None:
+        if stopped is None and deep and self._rules.about_below(at, "read", self._facts):
+            stopped = Finding("ask", "rules.below", f"a rule stands against files below {at.given}")
+        if stopped is not None and (free or stopped.verdict == "deny" or said != "deny"):
             return stopped
-        if deep and self._rules.about_below(at, "read", self._facts):
-            return Finding("ask", "rules.below", f"a rule stands against files below {at.given}")
         if at.inside:
             return Finding("allow", "reads.workspace", "it only reads this workspace")
-        if self._guards.open_to_all(at):
+        if free:
             return Finding(
                 "allow", "reads.system", "it only reads what belongs to the system and is open to all"
             )
-        said = self._profile.reads_outside
         why = f"{at.given} is outside this workspace"
         return self.by_profile(said, first(rules, "allow"), "reads-outside", why, OUTSIDE)
 
-    def write(self, at: Place, *, removes: bool = False, deep: bool = False) -> Finding:
+    def write(
+        self, at: Place, *, removes: bool = False, deep: bool = False, pattern: bool = False
+    ) -> Finding:
         """About making, changing or removing a file; with `deep`, all that is below it as well."""
-        guard = self._guards.write(at, self._facts)
+        guard = self._guards.write(at, self._facts, pattern=pattern)
         if guard:
             return Finding("deny", f"guard.{guard}", f"{at.given} {_GUARDED[guard]}")
         rules = self._rules.about_file(at, "edit", self._facts)
@@ -66,19 +69,21 @@ class FileRules:
             rules = [rule for rule in rules if rule.verdict != "allow"]
             rules += self._rules.about_file(at, "remove", self._facts)
         stopped = stop(rules) or (self._below(at, removes) if deep else None)
-        if stopped is not None:
+        said = self._profile.writes_outside
+        if at.inside:
+            said = self._profile.removes_inside if removes else self._profile.writes_inside
+        if stopped is not None and (stopped.verdict == "deny" or said != "deny"):
             return stopped
         policy = self._facts.policy
         allowed = first(rules, "allow")
         if at.inside:
-            said = self._profile.removes_inside if removes else self._profile.writes_inside
             what = "removal" if removes else "write"
             why, risk = f"policy {policy} wants a yes before any {what}", ""
             allowed = allowed or (None if removes else self._allowed)
             if said == "allow" and self._facts.policy != "bypass" and self._guards.starts(at):
                 said, why = "ask", f"{at.given} is run by other programs without a question"
         else:
-            said, why, risk = self._profile.writes_outside, f"{at.given} is outside this workspace", OUTSIDE
+            why, risk = f"{at.given} is outside this workspace", OUTSIDE
         if said == "deny":
             why = f"policy {policy} allows no writes"
         return self.by_profile(said, allowed, "writes", why, risk)

@@ -66,11 +66,13 @@ class Guards:
         paths = {spelling for path in (at.given, at.absolute) for spelling in spellings(path)}
         return any(self._secret(path, pattern, outside=not at.inside) for path in paths)
 
-    def write(self, at: Place, facts: PolicyFacts) -> Guard:
-        """Why it must not be written; empty where nothing is against it."""
+    def write(self, at: Place, facts: PolicyFacts, *, pattern: bool = False) -> Guard:
+        """Why it must not be written; empty where nothing is against it. A pattern, where it is made to find such a name."""
         data = self._data
-        if self.secret(at):
+        if self.secret(at, pattern=pattern):
             return "secret"
+        if pattern and any(_finds_dotted(name, data.protected.folders) for name in at.given.split("/")):
+            return "protected"
         for path in {*spellings(at.absolute), *spellings(posixpath.normpath(at.given or "."))}:
             if data.protected.hold(path) or (not at.inside and data.protected_outside.hold(path)):
                 return "protected"
@@ -95,17 +97,21 @@ class Guards:
 
     def ruins(self, path: str, at: Place, facts: PolicyFacts) -> bool:
         """Whether taking this away takes away a root, a home, what a home lies in, or the whole workspace."""
-        plain = path.rstrip("/*") if path.endswith("*") else path
+        plain = path
+        while _any_name(plain.rpartition("/")[2]):
+            plain = plain.rpartition("/")[0] or ("/" if plain.startswith("/") else "")
+        starred = plain != path
         if plain.startswith("~") and set(plain.split("/")[1:]) == {".."}:
             return True
         if path in self._data.ruin or at.absolute in self._data.ruin or at.absolute in self._data.roots:
             return True
-        starred = path.endswith("*") and set(path.rpartition("/")[2]) == {"*"}
         home = facts.resolved.get("~")
         if home and _under(home, posixpath.dirname(at.absolute) if starred else at.absolute):
             return True
         whole = place(plain or ".", facts) if starred else at
         root = posixpath.normpath(facts.workspace)
+        if posixpath.dirname(whole.absolute) in _HOMES and not whole.inside:
+            return True
         return whole.relative == "" or _under(root, whole.absolute) or whole.absolute in self._data.ruin
 
     def _secret(self, path: str, pattern: bool, *, outside: bool) -> bool:
@@ -141,6 +147,14 @@ class Guards:
             if _under(at.absolute, root) and not (at.inside and _under(facts.workspace, root)):
                 return True
         return False
+
+
+_HOMES = ("/home", "/Users")
+
+
+def _any_name(name: str) -> bool:
+    """Whether a pattern fits names whatever they are: `*`, `?*`, `[a-z]*`."""
+    return "*" in name and not re.sub(r"\[[^\]]*\]|[*?]", "", name)
 
 
 def spellings(path: str) -> set[str]:
@@ -265,6 +279,12 @@ def _finds(parts: Sequence[str], sample: str) -> bool:
     if len(tail) < len(wanted) or (len(tail) > 1 and not tail[0].strip("*?")):
         return False
     return all(map(fnmatchcase, wanted, tail))
+
+
+def _finds_dotted(name: str, folders: Iterable[str]) -> bool:
+    """Whether one name of a shell's pattern fits a folder whose name begins with a dot: only a dot itself does that."""
+    shape = name.lower()
+    return shape.startswith((".", "[.")) and any(fnmatchcase(folder, shape) for folder in folders)
 
 
 def _under(path: str, folder: str) -> bool:

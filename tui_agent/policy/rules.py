@@ -167,10 +167,10 @@ class _Judge:
             return Finding("deny", "guard.host", f"it is not certain which host {host[:80]!r} names")
         rules = self._rules.about_host(host)
         stopped = stop(rules)
-        if stopped is not None:
-            return stopped
         policy = self._facts.policy
         said = PROFILES[policy].connects
+        if stopped is not None and (stopped.verdict == "deny" or said != "deny"):
+            return stopped
         why = f"policy {policy} wants a yes for network access"
         if said == "deny":
             why = f"policy {policy} allows no network"

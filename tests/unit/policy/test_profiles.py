@@ -110,3 +110,19 @@ def test_the_sandbox_lifts_no_rule() -> None:
 
 def test_a_command_that_names_secrets_is_asked_about_in_a_sandbox_too() -> None:
     assert judged(Runs(script="pytest --env-file .env"), "accept-edits", sandboxed=True).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    ("rule", "effect"),
+    [
+        ("ask edit src/**", Writes(path="src/entry.py")),
+        ("ask edit src/**", Writes(path="src/entry.py", removes=True)),
+        ("ask read /srv/**", Reads(path="/srv/a")),
+        ("ask connect example.org", Connects(host="example.org")),
+        ("ask run make *", Runs(script="make")),
+    ],
+)
+def test_a_rule_that_asks_lifts_nothing_that_plan_denies(rule: str, effect: Effect) -> None:
+    assert judged(effect, "plan").verdict == "deny"
+    assert judged(effect, "plan", rule).verdict == "deny"
+    assert judged(effect, "ask", rule).verdict == "ask"
