@@ -11,6 +11,7 @@ from tui_agent.cli import policy_rules, policy_try
 from tui_agent.cli.options import POLICIES, Parser, add_verb, session_options
 from tui_agent.cli.output import printable, say, say_json, warn
 from tui_agent.cli.policy_rules import PLACE
+from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import UsageError
 from tui_agent.ground import ground
 from tui_agent.ports.policy import Decision, Policy, PolicyFacts
@@ -53,17 +54,23 @@ def check_command(arguments: argparse.Namespace) -> int:
     policy, refused = judging.policy(base, wiring.outside_plugins(base).policy_tables)
     for fault in refused:
         warn(f"The plugin {fault.plugin} is left out: {fault.message}")
-    facts = PolicyFacts(workspace=str(base.options.cwd), policy=base.config.policy, interactive=True)
+    env = LocalEnvironment(base.options.cwd)
+    facts = PolicyFacts(
+        workspace=env.root,
+        policy=base.config.policy,
+        interactive=True,
+        top_of_repository=env.top_of_repository(),
+    )
     if arguments.stdin:
         for line in sys.stdin:
             if line.strip():
                 command = read_line(line)
-                say_json(as_json(command, judge(policy, command, facts)))
+                say_json(as_json(command, judge(policy, command, facts, env)))
         return 0
     command = " ".join(arguments.command)
     if not command.strip():
         raise UsageError("No command line is given.", hint="tui-agent policy check -- git status")
-    decision = judge(policy, command, facts)
+    decision = judge(policy, command, facts, env)
     if arguments.json:
         say_json(as_json(command, decision))
         return 0
@@ -86,12 +93,15 @@ def read_line(line: str) -> str:
         ) from error
 
 
-def judge(policy: Policy, command: str, facts: PolicyFacts) -> Decision:
-    """What the policy says of a script that bash would run; a `~` is the home of whoever asks."""
+def judge(policy: Policy, command: str, facts: PolicyFacts, env: LocalEnvironment) -> Decision:
+    """What the policy says of a script that bash would run, with what `env` knows of the files and programs it names."""
     effects = (Runs(script=command),)
-    homes = (path for path in policy.paths(effects, facts.granted) if path.startswith("~"))
-    resolved = {path: os.path.realpath(os.path.expanduser(path)) for path in homes}  # noqa: PTH111 - as a shell does
-    return policy.decide(TOOL, effects, replace(facts, resolved={**facts.resolved, **resolved}))
+    resolved = {
+        path: env.resolve(os.path.expanduser(path))  # noqa: PTH111 - as a shell does
+        for path in policy.paths(effects, facts.granted)
+    }
+    own = env.own_programs(policy.programs(effects))
+    return policy.decide(TOOL, effects, replace(facts, resolved=resolved, own_programs=own))
 
 
 def as_json(command: str, decision: Decision) -> dict[str, object]:

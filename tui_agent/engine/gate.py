@@ -174,6 +174,7 @@ class Gate:
             own_programs=env.own_programs(self._parts.policy.programs(case.effects))
             if isinstance(env, FindsPrograms)
             else frozenset(),
+            top_of_repository=isinstance(env, FindsPrograms) and env.top_of_repository(),
             sandboxed=bool(env.sandbox.kind),
         )
         return self._parts.policy.decide(case.call.name, case.effects, facts)

@@ -169,6 +169,11 @@ class LocalEnvironment:
             if at is not None and any(one.startswith(prefix) for one in (at, os.path.realpath(at)))
         )
 
+    def top_of_repository(self) -> bool:
+        """See `ports.environment.FindsPrograms`."""
+        git = Path(self.root, ".git")
+        return (git / "HEAD").is_file() or git.is_file()
+
     async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
         """A regular file's content."""
         return await to_thread.run_sync(self._files.read, path, max_bytes)

@@ -3,6 +3,7 @@
 Invariant: a command is `read-only` only where its program, every option and every operand are known to be.
 """
 
+import posixpath
 from collections.abc import Sequence
 
 from tui_agent.policy.feeding import NOTHING, Fed, fed, found
@@ -125,7 +126,8 @@ class CommandReader:
         """A word that is the output of a lister stands for the names that it lists."""
         if not word.made_by or word.values is not None:
             return word
-        return fed(word.made_by, self._harmless).word(word.text, program, whole=not word.split)
+        names = fed(word.made_by, self._harmless)
+        return names.word(word.text, program, whole=not word.split, around=word.around)
 
     def _executed(
         self, part: Part, call: Call, words: Sequence[Word], more: list[Part], depth: int
@@ -193,8 +195,7 @@ class CommandReader:
             part.hosts += [_host(word.value) for word in call.operands if word.value and "://" in word.value]
         if program.ruin == "always":
             part.ruin = f"{call.name} destroys more than this workspace"
-        given = {word.value for word in call.operands} | set(call.options)
-        if program.everyone and program.everyone in given:
+        if program.everyone and _means_everyone(call):
             part.ruin = f"{call.name} {program.everyone} ends every program"
 
     def _limits(self, part: Part, call: Call) -> None:
@@ -250,11 +251,13 @@ class CommandReader:
                 part.add(part.removes, operands)
             case "copy":
                 part.add(part.reads, operands[:-1])
-                part.add(part.writes, operands[-1:])
+                part.add(part.writes, _made_by_copying(call, part.writes))
             case "move":
                 part.deep = True
                 part.add(part.removes, operands[:-1])
-                part.add(part.writes, operands[-1:])
+                part.add(part.writes, _made_by_copying(call, part.writes))
+        if any(option.startswith(one) for option in call.options for one in program.rewrites):
+            part.add(part.writes, operands)
         if not program.lists & set(call.options):
             part.add(part.reads, call.chosen)
         if DESTRUCTIVE in part.classes and program.operands == "look":
@@ -317,12 +320,36 @@ class CommandReader:
         return program.subs.get(words[1].value or "")
 
 
+def _means_everyone(call: Call) -> bool:
+    """Whether the word that means every program stands where one is named: the first of several is a signal."""
+    values = [word.value for word in call.words]
+    return call.program.everyone in values[1:] or values == [call.program.everyone]
+
+
 def _end(words: Sequence[Word], at: int, *, open_ended: bool) -> int | None:
     """Where the command behind `-exec` ends; None where it has no words or no end. `open_ended`: it needs none."""
     for index in range(at + 1, len(words)):
         if words[index].value == ";" or (words[index].value == "+" and words[index - 1].value == "{}"):
             return index if index > at + 1 else None
     return len(words) if open_ended and len(words) > at + 1 else None
+
+
+def _made_by_copying(call: Call, named: Sequence[str]) -> list[Word]:
+    """The last operand, and what comes to lie in it or in a folder that an option has `named`, should it be one, where
+    the name of that begins with a dot."""
+    operands = call.operands
+    made = list(operands[-1:])
+    folders = [value for word in made for value in word.values or ()]
+    if _INTO.intersection(call.options):
+        folders += named
+    for source in operands if _INTO.intersection(call.options) else operands[:-1]:
+        for name in (posixpath.basename(value.rstrip("/")) for value in source.values or ()):
+            if name.startswith(".") and name.strip("."):
+                made += [Word(source.text, (f"{folder}/{name}",), glob=source.glob) for folder in folders]
+    return made
+
+
+_INTO = frozenset({"-t", "--target-directory"})
 
 
 def _filled(words: Sequence[Word], placeholder: str, names: Fed, table: Table) -> list[Word]:

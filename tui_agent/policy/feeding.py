@@ -28,10 +28,6 @@ _SHORT_LISTERS = {
     ("rg", "--files"): frozenset({"-0", "--null", "--hidden", "-t", "-T", "-g", "--type", "--glob", "--no-ignore", "-u", "-uu"}),
     ("rg", "-l"): frozenset({"-0", "--null", "-i", "-w", "-F", "-n", "-t", "-T", "-g", "--type", "--glob", "--hidden", "-S"}),
     ("rg", "--files-with-matches"): frozenset({"-0", "--null", "-i", "-w", "-F", "-n", "-t", "-T", "-g", "--type", "--glob"}),
-    ("grep", "-rl"): frozenset({"-Z", "--null", "-i", "-w", "-F", "-E"}),
-    ("grep", "-lr"): frozenset({"-Z", "--null", "-i", "-w", "-F", "-E"}),
-    ("grep", "-rlE"): frozenset({"-Z", "--null", "-i", "-w"}),
-    ("grep", "-rln"): frozenset({"-Z", "--null", "-i", "-w"}),
     ("fd",): frozenset({"-0", "-t", "f", "-e", "--type", "--extension"}),
     ("git", "diff"): frozenset({"--name-only", "-z", "--cached", "--staged", "--diff-filter=d", "--diff-filter=ACM", "--diff-filter=ACMR"}),
     ("ls",): frozenset({"-1", "-t", "-r", "-S", "-tr", "-1t", "-A", "-a", "-d"}),
@@ -47,13 +43,23 @@ class Fed:
     chosen: bool
     revisions: bool = False
     """They name commits or branches, not files."""
+    all: bool = False
+    """Nothing that lies below is left out."""
 
-    def word(self, text: str, program: Program | None, *, whole: bool) -> Word:
-        """The names as operands of a program. `whole`: no name falls into pieces at its blanks."""
+    def word(
+        self, text: str, program: Program | None, *, whole: bool, around: tuple[str, str] = ("", "")
+    ) -> Word:
+        """The names as operands of a program, between two texts. `whole`: no name falls into pieces at its blanks."""
         if program is None or not self.patterns:
             return Word(text, None)
+        before, behind = around
         if self.revisions:
-            return Word(text, self.patterns if program.operands == "mixed" else None)
+            known = program.operands == "mixed" and not before.startswith("-")
+            return Word(text, tuple(f"{before}{name}{behind}" for name in self.patterns) if known else None)
+        if before or behind:
+            return Word(text, None)
+        if self.all and program.operands == "remove":
+            return Word(text, self.patterns, glob=True)
         shows = program.operands not in ("look", "text", "none") and not program.sparing
         if (shows and not (whole and self.chosen)) or program.trap or program.operands in ("write", "copy"):
             return Word(text, None)
@@ -96,10 +102,16 @@ def _listed(command: Command) -> Fed:
     values = [word.value for word in command.words]
     if not values or any(word.values is None for word in command.words):
         return NOTHING
-    if _names_revisions(values):
-        return Fed(("HEAD",), chosen=True, revisions=True)
+    revisions = _revisions(values)
+    if revisions:
+        return Fed(revisions, chosen=True, revisions=True)
+    if values[0] == "echo":
+        return Fed(tuple(value for value in values[1:] if value), chosen=False, all=True)
     if values[0] == "find":
         return found(command.words, command.places)
+    if values[0] in ("grep", "egrep", "fgrep") and _names_matching(values):
+        operands = [word for word in command.words[1:] if not word.text.startswith("-")]
+        return _below(["**"], command.places, chosen=False) if _near(operands) else NOTHING
     for head, harmless in _SHORT_LISTERS.items():
         if tuple(values[: len(head)]) == head and (head != ("git", "diff") or "--name-only" in values):
             rest = command.words[len(head) :]
@@ -107,6 +119,23 @@ def _listed(command: Command) -> Fed:
                 return NOTHING
             return _below(["**"], command.places, chosen=False) if _near(rest) else NOTHING
     return NOTHING
+
+
+_GREP_LETTERS = frozenset("rlLniwxFEPZsIh")
+_GREP_LONG = frozenset(
+    {"--recursive", "--files-with-matches", "--files-without-match", "--null", "--ignore-case", "--include", "--exclude",
+     "--exclude-dir", "--word-regexp", "--fixed-strings", "--extended-regexp"}
+)  # fmt: skip
+
+
+def _names_matching(values: Sequence[str | None]) -> bool:
+    """Whether a `grep` with these options names files below a folder, and prints nothing else."""
+    given = [value for value in values[1:] if value is not None and value[:1] == "-"]
+    long = {value.partition("=")[0] for value in given if value.startswith("--")}
+    letters = {letter for value in given if not value.startswith("--") for letter in value[1:]}
+    names = letters & {"l", "L"} or long & {"--files-with-matches", "--files-without-match"}
+    below = "r" in letters or "--recursive" in long
+    return bool(names and below) and letters <= _GREP_LETTERS and long <= _GREP_LONG
 
 
 _REVISIONS = (("git", "rev-list"), ("git", "log"), ("git", "branch"), ("git", "for-each-ref"), ("git", "tag"))
@@ -119,6 +148,36 @@ _CHOOSING = frozenset(
      "--list", "-l", "-a", "-r"}
 )  # fmt: skip
 """Options that choose which of them are named, or in which order."""
+
+
+_TELLERS = (
+    ("git", "merge-base"),
+    ("git", "describe"),
+    ("git", "branch", "--show-current"),
+    ("git", "symbolic-ref"),
+)
+"""Commands that print one commit, branch or tag, or nothing."""
+
+
+def _revisions(values: Sequence[str | None]) -> tuple[str, ...]:
+    """What stands for the commits, branches or tags that a command prints; empty where it may print anything else."""
+    if _names_revisions(values):
+        return ("HEAD",)
+    if any(tuple(values[: len(head)]) == head for head in _TELLERS):
+        marked = any(
+            "=" in (value or "=") and not (value or "").startswith(("--abbrev=", "--match="))
+            for value in values
+        )
+        return () if marked else ("HEAD",)
+    if tuple(values[:2]) != ("git", "rev-parse"):
+        return ()
+    given = [value or "-" for value in values[2:]]
+    named = tuple(value for value in given if value not in _PARSED)
+    return ("HEAD", *named) if named and not any(value.startswith("-") for value in named) else ()
+
+
+_PARSED = frozenset({"--short", "--verify", "--abbrev-ref", "--symbolic-full-name", "-q", "--quiet"})
+"""Options of `git rev-parse` with which it prints a commit or a branch, or what it was given."""
 
 
 def _names_revisions(values: Sequence[str | None]) -> bool:
@@ -163,17 +222,24 @@ def found(words: Sequence[Word], places: Sequence[str | None]) -> Fed:
         negated = negated or value in ("!", "-not", "-o", "-or", ",")
         if value in _NAME_TESTS and index + 1 < len(words):
             tests.append((words[index + 1].value or "").rpartition("/")[2])
+    options = {word.value for word in words[at:] if word.text.startswith("-")}
+    every = options <= _LEAVING_NOTHING_OUT and not negated
     chosen = bool(tests) and not negated and all(test.strip("*?.") for test in tests)
     tails = [f"**/{test}" for test in tests if test] if tests and not negated else ["**"]
     tails += [f"**/{test}" for test in tests if test and negated]
     return _below(
-        [f"{start.rstrip('/') or '/'}/{tail}" for start in starts or ["."] for tail in tails],
+        [f"{start.rstrip('/')}/{tail}" for start in starts or ["."] for tail in tails],
         places,
         chosen=chosen,
+        every=every,
     )
 
 
-def _below(names: Sequence[str], places: Sequence[str | None], *, chosen: bool) -> Fed:
+_LEAVING_NOTHING_OUT = frozenset({"-type", "-depth", "-mount", "-xdev", "-print", "-print0", "-mindepth"})
+"""Options of `find` with which it still finds as good as everything."""
+
+
+def _below(names: Sequence[str], places: Sequence[str | None], *, chosen: bool, every: bool = False) -> Fed:
     paths = [join(place, name) for place in places for name in names]
     known = [path for path in paths if path is not None]
-    return Fed(tuple(dict.fromkeys(known)), chosen) if len(known) == len(paths) else NOTHING
+    return Fed(tuple(dict.fromkeys(known)), chosen, all=every) if len(known) == len(paths) else NOTHING

@@ -11,7 +11,7 @@ from typing import Final
 from tui_agent.policy.part import Part
 from tui_agent.policy.paths import Place, place
 from tui_agent.policy.programs import Table
-from tui_agent.policy.runs import RunReport, command_line, read_runs
+from tui_agent.policy.runs import RunReport, command_line, literal, read_runs
 from tui_agent.policy.script import ARBITRARY, DESTRUCTIVE, NETWORK, PRIVILEGE, READ_ONLY, WORKSPACE
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
@@ -132,6 +132,8 @@ def _unnameable(part: Part) -> str:
 
 
 def _runs(effect: Runs, facts: PolicyFacts, programs: Table | None) -> tuple[Choice, Choice]:
+    if bool(effect.argv) == bool(effect.script.strip()):
+        return _refused("not offered where there is no one command")
     report = read_runs(effect, programs)
     exact = Choice(reach="session", rule=f"allow exact {command_line(effect)}", why="this exact command only")
     parts = [part for part in report.parts if not part.harmless]
@@ -159,9 +161,12 @@ def _no_rule(effect: Runs, report: RunReport, parts: Sequence[Part], facts: Poli
     refused = next((words for name, words in _NEVER if name in report.classes), "")
     if refused:
         return refused
-    away = bool(effect.cwd) and not place(effect.cwd, facts).inside
-    if not parts or away or any(part.writes or part.removes for part in parts):
-        return "not offered where files outside a rule's reach are touched"
+    if not parts or (effect.cwd and not place(literal(effect.cwd), facts).inside):
+        return "not offered outside the workspace"
+    for part in parts:
+        named = [*part.writes, *part.removes]
+        if named:
+            return f"not offered: a rule for {part.name or part.program} would mean every file, not only {named[0]}"
     return next((_unnameable(part) for part in parts if not part.keeps), "")
 
 

@@ -108,6 +108,8 @@ class _Options:
         if call.options or call.operands:
             self._part.turn(call.program.otherwise, f"{option} of {call.name} does not stand in front")
             return
+        if any(word.values is None or _optional(word, call.program) for word in rest):
+            self._part.turn(call.program.otherwise, f"{option} of {call.name} does not stand alone")
         call.program = Program(does=READ_ONLY, operands="text", style="text", keeps=call.program.keeps)
         call.operands = list(rest)
         self.done = True

@@ -4,7 +4,7 @@ Invariant: what is not certain is marked `unsure`, so that no rule can allow it.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tui_agent.policy.script import READ_ONLY, Word
 from tui_agent.policy.shell_words import join
@@ -112,3 +112,20 @@ class Part:
             self.doubt(f"it is not certain what {word.text} names")
             return ()
         return tuple(value for value in word.values if value not in STREAMS)
+
+
+def moved(part: Part, places: tuple[str | None, ...]) -> Part:
+    """A part of a script that starts in one of these folders: its paths as seen from where they are seen."""
+    out = replace(part, why=list(part.why), patterns=set(part.patterns))
+    for name in ("reads", "looks", "writes", "removes"):
+        found: list[str] = []
+        for path in getattr(part, name):
+            for place in places:
+                there = join(place, path)
+                if there is None:
+                    out.unsure = True
+                found.append(path if there is None else there)
+                if path in part.patterns:
+                    out.patterns.add(found[-1])
+        setattr(out, name, found)
+    return out

@@ -55,6 +55,7 @@ class Program:
     deep_by: frozenset[str] = frozenset({"-r", "-R", "--recursive"})
     narrows: frozenset[str] = frozenset()
     lists: frozenset[str] = frozenset()
+    rewrites: frozenset[str] = frozenset()
     default: tuple[str, ...] = ()
     device: str = ""
     everyone: str = ""
@@ -179,6 +180,7 @@ _KINDS: dict[type, frozenset[str]] = {
             "deep_by",
             "narrows",
             "lists",
+            "rewrites",
             "default",
             "alone",
             "lets",
@@ -232,6 +234,7 @@ def _program(name: str, entry: dict[str, object]) -> Program:
         "deep_by",
         "narrows",
         "lists",
+        "rewrites",
         "executes",
         "alone",
         "forbid",

@@ -15,7 +15,7 @@ from tui_agent.policy.paths import Place, place
 from tui_agent.policy.profiles import Profile
 from tui_agent.policy.programs import Table
 from tui_agent.policy.rule_set import RuleSet, about_hosts, by_rule, first, means
-from tui_agent.policy.runs import RunReport, command_line, from_cwd, read_runs
+from tui_agent.policy.runs import RunReport, command_line, from_cwd, literal, read_runs
 from tui_agent.policy.script import ARBITRARY, DESTRUCTIVE, NETWORK, PRIVILEGE, WORKSPACE
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
@@ -54,6 +54,8 @@ class RunJudge:
     def findings(self, effect: Runs) -> list[Finding]:
         """Everything that stands about it."""
         report = read_runs(effect, self._programs)
+        if report.top and not (self._facts.top_of_repository and not effect.cwd):
+            report = _anywhere(report)
         exact = self._exact(effect)
         stops = [
             *self._against(effect, report),
@@ -69,7 +71,7 @@ class RunJudge:
             return [self._unclear(report), *stops]
         findings = [finding for part in report.parts for finding in self._part(effect, part)]
         if effect.cwd:
-            findings.append(self._files.read(place(effect.cwd, self._facts)))
+            findings.append(self._files.read(place(literal(effect.cwd), self._facts)))
         return [*stops, *(self._with_risk(finding, report) for finding in self._with_all_wishes(findings))]
 
     def _exact(self, effect: Runs) -> list[Rule]:
@@ -112,7 +114,9 @@ class RunJudge:
 
     def _ruined(self, effect: Runs, part: Part) -> Iterator[Finding]:
         """A root, a home or all of the workspace; the workspace itself may still be changed as a whole."""
-        for path in (*part.removes, *part.writes) if part.deep else ():
+        for path in (*part.removes, *part.writes):
+            if not part.deep and path.rpartition("/")[2] != "**":
+                continue
             seen = from_cwd(effect, path)
             at = place(seen, self._facts)
             if self._files.ruins(seen, at) and not (at.inside and path in part.writes):
@@ -121,10 +125,11 @@ class RunJudge:
     def _files_of(self, effect: Runs, part: Part) -> Iterator[Finding]:
         for path, at in self._places(effect, part.reads):
             yield self._files.read(at, deep=part.deep, pattern=path in part.patterns)
-        for _, at in self._places(effect, part.writes):
-            yield self._files.write(at, deep=part.deep)
-        for _, at in self._places(effect, part.removes):
-            yield self._files.write(at, removes=True, deep=part.deep or part.program not in _SINGLE)
+        for path, at in self._places(effect, part.writes):
+            yield self._files.write(at, deep=part.deep, pattern=path in part.patterns)
+        for path, at in self._places(effect, part.removes):
+            deep = part.deep or part.program not in _SINGLE
+            yield self._files.write(at, removes=True, deep=deep, pattern=path in part.patterns)
 
     def _places(self, effect: Runs, paths: Sequence[str]) -> Iterator[tuple[str, Place]]:
         for path in paths:
@@ -223,6 +228,13 @@ class RunJudge:
             return finding
         reason = finding.reason
         return Finding("ask", finding.rule_id, reason, risk, default_no=True)
+
+
+def _anywhere(report: RunReport) -> RunReport:
+    """As where the top of the repository may be any folder."""
+    why = "it is not certain where the repository begins"
+    parts = (replace(part, unsure=True, why=[*part.why, why]) for part in report.parts)
+    return replace(report, parts=tuple(parts))
 
 
 def _only_reads(finding: Finding) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tui_agent.policy.commands import CommandReader
-from tui_agent.policy.part import Part
+from tui_agent.policy.part import Part, moved
 from tui_agent.policy.programs import Table, table
 from tui_agent.policy.script import ARBITRARY, DESTRUCTIVE, Command, Script, Word, ranked
 from tui_agent.policy.shell import analyse
@@ -18,8 +18,8 @@ from tui_agent.policy.stricter import tighten
 from tui_agent.protocol.effects import Effect, Reads, Runs, Writes
 
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
-_OTHERS = frozenset({"zsh", "ksh"})
-"""Shells that read a script otherwise than bash does."""
+_OTHERS = frozenset({"zsh", "ksh", "eval"})
+"""Shells that read a script otherwise than bash does, and what makes it part of the script around it."""
 _OPTIONS = frozenset("eufxlc")
 """Letters of a shell's options that change nothing of what its script does."""
 _DEPTH = 3
@@ -38,6 +38,8 @@ class RunReport:
     ruin: str = ""
     unread: bool = False
     """Commands may stand in it that no part shows."""
+    top: bool = False
+    """See `Script.top`."""
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -56,7 +58,12 @@ def read_runs(effect: Runs, programs: Table | None = None) -> RunReport:
     """What the effect does, by a table of programs; by the one that comes with the product where none is given."""
     known = programs or table()
     if bool(effect.argv) == bool(effect.script.strip()):
-        return RunReport(effect.script, (), ("it is not certain what runs",))
+        why = (
+            "it names two commands, one as words and one as a script"
+            if effect.argv
+            else "it holds no command"
+        )
+        return RunReport(effect.script, (), (why,))
     if effect.script:
         return _script(effect.script, 0, known)
     return _words(effect.argv, known)
@@ -65,7 +72,7 @@ def read_runs(effect: Runs, programs: Table | None = None) -> RunReport:
 def command_line(effect: Runs) -> str:
     """What would be typed to run the same in the workspace; `allow exact` compares it."""
     line = effect.script.strip() if effect.script else shlex.join(effect.argv)
-    folder = posixpath.normpath(effect.cwd) if effect.cwd else "."
+    folder = literal(posixpath.normpath(effect.cwd)) if effect.cwd else "."
     return line if folder == "." else f"cd {shlex.quote(folder)} && {line}"
 
 
@@ -78,7 +85,7 @@ def mentioned_paths(effects: Iterable[Effect], programs: Table | None = None) ->
             paths[effect.path] = None
         elif isinstance(effect, Runs):
             if effect.cwd:
-                paths[effect.cwd] = None
+                paths[literal(effect.cwd)] = None
             for part in read_runs(effect, programs).parts:
                 if part.writes or part.removes:
                     paths["~"] = None
@@ -88,10 +95,15 @@ def mentioned_paths(effects: Iterable[Effect], programs: Table | None = None) ->
 
 
 def from_cwd(effect: Runs, path: str) -> str:
-    """A part's path as seen from the workspace."""
+    """A part's path as seen from the workspace. `cwd` is a name as file tools take it: a `~` in it is no home."""
     if not effect.cwd or path.startswith(("/", "~")):
         return path or "."
-    return posixpath.normpath(posixpath.join(effect.cwd, path))
+    return literal(posixpath.normpath(posixpath.join(effect.cwd, path)))
+
+
+def literal(path: str) -> str:
+    """A path with no home in front of it."""
+    return f"./{path}" if path.startswith("~") else path
 
 
 @lru_cache(maxsize=256)
@@ -112,7 +124,7 @@ def _report(line: str, script: Script, depth: int, programs: Table) -> RunReport
     reader = CommandReader(programs, script.functions)
     parts: list[Part] = []
     problems = list(script.problems)
-    ruin, unread = script.ruin, script.unread
+    ruin, unread, top = script.ruin, script.unread, script.top
     paths = done = 0
     for command in script.commands[:_MOST]:
         if paths > _MOST_PATHS:
@@ -128,14 +140,14 @@ def _report(line: str, script: Script, depth: int, programs: Table) -> RunReport
             if not part.sets and part.words[0] not in _OTHERS:
                 part.classes.discard(ARBITRARY)
                 part.why.clear()
-            parts += inner.parts
+            parts += inner.parts if part.places == ("",) else [moved(one, part.places) for one in inner.parts]
             problems += inner.problems
-            ruin, unread = ruin or inner.ruin, unread or inner.unread
+            ruin, unread, top = ruin or inner.ruin, unread or inner.unread, top or inner.top
     if len(script.commands) > done:
         problems.append(f"it has more than {_MOST} parts" if done == _MOST else "it names too many files")
         parts += [_named(command) for command in script.commands[done:]]
     ruin = ruin or next((part.ruin for part in parts if part.ruin), "")
-    return RunReport(line, tuple(parts), tuple(dict.fromkeys(problems)), ruin, unread)
+    return RunReport(line, tuple(parts), tuple(dict.fromkeys(problems)), ruin, unread, top)
 
 
 def _named(command: Command) -> Part:
@@ -145,8 +157,14 @@ def _named(command: Command) -> Part:
 
 
 def _inner(words: Sequence[str | None], depth: int, programs: Table) -> RunReport | None:
-    """The script of `bash -c SCRIPT …`, where its options change nothing else; the words behind it are its own."""
-    if not words or words[0] is None or depth >= _DEPTH or words[0].rpartition("/")[2] not in _SHELLS:
+    """The script of `bash -c SCRIPT …`, where its options change nothing else; the words behind it are its own. That of
+    `eval`, too."""
+    if not words or words[0] is None or depth >= _DEPTH:
+        return None
+    if words[0] == "eval":
+        text = " ".join(word for word in words[1:] if word is not None)
+        return _script(text, depth + 1, programs) if text.strip() and None not in words else None
+    if words[0].rpartition("/")[2] not in _SHELLS:
         return None
     for at, word in enumerate(words[1:], 1):
         if word is None or not set(word[1:]) <= _OPTIONS or word[:1] != "-" or len(word) < 2:

@@ -26,7 +26,8 @@ def ranked(classes: frozenset[str]) -> tuple[str, ...]:
 class Word:
     """One word. `values` are all that it can be, None when that is not certain; with `glob` they are patterns.
 
-    `made_by` is the pipeline whose output it is as a whole; `split`: that falls into words at its blanks.
+    `made_by` is the pipeline whose output it is, between the two texts of `around`; `split`: that falls into words at
+    its blanks.
     """
 
     text: str
@@ -34,6 +35,12 @@ class Word:
     glob: bool = False
     made_by: "tuple[Command, ...]" = ()
     split: bool = False
+    around: tuple[str, str] = ("", "")
+
+    @property
+    def whole(self) -> bool:
+        """It is the output of a pipeline and nothing else."""
+        return bool(self.made_by) and not any(self.around)
 
     @property
     def value(self) -> str | None:
@@ -80,3 +87,5 @@ class Script:
     """Why it can only destroy; empty where nothing says so."""
     unread: bool = False
     """Commands may stand in it that are not listed."""
+    top: bool = False
+    """It is read as in a workspace that is the top of its repository."""

@@ -49,7 +49,13 @@ def analyse(script: str) -> Script:
         problems.append("it runs nothing")
     unique = tuple(dict.fromkeys(problems))
     return Script(
-        script, tuple(reader.commands), unique, frozenset(reader.functions), reader.ruin, reader.unread
+        script,
+        tuple(reader.commands),
+        unique,
+        frozenset(reader.functions),
+        reader.ruin,
+        reader.unread,
+        reader.top,
     )
 
 

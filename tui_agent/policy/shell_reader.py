@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tui_agent.policy.script import Command, Redirect, Script, Word
 from tui_agent.policy.shell_heredocs import backquoted, certain_end, expands
 from tui_agent.policy.shell_sums import only_numbers, safe_test
-from tui_agent.policy.shell_tree import chain, read_variable, simple, well_formed
+from tui_agent.policy.shell_tree import chain, read_variable, simple, spawning, well_formed
 from tui_agent.policy.shell_words import Scope, WordReader
 
 if TYPE_CHECKING:
@@ -88,6 +88,11 @@ class ScriptReader:
         self._called: set[str] = set()
         self._calls = 0
 
+    @property
+    def top(self) -> bool:
+        """See `Script.top`."""
+        return self._words.top
+
     def visit(self, node: "Node", scope: Scope, depth: int) -> Scope:
         """Read a statement; the scope in which what follows it stands if it succeeds."""
         if depth > MAX_DEPTH or len(self.commands) > MAX_COMMANDS:
@@ -100,6 +105,8 @@ class ScriptReader:
         kind = node.type
         if kind == "command":
             return self._command(node, scope, (), depth)
+        if kind in ("while_statement", "c_style_for_statement"):
+            self._endless(spawning(node))
         if kind == "redirected_statement":
             return self._redirected(node, scope, depth)
         if kind == "list":
@@ -128,6 +135,12 @@ class ScriptReader:
         if node.is_named and kind != "comment":
             self._unknown(node, scope, depth)
         return scope
+
+    def _endless(self, starts: str) -> None:
+        if starts:
+            self.problems.append("a loop in it starts programs without waiting for them")
+        if starts == "only":
+            self.ruin = "a loop in it starts programs for ever"
 
     def _children(self, node: "Node", scope: Scope, depth: int) -> Scope:
         inner = scope
@@ -270,7 +283,7 @@ class ScriptReader:
         if body is not None and body.type == "command":
             return self._command(body, scope, tuple(redirects), depth, extra)
         first = len(self.commands)
-        names = next((one.target.made_by for one in redirects if one.reads and one.target.made_by), None)
+        names = next((one.target.made_by for one in redirects if one.reads and one.target.whole), None)
         inside = self._filled(body, scope, names) if body is not None else scope
         after = scope if body is None else self.visit(body, inside, depth + 1)
         if any(child.type.startswith("here") for child in node.children) or any(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 MAX_PARSED = 60_000
 MAX_BLANKS = 40
 MAX_OPEN = 200
-_ODD = frozenset({"in", "{", "comment", ";;", ";&", ";;&"})
+_ODD = frozenset({"in", "{", "comment", ";", ";;", ";&", ";;&"})
 _COMPARING = frozenset({"==", "=", "!=", "<", ">", "=~"})
 _SETTERS = frozenset(
     {
@@ -60,6 +60,8 @@ def _misplaced(node: "Node", raw: bytes) -> bool:
     """Whether bash reads this token otherwise than the grammar does."""
     if node.type == "in":
         return raw[node.end_byte : node.end_byte + 1] not in (b" ", b"\t", b"\n", b";", b"")
+    if node.type == ";":
+        return _parent(node) == "case_statement"
     if node.type == "comment":
         return raw[max(node.start_byte - 1, 0) : node.start_byte] not in (
             b"",
@@ -202,3 +204,30 @@ def read_variable(node: "Node") -> str:
         return ""
     rest = [text for text in texts[1:] if text not in ("-r", "-d", "''", '""', "-rd")]
     return rest[0] if len(rest) == 1 and rest[0].isidentifier() else ""
+
+
+def spawning(loop: "Node") -> str:
+    """Whether a loop that does not end by itself starts programs that it does not wait for: "some", or "only" those."""
+    condition = loop.named_children[0] if loop.type == "while_statement" and loop.named_children else None
+    head = (condition.text or b"") if condition is not None else b":"
+    if head.startswith((b"read", b"IFS=")):
+        return ""
+    body = next((child for child in loop.children if child.type in ("do_group", "compound_statement")), None)
+    count = 0 if body is None else _backgrounds(body)
+    if body is None or not count:
+        return ""
+    endless = head in (b":", b"true", b"false", b"[ 1 ]", b"((1))")
+    return "only" if endless and count >= body.named_child_count else "some"
+
+
+def _backgrounds(body: "Node") -> int:
+    count, cursor = 0, body.walk()
+    while True:
+        node = cursor.node
+        assert node is not None
+        count += node.type == "&" and _parent(node) != "binary_expression"
+        if cursor.goto_first_child():
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return count

@@ -10,6 +10,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from tui_agent.policy.braces import braced
+from tui_agent.policy.path_words import part_of_path
 from tui_agent.policy.script import Command, Word
 from tui_agent.policy.shell_sums import only_numbers
 
@@ -40,6 +41,7 @@ _WORDS = frozenset(
     }
 )
 _HOME = "~"
+_TOP = ["git", "rev-parse", "--show-toplevel"]
 _GLOB = frozenset("*?[")
 _HARMLESS_SIGNS = frozenset(
     {"${", "}", ":-", "-", ":+", "+", "#", "##", "%", "%%", "/", "//", "/#", "/%", ",", ",,", "^", "^^"}
@@ -92,20 +94,21 @@ class Scope:
     def with_variable(self, name: str, words: list[Word]) -> "Scope":
         """A variable has one of these values from here on."""
         known = {key: value for key, value in self.variables.items() if key != name}
-        if words and all(word.values is not None or (word.made_by and len(words) == 1) for word in words):
+        if words and all(word.values is not None or (word.whole and len(words) == 1) for word in words):
             known[name] = tuple(words)
         return replace(self, variables=known)
 
     def after(self, command: Command) -> "Scope":
         """Behind a command that succeeded: `cd` moves, everything else stays."""
         name = command.words[0].value if command.words else None
-        if name in ("pushd", "popd"):
-            return self._at((None,))
-        if name != "cd":
+        if name == "popd" or (name == "pushd" and len(command.words) == 1):
+            return self._at(self.seen)
+        if name not in ("cd", "pushd"):
             return self
-        operands = [word for word in command.words[1:] if word.value not in ("--", "-P", "-L")]
+        flags = ("--", "-P", "-L") if name == "cd" else ("--",)
+        operands = [word for word in command.words[1:] if word.value not in flags]
         targets = operands[0].values if len(operands) == 1 else None
-        if not targets or any(not target or target.startswith("-") for target in targets):
+        if not targets or any(target[:1] in ("", "-", "+") for target in targets):
             return self._at((None,))
         places = tuple(dict.fromkeys(join(place, target) for place in self.places for target in targets))
         return self._at(places if len(places) <= MAX_VALUES else (None,))
@@ -172,6 +175,8 @@ class WordReader:
         self._counts = counts
         """Variables that hold nothing but numbers."""
         self._tested = False
+        self.top = False
+        """A word was read as in a workspace that is the top of its repository."""
         self._elements: dict[str, list[Word]] = {}
         """What arrays were last made of."""
         self._substitution = substitution
@@ -291,9 +296,7 @@ class WordReader:
             "q" if piece.quoted else (piece.values[0] if piece.values else "") for piece in pieces
         )
         if any(piece.values is None for piece in pieces) or _braces(text, loose) or _misplaced(pieces):
-            filled = [piece for piece in pieces if piece.values != ("",)]
-            made_by = filled[0].made_by if len(filled) == 1 else ()
-            return Word(text, None, made_by=made_by, split=bool(made_by) and not filled[0].quoted)
+            return _output(text, pieces)
         count = 1
         for piece in pieces:
             count *= len(piece.values or ("",))
@@ -305,11 +308,15 @@ class WordReader:
         return Word(text, values, any(piece.glob for piece in pieces), made_by)
 
     def _made(self, commands: tuple[Command, ...], *, quoted: bool) -> _Piece:
-        """The output of commands: `$(pwd)` is the folder that it runs in."""
-        words = [word.value for word in commands[0].words] if len(commands) == 1 else []
-        if words == ["pwd"] and commands[0].places == ("",) and not commands[0].redirects:
+        """The output of commands: `$(pwd)` is the folder that it runs in, `$(dirname a/b)` what can be told from its words."""
+        one = commands[0] if len(commands) == 1 else None
+        if one is None or one.redirects or one.assignments:
+            return _Piece(None, quoted, made_by=commands)
+        words = [word.value for word in one.words]
+        if one.places == ("",) and words in (["pwd"], _TOP):
+            self.top = self.top or words == _TOP
             return _Piece((".",), quoted, folder=True)
-        return _Piece(None, quoted, made_by=commands)
+        return _Piece(part_of_path(one.words, quoted=quoted), quoted, made_by=commands)
 
     def _pieces(self, node: "Node", scope: Scope) -> list[_Piece]:
         kind = node.type
@@ -387,7 +394,7 @@ class WordReader:
             words = self._array(name.removesuffix("[]"), scope)
         if words is None:
             return _Piece(None, quoted)
-        if words[0].made_by:
+        if words[0].whole:
             return _Piece(None, quoted and not words[0].split, made_by=words[0].made_by)
         values = tuple(dict.fromkeys(value for word in words for value in word.values or ()))
         loose = any(char in value for value in values for char in " \t\n*?[") or "" in values
@@ -408,6 +415,23 @@ def _bare(text: str) -> _Piece:
         glob = glob or char in _GLOB
         out.append(char)
     return _Piece(("".join(out),), False, glob)
+
+
+def _output(text: str, pieces: list[_Piece]) -> Word:
+    """A word that is not certain: the output of one pipeline between texts that are, or nothing known at all."""
+    made = [index for index, piece in enumerate(pieces) if piece.values is None]
+    fixed = all(
+        piece.values is None or (len(piece.values) == 1 and not piece.glob and not piece.folder)
+        for piece in pieces
+    )
+    if len(made) != 1 or not fixed or not pieces[made[0]].made_by:
+        return Word(text, None)
+    before, behind = (
+        "".join(piece.values[0] for piece in some if piece.values)
+        for some in (pieces[: made[0]], pieces[made[0] + 1 :])
+    )
+    one = pieces[made[0]]
+    return Word(text, None, made_by=one.made_by, split=not one.quoted, around=(before, behind))
 
 
 def _misplaced(pieces: list[_Piece]) -> bool:

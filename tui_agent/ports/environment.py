@@ -163,8 +163,12 @@ class Environment(Protocol):
 
 @runtime_checkable
 class FindsPrograms(Protocol):
-    """An environment that can tell where it finds programs."""
+    """An environment that can tell where it finds programs, and where their repository begins."""
 
     def own_programs(self, names: Collection[str]) -> frozenset[str]:
         """Those of these bare names that would start a program that lies in the workspace, links followed."""
+        ...
+
+    def top_of_repository(self) -> bool:
+        """Whether its root is the top of a git repository, so that `git rev-parse --show-toplevel` names it."""
         ...

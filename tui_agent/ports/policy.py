@@ -23,6 +23,8 @@ class PolicyFacts:
     interactive: bool = True
     own_programs: frozenset[str] = frozenset()
     """Names of programs that are found in the workspace, where anyone may have put them: of them nothing is known."""
+    top_of_repository: bool = False
+    """The workspace is the top of its repository: `git rev-parse --show-toplevel` names it."""
     sandboxed: bool = False
     """Commands of this environment are confined: they write only the workspace and reach no network."""
 

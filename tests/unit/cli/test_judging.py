@@ -7,7 +7,9 @@ import pytest
 
 from tui_agent import judging
 from tui_agent.cli.main import main
+from tui_agent.cli.policy import judge
 from tui_agent.config.options import SessionOptions
+from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import ConfigError
 from tui_agent.ground import Ground, ground
 from tui_agent.plugin_host.api import OwnedApi
@@ -132,3 +134,33 @@ def test_policy_rules_lists_them_with_their_source(
     assert '"rule": "allow run make *"' in call("policy", "rules", "--json", "-C", str(tmp_path / "work"))[1]
     path.unlink()
     assert call("policy", "rules", "-C", str(tmp_path / "work"))[1].startswith("No rules.")
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("cat inside.txt", "allow"),
+        ("cat link.txt", "ask"),
+        ("ls linked", "ask"),
+        ("cat key", "deny"),
+        ("git status", "ask"),
+        ("ls $(git rev-parse --show-toplevel)", "ask"),
+    ],
+)
+def test_a_check_follows_links_and_looks_for_programs_as_a_session_does(
+    base: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, said: str
+) -> None:
+    work, outside = base.options.cwd, tmp_path / "outside"
+    outside.mkdir()
+    for path in (work / "inside.txt", outside / "a.txt", outside / "id_rsa"):
+        path.write_text("x")
+    (work / "link.txt").symlink_to(outside / "a.txt")
+    (work / "linked").symlink_to(outside)
+    (work / "key").symlink_to(outside / "id_rsa")
+    (work / "bin").mkdir()
+    (work / "bin" / "git").write_text("#!/bin/sh\n")
+    (work / "bin" / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{work}/bin:/usr/bin:/bin")
+    env = LocalEnvironment(work)
+    facts = PolicyFacts(env.root, "ask", top_of_repository=env.top_of_repository())
+    assert judge(judging.policy(base)[0], script, facts, env).verdict == said

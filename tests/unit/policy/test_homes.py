@@ -46,3 +46,18 @@ def test_a_home_that_lies_elsewhere_is_not_taken_away(script: str) -> None:
 )
 def test_what_lies_beside_or_below_a_home_is_no_ruin(script: str) -> None:
     assert verdict(script) != "deny"
+
+
+def test_a_folder_that_a_tool_names_with_a_tilde_is_no_home() -> None:
+    policy = RulePolicy()
+    for cwd, seen in (("~", "./~/a"), ("~/..", "a"), ("~root", "./~root/a")):
+        effect = Runs(script="rm a", cwd=cwd)
+        paths = policy.paths((effect,), ())
+        assert seen in paths
+        assert not [path for path in paths if path.startswith("~") and path != "~"]
+        [rule] = [
+            one.rule
+            for one in policy.decide("t", (effect,), PolicyFacts(WORKSPACE, "ask")).choices
+            if one.reach == "session"
+        ]
+        assert rule.startswith(("allow exact cd './~", "allow exact rm a"))
