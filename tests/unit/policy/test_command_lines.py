@@ -230,7 +230,8 @@ ASKS = [
     "cd /etc && ls",
     "cd $X && ls",
     "cd ..; ls",
-    "pushd src; ls",
+    "pushd -n src; ls",
+    "pushd /etc; ls",
     "ls \u202e",
     "ls\u00a0-la",
     "echo a" + " " * 60 + "; ls",
@@ -467,7 +468,7 @@ def test_the_table_of_programs_is_sound() -> None:
 BUILTINS_THAT_ACT = [
     "alias", "bg", "bind", "caller", "compgen", "complete", "compopt", "declare", "dirs", "disown", "enable", "eval",
     "exec", "export", "fc", "fg", "getopts", "hash", "history", "jobs", "kill", "let", "local", "logout",
-    "mapfile", "popd", "pushd", "read", "readarray", "readonly", "shopt", "source", ".", "suspend", "times", "trap",
+    "mapfile", "popd", "read", "readarray", "readonly", "shopt", "source", ".", "suspend", "times", "trap",
     "typeset", "ulimit", "umask", "unalias", "unset", "shift", "return",
 ]  # fmt: skip
 

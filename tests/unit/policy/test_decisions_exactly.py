@@ -73,9 +73,9 @@ RUN: list[tuple[str, PolicyName, tuple[str, str, str, str, bool]]] = [
     (
         "",
         "ask",
-        ("ask", "ask.unclear", "it is not certain what runs", "It cannot be read with certainty.", True),
+        ("ask", "ask.unclear", "it holds no command", "It cannot be read with certainty.", True),
     ),
-    ("", "plan", ("deny", "plan.unclear", f"{ONLY_READS}: it is not certain what runs", "", False)),
+    ("", "plan", ("deny", "plan.unclear", f"{ONLY_READS}: it holds no command", "", False)),
 ]
 
 

@@ -2,7 +2,10 @@
 
 import pytest
 
-from tests.unit.policy.judging import classes, verdict
+from tests.unit.policy.judging import WORKSPACE, classes, verdict
+from tui_agent.policy.rules import RulePolicy
+from tui_agent.ports.policy import PolicyFacts
+from tui_agent.protocol.effects import Runs
 
 
 @pytest.mark.parametrize(
@@ -35,6 +38,22 @@ from tests.unit.policy.judging import classes, verdict
         "ls | tee /dev/stderr | wc -l",
         "rg --files -t py -g '!vendor' | xargs wc -l",
         "rg --files-with-matches Foo | xargs wc -l",
+        "grep -rlZ foo src | xargs -0 wc -l",
+        "grep -rlE --include='*.py' 'a|b' src | xargs wc -l",
+        "git diff $(git merge-base main HEAD)..HEAD --stat",
+        'git diff "$(git merge-base origin/main HEAD)" -- src',
+        "git log $(git describe --tags --abbrev=0)..HEAD --oneline",
+        "git log origin/$(git branch --show-current)..HEAD",
+        "git show $(git rev-parse --short HEAD~1)",
+        "git show $(git rev-list -1 HEAD):README.md",
+        "ls $(dirname src/main.py)",
+        "wc -l $(basename src/main.py .py).txt",
+        'cat "$(dirname "a b/c.txt")/d.txt"',
+        "pushd src >/dev/null && ls && popd >/dev/null",
+        "pushd src; ls; popd; ls",
+        "cd src && bash -c 'cat main.py'",
+        "cargo metadata --no-deps --format-version 1",
+        "dotnet --list-sdks",
     ],
 )
 def test_what_only_tells_something_is_allowed(script: str) -> None:
@@ -105,8 +124,77 @@ def test_what_only_tells_something_is_allowed(script: str) -> None:
         ("renice -n -5 1", "privilege"),
         ("docker run -v /:/host x", "privilege"),
         ("docker run x", "network"),
+        ("cargo tree", "workspace"),
+        ("cargo metadata --format-version 1", "workspace"),
+        ("cargo clippy --version", "workspace"),
+        ("cargo fmt --version", "workspace"),
+        ("rustup show", "workspace"),
+        ("dotnet --version", "arbitrary"),
+        ("pip --version --python ./x", "network"),
+        ("node -v -r ./x", "arbitrary"),
+        ("history -c", "destructive"),
+        ("eval 'rm a'", "destructive"),
+        ("busybox rm a", "destructive"),
     ],
 )
 def test_what_does_more_is_asked_about_in_its_class(script: str, name: str) -> None:
     assert classes(script)[-1] == name
     assert verdict(script) != "allow"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "cat $(dirname ~)/x",
+        'ls $(dirname "$PWD")',
+        'ls "$(dirname "$HOME")"',
+        "cat $(dirname /etc/x)/passwd",
+        "cat $(basename 'a b')",
+        "cat $(echo /etc/passwd)",
+        "git diff --output=$(git rev-parse HEAD)",
+        "git diff $(git rev-parse ../../x)",
+        "git diff $(git describe --dirty=/../../../etc/passwd)",
+        "cat $(git rev-parse HEAD)",
+        "dirname() { echo /etc; }; cat $(dirname src/x)/passwd",
+        "pushd +1; cat ../a",
+        "pushd -n /etc; popd; cat passwd",
+        "pushd src; popd; pushd; cat ../../a",
+        "cd src && bash -c 'cat ../../a'",
+    ],
+)
+def test_what_a_substitution_could_make_of_a_name_is_asked_about(script: str) -> None:
+    assert verdict(script) == "ask"
+
+
+TOP = [
+    'ls "$(git rev-parse --show-toplevel)"',
+    'cd "$(git rev-parse --show-toplevel)" && git status',
+    'cat "$(git rev-parse --show-toplevel)/README.md"',
+    'root=$(git rev-parse --show-toplevel); ls "$root/src"',
+    "bash -c 'cat $(git rev-parse --show-toplevel)/README.md'",
+]
+
+
+@pytest.mark.parametrize("script", TOP)
+def test_the_top_of_the_repository_is_the_workspace_only_where_that_is_known(script: str) -> None:
+    for top, said in ((True, "allow"), (False, "ask")):
+        facts = PolicyFacts(WORKSPACE, "ask", top_of_repository=top)
+        assert RulePolicy().decide("run_command", (Runs(script=script),), facts).verdict == said
+    facts = PolicyFacts(WORKSPACE, "ask", top_of_repository=True)
+    inside = Runs(script=script, cwd="vendor")
+    assert RulePolicy().decide("run_command", (inside,), facts).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ('cat "$(git rev-parse --show-toplevel)/../a"', "ask"),
+        ('cat "$(git rev-parse --show-toplevel)/.env"', "deny"),
+        ('rm -rf "$(git rev-parse --show-toplevel)"', "deny"),
+        ('cd "$(git rev-parse --show-toplevel)/.." && ls', "ask"),
+        ("cd src && ls $(git rev-parse --show-toplevel)", "ask"),
+    ],
+)
+def test_what_lies_beside_the_top_of_the_repository_is_judged_as_any_path(script: str, said: str) -> None:
+    facts = PolicyFacts(WORKSPACE, "ask", top_of_repository=True)
+    assert RulePolicy().decide("run_command", (Runs(script=script),), facts).verdict == said

@@ -281,3 +281,25 @@ def test_deny_wins_in_any_order(rules: list[str], policy: str) -> None:
     found = decide((Writes(path="src/a.py"),), *rules[:3], granted=tuple(rules[3:]), policy=policy)
     assert found.verdict == "deny"
     assert found.rule_id == "rule: deny edit src/**"
+
+
+@pytest.mark.parametrize("effect", [Runs(script=""), Runs(script=" \n"), Runs(script="ls", argv=("ls",))])
+def test_where_there_is_no_one_command_nothing_is_offered(effect: Runs) -> None:
+    found = RulePolicy().decide("t", (effect,), PolicyFacts("/home/ada/ws", "ask"))
+    assert found.verdict == "ask"
+    assert found.reason in ("it holds no command", "it names two commands, one as words and one as a script")
+    assert [choice.reach for choice in found.choices if choice.offered] == ["once"]
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("touch made.txt", "a rule for touch would mean every file, not only made.txt"),
+        ("cp a b", "a rule for cp would mean every file, not only b"),
+        ("echo x > f", "a rule for echo would mean every file, not only f"),
+    ],
+)
+def test_why_no_rule_is_offered_for_a_command_that_writes_is_told_by_its_file(script: str, why: str) -> None:
+    found = RulePolicy().decide("t", (Runs(script=script),), PolicyFacts("/home/ada/ws", "ask"))
+    [always] = [choice for choice in found.choices if choice.reach == "always"]
+    assert (always.offered, always.why) == (False, f"not offered: {why}")

@@ -1,0 +1,70 @@
+"""What only destroys is refused in every profile; what comes close to it is asked about, with its risk in words."""
+
+import pytest
+
+from tests.unit.policy.judging import decide
+from tui_agent.protocol.settings import POLICIES
+
+RUIN = [
+    "rm -rf /", "rm -rf /*", "rm -rf /?*", "rm -rf /[a-z]*", "rm -rf ~", "rm -rf ~/*", "rm -rf .", "rm -rf *", "rm -rf ./[a-zA-Z]*",
+    "rm -rf /home/eve", "rm -rf /home/eve/*", "rm -rf /Users/eve", "chmod -R 777 /", "chmod -R 777 ~", "chown -R eve /",
+    "find / -delete", "find . -delete", "find / -exec rm -rf {} +", "find . -type f -exec rm {} +", "find / | xargs rm",
+    "find . | while read f; do rm \"$f\"; done", "echo / | xargs rm -rf", "rm -rf $(echo /)", "eval 'rm -rf /'",
+    "eval rm -rf '~'", "busybox rm -rf /", "cd ~ && bash -c 'rm -rf *'", "rsync -a --delete empty/ /", "rsync -a --delete empty/ ~/",
+    "kill -9 -1", "kill -KILL -1", "kill -s 9 -- -1", "kill -- -1", "kill -1",
+    ":(){ :|:& };:", "bomb() { bomb | bomb & }; bomb", "while true; do bash & done", "while :; do (sleep 9 &); done",
+    "for ((;;)); do ls & done", "until false; do ls & done",
+    "init 0", "init 6", "telinit 6", "systemctl poweroff", "systemctl --force reboot", "sudo systemctl halt", "reboot", "shutdown -h now",
+    "mkfs.ext4 /dev/sda1", "mke2fs /dev/sda1", "sudo mkfs -t ext4 /dev/sda",
+]  # fmt: skip
+GUARDED = [
+    "echo x > /etc/passwd", "echo x | tee -a /etc/hosts", "sudo sh -c 'echo x > /etc/passwd'", "sed -i s/a/b/ /etc/hosts",
+    "sed -i.bak s/a/b/ /etc/hosts", "cp x /usr/local/bin/git", "ln -sf x /usr/local/bin/git", "mv x /usr/local/bin",
+    "echo x >> ~/.bashrc", "sed -i s/a/b/ ~/.bashrc", "sed --in-place s/a/b/ ~/.zshrc", "cp .bashrc ~", "mv .profile ~/", "cp -t ~ .bashrc",
+    "cat k >> ~/.ssh/authorized_keys", "dd if=/dev/zero of=/dev/sda", "sgdisk -Z /dev/sda", "mdadm --stop /dev/md0",
+    "cd .git && bash -c 'echo x > config'", "rm -rf .git", "rm -rf .g*", "rm -rf .[a-z]*", "echo x > .g*/config", "gofmt -w .git/x.go",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("script", RUIN)
+def test_ruin_is_refused_in_every_profile(script: str) -> None:
+    for policy in POLICIES:
+        found = decide(script, policy)
+        assert (found.verdict, found.rule_id) == ("deny", "guard.ruin"), policy
+        assert {"destructive", "privilege"} & set(found.classes)
+
+
+@pytest.mark.parametrize("script", GUARDED)
+def test_what_is_guarded_is_written_in_no_profile(script: str) -> None:
+    for policy in POLICIES:
+        found = decide(script, policy)
+        assert found.verdict == "deny", policy
+        assert found.rule_id.startswith("guard.") or policy == "plan"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "rm -rf build/*", "rm -rf src", "rm *.pyc", "find src -exec rm {} +", "find . -name '*.pyc' -exec rm {} +", "kill -1 1234", "kill 1",
+        "find . -mtime +30 -exec rm {} +", "rsync -a --delete a/ b/", "git clean -fdx", "git reset --hard", "git push --force",
+        "crontab -r", "systemctl stop sshd", "docker run -v /:/host x", "history -c", "userdel -r eve", "chmod u+s /tmp/x",
+        "shred -u a", "dropdb x", "kubectl delete ns prod", "terraform destroy", "pkill -9 .",
+    ],
+)  # fmt: skip
+def test_what_destroys_is_asked_about_with_its_risk(script: str) -> None:
+    found = decide(script)
+    assert found.verdict == "ask"
+    assert found.risk and found.default_no
+    assert {"destructive", "privilege"} & set(found.classes)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        'while read -r f; do wc -l "$f" & done < list',
+        "while true; do make & sleep 10; done",
+        "for f in a b; do ls $f & done; wait",
+    ],
+)
+def test_a_loop_that_ends_or_waits_is_no_ruin(script: str) -> None:
+    assert decide(script, "bypass").rule_id != "guard.ruin"
