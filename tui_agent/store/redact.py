@@ -14,8 +14,10 @@ from urllib.parse import quote, quote_plus
 from pydantic import JsonValue
 
 from tui_agent.store.redact_commands import COMMANDS
-from tui_agent.store.redact_rules import RULES, SECRET_KEY, Rule, is_placeholder
-from tui_agent.store.redact_texts import TEXTS
+from tui_agent.store.redact_rule import Index, Places, Rule, in_low
+from tui_agent.store.redact_rules import ISSUED, RULES
+from tui_agent.store.redact_texts import KEYS, TEXTS
+from tui_agent.store.redact_values import SECRET_KEY, is_placeholder
 
 LEAST = 8
 """Characters of the shortest text in which a secret is looked for by its shape."""
@@ -26,6 +28,7 @@ MIN_SECRET = 8
 _EDGES = (rb"(?<![a-z0-9]", rb"(?<=\\[nrtbf]", rb"(?<=[0-9;\[]m", rb"(?<=\\u00[01][0-9a-f]")
 """Where a word begins in JSON text: behind an escaped line break or a colour of the terminal too. Open, since the word's
 first letter stands in it: a pattern that begins with letters is found far quicker than one that looks back first."""
+_MARK = re.compile(r"\[redacted: [^\[\]]{1,80}\]")
 _BINARY_HEAD = 8_192
 """Bytes in which a NUL says that a content is no text."""
 _UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
@@ -39,7 +42,7 @@ class Redactor:
     """
 
     def __init__(self, rules: Sequence[Rule] | None = None, secrets: Mapping[str, str] | None = None) -> None:
-        self._rules = (*TEXTS, *RULES, *COMMANDS) if rules is None else tuple(rules)
+        self._rules = (*KEYS, *ISSUED, *TEXTS, *RULES, *COMMANDS) if rules is None else tuple(rules)
         named = [(value.strip(), name) for name, value in (secrets or {}).items()]
         spelled = {
             spelling: name
@@ -53,6 +56,7 @@ class Redactor:
         begun = {word.encode() for word, starts in triggers if starts and word[0].isalnum()}
         signed = {word.encode() for word, _ in triggers if not word[0].isalnum()}
         self._starts = re.compile(_any_of(begun | signed, begun)) if begun | signed else None
+        self._index = Index(self._rules)
 
     def _trigger_bytes(self) -> Iterable[bytes]:
         words = {
@@ -108,12 +112,11 @@ class Redactor:
                 text = text.replace(value, f"[redacted: {name}]")
         if len(text) < LEAST:
             return text
-        low = text.lower()
-        for rule in self._rules:
-            for word in rule.triggers:  # plain loops: most texts hold none of them
-                if word in low:
-                    text, low = _applied(rule, text, low)
-                    break
+        places = Places(in_low(text))
+        for rule in self._index.candidates(places):
+            now = rule.apply(text, places)
+            if now is not text:
+                text, places = now, Places(in_low(now))
         return text
 
     def json(self, value: JsonValue) -> JsonValue:
@@ -128,7 +131,8 @@ class Redactor:
 
     def _member(self, key: str, value: JsonValue) -> JsonValue:
         if isinstance(value, str) and len(value) >= 4 and SECRET_KEY.fullmatch(key):
-            return value if is_placeholder(value) else f"[redacted: {key.lower()}]"
+            made = self.text(value)
+            return made if is_placeholder(value) or _MARK.fullmatch(made) else f"[redacted: {key.lower()}]"
         return self.json(value)
 
 
@@ -147,11 +151,6 @@ def spellings(value: str) -> Iterator[str]:
         end = len(coded.rstrip("=")) - (1 if (offset + len(raw)) % 3 else 0)
         for alphabet in (None, str.maketrans("+/", "-_")):
             yield coded[begin:end] if alphabet is None else coded[begin:end].translate(alphabet)
-
-
-def _applied(rule: Rule, text: str, low: str) -> tuple[str, str]:
-    now = rule.apply(text, low)
-    return (text, low) if now is text or now == text else (now, now.lower())
 
 
 def _shortest(words: set[bytes]) -> Iterable[bytes]:

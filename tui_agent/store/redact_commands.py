@@ -5,27 +5,18 @@ Invariant: as `redact_rules`; an option counts only where its program (or its ow
 
 import re
 
-from tui_agent.store.redact_rules import SECRET_WORD, TEMPLATE, Rule, is_placeholder, looks_random, rule
+from tui_agent.store.redact_rule import Rule, rule
+from tui_agent.store.redact_values import (
+    SECRET_WORD,
+    TEMPLATE,
+    WORDS,
+    is_placeholder,
+    looks_random,
+    thought_up,
+)
 
 _VALUE = r"[\"']?(?P<secret>[^\s\"'$<|;-][^\s\"']{3,400})"
 _LOGIN = r"[\"'](?P<secret>[^\s\"']{6,400})[\"']"
-
-
-def thought_up(value: str) -> bool:
-    """Whether a value is what a person thinks up or a generator makes, and no plain word, name, number or path."""
-    if (
-        is_placeholder(value)
-        or TEMPLATE.search(value)
-        or value.startswith(("-", "$", "/", "./", "~", "@", "(", "{", "!"))
-    ):
-        return False
-    if value[-1] in "-~/":
-        return False
-    digits = any(char.isdigit() for char in value)
-    letters = any(char.isalpha() for char in value)
-    odd = any(not char.isalnum() and char not in "_-./:,()" for char in value.rstrip(".,!?:;"))
-    chain = value.count("-") > 1 and value.replace("-", "").isalpha()
-    return letters and (digits or odd or chain)
 
 
 def _thought_up(match: re.Match[str]) -> bool:
@@ -37,13 +28,25 @@ def _given(match: re.Match[str]) -> bool:
     return not is_placeholder(value) and not TEMPLATE.search(value)
 
 
+_NO_TEXT = re.compile(r"\(|^\.|\*$|^[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}(?::\d{1,5})?$")
+"""A call, a file, a host."""
+
+
+def _long(match: re.Match[str]) -> bool:
+    """Made by a generator for sure: long, of all three kinds of characters."""
+    value = match["secret"]
+    return looks_random(value, 24) and value != value.lower() and value != value.upper()
+
+
 _OF_NAMES = re.compile(r"^[a-z]+-[a-z]+$|(?i:password|passwd|secret|token|key|user|project|name)")
 
 
 def _secret_text(match: re.Match[str]) -> bool:
     """A text behind a name in quotes, or within a call."""
     value = match["secret"]
-    return thought_up(value) and " " not in value and not _OF_NAMES.search(value)
+    return (
+        thought_up(value) and " " not in value and not _OF_NAMES.search(value) and not _NO_TEXT.search(value)
+    )
 
 
 def _random_or_odd(match: re.Match[str]) -> bool:
@@ -55,15 +58,15 @@ COMMANDS: tuple[Rule, ...] = (
     rule(
         "secret",
         "--",
-        r"(?i)--?(?:[a-z]{1,20}-){0,4}(?:password|passwd|passphrase|pass|pwd|token|api-?key|secret|access-key|secret-key"
+        r"(?i)--?(?:[a-z0-9]{1,20}-){0,4}(?:password|passwd|passphrase|pass|pwd|token|api-?key|secret|access-key|secret-key"
         rf"|storepass|keypass|psk)[ =]{{1,3}}{_VALUE}",
         _thought_up,
         within=True,
-        lines=1,
+        begins=re.compile(r"-(?=[a-z-])"),
     ),
     rule(
         "password",
-        "-storepass -keypass",
+        "-storepass -keypass -srcstorepass -deststorepass",
         rf"-(?:storepass|keypass|srcstorepass|deststorepass)\s{{1,3}}{_VALUE}",
         _given,
     ),
@@ -71,55 +74,102 @@ COMMANDS: tuple[Rule, ...] = (
     rule(
         "password",
         "docker podman helm mongo mongosh mongodump zip unzip 7z az sqlcmd mariadb rabbitmqadmin ldapsearch ldapadd ldapmodify wpa_passphrase",
-        r"\b(?:(?:docker|podman|helm|nerdctl)\b[^\n|;]{0,100}?\blogin\b[^\n|;]{0,200}?\s-p\s{0,2}"
-        r"|mongo(?:sh|dump|restore|export|import)?\b[^\n|;]{0,200}?\s-p\s{1,2}|(?:zip|unzip|sqlcmd)\b[^\n|;]{0,100}?\s-P\s{0,2}"
-        r"|7z[ar]?\b[^\n|;]{0,100}?\s-p|az\s{1,2}login\b[^\n|;]{0,200}?\s-p\s{1,2}|ldap(?:search|add|modify|delete|whoami)\b[^\n|;]{0,200}?\s-w\s{0,2}"
-        rf"|wpa_passphrase\s{{1,2}}\S{{1,64}}\s{{1,2}}){_VALUE}",
+        r"\b(?:(?:docker|podman|helm|nerdctl)\b[^\n|;]{0,100}?\blogin\b[^\n|;]{0,200}?\s-p[ \t]{0,2}"
+        r"|mongo(?:sh|dump|restore|export|import)?\b[^\n|;]{0,200}?\s-p[ \t]{1,2}|(?:zip|unzip|sqlcmd)\b[^\n|;]{0,100}?\s-P[ \t]{0,2}"
+        r"|7z[ar]?\b[^\n|;]{0,100}?\s-p|az[ \t]{1,2}login\b[^\n|;]{0,200}?\s-p[ \t]{1,2}|ldap(?:search|add|modify|delete|whoami)\b[^\n|;]{0,200}?\s-w[ \t]{0,2}"
+        rf"|wpa_passphrase[ \t]{{1,2}}\S{{1,64}}[ \t]{{1,2}}){_VALUE}",
         _given,
     ),
     rule(
         "password",
         "openssl",
-        rf"\bopenssl\b[^\n|;]{{0,200}}?\s-(?:k|K|passin|passout)\s{{1,3}}(?!pass:|env:|file:){_VALUE}",
+        rf"\bopenssl\b[^\n|;]{{0,200}}?\s-(?:k|K|passin|passout)[ \t]{{1,3}}(?!pass:|env:|file:){_VALUE}",
         _given,
     ),
     rule(
         "password",
         "smbclient rpcclient",
-        r"\b(?:smbclient|rpcclient)\b[^\n|;]{0,200}?\s-U\s{0,3}[\"']?[^\s%]{1,60}%(?P<secret>[^\s\"']{4,200})",
+        r"\b(?:smbclient|rpcclient)\b[^\n|;]{0,200}?\s-U[ \t]{0,3}[\"']?[^\s%]{1,60}%(?P<secret>[^\s\"']{4,200})",
         _given,
     ),
     rule(
         "password",
+        "rabbitmqctl lftp nmcli aws keypassword storepassword",
+        r"(?i)\b(?:rabbitmqctl\b[^\n|;]{0,100}?\b(?:add_user|change_password)[ \t]{1,3}\S{1,60}[ \t]{1,3}"
+        r"|lftp\b[^\n|;]{0,100}?\s-u[ \t]{0,3}[^\s,]{1,60},|nmcli\b[^\n|;]{0,200}?\spassword[ \t]{1,3}"
+        r"|aws[ \t]{1,3}ssm[ \t]{1,3}put-parameter\b(?=[^\n]{0,400}SecureString)[^\n|;]{0,300}?--value[ =]{1,3}"
+        rf"|(?:key|store)password[ \t]{{1,3}}(?=\S*\d)){_VALUE}",
+        _given,
+    ),
+    rule(
+        "token",
+        "twine nuget doctl",
+        r"(?i)\b(?:twine\s{1,3}upload\b[^\n|;]{0,200}?\s-p|nuget\b[^\n|;]{0,200}?\spush\b[^\n|;]{0,200}?\s(?:-k|-apikey)|doctl\b[^\n|;]{0,100}?\s-t)"
+        rf"[ \t]{{1,3}}{_VALUE}",
+        _thought_up,
+    ),
+    rule(
+        "password",
+        "ssh-keygen",
+        rf"\bssh-keygen\b[^\n|;]{{0,200}}?\s-[NP][ \t]{{1,3}}{_VALUE}",
+        _given,
+    ),
+    rule(
+        "password",
+        "username user login",
+        rf"(?i)\b(?:user(?:name)?|login) [\w@.-]{{1,60}} pass(?:word|wd)? {_VALUE}",
+        _thought_up,
+    ),
+    rule(
+        "secret",
+        "key secret token pass pwd credential",
+        rf"(?i){SECRET_WORD}[\w.-]{{0,20}}[ \t]{{1,3}}[\"']?(?P<secret>[A-Za-z0-9+/_=-]{{24,400}})(?![A-Za-z0-9+/_=.(-])",
+        _long,
+        within=True,
+        begins=WORDS,
+    ),
+    rule(
+        "password",
+        "basicauth( auth= networkcredential( passwordauthentication( usernamepasswordcredentials( mysqli_connect( getconnection(",
+        r"(?i)(?:\w*BasicAuth\(|\bauth\s{0,2}=\s{0,2}(?:\w{1,20})?\(|NetworkCredential\(|PasswordAuthentication\(|UsernamePasswordCredentials\("
+        rf"|mysqli_connect\(|getConnection\()\s{{0,3}}(?:[^,()\n]{{1,100}},\s{{0,3}}){{1,2}}{_LOGIN}",
+        _thought_up,
+        within=True,
+        begins=re.compile(
+            r"basicauth\(|auth\s{0,2}=|networkcredential\(|passwordauthentication\(|usernamepasswordcredentials\(|mysqli_connect\(|getconnection\("
+        ),
+    ),
+    rule(
+        "password",
         "net",
-        r"(?i)\bnet\s{1,3}use\s{1,3}\S{1,10}\s{1,3}\\\\\S{1,200}\s{1,3}(?P<secret>[^\s/]{4,200})",
+        r"(?i)\bnet[ \t]{1,3}use[ \t]{1,3}\S{1,10}[ \t]{1,3}\\\\\S{1,200}[ \t]{1,3}(?:/\S{1,60}[ \t]{1,3}){0,2}(?P<secret>[^\s/]{4,200})",
         _given,
     ),
     rule(
         "password",
         "htpasswd",
-        r"\bhtpasswd\s{1,3}-[a-zA-Z]{0,6}b[a-zA-Z]{0,6}\s{1,3}(?:\S{1,200}\s{1,3}){1,2}(?P<secret>[^\s\"']{4,200})(?=\s|$)",
+        r"\bhtpasswd[ \t]{1,3}-[a-zA-Z]{0,6}b[a-zA-Z]{0,6}[ \t]{1,3}(?:\S{1,200}[ \t]{1,3}){1,2}(?P<secret>[^\s\"']{4,200})(?=\s|$)",
         _given,
     ),
     rule(
         "password",
         "stdin sudo chpasswd passwd",
-        r"\b(?:echo|printf)\s{1,3}(?:-[ne]{1,2}\s{1,3})?[\"']?(?:[\w.-]{1,40}:)?(?P<secret>[^\s\"'$:|][^\s\"':|]{3,200})[\"']?\s{0,3}\|\s{0,3}"
-        r"(?:sudo\s{1,3}-S|sudo\s{1,3}chpasswd|chpasswd|passwd|[^\n|]{1,200}(?:--password-stdin|--with-token|-stdin))",
+        r"\b(?:echo|printf)[ \t]{1,3}(?:-[ne]{1,2}[ \t]{1,3})?[\"']?(?:[\w.-]{1,40}:)?(?P<secret>[^\s\"'$:|][^\s\"':|]{3,200})[\"']?[ \t]{0,3}\|[ \t]{0,3}"
+        r"(?:sudo[ \t]{1,3}-S|sudo[ \t]{1,3}chpasswd|chpasswd|passwd|[^\n|]{1,200}(?:--password-stdin|--with-token|-stdin))",
         _given,
         within=True,
-        lines=1,
+        begins=re.compile(r"echo|printf"),
     ),
     rule(
         "password",
         "curl",
-        r"\bcurl\b[^\n|;]{0,300}?\s-u\s{0,2}[\"']?[^\s:\"'/]{1,100}:(?P<secret>(?!//)[^\s\"'$][^\s\"']{2,200})",
+        r"\bcurl\b[^\n|;]{0,300}?\s-u[ \t]{0,2}[\"']?[^\s:\"'/]{1,100}:(?P<secret>(?!//)[^\s\"'$][^\s\"']{2,200})",
         _given,
     ),
     rule(
         "secret",
         "secret",
-        r"\bsecret\s{1,3}set\s{1,3}\S{1,100}[^\n|;]{0,100}?(?:--body|-b|--value)[ =]{1,3}[\"']?(?P<secret>[^\s\"'$][^\s\"']{3,400})",
+        r"\bsecret[ \t]{1,3}set[ \t]{1,3}\S{1,100}[^\n|;]{0,100}?(?:--body|-b|--value)[ =]{1,3}[\"']?(?P<secret>[^\s\"'$][^\s\"']{3,400})",
         _given,
     ),
     rule(
@@ -140,23 +190,23 @@ COMMANDS: tuple[Rule, ...] = (
         rf"(?i)(?:\b(?:env|setx|setenv|export|arg)|\bset\s{{1,3}}-[a-z]{{1,4}})\s{{1,3}}[\w]{{0,60}}{SECRET_WORD}\w{{0,10}}\s{{1,3}}{_VALUE}",
         _thought_up,
         within=True,
-        lines=1,
+        begins=re.compile(r"(?:env|setx|setenv|export|arg|set)\s"),
     ),
     rule(
         "secret",
         "key secret token pass pwd credential",
-        rf"(?i){SECRET_WORD}[\"']\s{{0,3}},\s{{0,3}}[\"'`](?P<secret>[^\n\"'`]{{6,400}})[\"'`]",
+        rf"(?i){SECRET_WORD}[\"']\s{{0,3}},\s{{0,3}}b?[\"'`](?P<secret>[^\n\"'`]{{6,400}})[\"'`]",
         _secret_text,
         within=True,
-        lines=1,
+        begins=WORDS,
     ),
     rule(
         "secret",
         "key secret token pass pwd",
-        rf"(?i){SECRET_WORD}\(\s{{0,3}}[\"'`](?P<secret>[^\n\"'`]{{6,400}})[\"'`]",
+        rf"(?i){SECRET_WORD}(?:str|bytes|value)?\(\s{{0,3}}[\"'`](?P<secret>[^\n\"'`]{{6,400}})[\"'`]",
         _secret_text,
         within=True,
-        lines=1,
+        begins=WORDS,
     ),
     rule(
         "password",
@@ -164,7 +214,7 @@ COMMANDS: tuple[Rule, ...] = (
         rf"(?i)(?:\bauth\s{{0,2}}=\s{{0,2}}\(|\bauth\(|(?:BasicAuth|login|Credentials|connect|Client)\()\s{{0,2}}[bfru]?[\"'][^\"'\n]{{1,100}}[\"']\s{{0,2}},\s{{0,2}}[bfru]?{_LOGIN}",
         _random_or_odd,
         within=True,
-        lines=1,
+        begins=re.compile(r"auth\s{0,2}=\s{0,2}\(|auth\(|login\(|credentials\(|connect\(|client\("),
     ),
     rule(
         "login token",
@@ -172,13 +222,13 @@ COMMANDS: tuple[Rule, ...] = (
         r"(?i)\blogin\(\s{0,2}[\"'](?P<secret>[^\s\"']{20,400})[\"']",
         lambda match: looks_random(match["secret"], 20),
         within=True,
-        lines=1,
+        begins=re.compile(r"login\("),
     ),
     rule(
         "secret",
         "client(",
         r"(?i)client\(\s{0,2}[\"'][^\"'\n]{1,100}[\"']\s{0,2},\s{0,2}[\"'](?P<secret>[0-9a-f]{32,64})[\"']",
         within=True,
-        lines=1,
+        begins=re.compile(r"client\("),
     ),
 )

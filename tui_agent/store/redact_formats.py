@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 HEX, LOW, ALNUM, WORD, BASE64 = "a-fA-F0-9", "a-z0-9", "A-Za-z0-9", "A-Za-z0-9_-", "A-Za-z0-9+/_=-"
-EDGE = r"(?:(?<![A-Za-z0-9])|(?<=[0-9;\[]m))"
-"""Where a key begins: not within a word, but right behind a colour of the terminal."""
+EDGE = r"(?:(?<![A-Za-z0-9])|(?<=[0-9;\[]m)|(?<=\\[nrtbf])|(?<=\\u00[01][0-9A-Fa-f]))"
+"""Where a key begins: not within a word, but right behind a colour of the terminal or an escaped line break."""
 
 TOKENS: tuple[tuple[str, str, str, int, int], ...] = (
     ("github token", "ghp_ gho_ ghu_ ghs_ ghr_", ALNUM, 30, 255),
@@ -27,6 +27,8 @@ TOKENS: tuple[tuple[str, str, str, int, int], ...] = (
         10,
         250,
     ),
+    ("openrouter key", "sk-or-v1- sk-or-", WORD, 32, 250),
+    ("defined networking token", "dnkey-", WORD, 60, 120),
     ("anthropic key", "sk-ant-", WORD, 16, 250),
     ("npm token", "npm_", ALNUM, 30, 60),
     ("pypi token", "pypi-", WORD, 40, 1_000),
@@ -71,7 +73,7 @@ TOKENS: tuple[tuple[str, str, str, int, int], ...] = (
     ("sonar token", "squ_ sqp_ sqa_", HEX, 40, 40),
     ("typeform token", "tfp_", "A-Za-z0-9_.=-", 40, 64),
     ("vault token", "hvs. hvb. hvr.", WORD, 24, 300),
-    ("adobe secret", "p8e-", LOW, 32, 32),
+    ("adobe secret", "p8e-", ALNUM, 32, 32),
     ("age key", "AGE-SECRET-KEY-1", "A-Z0-9", 50, 60),
     ("alibaba key id", "LTAI", ALNUM, 16, 24),
     ("artifactory key", "AKCp cmVmd", ALNUM, 59, 80),
@@ -98,7 +100,7 @@ TOKENS: tuple[tuple[str, str, str, int, int], ...] = (
     ("contentful token", "CFPAT-", WORD, 40, 50),
     ("crates.io token", "cio", ALNUM, 32, 32),
     ("cursor key", "key_", HEX, 64, 64),
-    ("dropbox token", "sl.", WORD, 60, 2_000),
+    ("dropbox token", "sl.", "A-Za-z0-9_.-", 60, 2_000),
     ("e2b key", "e2b_", HEX, 40, 40),
     ("elevenlabs key", "sk_", HEX, 48, 48),
     ("firecrawl key", "fc-", HEX, 32, 32),
@@ -152,6 +154,8 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     ("okta token", "ssws", r"SSWS\s{1,3}00[A-Za-z0-9_-]{40}"),
 )  # fmt: skip
 """Keys of more than one piece."""
+_INNER = ("q~", "_mmk")
+"""Triggers in the middle or at the end."""
 
 
 def formats() -> Iterator[tuple[str, tuple[str, ...], re.Pattern[str], bool]]:
@@ -162,4 +166,9 @@ def formats() -> Iterator[tuple[str, tuple[str, ...], re.Pattern[str], bool]]:
         pattern = rf"{EDGE}(?:{begin})[{alphabet}]{{{least},{most}}}(?![{alphabet}])"
         yield kind, tuple(word.lower() for word in words), re.compile(pattern), True
     for kind, words_of, shape in SHAPES:
-        yield kind, tuple(words_of.split()), re.compile(rf"{EDGE}{shape}(?![A-Za-z0-9])"), words_of != "q~"
+        yield (
+            kind,
+            tuple(words_of.split()),
+            re.compile(rf"{EDGE}{shape}(?![A-Za-z0-9])"),
+            words_of[0].isalnum() and words_of not in _INNER,
+        )

@@ -5,8 +5,8 @@ Invariant: as `redact_rules`; what is only said about a secret (`the password mu
 
 import re
 
-from tui_agent.store.redact_commands import thought_up
-from tui_agent.store.redact_rules import SECRET_WORD, TEMPLATE, Rule, is_placeholder, looks_random, rule
+from tui_agent.store.redact_rule import Rule, rule
+from tui_agent.store.redact_values import SECRET_WORD, TEMPLATE, is_placeholder, looks_random, thought_up
 
 _ALGORITHM = re.compile(
     r"(?i)(?:o?auth|sha|md|base|bcrypt|argon|utf|v|rfc|iso|http|tls|aes|rsa|hs|rs|es|ed|x|p|pbkdf|oauth|totp|s3|ec2|k8s|i18n)[-_]?\d.*"
@@ -50,7 +50,7 @@ def _long_random(match: re.Match[str]) -> bool:
 _BASE64 = r"A-Za-z0-9+/="
 _NAMED = rf"[\w.:-]{{0,60}}{SECRET_WORD}"
 
-TEXTS: tuple[Rule, ...] = (
+KEYS: tuple[Rule, ...] = (
     rule(
         "private key",
         "-----begin",
@@ -65,23 +65,25 @@ TEXTS: tuple[Rule, ...] = (
     ),
     rule(
         "private key",
-        "begin ssh2",
+        ("---- begin ssh2",),
         r"---- BEGIN SSH2 (?:ENCRYPTED )?PRIVATE KEY ----(?:[^-]|-(?!-{3})){40,}(?:---- END[ A-Z0-9]{0,50}----)?",
-        within=True,
-        lines=0,
     ),
     rule(
         "private key",
         "minisign signify",
         r"(?i)(?:minisign|signify)[^\n]{0,60}secret key\s{1,3}(?P<secret>[A-Za-z0-9+/=]{60,400})",
     ),
+)
+"""Private keys: before all else, since anything may stand in them."""
+
+TEXTS: tuple[Rule, ...] = (
     rule(
         "recovery words",
         "mnemonic phrase seed",
         r"(?i)(?:mnemonic|(?:seed|recovery|secret|backup)[ _-]{1,2}(?:phrase|words)|seed)[\"']?\s{0,2}(?::=|[:=]|is)\s{0,3}[\"'\[]{0,2}(?P<secret>(?:[a-z]{3,8}[\"', ]{1,4}){11,23}[a-z]{3,8})",
         _of_words,
         within=True,
-        lines=1,
+        begins=re.compile(r"mnemonic|seed|recovery|secret|backup"),
     ),
     rule(
         "telegram token",
@@ -110,7 +112,7 @@ TEXTS: tuple[Rule, ...] = (
         r"(?:AKIA|ASIA)[A-Z0-9]{16}[\"']?[\s,;:|/]{1,4}[\"']?(?P<secret>[A-Za-z0-9+/]{40})(?![A-Za-z0-9+/=])",
     ),
     rule(
-        "private key id", "private_key_id", r"\"private_key_id\"\s{0,3}:\s{0,3}\"(?P<secret>[a-f0-9]{40})\""
+        "private key id", '"private_key_id"', r"\"private_key_id\"\s{0,3}:\s{0,3}\"(?P<secret>[a-f0-9]{40})\""
     ),
     rule(
         "secret",
@@ -118,7 +120,7 @@ TEXTS: tuple[Rule, ...] = (
         rf"(?i)<({_NAMED}\d?)(?:\s[^<>]{{0,200}})?>(?P<secret>[^<>\s][^<>\n]{{3,4000}})</\1\s{{0,2}}>",
         _given,
         within=True,
-        lines=1,
+        begins=re.compile(r"<(?=[a-z_])"),
     ),
     rule(
         "secret",
@@ -126,7 +128,7 @@ TEXTS: tuple[Rule, ...] = (
         rf"(?i)<key>{_NAMED}</key>\s{{0,20}}<string>(?P<secret>[^<>\s]{{4,4000}})</string>",
         _given,
         within=True,
-        lines=2,
+        begins=re.compile(r"<key>"),
     ),
     rule(
         "secret",
@@ -134,7 +136,7 @@ TEXTS: tuple[Rule, ...] = (
         rf"(?i)\b(?:name|key|variable)[\"']?\s{{0,3}}[:= ]\s{{0,3}}[\"']?{_NAMED}\w{{0,10}}[\"']?(?:\s{{0,3}},)?\s{{0,20}}(?:\{{\s{{0,20}})?[\"']?(?:value|default)[\"']?\s{{0,3}}[:=]\s{{0,3}}[\"']?(?P<secret>[^\s\"'<>,}}]{{4,4000}})",
         _given,
         within=True,
-        lines=3,
+        begins=re.compile(r"name|key|variable"),
     ),
     rule(
         "secret",
@@ -142,11 +144,11 @@ TEXTS: tuple[Rule, ...] = (
         rf"(?i)\|\s{{0,20}}[`*]{{0,2}}{_NAMED}[`*]{{0,2}}\s{{0,20}}\|\s{{0,20}}`?(?P<secret>[^\s|`]{{6,400}})`?\s{{0,20}}\|",
         _said,
         within=True,
-        lines=1,
+        begins=re.compile(r"\|"),
     ),
     rule(
         "password",
-        "user login email",
+        ("password\n", "passwd\n", "secret\n", "token\n"),
         r"(?im)^(?:[\w-]{1,30},){0,3}(?:password|passwd|secret|token)\n(?:[^,\n]{1,60},){0,3}(?P<secret>[^\s,]{6,200})$",
         lambda match: thought_up(match["secret"]),
         within=True,
@@ -173,7 +175,7 @@ TEXTS: tuple[Rule, ...] = (
         r"(?:(?: is| was)(?: now| set to)?:?|:)\s{1,2}[\"'`]?(?P<secret>[^\s\"'`<>]{6,400})",
         _said,
         within=True,
-        lines=1,
+        begins=re.compile(r"pass|pwd|api[ -]key|access[ -](?:key|token)|secret|token"),
     ),
     rule(
         "password",
@@ -181,7 +183,7 @@ TEXTS: tuple[Rule, ...] = (
         r"(?i)\b(?:and|with|using|the|user) (?:password|passwd|pass) [\"'`]?(?P<secret>[^\s\"'`<>]{6,400})",
         _said,
         within=True,
-        lines=1,
+        begins=re.compile(r"(?:and|with|using|the|user) pass"),
     ),
     rule(
         "header",
@@ -189,7 +191,7 @@ TEXTS: tuple[Rule, ...] = (
         r"(?i)\b(?:proxy_set_header|add_header|header(?: set)?)\s{1,3}[\"']?(?:x-[a-z-]{0,30}(?:key|token|auth|secret)|authorization|apikey|api-key)[\"']?\s{1,3}[\"']?(?P<secret>[^\s\"'$;][^\s\"';]{5,400})",
         _given,
         within=True,
-        lines=1,
+        begins=re.compile(r"proxy_set_header|add_header|header"),
     ),
     rule(
         "header",
@@ -202,7 +204,7 @@ TEXTS: tuple[Rule, ...] = (
         "signature=",
         r"(?i)(?<![a-z])(?:x-goog-signature|x-amz-signature|signature)=(?P<secret>[a-f0-9]{64,1024})(?![a-z0-9])",
         within=True,
-        lines=1,
+        begins=re.compile(r"x-goog-signature=|x-amz-signature=|signature="),
     ),
     rule("digest response", "response=", r"\bresponse=\"(?P<secret>[a-f0-9]{32})\""),
     rule(
@@ -219,6 +221,6 @@ TEXTS: tuple[Rule, ...] = (
         rf"(?i)%22{_NAMED}%22(?:%3a|:)(?:%20|\+)?%22(?P<secret>[^%\s&]{{4,400}})",
         _given,
         within=True,
-        lines=1,
+        begins=re.compile(r"%22"),
     ),
 )

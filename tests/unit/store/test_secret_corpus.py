@@ -65,3 +65,32 @@ def test_a_megabyte_of_hostile_text_takes_no_longer_than_some_plain_one_does() -
         began = time.perf_counter()
         REDACTOR.text(text)
         assert time.perf_counter() - began < 400 * base
+
+
+LINE = 1_000_000
+LONG_LINES = {
+    "words": "the quick brown fox jumps over the lazy dog; ",
+    "code": "e.token=t;if(n.key!==r.key&&e.password)return a(b,{auth:c,secret:d});var login=function(u){send(u)};",
+    "records": '{"id": 12, "key": "name", "value": "the quick brown fox"},',
+    "options": "--a-b --key x --token y -p z ",
+    "addresses": "https://host.example/a?key=v&code=1 ",
+}
+
+
+@pytest.mark.parametrize("name", LONG_LINES)
+def test_a_line_of_megabytes_costs_no_more_for_each_character_than_a_short_one(name: str) -> None:
+    """By patterns on the whole of it the code took 6 s for each megabyte; a second leaves room for a slow machine."""
+    piece = LONG_LINES[name]
+    line = piece * (LINE // len(piece))
+    began = time.process_time()
+    assert REDACTOR.text(line) is line
+    assert time.process_time() - began < 2.0
+
+
+def test_what_files_hold_is_read_at_three_megabytes_a_second() -> None:
+    root = Path(__file__).resolve().parents[3] / "tui_agent"
+    contents = [path.read_bytes() for path in sorted(root.rglob("*.py"))]
+    began = time.process_time()
+    for content in contents:
+        REDACTOR.content(content)
+    assert time.process_time() - began < sum(map(len, contents)) / 3e6 + 0.5
