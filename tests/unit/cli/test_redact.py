@@ -39,3 +39,45 @@ def test_a_line_goes_out_before_the_next_one_comes() -> None:
         seen.append(line)
         assert len(seen) <= 2
     assert seen == ["a\n", "b\n"]
+
+
+BELOW = {
+    "netrc": ("machine h.example\nlogin ada\n", "  password @@"),
+    "kubernetes": ("- name: DB_PASSWORD\n", "  value: @@"),
+    "kubernetes secret": ("kind: Secret\nmetadata:\n  name: x\ndata:\n", "  db: @@"),
+    "ini": ("[client]\nuser = x\n", "password = @@"),
+    "wrapped header": ("Authorization: Bearer\n", "  @@"),
+    "yaml block": ("password: |\n", "  @@"),
+}
+
+
+@pytest.mark.parametrize("name", BELOW)
+def test_a_line_is_read_with_those_that_tell_what_it_holds(name: str) -> None:
+    above, line = BELOW[name]
+    value = "c2VjcmV0" + "Zq8w71Lk" + "Tr0ub4do"
+    given = f"{above}{line.replace('@@', value)}\nplain\n".splitlines(keepends=True)
+    out = list(redacted_lines(given, Redactor()))
+    assert len(out) == len(given)
+    assert value not in "".join(out)
+    assert out[-1] == "plain\n"
+
+
+@pytest.mark.parametrize("before", ["", "    ", "+", "12: ", "    > "])
+def test_of_a_private_key_its_lines_go_and_no_line_behind_them(before: str) -> None:
+    body = [
+        "".join(("-----BEGIN EC PRIVATE ", "KEY-----")),
+        "Proc-Type: 4,ENCRYPTED",
+        "",
+        "MIIBOgIBAAJBAKj34Gk",
+        "aB3/+=",
+    ]
+    given = [f"{before}{line}\n" for line in body]
+    out = list(redacted_lines([*given, "the key was cut, and this stays\n"], Redactor()))
+    assert "MIIBOg" not in "".join(out)
+    assert out[-1] == "the key was cut, and this stays\n"
+
+
+def test_the_beginning_of_a_key_in_a_sentence_or_in_code_begins_none() -> None:
+    marker = "-----BEGIN PRIVATE " + "KEY-----"
+    given = [f'if "{marker}" in text:\n', "    raise ValueError\n", "aB3\n"]
+    assert list(redacted_lines(given, Redactor())) == given
