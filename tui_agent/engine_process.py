@@ -11,7 +11,6 @@ import sys
 import threading
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import anyio
 from anyio import to_thread
@@ -90,10 +89,11 @@ async def _serve(pipes: Pipes) -> int:
     first = await reader.readline()
     if not first:
         return 0
+    options = SessionOptions.from_json(json.loads(first)["options"])
     try:
-        return await _session(SessionOptions.from_json(json.loads(first)["options"]), reader, writer)
+        return await _session(options, reader, writer)
     except TuiAgentError as error:
-        clean = fault_redactor(dict(os.environ), Path.cwd()).text
+        clean = fault_redactor(dict(os.environ), options.cwd).text
         writer.write(note_line(Failed(type(error).__name__, clean(error.message), clean(error.hint))))
         await writer.drain()
         return 2

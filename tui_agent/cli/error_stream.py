@@ -5,6 +5,7 @@ Invariant: what redacts is loaded when there is something to say, not before; it
 
 import io
 import os
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, TextIO
@@ -22,10 +23,11 @@ class Redacting(Protocol):
 
 
 class ErrorStream(io.TextIOBase):
-    """Writes to `out` what it is given, without secrets."""
+    """Writes to `out` what it is given, without secrets; `words` are those of the command line."""
 
-    def __init__(self, out: TextIO) -> None:
+    def __init__(self, out: TextIO, words: Sequence[str] = ()) -> None:
         self._out = out
+        self._words = words
         self._redactor: Redacting | None = None
 
     def write(self, text: str) -> int:
@@ -37,7 +39,7 @@ class ErrorStream(io.TextIOBase):
         if self._redactor is None:
             # By name: only what goes wrong needs it, and it is slow to load.
             made: Redacting = import_module("tui_agent.session.cleaning").fault_redactor(
-                dict(os.environ), working_folder()
+                dict(os.environ), working_folder(self._words)
             )
             self._redactor = made
         return self._redactor
@@ -64,9 +66,20 @@ class ErrorStream(io.TextIOBase):
         return self._out.encoding
 
 
-def working_folder() -> Path:
-    """Where the process works; the root where that folder is gone."""
+def working_folder(words: Sequence[str] = ()) -> Path:
+    """Where the command line says that the work is, as far as it can be read; else where the process is, and the root
+    where that folder is gone."""
     try:
-        return Path.cwd()
+        here = Path.cwd()
     except OSError:
-        return Path("/")
+        here = Path("/")
+    asked = None
+    for at, word in enumerate(words):
+        if word == "--":
+            break
+        option, equals, value = word.partition("=")
+        if option == "--cwd":
+            asked = value if equals else next(iter(words[at + 1 :]), None)
+        elif word.startswith("-C"):
+            asked = word[2:] or next(iter(words[at + 1 :]), None)
+    return here / asked if asked else here

@@ -62,7 +62,7 @@ def main(argv: Sequence[str]) -> int:
         sys.stdout = ClosedOutput()
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - as long as the program runs
-    with redirect_stderr(ErrorStream(sys.stderr)):
+    with redirect_stderr(ErrorStream(sys.stderr, words)):
         return called(words)
 
 

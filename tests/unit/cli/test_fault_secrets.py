@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,9 @@ import pytest
 
 from tui_agent.cli.error_stream import ErrorStream
 from tui_agent.cli.main import main, report
+from tui_agent.config import trust
+from tui_agent.config.paths import find
+from tui_agent.config.project_files import look
 from tui_agent.session.cleaning import without_secrets
 
 ISSUED = "".join(("gh", "p_", "Ab3dEf6hIj9lMn2pQr5tUv8xYz1BcD4fGh7J"))
@@ -79,3 +83,22 @@ def test_a_configuration_that_cannot_be_read_leaves_no_secret_in(tmp_path: Path)
     environ = {"HOME": str(tmp_path), "MY_LOGIN_TOKEN": VALUE}
     said = without_secrets(f"{VALUE} and {ISSUED}", environ, tmp_path)
     assert VALUE not in said and ISSUED not in said
+
+
+@pytest.mark.parametrize("place", [["--cwd", "{}"], ["--cwd={}"], ["-C", "{}"], ["-C{}"]])
+def test_the_trusted_env_file_of_the_folder_that_is_worked_in_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: list[str]
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / ".env").write_text(f"MY_LOGIN_TOKEN={VALUE}\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("MY_LOGIN_TOKEN", raising=False)
+    trust.decide(look(work), "trusted", find(work, dict(os.environ)))
+    out = io.StringIO()
+    words = ["run", *(word.format(work) for word in place), "hi"]
+    ErrorStream(out, words).write(f"what of {VALUE}\n")
+    assert out.getvalue() == "what of [redacted: MY_LOGIN_TOKEN]\n"
+    out = io.StringIO()
+    ErrorStream(out, ["run", "--", *words]).write(f"what of {VALUE}\n")
+    assert VALUE in out.getvalue()  # there it is a prompt
