@@ -148,6 +148,9 @@ def sessions(base: Ground) -> Finding:
         return Finding(
             "sessions", "bad", f"{folder} cannot be written: {error.strerror}.", "Move it with --data-dir."
         )
+    kept = folder / "sessions"
+    if kept.exists() and kept.stat().st_mode & 0o077:
+        return Finding("sessions", "note", f"{kept} can be read by others.", f"Close it: chmod 700 {kept}")
     known = base.store.list()
     used = size(sum(summary.size_bytes for summary in known))
     return Finding(

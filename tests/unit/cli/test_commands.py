@@ -283,6 +283,21 @@ def test_a_users_own_theme_is_there_too(call: Call, tmp_path: Path) -> None:
     assert call("config", "show", "--theme", "mine")[0] == 0
 
 
+def test_the_doctor_tells_of_sessions_that_others_can_read(call: Call, tmp_path: Path) -> None:
+    data = tmp_path / "kept"
+    (data / "sessions").mkdir(parents=True)
+    data.chmod(0o755)
+
+    def found() -> str:
+        told = lines(call("doctor", "--json", "--data-dir", str(data))[1])
+        return next(f"{line['state']} {line['found']}" for line in told if line["what"] == "sessions")
+
+    (data / "sessions").chmod(0o700)
+    assert found().startswith("ok ")
+    (data / "sessions").chmod(0o755)
+    assert found() == f"note {data / 'sessions'} can be read by others."
+
+
 def test_the_doctor_tells_a_configuration_file_from_none(call: Call, tmp_path: Path) -> None:
     def said() -> str:
         return next(
