@@ -20,7 +20,7 @@ from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.checkpoints.limits import limits_of
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import PROJECT_FOLDER
-from tui_agent.context.assemble import Assembly
+from tui_agent.context.tokens import Tokens, bundled as vocabulary
 from tui_agent.engine.clients import Clients
 from tui_agent.engine.model_agent import ModelAgent
 from tui_agent.engine.parts import EngineParts
@@ -219,7 +219,7 @@ def _assemble(
         agents=_agents(loaded),
         client=clients.get,
         resolve_model=models.resolve,
-        assembly=Assembly(),
+        tokens=Tokens(vocabulary),
         jitter=random.random,
         clock=base.clock,
         ids=base.ids,

@@ -1,7 +1,7 @@
 """An engine over a real log in a folder, with doubles for model, policy and tools."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from tests.stubs.clock import SequentialIds
 from tui_agent.checkpoints.git_shadow import GitShadow
-from tui_agent.context.assemble import Assembly
+from tui_agent.context.tokens import Tokens
 from tui_agent.engine.model_agent import ModelAgent
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.recorder import Recorder
@@ -40,11 +40,13 @@ from tui_agent.protocol.settings import Budgets, ModelInfo, PolicyName, SessionS
 from tui_agent.session.clock import SystemClock
 from tui_agent.session.resume import Unfinished, begin, take_up
 from tui_agent.store.files import FileOps
+from tui_agent.store.log import SessionLog
 from tui_agent.store.redact import Redactor
 from tui_agent.store.sessions import SessionStore
 from tui_agent.tools.registry import ToolRegistry
 
 MODEL = ModelInfo(profile="fake", provider="fake", model="fake", window=10_000, max_output=1000)
+RUN = RunStarted(run_id=RunId("run_0"), pid=1, client="headless", product="test", model=MODEL)
 PolicyAnswer = Callable[[str, Sequence[Effect], PolicyFacts], Decision]
 
 
@@ -237,13 +239,10 @@ async def running(
     env: Callable[[Path], Environment] = LocalEnvironment,
 ) -> AsyncIterator[Bench]:
     """An engine that serves until the block ends; `env` makes the environment of a workspace."""
-    clock, ids = QuickClock(), ids or SequentialIds()
-    store = SessionStore(tmp_path / "sessions", clock, Redactor(), ops=ops)
-    exists = (tmp_path / "sessions" / session).exists()
-    log = store.open(session) if exists else store.create(session)
-    history = log.read()
+    clock = QuickClock()
+    log = _log(SessionStore(tmp_path / "sessions", clock, Redactor(), ops=ops), session)
+    history, past = log.read(), Unfinished()
     bench: list[Bench] = []
-    past = Unfinished()
     recorder = Recorder(log, past.passing(history), (lambda event: bench[0].seen(event),))
     model = FakeModel(answers)
     clients: list[ModelClient] = [model]
@@ -259,10 +258,10 @@ async def running(
         agents=agents or {"default": ModelAgent},
         client=lambda info: clients[-1],
         resolve_model=_resolve,
-        assembly=Assembly(),
+        tokens=Tokens(),
         jitter=lambda: 0.0,
         clock=clock,
-        ids=ids,
+        ids=ids or SequentialIds(),
         interactive=interactive,
         remember_rule=remember,
         checkpoints=_store(checkpoints, workspace, log.folder),
@@ -273,24 +272,31 @@ async def running(
     )
     engine = Engine(parts, lambda error: bench[0].trouble(error))
     bench.append(Bench(engine, recorder, model, [], clients.append, on_event=on_event))
-    run = RunStarted(run_id=RunId("run_0"), pid=1, client="headless", product="test", model=MODEL)
     if history:
-        take_up(recorder, run, past.records, log.repaired, log.blobs if interactive else None)
+        take_up(recorder, RUN, past.records, log.repaired, log.blobs if interactive else None)
     else:
         settings = SessionSettings(model=MODEL, policy=policy_name, budgets=budgets or Budgets())
-        begin(recorder, run, workspace=str(workspace), settings=settings)
+        begin(recorder, RUN, workspace=str(workspace), settings=settings)
     try:
-        if not serve:
+        async with _serving(engine) if serve else nullcontext():
             yield bench[0]
-            return
-        async with anyio.create_task_group() as group:
-            group.start_soon(engine.serve)
-            yield bench[0]
-            group.cancel_scope.cancel()
         assert ops is not None or not bench[0].troubles, bench[0].troubles
     finally:
         await parts.env.aclose()
         log.close()
+
+
+@asynccontextmanager
+async def _serving(engine: Engine) -> AsyncIterator[None]:
+    async with anyio.create_task_group() as group:
+        group.start_soon(engine.serve)
+        yield
+        group.cancel_scope.cancel()
+
+
+def _log(store: SessionStore, session: str) -> SessionLog:
+    """The log of a session; a new one where there is none."""
+    return store.open(session) if (store.root / session).exists() else store.create(session)
 
 
 def _registry(tools: Sequence[object]) -> ToolRegistry:

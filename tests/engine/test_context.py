@@ -37,9 +37,10 @@ async def test_every_request_has_its_manifest_and_the_sections_add_up(tmp_path: 
         assert manifest.total_tokens == sum(section.tokens for section in manifest.sections)
     assert {section.name for section in packed[1].sections} == {
         "system",
+        "task_contract",
         "available_tools",
         "messages",
-        "tool_results",
+        "recent_observations",
     }
     assert packed[0].prefix_digest == packed[1].prefix_digest
 

@@ -17,7 +17,7 @@ from tui_agent import judging, wiring
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.output import printable, say, say_json
 from tui_agent.cli.recorded_tools import ReadOnlyEnvironment, RecordedResults, recorded_tools
-from tui_agent.context.assemble import Assembly
+from tui_agent.context.tokens import Tokens
 from tui_agent.engine.model_agent import ModelAgent
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.recorder import Recorder
@@ -191,7 +191,7 @@ class Bench:
             agents=agents,
             client=lambda _: client,
             resolve_model=lambda name, url, effort: recorder.state.settings.model,  # type: ignore[union-attr]
-            assembly=Assembly(),
+            tokens=Tokens(),
             jitter=lambda: 0.0,
             clock=base.clock,
             ids=base.ids,

@@ -1,28 +1,38 @@
 """L3: puts a request's context together from fragments, history and tools, and writes its manifest.
 
-Invariant: the same input gives the same system prompt, byte for byte (providers cache prefixes).
+Invariant: the same input gives the same request, byte for byte (providers cache prefixes); what the user said and the
+rules are in it whole, whatever gives way.
 """
 
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from operator import is_
+from dataclasses import dataclass, field
 
-from tui_agent.context.tokens import TokenEstimate
+from tui_agent.context.budgets import DROPPED, KEPT, MODES, ORDER, Room
+from tui_agent.context.counting import Counted, History, sections_of
+from tui_agent.context.fitting import Fitted, Fitting
+from tui_agent.context.tokens import CHARS_PER_TOKEN, Tokens
 from tui_agent.ports.middleware import Fragment
 from tui_agent.ports.model import ToolSchema
-from tui_agent.protocol.base import LongText, text_preview
-from tui_agent.protocol.events.context import ContextPacked, FragmentRecord, Section, SectionName
+from tui_agent.protocol.events.context import (
+    ContextPacked,
+    CountedMessage,
+    FragmentRecord,
+    Section,
+    SectionName,
+)
 from tui_agent.protocol.ids import RequestId
-from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
-from tui_agent.protocol.parts import Content, ImageContent, ModelPart, ToolCallPart
+from tui_agent.protocol.messages import Message, UserMessage
+from tui_agent.protocol.parts import TextContent
+from tui_agent.protocol.settings import ContextMode, ModelInfo
 
 SEPARATOR = "\n\n---\n\n"
-IMAGE_CHARS = 4800
-"""An image is counted like this many characters (about 1,200 tokens)."""
-MAX_ANSWER_BYTES = 120_000
-"""An answer of the model goes back to it whole up to this size, else its head and tail; the log has all of it."""
+BEHIND: frozenset[SectionName] = frozenset(("working_memory", "repo_map"))
+"""Fragments of these sections change within a turn: they stand behind the history, so that what is before stays cached."""
+STEP = 0.25
+"""A history that does not fit is shortened by so much of the room at once: else every request would begin otherwise than
+the one before, and nothing of it would be cached."""
 SECTION_ORDER: tuple[SectionName, ...] = (
     "system",
     "task_contract",
@@ -40,141 +50,222 @@ SECTION_ORDER: tuple[SectionName, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a request is to be made of. `answer` are tokens kept free for the answer; `session_context` is what the state
+    says was taken over of an earlier session."""
+
+    request_id: RequestId
+    model: ModelInfo
+    fragments: Sequence[Fragment]
+    messages: Sequence[Message]
+    tools: Sequence[ToolSchema]
+    answer: int = 0
+    mode: ContextMode = "pack"
+    session_context: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Packed:
-    """A system prompt and the manifest of the whole request."""
+    """A system prompt, the messages behind it, and the manifest of the whole request."""
 
     system: str
+    messages: tuple[Message, ...]
     manifest: ContextPacked
 
 
+@dataclass(slots=True)
+class _Share:
+    """What a section is so far: characters and tokens (not corrected) before and after."""
+
+    raw_chars: int = 0
+    chars: int = 0
+    raw: int = 0
+    tokens: int = 0
+    short: int = 0
+    dropped: int = 0
+    rules: list[str] = field(default_factory=list)
+
+
 class Assembly:
-    """Assembles requests. Keeps only what can be computed again: sizes of messages and of tool schemas."""
+    """Assembles one agent's requests. Keeps only what can be computed again: counts of messages, texts and tools."""
 
-    def __init__(self, estimate: TokenEstimate | None = None) -> None:
-        self.estimate = estimate or TokenEstimate()
-        self._history: tuple[Message, ...] = ()
-        self._said = 0
-        self._observed = 0
-        self._tool_sizes: dict[str, tuple[ToolSchema, int]] = {}
+    def __init__(self, tokens: Tokens | None = None) -> None:
+        self.tokens = tokens or Tokens()
+        self._history = History(self.tokens)
+        self._fitting = Fitting(self._history.one)
+        self._tool_sizes: dict[str, tuple[ToolSchema, int, int]] = {}
+        self._text_sizes: dict[str, int] = {}
 
-    def pack(
+    def begin_counting(self) -> None:
+        """Find the vocabulary, and count by it from here on. Blocks for a tenth of a second."""
+        self.tokens.load()
+        self._history, self._text_sizes, self._tool_sizes = History(self.tokens), {}, {}
+        self._fitting = Fitting(self._history.one)
+
+    def pack(self, wanted: Wanted) -> Packed:
+        """Compose the request and count every section."""
+        room = Room.of(wanted.model.window, wanted.answer)
+        shares: dict[SectionName, _Share] = {name: _Share() for name in SECTION_ORDER}
+        used = [
+            each
+            for each in sorted(wanted.fragments, key=lambda each: (each.priority, each.id))
+            if each.section not in MODES[wanted.mode]
+        ]
+        texts = {each.id: self._clip(each, shares[each.section]) for each in used}
+        for tool in wanted.tools:
+            chars, tokens = self._tool_size(tool)
+            _add(shares["available_tools"], chars, tokens)
+        counted, known = self._history.count(wanted.messages)
+        sections = sections_of(counted, wanted.session_context)
+        for one, section in zip(counted, sections, strict=True):
+            _add(shares[section], one.chars, one.tokens)
+        fitted = self._fit(wanted, room, counted, sections, used, texts, shares)
+        system = SEPARATOR.join(
+            texts[each.id] for each in used if each.section not in BEHIND and texts[each.id]
+        )
+        behind = [texts[each.id] for each in used if each.section in BEHIND and texts[each.id]]
+        messages = (*(one.message for one in fitted.counted), *_passing(behind))
+        manifest = self._manifest(wanted, room, shares, used, texts, system)
+        added = tuple(CountedMessage(seq=one.message.seq, tokens=one.tokens) for one in counted[known:])
+        return Packed(system, messages, manifest.model_copy(update={"added": added}))
+
+    def observe(self, manifest: ContextPacked, model: ModelInfo, truth: int) -> None:
+        """Learn what the provider counted for a request."""
+        self.tokens.observe(model.model, manifest.counted_tokens, truth)
+
+    def _fit(
         self,
-        request_id: RequestId,
-        window: int,
-        fragments: Sequence[Fragment],
-        messages: Sequence[Message],
-        tools: Sequence[ToolSchema],
-        *,
-        session_context: str = "",
-    ) -> Packed:
-        """Compose the system prompt and count every section. `session_context`: what the state says was taken over of
-        an earlier session; it has a section of its own where the messages begin with it."""
-        ordered = sorted(fragments, key=lambda each: (each.priority, each.id))
-        clipped = [(each, self._clip(each)) for each in ordered]
-        system = SEPARATOR.join(text for _, text in clipped if text)
-        raw: dict[SectionName, int] = dict.fromkeys(SECTION_ORDER, 0)
-        sent: dict[SectionName, int] = dict.fromkeys(SECTION_ORDER, 0)
-        for fragment, text in clipped:
-            raw[fragment.section] += len(fragment.text)
-            sent[fragment.section] += len(text)
-        raw["available_tools"] = sent["available_tools"] = sum(self._tool_size(tool) for tool in tools)
-        self._count(messages)
-        carried = _carried_chars(messages, session_context)
-        raw["session_context"] += carried
-        sent["session_context"] += carried
-        raw["messages"] = sent["messages"] = self._said - carried
-        raw["tool_results"] = sent["tool_results"] = self._observed
+        wanted: Wanted,
+        room: Room,
+        counted: Sequence[Counted],
+        sections: Sequence[SectionName],
+        used: Sequence[Fragment],
+        texts: dict[str, str],
+        shares: dict[SectionName, _Share],
+    ) -> Fitted:
+        """Take away what does not fit, lowest section first."""
+        if room.tokens is None:
+            return Fitted(list(counted))
+        most = round(room.tokens / self.tokens.ratio(wanted.model.model))
+        excess = sum(share.tokens for share in shares.values()) - most
+        for each in [one for name in ORDER if name in DROPPED for one in used if one.section == name]:
+            if excess > 0 and texts[each.id]:
+                size = self._size(texts[each.id])
+                share = shares[each.section]
+                share.chars, share.tokens = share.chars - len(texts[each.id]), share.tokens - size
+                share.dropped += 1
+                texts[each.id] = ""
+                excess -= size
+        if excess <= 0:
+            return Fitted(list(counted))
+        step = max(1, round(most * STEP))
+        fitted = self._fitting.fit(counted, sections, room, -(-excess // step) * step)
+        for section, positions in fitted.short.items():
+            for at in positions:
+                shares[section].chars -= counted[at].chars - fitted.counted[at].chars
+                shares[section].tokens -= counted[at].tokens - fitted.counted[at].tokens
+                shares[section].short += 1
+        return fitted
+
+    def _manifest(
+        self,
+        wanted: Wanted,
+        room: Room,
+        shares: dict[SectionName, _Share],
+        used: Sequence[Fragment],
+        texts: dict[str, str],
+        system: str,
+    ) -> ContextPacked:
+        model = wanted.model.model
         sections = tuple(
             Section(
                 name=name,
-                raw_chars=raw[name],
-                chars=sent[name],
-                tokens=self.estimate.of_chars(sent[name]),
-                preserved=raw[name] == sent[name],
-                reduced=raw[name] != sent[name],
+                raw_chars=share.raw_chars,
+                chars=share.chars,
+                tokens=self.tokens.scaled(share.tokens, model),
+                budget=room.budget(name),
+                preserved=share.raw_chars == share.chars,
+                reduced=share.raw_chars != share.chars,
+                dropped_blocks=share.dropped,
+                rule=_rule(name, share),
             )
-            for name in SECTION_ORDER
-            if raw[name]
+            for name, share in shares.items()
+            if share.raw_chars
         )
-        manifest = ContextPacked(
-            request_id=request_id,
-            window=window,
+        records = tuple(
+            FragmentRecord(
+                id=each.id,
+                digest=_digest(texts[each.id]),
+                tokens=self.tokens.scaled(self._size(texts[each.id]), model),
+                section=each.section,
+            )
+            for each in used
+        )
+        return ContextPacked(
+            request_id=wanted.request_id,
+            window=wanted.model.window,
             total_tokens=sum(section.tokens for section in sections),
             total_chars=sum(section.chars for section in sections),
+            raw_chars=sum(section.raw_chars for section in sections),
+            room=room.tokens,
+            mode=wanted.mode,
             sections=sections,
-            fragments=tuple(self._record(fragment, text) for fragment, text in clipped),
+            fragments=records,
+            counted_tokens=sum(share.tokens for share in shares.values()),
+            tokenizer=self.tokens.name,
             prefix_digest=_digest(system),
-            session_context_injected=bool(carried),
-        )
-        return Packed(system=system, manifest=manifest)
-
-    def _clip(self, fragment: Fragment) -> str:
-        text = fragment.text.strip()
-        if fragment.max_tokens is None:
-            return text
-        return text[: fragment.max_tokens * 4]
-
-    def _record(self, fragment: Fragment, text: str) -> FragmentRecord:
-        return FragmentRecord(
-            id=fragment.id,
-            digest=_digest(text),
-            tokens=self.estimate.of_chars(len(text)),
-            section=fragment.section,
+            session_context_injected=bool(shares["session_context"].chars),
         )
 
-    def _count(self, messages: Sequence[Message]) -> None:
-        """Bring the characters of messages and results up to date; a history that only grew costs its growth."""
-        known = len(self._history)
-        if known > len(messages) or not all(map(is_, self._history, messages)):
-            known, self._said, self._observed = 0, 0, 0
-        for message in messages[known:]:
-            size = message_chars(message)
-            if isinstance(message, ToolMessage):
-                self._observed += size
-            else:
-                self._said += size
-        self._history = tuple(messages)
+    def _clip(self, fragment: Fragment, share: _Share) -> str:
+        """The fragment's text, cut to its own limit."""
+        text = whole = fragment.text.strip()
+        if fragment.max_tokens is not None and len(whole) > fragment.max_tokens * CHARS_PER_TOKEN:
+            text = whole[: round(fragment.max_tokens * CHARS_PER_TOKEN)]
+            share.rules.append(f"{fragment.id} is cut to {fragment.max_tokens} tokens")
+        share.raw_chars += len(whole)
+        share.chars += len(text)
+        share.tokens += self._size(text)
+        return text
 
-    def _tool_size(self, tool: ToolSchema) -> int:
+    def _size(self, text: str) -> int:
+        if text not in self._text_sizes:
+            if len(self._text_sizes) > 200:
+                self._text_sizes.clear()
+            self._text_sizes[text] = self.tokens.count(text)
+        return self._text_sizes[text]
+
+    def _tool_size(self, tool: ToolSchema) -> tuple[int, int]:
         known = self._tool_sizes.get(tool.name)
-        if known is not None and known[0] == tool:
-            return known[1]
-        size = len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters))
-        self._tool_sizes[tool.name] = (tool, size)
-        return size
+        if known is None or known[0] != tool:
+            text = f"{tool.name}{tool.description}{json.dumps(tool.parameters)}"
+            known = self._tool_sizes[tool.name] = tool, len(text), self.tokens.count(text)
+        return known[1], known[2]
 
 
-def _carried_chars(messages: Sequence[Message], session_context: str) -> int:
-    """Characters of the first message, where it is what was taken over of an earlier session."""
-    first = messages[0] if messages and session_context else None
-    if not isinstance(first, SummaryMessage) or text_preview(first.text) != session_context:
-        return 0
-    return message_chars(first)
+def _add(share: _Share, chars: int, tokens: int) -> None:
+    share.raw_chars += chars
+    share.chars += chars
+    share.tokens += tokens
 
 
-def message_chars(message: Message) -> int:
-    """Characters of a message as a model reads it; an image counts as `IMAGE_CHARS`."""
-    match message:
-        case UserMessage() | ToolMessage():
-            return sum(_content_chars(piece) for piece in message.content)
-        case SummaryMessage():
-            return _text_chars(message.text)
-        case AssistantMessage():
-            return sum(_part_chars(part) for part in message.parts)
+def _passing(texts: Sequence[str]) -> list[Message]:
+    """What stands behind the history in this one request."""
+    if not texts:
+        return []
+    return [UserMessage(content=tuple(TextContent(text=text) for text in texts), passing=True)]
 
 
-def _content_chars(piece: Content) -> int:
-    return IMAGE_CHARS if isinstance(piece, ImageContent) else _text_chars(piece.text)
-
-
-def _part_chars(part: ModelPart) -> int:
-    if isinstance(part, ToolCallPart):
-        return len(part.name) + len(json.dumps(part.arguments, ensure_ascii=False))
-    return min(_text_chars(part.text), MAX_ANSWER_BYTES)
-
-
-def _text_chars(text: LongText) -> int:
-    return len(text) if isinstance(text, str) else max(text.size, len(text_preview(text)))
+def _rule(name: SectionName, share: _Share) -> str:
+    """Why a section is as it is, in words; empty where it is whole and may give way."""
+    if name in KEPT and not share.rules:
+        return "always whole"
+    said = list(share.rules)
+    if share.dropped:
+        said.append("left out: no room")
+    if share.short:
+        said.append(f"the oldest {share.short} shortened: no room")
+    return "; ".join(said)
 
 
 def _digest(text: str) -> str:

@@ -8,7 +8,9 @@ from functools import partial
 from typing import Literal
 
 import anyio
+from anyio import to_thread
 
+from tui_agent.context.assemble import Assembly, Packed, Wanted
 from tui_agent.engine.context_watch import ContextWatch
 from tui_agent.engine.merge import Ticker
 from tui_agent.engine.parts import EngineParts
@@ -41,6 +43,8 @@ from tui_agent.protocol.parts import ToolCallPart, Usage
 from tui_agent.protocol.settings import AgentState, SessionSettings
 
 DEFAULT_MAX_OUTPUT = 8192
+COUNTED_AT_ONCE = 20
+"""So many new messages are counted on the loop; more of them, as when a session is opened again, in a thread."""
 _Block = tuple[Literal["text", "reasoning", "tool_call"], int, str]
 """(part kind, block number, tool name)"""
 
@@ -54,6 +58,9 @@ class ModelCaller:
         self._states = states
         self._agent = agent
         self._builder = RequestBuilder(parts.blobs)
+        self._assembly = Assembly(parts.tokens)
+        self._counted = 0
+        """Messages of the newest request."""
         self._watch = ContextWatch(parts.recorder)
         self._used = {
             part.call_id
@@ -66,7 +73,7 @@ class ModelCaller:
     async def ask(self, ask: Ask) -> ModelReply:
         """Run the middlewares' chain around one model call. Raises `ModelError` once a fault is final."""
         recorder = self._parts.recorder
-        state = recorder.state
+        state = recorder.state_of(self._agent)
         settings = _settings(state.settings)
         history = recorder.messages(self._agent) if ask.messages is None else ask.messages
         tools = self._parts.tools.schemas(ask.tools)
@@ -74,33 +81,50 @@ class ModelCaller:
             fragment for middleware in self._parts.middlewares for fragment in middleware.contribute(state)
         ]
         request_id = self._parts.ids.request()
-        packed = self._parts.assembly.pack(
+        answer = settings.model.max_output or DEFAULT_MAX_OUTPUT
+        wanted = Wanted(
             request_id,
-            settings.model.window,
+            settings.model,
             fragments,
-            history,
+            self._builder.messages(history),
             tools,
+            answer=answer,
+            mode=settings.context_mode,
             session_context=state.session_context,
         )
-        messages = self._builder.messages(history)
+        packed = await self._packed(wanted)
         request = ModelRequest(
             request_id=request_id,
             model=settings.model,
             system=packed.system if ask.system is None else ask.system,
-            messages=messages,
+            messages=packed.messages,
             tools=tools,
-            max_tokens=settings.model.max_output or DEFAULT_MAX_OUTPUT,
-            images=self._builder.images(messages),
+            max_tokens=answer,
+            images=self._builder.images(packed.messages),
         )
         chain: ModelNext = partial(self._call, packed.manifest)
         for middleware in reversed(self._parts.middlewares):
             chain = partial(_wrapped, middleware, chain)
         return await chain(request)
 
+    async def _packed(self, wanted: Wanted) -> Packed:
+        """The request put together: in a thread where much is to be counted first."""
+        new = len(wanted.messages) - self._counted
+        # The very first question of a session goes out by an estimate of characters: it waits for nothing.
+        if not self._parts.tokens.ready and len(wanted.messages) > 1:
+            await to_thread.run_sync(self._assembly.begin_counting)
+            new = len(wanted.messages)
+        if new < COUNTED_AT_ONCE:
+            packed = self._assembly.pack(wanted)
+        else:
+            packed = await to_thread.run_sync(self._assembly.pack, wanted)
+        self._counted = len(wanted.messages)
+        return packed
+
     async def _call(self, manifest: ContextPacked, request: ModelRequest) -> ModelReply:
         parts, recorder = self._parts, self._parts.recorder
         recorder.append(manifest, agent=self._agent)
-        state = recorder.state
+        state = recorder.state_of(self._agent)
         recorder.append(
             ModelRequested(
                 request_id=request.request_id,
@@ -177,7 +201,7 @@ class ModelCaller:
             agent=self._agent,
         )
         if not reply.usage.estimated:
-            self._parts.assembly.estimate.observe(manifest.total_chars, reply.usage.input_tokens)
+            self._assembly.observe(manifest, call.request.model, reply.usage.input_tokens)
         if self._agent == MAIN_AGENT:
             self._watch.look()
         return reply

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tui_agent.context.assemble import Assembly
+from tui_agent.context.tokens import Tokens
 from tui_agent.engine.recorder import Recorder
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.checkpoint import Checkpoints
 from tui_agent.ports.clock import Clock, Ids
+from tui_agent.ports.delegate import Delegation
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.hook import Hook
 from tui_agent.ports.log import Blobs
@@ -38,7 +39,7 @@ class EngineParts:
     agents: Mapping[str, Callable[[], Agent]]
     client: Callable[[ModelInfo], ModelClient]
     resolve_model: ResolveModel
-    assembly: Assembly
+    tokens: Tokens
     jitter: Callable[[], float]
     """A random number in [0, 1) for each wait between tries."""
     clock: Clock
@@ -57,3 +58,5 @@ class EngineParts:
     """In the order in which they are asked."""
     hook_facts: JsonMap = field(default_factory=dict)
     """What every hook is told: the session's id, its folder."""
+    delegation: Delegation = field(default_factory=Delegation)
+    """Who can be delegated to, and within which limits."""

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from operator import is_
 from typing import TypeVar
 
-from tui_agent.context.assemble import MAX_ANSWER_BYTES
 from tui_agent.ports.log import BlobReader
 from tui_agent.protocol.base import Frozen, LongText
 from tui_agent.protocol.ids import CallId
@@ -18,6 +17,8 @@ from tui_agent.tools.truncate import head_and_tail
 
 F = TypeVar("F", bound=Frozen)
 
+MAX_ANSWER_BYTES = 120_000
+"""An answer of the model goes back to it whole up to this size, else its head and tail; the log has all of it."""
 MAX_ANSWER_LINES = 4000
 
 

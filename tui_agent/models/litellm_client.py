@@ -33,6 +33,7 @@ from tui_agent.ports.model import (
     UsageChunk,
 )
 from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import Usage
 
 BEFORE_IMPORT = {
@@ -183,7 +184,8 @@ def _messages(request: ModelRequest) -> list[JsonMap]:
     out = chat_messages.messages(request)
     if "claude" not in request.model.model.lower():
         return out
-    marked = {0, len(out) - 1} if request.system else {len(out) - 1}
+    last = len(out) - 1 - sum(isinstance(one, UserMessage) and one.passing for one in request.messages)
+    marked = {0, last} if request.system else {last}
     for index in sorted(marked):
         if 0 <= index < len(out):
             _break_cache(out[index])

@@ -15,11 +15,12 @@ from tui_agent.protocol.parts import Content, ModelPart, ToolCallPart
 
 
 class UserMessage(Frozen):
-    """What a person (or the product on their behalf) says to the model."""
+    """What a person (or the product on their behalf) says to the model. `passing`: it stands in this one request only."""
 
     role: Literal["user"] = "user"
     content: tuple[Content, ...]
     seq: int = -1
+    passing: bool = False
 
 
 class AssistantMessage(Frozen):

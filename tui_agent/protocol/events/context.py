@@ -4,9 +4,11 @@ from typing import Literal, TypeAlias
 
 from pydantic import JsonValue
 
+from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import Frozen, LongText
 from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.ids import RequestId
+from tui_agent.protocol.ids import CallId, RequestId
+from tui_agent.protocol.settings import ContextMode
 
 SectionName: TypeAlias = Literal[
     "system",
@@ -47,8 +49,19 @@ class FragmentRecord(Frozen):
     section: SectionName
 
 
+class CountedMessage(Frozen):
+    """A message of the history (`seq` of the event that it comes from) and its tokens before any correction."""
+
+    seq: int
+    tokens: int
+
+
 class ContextPacked(Payload):
-    """The manifest of one request, before it goes out. `estimated` marks token counts that are ours."""
+    """The manifest of one request, before it goes out. `estimated` marks token counts that are ours.
+
+    `room` are the tokens that it may take. `counted_tokens` is what `tokenizer` counted, which a ratio learnt from the
+    provider's own counts corrects to `total_tokens`. `added` are the messages that no request before has counted.
+    """
 
     kind: Literal["context.packed"] = "context.packed"
     request_id: RequestId
@@ -58,6 +71,12 @@ class ContextPacked(Payload):
     sections: tuple[Section, ...]
     fragments: tuple[FragmentRecord, ...] = ()
     estimated: bool = True
+    raw_chars: int = 0
+    room: int | None = None
+    mode: ContextMode = "pack"
+    counted_tokens: int = 0
+    tokenizer: str = ""
+    added: tuple[CountedMessage, ...] = ()
     prefix_digest: str = ""
     session_context_injected: bool = False
 
@@ -71,7 +90,11 @@ class ContextWarned(Payload):
 
 
 class ContextCompacted(Payload):
-    """Messages up to `through_seq` stand as `summary` from now on; `forgets` are the seqs of what is left out."""
+    """Messages up to `through_seq` stand as `summary` from now on; `forgets` are the seqs of what is left out.
+
+    `request_id` is the model's request that the summary comes from; without one it was put together from what is
+    recorded, `fault` says why. `focus` is what the summary was to dwell on.
+    """
 
     kind: Literal["context.compacted"] = "context.compacted"
     through_seq: int
@@ -81,6 +104,48 @@ class ContextCompacted(Payload):
     before_tokens: int
     after_tokens: int
     by: Literal["limit", "user", "overflow"]
+    focus: str = ""
+    request_id: RequestId | None = None
+    fault: str = ""
+
+
+class ContextReduced(Payload):
+    """The results of these calls stand as one line each from now on; `artifacts`, in the same order, hold them whole.
+
+    `forgets` are the seqs of the results. Tokens of the whole request, before and after.
+    """
+
+    kind: Literal["context.reduced"] = "context.reduced"
+    call_ids: tuple[CallId, ...]
+    artifacts: tuple[Artifact, ...]
+    forgets: tuple[int, ...]
+    before_tokens: int
+    after_tokens: int
+
+
+class ContextRestored(Payload):
+    """Messages with these seqs are in the context again; or all that the newest compaction, event `compaction`, took."""
+
+    kind: Literal["context.restored"] = "context.restored"
+    seqs: tuple[int, ...] = ()
+    compaction: int | None = None
+
+
+class ContextPinned(Payload):
+    """Messages with these seqs are kept, word for word, by every compaction to come; or no longer."""
+
+    kind: Literal["context.pinned"] = "context.pinned"
+    seqs: tuple[int, ...]
+    pinned: bool = True
+
+
+class ContextStuck(Payload):
+    """The context could not be made smaller, or only without the model. `automatic`: it is tried again in this turn."""
+
+    kind: Literal["context.stuck"] = "context.stuck"
+    message: str
+    hint: str = ""
+    automatic: bool = False
 
 
 class MemoryUpdated(Payload):

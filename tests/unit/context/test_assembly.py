@@ -1,0 +1,230 @@
+"""A request put together of sections: what is kept whole, what gives way first, and what the manifest says of it."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tui_agent.context.assemble import Assembly, Packed, Wanted
+from tui_agent.ports.middleware import Fragment
+from tui_agent.protocol.events.context import Section, SectionName
+from tui_agent.protocol.ids import CallId, RequestId
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    Message,
+    SummaryMessage,
+    ToolMessage,
+    UserMessage,
+    check_pairs,
+)
+from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
+from tui_agent.protocol.settings import ContextMode, ModelInfo
+
+RULE = Fragment(id="identity", text="You are careful.", priority=1)
+RULES = Fragment(id="agents_md", text="Never push. " * 50, section="instructions", priority=2)
+MAP = Fragment(id="map", text="src/one.py: def one" * 40, section="repo_map", priority=3)
+MEMORY = Fragment(id="memory", text="failing: test_one" * 10, section="working_memory", priority=4)
+EACH = (RULE, RULES, MAP, MEMORY)
+
+
+def model(window: int) -> ModelInfo:
+    return ModelInfo(profile="m", provider="scripted", model="m", window=window)
+
+
+def said(text: str, seq: int = 0) -> UserMessage:
+    return UserMessage(content=(TextContent(text=text),), seq=seq)
+
+
+def called(number: int, result: str) -> list[Message]:
+    part = ToolCallPart(call_id=CallId(f"c{number}"), name="run_command", arguments={"command": "ls"})
+    answer = AssistantMessage(parts=(TextPart(text="Looking."), part), model="m", seq=number * 10)
+    found = ToolMessage(
+        call_id=part.call_id, name=part.name, content=(TextContent(text=result),), seq=number * 10 + 1
+    )
+    return [answer, found]
+
+
+def packed(
+    messages: Sequence[Message],
+    window: int = 0,
+    mode: ContextMode = "memory",
+    fragments: Sequence[Fragment] = EACH,
+    assembly: Assembly | None = None,
+    carried: str = "",
+) -> Packed:
+    wanted = Wanted(RequestId("r"), model(window), fragments, messages, (), 100, mode, carried)
+    return (assembly or Assembly()).pack(wanted)
+
+
+def section(found: Packed, name: SectionName) -> Section:
+    return next(one for one in found.manifest.sections if one.name == name)
+
+
+def names(found: Packed) -> set[str]:
+    return {one.name for one in found.manifest.sections}
+
+
+def test_each_mode_leaves_out_what_it_says() -> None:
+    history = [said("do it")]
+    assert names(packed(history, mode="memory")) == {
+        "system",
+        "task_contract",
+        "instructions",
+        "repo_map",
+        "working_memory",
+    }
+    assert names(packed(history, mode="pack")) == {"system", "task_contract", "instructions", "repo_map"}
+    assert names(packed(history, mode="none")) == {"system", "task_contract"}
+    assert packed(history, mode="none").system == RULE.text
+
+
+def test_what_changes_within_a_turn_stands_behind_the_history() -> None:
+    found = packed([said("do it"), *called(1, "a.py")])
+    *before, last = found.messages
+    assert isinstance(last, UserMessage) and last.passing
+    assert [piece.text for piece in last.content if isinstance(piece, TextContent)] == [
+        MAP.text.strip(),
+        MEMORY.text,
+    ]
+    assert MAP.text not in found.system and not any(getattr(one, "passing", False) for one in before)
+    assert found.system.startswith(RULE.text) and RULES.text.strip() in found.system
+
+
+def test_a_history_has_its_sections() -> None:
+    history = [
+        SummaryMessage(text="an earlier session", seq=0),
+        said("one", 1),
+        *called(1, "older"),
+        said("two", 30),
+        *called(4, "newer"),
+        SummaryMessage(text="compacted", seq=50),
+    ]
+    found = packed(history, fragments=(), carried="an earlier session")
+    assert names(found) == {
+        "session_context",
+        "task_contract",
+        "messages",
+        "tool_results",
+        "recent_observations",
+        "packed_context",
+    }
+    assert found.manifest.session_context_injected
+    assert found.manifest.total_tokens == sum(one.tokens for one in found.manifest.sections)
+
+
+def test_where_all_fits_nothing_is_changed() -> None:
+    history = [said("do it"), *called(1, "x" * 4000)]
+    found = packed(history, window=100_000)
+    assert list(found.messages[:-1]) == history
+    assert all(one.preserved and not one.reduced for one in found.manifest.sections)
+    assert found.manifest.raw_chars == found.manifest.total_chars
+    assert section(found, "instructions").rule == "always whole"
+    assert found.manifest.room == 97_900
+
+
+def test_the_map_and_the_memory_go_first() -> None:
+    history = [said("do it"), *called(1, "short")]
+    found = packed(history, window=480)
+    assert section(found, "repo_map").dropped_blocks == 1 and section(found, "repo_map").tokens == 0
+    assert section(found, "repo_map").rule == "left out: no room"
+    assert list(found.messages) == [*history, *found.messages[len(history) :]]
+    assert section(found, "instructions").preserved
+
+
+def test_then_the_oldest_results_are_shortened_and_say_so() -> None:
+    text = "\n".join(f"line {number} of the output" for number in range(600))
+    history = [said("one"), *called(1, text), *called(2, text), said("two", 90), *called(10, text)]
+    found = packed(history, window=9_000, fragments=(RULE,))
+    older = [one for one in found.messages if isinstance(one, ToolMessage)]
+    assert "left out" in str(older[0].content) and older[-1].content == history[-1].content  # type: ignore[union-attr]
+    assert section(found, "tool_results").reduced
+    assert "shortened" in section(found, "tool_results").rule
+    assert found.manifest.total_tokens <= (found.manifest.room or 0)
+    assert check_pairs(found.messages) == []
+
+
+def test_the_task_and_the_rules_are_whole_in_the_smallest_window() -> None:
+    task = "Keep this contract. " * 100
+    found = packed([said(task), *called(1, "y" * 90_000)], window=1_500)
+    assert found.messages[0] == said(task) and RULES.text.strip() in found.system
+    assert section(found, "task_contract").preserved and section(found, "instructions").preserved
+
+
+def test_a_model_without_a_known_window_is_sent_everything() -> None:
+    history = [said("do it"), *called(1, "z" * 500_000)]
+    found = packed(history, window=0)
+    assert list(found.messages[:-1]) == history
+    assert found.manifest.room is None and section(found, "repo_map").budget is None
+
+
+def test_a_message_is_counted_once() -> None:
+    assembly = Assembly()
+    history: list[Message] = [said("do it", 1), *called(1, "a")]
+    first = packed(history, assembly=assembly).manifest
+    assert [one.seq for one in first.added] == [1, 10, 11]
+    history += called(2, "b")
+    second = packed(history, assembly=assembly).manifest
+    assert [one.seq for one in second.added] == [20, 21]
+    compacted = [SummaryMessage(text="short", seq=30), *history[-2:]]
+    third = packed(compacted, assembly=assembly).manifest
+    assert [one.seq for one in third.added] == [30, 20, 21]
+
+
+def test_the_same_input_gives_the_same_bytes_and_the_prefix_stays() -> None:
+    history: list[Message] = [said("do it", 1)]
+    assembly, digests, sent = Assembly(), set(), []
+    for number in range(1, 12):
+        found = packed(history, window=50_000, assembly=assembly)
+        assert packed(history, window=50_000).messages == found.messages
+        digests.add(found.manifest.prefix_digest)
+        sent.append([one for one in found.messages if not getattr(one, "passing", False)])
+        history = [*history, *called(number, "result " * 20)]
+    assert len(digests) == 1
+    assert all(later[: len(before)] == before for before, later in pairwise(sent))
+
+
+def test_a_history_that_does_not_fit_keeps_its_beginning_over_many_requests() -> None:
+    history: list[Message] = [said("do it", 1)]
+    assembly, beginnings = Assembly(), []
+    for number in range(1, 60):
+        history = [*history, *called(number, "some line of the output\n" * 100)]
+        found = packed(history, window=12_000, fragments=(), assembly=assembly)
+        assert found.manifest.total_tokens <= (found.manifest.room or 0)
+        beginnings.append([one for one in found.messages if isinstance(one, ToolMessage)])
+    changed = [later[: len(before)] != before for before, later in pairwise(beginnings)]
+    assert 0 < sum(changed) < 15
+
+
+def test_a_fragment_is_cut_to_its_own_limit_and_the_manifest_says_so() -> None:
+    long = Fragment(id="skills", text="word " * 500, section="instructions", max_tokens=100)
+    found = packed([said("do it")], fragments=(long,))
+    cut = section(found, "instructions")
+    assert (cut.raw_chars, cut.chars, cut.reduced) == (2499, 400, True)
+    assert cut.rule == "skills is cut to 100 tokens"
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    sizes=st.lists(st.tuples(st.booleans(), st.integers(0, 6_000)), max_size=12),
+    window=st.integers(200, 20_000),
+)
+def test_whatever_the_history_the_request_is_legal_and_the_words_of_the_user_are_whole(
+    sizes: list[tuple[bool, int]], window: int
+) -> None:
+    history: list[Message] = [said("the task", 0)]
+    for number, (asks, size) in enumerate(sizes, start=1):
+        text = "\n".join(["some output here"] * (size // 16))
+        history += [said(text, number * 10)] if asks else called(number, text)
+    found = packed(history, window=window)
+    assert check_pairs(found.messages) == []
+    kept = [one for one in found.messages if isinstance(one, UserMessage) and not one.passing]
+    assert kept == [one for one in history if isinstance(one, UserMessage)]
+    manifest = found.manifest
+    assert manifest.total_chars == sum(one.chars for one in manifest.sections)
+    assert all(0 <= one.chars <= one.raw_chars for one in manifest.sections)
+    over = manifest.total_tokens - (manifest.room or 0)
+    if over > 0:  # then nothing is left that could give way
+        assert not [
+            one for one in manifest.sections if one.name in ("repo_map", "working_memory") and one.chars
+        ]

@@ -1,0 +1,83 @@
+"""Counting by the vocabulary that is installed with the product, without any network."""
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import tiktoken
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tui_agent.context.tokens import VOCABULARY, BytePairs, Tokens, bundled
+
+COUNTED = bundled()
+
+
+@pytest.fixture(scope="module")
+def published() -> tiktoken.Encoding:
+    """The same vocabulary as tiktoken itself puts it together, from the copy on this machine."""
+    package = find_spec("litellm")
+    assert package is not None and package.submodule_search_locations is not None
+    place = Path(package.submodule_search_locations[0], "litellm_core_utils", "tokenizers")
+    before = os.environ.get("TIKTOKEN_CACHE_DIR")
+    os.environ["TIKTOKEN_CACHE_DIR"] = str(place)
+    try:
+        return tiktoken.get_encoding(VOCABULARY)
+    finally:
+        if before is None:
+            del os.environ["TIKTOKEN_CACHE_DIR"]
+        else:
+            os.environ["TIKTOKEN_CACHE_DIR"] = before
+
+
+@settings(deadline=None)
+@given(text=st.text(max_size=300))
+def test_it_counts_as_tiktoken_does(published: tiktoken.Encoding, text: str) -> None:
+    assert COUNTED is not None
+    assert COUNTED.count(text) == len(published.encode_ordinary(text))
+
+
+def test_a_long_text_costs_at_most_a_token_more_at_each_joint(published: tiktoken.Encoding) -> None:
+    assert COUNTED is not None
+    text = Path(tiktoken.__file__).read_text() * 60
+    truth = len(published.encode_ordinary(text))
+    assert truth <= COUNTED.count(text) <= truth + len(text) // 65_536 + 1
+
+
+def test_text_that_is_no_unicode_and_hostile_runs_are_counted() -> None:
+    assert COUNTED is not None
+    assert COUNTED.count("a\ud83dz") > 0
+    assert COUNTED.count(" " * 300_000) > 0
+    assert COUNTED.count("<|endoftext|>") > 1
+
+
+def test_without_a_vocabulary_characters_are_counted_and_the_name_says_so() -> None:
+    tokens = Tokens(lambda: None)
+    tokens.load()
+    assert tokens.ready
+    assert tokens.name == "characters"
+    assert tokens.count("x" * 400) == 100
+
+
+def test_the_vocabulary_is_looked_for_once() -> None:
+    looked: list[str] = []
+
+    def find() -> BytePairs | None:
+        looked.append("once")
+        return None
+
+    tokens = Tokens(find)
+    tokens.load()
+    tokens.load()
+    assert looked == ["once"]
+
+
+def test_a_ratio_is_learnt_for_each_model_and_no_odd_count_spoils_it() -> None:
+    tokens = Tokens()
+    tokens.observe("a", 1000, 1200)
+    assert tokens.scaled(1000, "a") == 1200 and tokens.scaled(1000, "b") == 1000
+    tokens.observe("a", 1000, 1_000_000)
+    assert tokens.ratio("a") < 1.6
+    tokens.observe("b", 10, 50)
+    assert tokens.ratio("b") == 1.0

@@ -1,0 +1,69 @@
+"""L3: how much of the window each section may take, and what goes first where a request does not fit.
+
+Invariant: what the user said, the rules, the tools and the product's own words are never cut here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from tui_agent.protocol.events.context import SectionName
+
+KEPT: Final[frozenset[SectionName]] = frozenset(
+    ("system", "task_contract", "instructions", "available_tools")
+)
+"""Sections that are always sent whole."""
+
+SHARES: Final[Mapping[SectionName, float]] = {
+    "instructions": 0.10,
+    "session_context": 0.05,
+    "working_memory": 0.03,
+    "repo_map": 0.03,
+    "mentions": 0.25,
+    "packed_context": 0.25,
+    "tool_results": 0.40,
+    "recent_observations": 0.40,
+}
+"""Shares of the room. They bind only where the whole does not fit, so that what was sent stays as it was sent."""
+
+ORDER: Final[tuple[SectionName, ...]] = (
+    "repo_map",
+    "working_memory",
+    "tool_results",
+    "session_context",
+    "packed_context",
+    "mentions",
+    "recent_observations",
+)
+"""Which section gives way first."""
+
+DROPPED: Final[frozenset[SectionName]] = frozenset(("repo_map", "working_memory"))
+"""Sections that go as a whole; of the others the oldest blocks are shortened to their head and tail."""
+
+MODES: Final[Mapping[str, frozenset[SectionName]]] = {
+    "none": frozenset(("repo_map", "working_memory", "instructions", "session_context", "packed_context")),
+    "pack": frozenset(("working_memory",)),
+    "memory": frozenset(),
+}
+"""The sections that a context mode leaves out of the system prompt and of what stands behind the history."""
+
+_MARGIN = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Tokens that a request may take: the window without the answer's share and a margin; None where it is not known."""
+
+    tokens: int | None
+
+    @classmethod
+    def of(cls, window: int, answer: int) -> "Room":
+        """The room in a window; the answer never takes more than half of it."""
+        if window <= 0:
+            return cls(None)
+        return cls(max(1, round(window * (1 - _MARGIN)) - min(answer, window // 2)))
+
+    def budget(self, section: SectionName) -> int | None:
+        """Tokens of a section; None where it has no bound of its own."""
+        share = SHARES.get(section)
+        return None if share is None or self.tokens is None else round(self.tokens * share)
