@@ -5,13 +5,15 @@ Invariant: leaving the stream, by whatever way, closes the connection; no except
 
 import json
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import anyio
 import httpx
+from pydantic import JsonValue
 
 from tui_agent.models import faults
 from tui_agent.models.endpoint import Endpoint
@@ -23,6 +25,8 @@ from tui_agent.protocol.base import JsonMap
 ERROR_BODY_LIMIT = 64 << 10
 WHOLE_BODY_LIMIT = 64 << 20
 CONNECT_SECONDS = 20.0
+ITEMS, PIECE = 32, 256 << 10
+"""Messages that are made into JSON at once, and bytes that are sent at once."""
 
 _MISSHAPEN = (ValueError, TypeError, AttributeError, KeyError, IndexError)
 """What reading an answer raises where a value is not of the type that the form prescribes."""
@@ -49,6 +53,53 @@ class Exchange:
     dialect: Dialect
 
 
+@dataclass(slots=True)
+class _Outgoing:
+    """A request whose body is JSON already: in pieces, each of which is let go once it is sent, so that a long history
+    is neither held twice nor while the answer comes."""
+
+    route: str
+    dialect: Dialect
+    pieces: deque[bytes]
+    size: int
+
+    @classmethod
+    def of(cls, exchange: Exchange) -> "_Outgoing":
+        pieces = deque(encoded(exchange.body))
+        return cls(exchange.route, exchange.dialect, pieces, sum(map(len, pieces)))
+
+    async def sent(self) -> AsyncIterator[bytes]:
+        """The pieces, once."""
+        while self.pieces:
+            yield self.pieces.popleft()
+
+
+def encoded(body: JsonMap) -> Iterator[bytes]:
+    """The JSON of a request's body, in pieces of about `PIECE` bytes: its text is never there as a whole.
+
+    Half surrogates, which a tool's output may hold, become question marks.
+    """
+    held = bytearray(b"{")
+    for at, (name, value) in enumerate(body.items()):
+        held += (b"," if at else b"") + _json(name) + b":"
+        if not isinstance(value, list):
+            held += _json(value)
+            continue
+        held += b"["
+        for begin in range(0, len(value), ITEMS):
+            held += b"," if begin else b""
+            held += _json(value[begin : begin + ITEMS])[1:-1]
+            if len(held) >= PIECE:
+                yield bytes(held)
+                held.clear()
+        held += b"]"
+    yield bytes(held + b"}")
+
+
+def _json(value: JsonValue) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
 Chunks: TypeAlias = AsyncGenerator[ModelChunk, None]
 
 
@@ -64,7 +115,7 @@ class HttpStreams:
     async def open(self, make: Callable[[], Exchange]) -> AsyncIterator[AsyncIterator[ModelChunk]]:
         """The chunks of one exchange; the request goes out with the first pull."""
         async with AsyncExitStack() as stack:
-            yield await stack.enter_async_context(aclosing(self._chunks(make(), stack)))
+            yield await stack.enter_async_context(aclosing(self._chunks(_Outgoing.of(make()), stack)))
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -72,18 +123,18 @@ class HttpStreams:
             await self._http.aclose()
             self._http = None
 
-    async def _chunks(self, exchange: Exchange, stack: AsyncExitStack) -> Chunks:
+    async def _chunks(self, outgoing: "_Outgoing", stack: AsyncExitStack) -> Chunks:
         response: httpx.Response | None = None
         try:
             with anyio.move_on_after(self._endpoint.timeout):
-                response = await stack.enter_async_context(self._send(exchange))
+                response = await stack.enter_async_context(self._send(outgoing))
             if response is None:
                 yield self._stalled("to begin its answer")
                 return
             if response.status_code != 200:
                 yield await self._refused(response)
                 return
-            async with aclosing(self._read(response, exchange.dialect)) as chunks:
+            async with aclosing(self._read(response, outgoing.dialect)) as chunks:
                 async for chunk in chunks:
                     yield chunk
         except httpx.HTTPError as error:
@@ -94,15 +145,11 @@ class HttpStreams:
             )
 
     @asynccontextmanager
-    async def _send(self, exchange: Exchange) -> AsyncIterator[httpx.Response]:
+    async def _send(self, outgoing: "_Outgoing") -> AsyncIterator[httpx.Response]:
         client = self._client()
-        # Half surrogates, which a tool's output may hold, become question marks.
-        content = json.dumps(exchange.body, ensure_ascii=False, separators=(",", ":")).encode(
-            "utf-8", "replace"
-        )
-        headers = {"content-type": "application/json"}
+        headers = {"content-type": "application/json", "content-length": str(outgoing.size)}
         request = client.build_request(
-            "POST", self._endpoint.url(exchange.route), content=content, headers=headers
+            "POST", self._endpoint.url(outgoing.route), content=outgoing.sent(), headers=headers
         )
         response = await client.send(request, stream=True)
         try:

@@ -1,0 +1,42 @@
+"""The body of a request: the same bytes as in one go, and never there twice."""
+
+import json
+import tracemalloc
+
+import pytest
+
+from tui_agent.models.http import ITEMS, PIECE, encoded
+from tui_agent.protocol.base import JsonMap
+
+
+def history(count: int) -> list[JsonMap]:
+    return [
+        {"role": "user", "content": f"{at} – with \udcff half a sign, é and 🙂 " * 20} for at in range(count)
+    ]
+
+
+def whole(body: JsonMap) -> bytes:
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+@pytest.mark.parametrize("count", [0, 1, ITEMS - 1, ITEMS, ITEMS + 1, 3 * ITEMS, 2_000])
+def test_the_pieces_of_a_body_are_its_json(count: int) -> None:
+    body: JsonMap = {"model": 'a"b', "messages": [*history(count)], "stream": True, "tools": [{"x": None}]}
+    pieces = list(encoded(body))
+    assert b"".join(pieces) == whole(body)
+    assert all(len(piece) >= PIECE for piece in pieces[:-1])
+    assert (len(pieces) > 1) is (count == 2_000)
+
+
+def test_an_empty_body_is_an_object() -> None:
+    assert list(encoded({})) == [b"{}"]
+
+
+def test_a_long_history_is_there_once_while_it_is_made_into_json() -> None:
+    body: JsonMap = {"messages": [*history(4_000)]}
+    tracemalloc.start()
+    size = sum(len(piece) for piece in list(encoded(body)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert size > 4 * PIECE
+    assert peak < size * 1.2 + 4 * PIECE
