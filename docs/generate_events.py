@@ -28,6 +28,7 @@ ORDER = (
     "hook",
     "files",
     "context",
+    "instructions",
     "agent",
     "todo",
     "env",

@@ -20,7 +20,9 @@ from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.checkpoints.limits import limits_of
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import PROJECT_FOLDER
-from tui_agent.context.tokens import Tokens, bundled as vocabulary
+from tui_agent.context.instructions import InstructionFiles
+from tui_agent.context.tokens import Tokens
+from tui_agent.context.tokens import bundled as vocabulary
 from tui_agent.engine.clients import Clients
 from tui_agent.engine.model_agent import ModelAgent
 from tui_agent.engine.parts import EngineParts
@@ -30,6 +32,7 @@ from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import ConfigError, PluginError, TuiAgentError
 from tui_agent.ground import Ground, ground, require_decision
 from tui_agent.hooking import hooks, listeners
+from tui_agent.middleware.instructions import Instructions
 from tui_agent.middleware.prompts import PromptTexts
 from tui_agent.middleware.sections import prompt_sections
 from tui_agent.middleware.stuck import StuckNotice
@@ -41,6 +44,7 @@ from tui_agent.plugin_host.discover import PluginPlaces
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.policy.rule_file import append_rule
 from tui_agent.ports.agent import Agent
+from tui_agent.ports.environment import Environment
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
 from tui_agent.protocol.base import JsonMap
@@ -215,7 +219,7 @@ def _assemble(
         env=env,
         tools=tools,
         policy=judge,
-        middlewares=_middlewares(base, recorder, loaded),
+        middlewares=_middlewares(base, recorder, loaded, env, log),
         agents=_agents(loaded),
         client=clients.get,
         resolve_model=models.resolve,
@@ -436,10 +440,17 @@ def _remember(path: Path, rule: str) -> None:
     append_rule(path, rule)
 
 
-def _middlewares(base: Ground, recorder: Recorder, loaded: LoadedPlugins) -> list[Middleware]:
+def _middlewares(
+    base: Ground, recorder: Recorder, loaded: LoadedPlugins, env: Environment, log: SessionLog
+) -> list[Middleware]:
     texts = PromptTexts((base.config.paths.config_dir / "prompts",))
     system = f"{platform.system()} {platform.machine()}, Python {sys.version_info[0]}.{sys.version_info[1]}"
-    built_in = [*prompt_sections(texts, system, "bash"), StuckNotice(lambda: recorder.state)]
+    files = InstructionFiles(env, base.config.paths.config_dir, project=not base.config.ignored)
+    built_in = [
+        *prompt_sections(texts, system, "bash"),
+        Instructions(files, lambda: recorder.state, log.blobs.text),
+        StuckNotice(lambda: recorder.state),
+    ]
     return [*built_in, *(offered.middleware for offered in loaded.middlewares)]
 
 

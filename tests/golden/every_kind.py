@@ -23,6 +23,12 @@ from tui_agent.protocol.events.files import (
     PlannedAct,
 )
 from tui_agent.protocol.events.hook import HookRan
+from tui_agent.protocol.events.instructions import (
+    InstructionFile,
+    InstructionsLoaded,
+    SkillRecord,
+    SkillsLoaded,
+)
 from tui_agent.protocol.events.job import JobFinished, JobProgress, JobStarted
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelRetried
 from tui_agent.protocol.events.plugin import PluginEvent, PluginFailed, PluginLoaded
@@ -124,6 +130,12 @@ def first_turn(s: Scribe) -> None:
     s.emit(UserQueued(queue_id=RequestId("queue_2"), text="Forget this."))
     s.emit(UserUnqueued(queue_id=RequestId("queue_2")))
     s.emit(MemoryUpdated(blocks={"goal": "look", "open_questions": []}))
+    guide = InstructionFile(
+        path="AGENTS.md", scope="project", sha256="d" * 64, size=20, tokens=5, text="Run make check once."
+    )
+    s.emit(InstructionsLoaded(why="turn", files=(guide,), order=("AGENTS.md",)))
+    pdf = SkillRecord(name="pdf", description="Reads PDF files.", origin="user", path="skills/pdf")
+    s.emit(SkillsLoaded(skills=(pdf,)))
     s.end_iteration(at, 8.0)
     delegate_turn(s)
     s.emit(TurnFinished(turn=1, reason="finished", duration_ms=20_000.0))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from tui_agent.folds.delegates import DelegateState
 from tui_agent.folds.session_view import OpenCall, ReadFile, Totals
 from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.events.instructions import InstructionFile, SkillRecord
 from tui_agent.protocol.events.job import JobStarted
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import ForkChange
@@ -81,6 +82,9 @@ class Draft:
     sandbox: str = ""
     sandbox_why_not: str = ""
     forked: ForkChange | None = None
+    instructions: tuple[InstructionFile, ...] = ()
+    instruction_notes: tuple[str, ...] = ()
+    skills: tuple[SkillRecord, ...] = ()
     extra: JsonMap = field(default_factory=dict)
 
 

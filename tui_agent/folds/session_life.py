@@ -10,6 +10,7 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged, FileRead
+from tui_agent.protocol.events.instructions import InstructionsLoaded, SkillsLoaded
 from tui_agent.protocol.events.job import JobFinished, JobStarted
 from tui_agent.protocol.events.plugin import PluginEvent
 from tui_agent.protocol.events.session import (
@@ -180,6 +181,21 @@ def _changed(fold: SessionFold, ev: Envelope, payload: FileChanged) -> bool:
     known = now.read_files.get(payload.path)
     whole = payload.held is None or (known is not None and known.whole)
     now.read_files[payload.path] = ReadFile(payload.holds, whole)
+    return True
+
+
+@ON_LIFE.on(InstructionsLoaded)
+def _instructions(fold: SessionFold, ev: Envelope, payload: InstructionsLoaded) -> bool:
+    now = fold.draft
+    known = {one.path: one for one in (*now.instructions, *payload.files)}
+    now.instructions = tuple(known[path] for path in payload.order if path in known)
+    now.instruction_notes = payload.notes
+    return True
+
+
+@ON_LIFE.on(SkillsLoaded)
+def _skills(fold: SessionFold, ev: Envelope, payload: SkillsLoaded) -> bool:
+    fold.draft.skills = payload.skills
     return True
 
 

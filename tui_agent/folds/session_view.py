@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from tui_agent.folds.delegates import DelegateState
 from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.events.instructions import InstructionFile, SkillRecord
 from tui_agent.protocol.events.job import JobStarted
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import ForkChange
@@ -162,6 +163,11 @@ class SessionStateView:
     sandbox_why_not: str = ""
     forked: ForkChange | None = None
     """The session was forked here and no turn began since: what of the fork's changes is still to be made."""
+    instructions: tuple[InstructionFile, ...] = ()
+    """The files of instructions that hold, the farthest first; nested ones as they joined."""
+    instruction_notes: tuple[str, ...] = ()
+    """What of them was left out, and why."""
+    skills: tuple[SkillRecord, ...] = ()
     extra: JsonMap = field(default_factory=dict)
     """A plugin's task-specific values: plugin.event named `state`, by plugin."""
 

@@ -28,6 +28,7 @@ from tui_agent.protocol.events.files import (
     FileRead,
 )
 from tui_agent.protocol.events.hook import HookRan
+from tui_agent.protocol.events.instructions import InstructionsLoaded, SkillsLoaded
 from tui_agent.protocol.events.job import JobFinished, JobProgress, JobStarted
 from tui_agent.protocol.events.model import (
     ModelDelta,
@@ -126,6 +127,8 @@ CorePayload: TypeAlias = Annotated[
     | ContextWarned
     | ContextCompacted
     | MemoryUpdated
+    | InstructionsLoaded
+    | SkillsLoaded
     | RepomapBuilt
     | RepomapUsed
     | AgentSpawned

@@ -38,6 +38,14 @@ def status(live: "Live", argument: str) -> None:
     )
 
 
+def _instructions(live: "Live") -> list[tuple[str, str]]:
+    """The files of instructions that hold, and what of them was left out."""
+    state = live.state
+    files = [f"{clean_line(one.path)} ({units.about(one.tokens)} tokens)" for one in state.instructions]
+    told = [("instructions", ", ".join(files))] if files else []
+    return [*told, *(("left out", clean_line(note)) for note in state.instruction_notes)]
+
+
 def _status_pairs(live: "Live") -> list[tuple[str, str]]:
     state, metrics, trace = live.state, live.views.metrics.view(), live.views.trace.view()
     pairs = [
@@ -72,6 +80,7 @@ def _status_pairs(live: "Live") -> list[tuple[str, str]]:
             ("sandbox", clean_line(state.sandbox or f"none: {state.sandbox_why_not or 'not known yet'}")),
             ("agent", state.settings.agent),
             ("context mode", state.settings.context_mode),
+            *_instructions(live),
             ("limits", _limits(live)),
             ("", ""),
         ]

@@ -1,0 +1,225 @@
+"""L3: finds and reads the files of instructions that hold for a workspace: the user's, the repository's, nested ones.
+
+Invariant: reading follows no link out of the workspace (above it, none at all), opens only regular files of a bounded
+size, and follows nothing that a text names; what is left out is told in a note.
+"""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from anyio import to_thread
+
+from tui_agent.errors import EnvironmentFault
+from tui_agent.ports.environment import Environment
+from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.events.instructions import InstructionFile, InstructionScope
+
+NAMES = ("AGENTS.md", "CLAUDE.md")
+"""Of each folder the first of these that is there."""
+MAX_FILE_CHARS = 32_000
+MAX_ALL_CHARS = 96_000
+"""Together; where there is more, those farther away are left out first."""
+MAX_READ_BYTES = 1_000_000
+CHARS_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was read, the farthest first, and what was left out and why."""
+
+    files: tuple[InstructionFile, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Reading:
+    files: list[InstructionFile] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def take(self, path: str, scope: InstructionScope, data: bytes) -> None:
+        """Take a file's bytes in, or say why not."""
+        try:
+            text = data.decode("utf-8-sig").strip()
+        except UnicodeDecodeError as error:
+            self.notes.append(f"{path} is left out: it is not UTF-8 text (byte {error.start}).")
+            return
+        if not text:
+            return
+        shown = text[:MAX_FILE_CHARS]
+        if len(text) > len(shown):
+            shown = shown[: shown.rfind("\n") + 1] or shown
+            self.notes.append(
+                f"{path} is cut: {len(shown):,} of its {len(text):,} characters are used. Make it shorter."
+            )
+        self.files.append(
+            InstructionFile(
+                path=path,
+                scope=scope,
+                sha256=hashlib.sha256(data).hexdigest(),
+                size=len(data),
+                tokens=-(-len(shown) // CHARS_PER_TOKEN),
+                text=shown,
+                cut=len(shown) < len(text),
+            )
+        )
+
+
+class InstructionFiles:
+    """Reads them. `user` is the folder of the user's own file; without `project` the repository's files are left alone,
+    and the note says so."""
+
+    def __init__(self, env: Environment, user: Path, *, project: bool = True) -> None:
+        self._env = env
+        self._user = user
+        self._project = project
+
+    async def all(self, nested: Sequence[str] = ()) -> Found:
+        """Those that hold from the start, and below the workspace those of `nested` that have joined already."""
+        reading = _Reading()
+        await to_thread.run_sync(self._users, reading)
+        if self._project:
+            root = Path(self._env.root)
+            await to_thread.run_sync(self._above, reading, root)
+            await self._one(reading, "", "project")
+            for path in nested:
+                await self._one(reading, str(PurePosixPath(path).parent), "nested")
+        elif await self._there(""):
+            reading.notes.append(
+                "The instructions of this folder are left out: its own files are not trusted (/trust)."
+            )
+        return _within(reading)
+
+    async def below(self, folders: Sequence[str], known: Sequence[InstructionFile]) -> Found:
+        """Those of folders below the workspace that have not joined yet, the farthest first."""
+        reading = _Reading()
+        if not self._project:
+            return Found()
+        joined = {str(PurePosixPath(one.path).parent) for one in known if one.scope == "nested"}
+        for folder in folders:
+            if folder not in joined:
+                await self._one(reading, folder, "nested")
+        room = MAX_ALL_CHARS - sum(_chars(one) for one in known)
+        kept = []
+        for one in reading.files:
+            room -= _chars(one)
+            if room >= 0:
+                kept.append(one)
+            else:
+                reading.notes.append(f"{one.path} is left out: the instructions are too long together.")
+        return Found(tuple(kept), tuple(reading.notes))
+
+    def _users(self, reading: _Reading) -> None:
+        for name in NAMES:
+            path = self._user / name
+            if _read_plain(path, str(path), "user", reading, links=True):
+                return
+
+    def _above(self, reading: _Reading, root: Path) -> None:
+        """The folders between the top of the repository and the workspace."""
+        home = Path.home()
+        above: list[Path] = []
+        for folder in (root, *root.parents):
+            if folder == home or folder.parent == folder:
+                return
+            above.append(folder)
+            if (folder / ".git").exists():
+                break
+        else:
+            return
+        for folder in reversed(above[1:]):
+            for name in NAMES:
+                shown = os.path.relpath(folder / name, root)
+                if _read_plain(folder / name, shown, "project", reading):
+                    break
+
+    async def _there(self, folder: str) -> bool:
+        for name in NAMES:
+            try:
+                if await self._env.stat(_joined(folder, name)) is not None:
+                    return True
+            except EnvironmentFault:
+                return True
+        return False
+
+    async def _one(self, reading: _Reading, folder: str, scope: InstructionScope) -> None:
+        """The file of one folder of the workspace, by the environment."""
+        for name in NAMES:
+            path = _joined(folder, name)
+            try:
+                found = await self._env.stat(path)
+                if found is None:
+                    continue
+                if found.kind == "link" and not _names_instructions(self._env.resolve(path)):
+                    reading.notes.append(f"{path} is left out: it is a link to something else.")
+                    continue
+                content = await self._env.read(path, MAX_READ_BYTES)
+            except EnvironmentFault as fault:
+                reading.notes.append(f"{path} is left out: {fault.message}")
+                continue
+            reading.take(path, scope, content.data)
+            return
+
+
+def folders_of(paths: Sequence[str]) -> list[str]:
+    """The folders below the workspace that files of these paths lie in, each above those that it holds."""
+    found: dict[str, None] = {}
+    for path in paths:
+        parts = PurePosixPath(path).parts[:-1]
+        if path.startswith("/") or ".." in parts:
+            continue
+        for depth in range(1, len(parts) + 1):
+            found["/".join(parts[:depth])] = None
+    return sorted(found, key=lambda folder: (folder.count("/"), folder))
+
+
+def _read_plain(
+    path: Path, shown: str, scope: InstructionScope, reading: _Reading, *, links: bool = False
+) -> bool:
+    """Read a file outside the workspace; False where there is none. Blocking."""
+    try:
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if links else os.O_NOFOLLOW)
+        descriptor = os.open(path, flags)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        reading.notes.append(f"{shown} is left out: {error.strerror}.")
+        return True
+    with os.fdopen(descriptor, "rb") as file:
+        try:
+            data = file.read(MAX_READ_BYTES + 1) if path.is_file() else b""
+        except OSError as error:
+            reading.notes.append(f"{shown} is left out: {error.strerror}.")
+            return True
+    if len(data) > MAX_READ_BYTES:
+        reading.notes.append(f"{shown} is left out: it is larger than {MAX_READ_BYTES // 1_000_000} MB.")
+    else:
+        reading.take(shown, scope, data)
+    return True
+
+
+def _within(reading: _Reading) -> Found:
+    """The nearest ones, as many as there is room for."""
+    room, kept = MAX_ALL_CHARS, []
+    for one in reversed(reading.files):
+        room -= _chars(one)
+        if room >= 0:
+            kept.append(one)
+        else:
+            reading.notes.append(f"{one.path} is left out: the instructions are too long together.")
+    return Found(tuple(reversed(kept)), tuple(reading.notes))
+
+
+def _chars(one: InstructionFile) -> int:
+    return len(one.text) if isinstance(one.text, str) else max(one.text.size, len(text_preview(one.text)))
+
+
+def _joined(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder and folder != "." else name
+
+
+def _names_instructions(real: str) -> bool:
+    """Whether a link leads to a text of this kind, and not to something that was never meant to be shown."""
+    return real.lower().endswith((".md", ".mdc", ".markdown"))
