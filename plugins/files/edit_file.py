@@ -11,6 +11,7 @@ from tui_agent.plugin_api import (
     FileContent,
     Frozen,
     Preview,
+    SessionStateView,
     StaleFile,
     ToolContext,
     ToolError,
@@ -48,6 +49,10 @@ class EditFile:
     def effects(self, args: EditFileArgs) -> tuple[Effect, ...]:
         """Writes the file."""
         return (Writes(path=args.path),)
+
+    async def foresee(self, args: EditFileArgs, env: Environment, state: SessionStateView) -> None:
+        """A file that was not read, or has changed since, is not changed."""
+        must_be_known(await _content(args, env), state)
 
     async def preview(self, args: EditFileArgs, env: Environment) -> Preview:
         """The diff that the edit would make."""

@@ -10,6 +10,7 @@ from tui_agent.plugin_api import (
     EnvironmentFault,
     Frozen,
     Preview,
+    SessionStateView,
     StaleFile,
     ToolContext,
     ToolError,
@@ -59,6 +60,12 @@ class WriteFile:
         """Writes the file."""
         creates = not (args.exists if isinstance(args, SettledWrite) else args.overwrite)
         return (Writes(path=args.path, creates=creates),)
+
+    async def foresee(self, args: WriteFileArgs, env: Environment, state: SessionStateView) -> None:
+        """A file that was not read, or has changed since, is not replaced."""
+        before = await existing(args.path, env) if args.overwrite else None
+        if before is not None:
+            must_be_known(before, state)
 
     async def preview(self, args: WriteFileArgs, env: Environment) -> Preview:
         """The diff against what is there."""

@@ -1,8 +1,11 @@
 """Nobody is asked about a call that would fail whatever the answer; an existing file is never called a new one."""
 
+import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+
+import pytest
 
 from tests.engine.harness import Bench, ask, call, running, say
 from tests.stubs.tool_context import tools_of
@@ -35,6 +38,42 @@ async def test_a_call_in_the_workspace_that_must_fail_is_told_and_not_asked_abou
     assert bench.of(PermissionRequested) == []
     assert [end.status for end in bench.of(ToolFinished) if isinstance(end, ToolFinished)] == ["failed"] * 2
     assert "there.txt exists already" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("edit_file", {"old_text": "old", "new_text": "new"}),
+        ("write_file", {"content": "new", "overwrite": True}),
+    ],
+)
+async def test_a_change_of_a_file_that_was_not_read_is_not_asked_about(
+    tmp_path: Path, name: str, arguments: dict[str, object]
+) -> None:
+    async with _asked(tmp_path, [(name, json.dumps({"path": "there.txt", **arguments}))]) as bench:
+        await bench.until("turn.finished")
+        assert "has not been read" in str(bench.model.requests[1].messages)
+    assert bench.of(PermissionRequested) == []
+
+
+async def test_a_file_that_changed_while_its_change_was_asked_about_is_not_asked_about_again(
+    tmp_path: Path,
+) -> None:
+    calls = [
+        ("read_file", '{"path": "there.txt"}'),
+        ("edit_file", '{"path": "there.txt", "old_text": "old", "new_text": "new"}'),
+    ]
+    async with _asked(tmp_path, calls) as bench:
+        for count in (1, 2):
+            await bench.until("permission.requested", count)
+            request = bench.of(PermissionRequested)[-1]
+            assert isinstance(request, PermissionRequested)
+            if count == 2:
+                (tmp_path / "workspace" / "there.txt").write_text("old and more\n")
+            bench.submit(DecidePermission(request_id=request.request_id, decision="allow"))
+        await bench.until("turn.finished")
+        assert "has changed since it was read" in str(bench.model.requests[1].messages)
+        assert len(bench.of(PermissionRequested)) == 2
 
 
 async def test_an_existing_file_outside_is_not_called_new_and_nothing_of_it_is_told_unasked(

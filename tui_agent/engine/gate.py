@@ -23,7 +23,7 @@ from tui_agent.policy.edited import wrong_with
 from tui_agent.policy.script import NETWORK
 from tui_agent.ports.environment import FindsPrograms
 from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.ports.tool import Preview, Tool
+from tui_agent.ports.tool import Foreseeing, Preview, Tool
 from tui_agent.protocol.commands import DecidePermission
 from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.effects import Effect, Runs, digest
@@ -183,10 +183,13 @@ class Gate:
         """What the call would do. A call in the workspace that would fail whatever the answer raises its `ToolError`:
         nobody is asked about it. Of one outside the model is told nothing that it was not allowed to read."""
         env = reaching(self._parts.env, case.effects, judged)
+        outside = isinstance(env, ReachingEnvironment) and env.outside
         try:
+            if isinstance(case.tool, Foreseeing) and not outside:
+                await case.tool.foresee(case.args, env, self._parts.recorder.state)
             return await case.tool.preview(case.args, env)
         except (ToolError, EnvironmentFault) as fault:
-            if isinstance(fault, ToolError) and not (isinstance(env, ReachingEnvironment) and env.outside):
+            if isinstance(fault, ToolError) and not outside:
                 raise
             return Preview((TextBlock(text=f"No preview: {fault}"),), content=str(fault))
 

@@ -130,3 +130,12 @@ class Settling(Protocol):
     async def settle(self, args: Any, env: Environment) -> BaseModel:
         """The arguments that `effects`, `preview` and `run` get in place of these. May read; may raise `ToolError`."""
         ...
+
+
+@runtime_checkable
+class Foreseeing(Protocol):
+    """A tool that knows from what the session has seen that a call must fail: a change of a file that was not read."""
+
+    async def foresee(self, args: Any, env: Environment, state: SessionStateView) -> None:
+        """Raises the `ToolError` that `run` would raise, before anyone is asked. May read."""
+        ...
