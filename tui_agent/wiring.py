@@ -33,6 +33,7 @@ from tui_agent.errors import ConfigError, PluginError, TuiAgentError
 from tui_agent.ground import Ground, ground, require_decision
 from tui_agent.hooking import hooks, listeners
 from tui_agent.middleware.instructions import Instructions
+from tui_agent.middleware.memory import WorkingMemory
 from tui_agent.middleware.prompts import PromptTexts
 from tui_agent.middleware.sections import prompt_sections
 from tui_agent.middleware.stuck import StuckNotice
@@ -450,6 +451,7 @@ def _middlewares(
         *prompt_sections(texts, system, "bash"),
         Instructions(files, lambda: recorder.state, log.blobs.text),
         StuckNotice(lambda: recorder.state),
+        WorkingMemory(lambda: recorder.state),
     ]
     return [*built_in, *(offered.middleware for offered in loaded.middlewares)]
 

@@ -22,6 +22,7 @@ from tui_agent.folds.session_view import SessionStateView
 from tui_agent.policy.rules import RulePolicy
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.checkpoint import Checkpoints
+from tui_agent.ports.delegate import Delegation
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.hook import Hook
 from tui_agent.ports.middleware import Middleware
@@ -221,7 +222,7 @@ async def running(
     tools: Sequence[object] = (),
     *,
     policy: PolicyAnswer = allow,
-    budgets: Budgets | None = None,
+    middlewares: Sequence[Middleware | Callable[[Recorder], Middleware]] = (),
     middlewares: Sequence[Middleware] = (),
     agents: dict[str, Callable[[], Agent]] | None = None,
     interactive: bool = True,
@@ -237,6 +238,7 @@ async def running(
     hooks: Sequence[Hook] = (),
     facts: JsonMap | None = None,
     env: Callable[[Path], Environment] = LocalEnvironment,
+    delegation: Delegation | None = None,
 ) -> AsyncIterator[Bench]:
     """An engine that serves until the block ends; `env` makes the environment of a workspace."""
     clock = QuickClock()
@@ -269,6 +271,7 @@ async def running(
         unkept=past.unkept() if recorder.state.forked is None else frozenset(),
         hooks=hooks,
         hook_facts=facts or {},
+        delegation=delegation or Delegation(),
     )
     engine = Engine(parts, lambda error: bench[0].trouble(error))
     bench.append(Bench(engine, recorder, model, [], clients.append, on_event=on_event))

@@ -73,6 +73,7 @@ class Draft:
     granted: dict[str, None] = field(default_factory=dict)
     read_files: dict[str, ReadFile] = field(default_factory=dict)
     explored: dict[str, None] = field(default_factory=dict)
+    memory: JsonMap = field(default_factory=dict)
     totals: Totals = field(default_factory=Totals)
     turn_totals: Totals = field(default_factory=Totals)
     jobs: dict[JobId, JobStarted] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from tui_agent.folds.session_draft import SessionFold
 from tui_agent.folds.session_view import ReadFile
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.context import MemoryUpdated
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged, FileRead
 from tui_agent.protocol.events.instructions import InstructionsLoaded, SkillsLoaded
@@ -26,6 +27,7 @@ from tui_agent.protocol.events.session import (
     SettingsChanged,
     WorkspaceMoved,
 )
+from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.settings import SessionSettings
 
 ON_LIFE: Handlers[SessionFold] = Handlers()
@@ -151,6 +153,14 @@ def _context_loaded(fold: SessionFold, ev: Envelope, payload: SessionContextLoad
 @ON_LIFE.on(ErrorRaised)
 def _error(fold: SessionFold, ev: Envelope, payload: ErrorRaised) -> bool:
     fold.draft.last_error = payload.message
+    return True
+
+
+@ON_LIFE.on(MemoryUpdated)
+def _memory(fold: SessionFold, ev: Envelope, payload: MemoryUpdated) -> bool:
+    if ev.agent != MAIN_AGENT:
+        return False
+    fold.draft.memory = {**fold.draft.memory, **payload.blocks}
     return True
 
 

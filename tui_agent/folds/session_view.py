@@ -147,6 +147,8 @@ class SessionStateView:
     """Rules allowed for this session."""
     read_files: dict[str, ReadFile] = field(default_factory=dict)
     explored: tuple[str, ...] = ()
+    memory: JsonMap = field(default_factory=dict)
+    """The task's working memory: blocks by name. Not to be changed."""
     open_questions: tuple[str, ...] = ()
     totals: Totals = Totals()
     turn_totals: Totals = Totals()

@@ -1,0 +1,163 @@
+"""L3: the working memory of a task: what tool results say of it, in named blocks of bounded size.
+
+Invariant: pure and deterministic: the same memory, call and result give the same blocks.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from pydantic import JsonValue
+
+from tui_agent.ports.tool import ToolResult
+from tui_agent.protocol.base import JsonMap, text_preview
+from tui_agent.protocol.events.eval import TestFinished
+from tui_agent.protocol.events.files import FileRead
+from tui_agent.protocol.parts import TextContent, ToolCallPart
+
+BLOCKS: Final = (
+    "task",
+    "failing_tests",
+    "explored_files",
+    "relevant_symbols",
+    "patch_summary",
+    "verified_facts",
+    "open_questions",
+)
+TITLES: Final = {
+    "task": "Task",
+    "failing_tests": "Failing tests",
+    "explored_files": "Files looked at",
+    "relevant_symbols": "Symbols",
+    "patch_summary": "Changed so far",
+    "verified_facts": "Shown to hold",
+    "open_questions": "Open",
+}
+MOST: Final = {"explored_files": 30, "relevant_symbols": 24, "patch_summary": 30, "verified_facts": 12}
+MOST_OPEN = 8
+MOST_FAILING = 20
+_LINE = 200
+_DEFINES = re.compile(
+    r"^\s*(?:\d+[\t|:]\s*)?(?:export\s+|public\s+|private\s+|pub\s+|async\s+|static\s+|abstract\s+)*"
+    r"(?:def|class|func|fn|function|interface|struct|enum|trait|impl|type|module)\s+(?:\([^)]*\)\s*)?([A-Za-z_]\w{2,60})",
+    re.MULTILINE,
+)
+_FROM_A_FILE = 6
+"""Symbols that are kept of one file."""
+
+
+def begun(memory: JsonMap, asked: str) -> JsonMap:
+    """The blocks that a turn's beginning changes: the goal is what was asked first."""
+    known = memory.get("task")
+    goal = known.get("goal") if isinstance(known, dict) else None
+    task: JsonValue = {"goal": goal, "now": _line(asked)} if goal else {"goal": _line(asked)}
+    return {} if memory.get("task") == task else {"task": task}
+
+
+def learnt(memory: JsonMap, call: ToolCallPart, result: ToolResult) -> JsonMap:
+    """The blocks that a call's result changes, with their new values."""
+    new: JsonMap = {}
+    _files(new, memory, call, result)
+    for event in result.events:
+        if isinstance(event, TestFinished):
+            _tests(new, memory, event)
+    if call.name == "run_command":
+        _command(new, memory, call, result)
+    return {name: value for name, value in new.items() if memory.get(name) != value}
+
+
+def _files(new: JsonMap, memory: JsonMap, call: ToolCallPart, result: ToolResult) -> None:
+    path = result.data.get("path")
+    if not isinstance(path, str) or not result.ok:
+        return
+    if any(isinstance(event, FileRead) for event in result.events):
+        new["explored_files"] = _newest(_texts(memory, "explored_files"), [path], MOST["explored_files"])
+        found = _DEFINES.findall(_shown(result))[:_FROM_A_FILE]
+        symbols = [f"{name} ({path})" for name in dict.fromkeys(found)]
+        if symbols:
+            known = _texts(memory, "relevant_symbols")
+            new["relevant_symbols"] = _newest(known, symbols, MOST["relevant_symbols"])
+    added, removed = result.data.get("added"), result.data.get("removed")
+    if isinstance(added, int) and isinstance(removed, int):
+        held = memory.get("patch_summary")
+        changes = dict(held) if isinstance(held, dict) else {}
+        before = changes.pop(path, None)
+        counts = before if isinstance(before, list) and len(before) == 2 else [0, 0]
+        changes[path] = [_number(counts[0]) + added, _number(counts[1]) + removed]
+        new["patch_summary"] = dict(list(changes.items())[-MOST["patch_summary"] :])
+
+
+def _tests(new: JsonMap, memory: JsonMap, run: TestFinished) -> None:
+    command = _line(run.command)
+    passes = run.exit_code == 0
+    failing: list[JsonValue] = [_line(name) for name in run.failures[:MOST_FAILING]]
+    new["failing_tests"] = [] if passes else failing or [f"`{command}` failed"]
+    facts = [fact for fact in _texts(memory, "verified_facts") if not fact.startswith(f"`{command}` ")]
+    if passes:
+        facts.append(f"`{command}` passed" + (f" ({run.passed} tests)" if run.passed >= 0 else ""))
+    new["verified_facts"] = list(facts[-MOST["verified_facts"] :])
+
+
+def _command(new: JsonMap, memory: JsonMap, call: ToolCallPart, result: ToolResult) -> None:
+    command = call.arguments.get("command")
+    status = result.data.get("exit_code")
+    if not isinstance(command, str) or not isinstance(status, int):
+        return
+    begins = f"`{_line(command)}` "
+    still = [one for one in _texts(memory, "open_questions") if not one.startswith(begins)]
+    if status:
+        last = next((line for line in reversed(_shown(result).splitlines()) if line.strip()), "")
+        still.append(f"{begins}ended with {status}: {_line(last)}")
+    new["open_questions"] = list(still[-MOST_OPEN:])
+
+
+def _shown(result: ToolResult) -> str:
+    return "\n".join(text_preview(piece.text) for piece in result.content if isinstance(piece, TextContent))
+
+
+def _newest(known: Sequence[str], more: Iterable[str], most: int) -> list[JsonValue]:
+    """The known ones and then the new; of one that was known already only the newest place stays."""
+    together = dict.fromkeys(known)
+    for one in more:
+        together.pop(one, None)
+        together[one] = None
+    return [*list(together)[-most:]]
+
+
+def _texts(memory: JsonMap, block: str) -> list[str]:
+    held = memory.get(block)
+    return [one for one in held if isinstance(one, str)] if isinstance(held, list) else []
+
+
+def _number(value: JsonValue) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"
+
+
+def lines(memory: JsonMap, block: str) -> list[str]:
+    """A block as a person and a model read it; empty where nothing is in it."""
+    match memory.get(block):
+        case dict() as held if block == "task":
+            return [f"{name}: {value}" for name, value in held.items() if value]
+        case dict() as held:
+            return [f"{name} +{added} -{removed}" for name, (added, removed) in _pairs(held)]
+        case list() as held:
+            return [str(one) for one in held]
+        case _:
+            return []
+
+
+def _pairs(held: JsonMap) -> list[tuple[str, tuple[int, int]]]:
+    pairs = [(name, value) for name, value in held.items() if isinstance(value, list) and len(value) == 2]
+    return [(name, (_number(value[0]), _number(value[1]))) for name, value in pairs]
+
+
+def rendered(memory: JsonMap) -> str:
+    """The whole memory as a model is shown it; empty where there is nothing to tell."""
+    blocks = [(TITLES[name], lines(memory, name)) for name in BLOCKS]
+    said = [f"{title}:\n" + "\n".join(f"- {line}" for line in some) for title, some in blocks if some]
+    return "<working_memory>\n" + "\n".join(said) + "\n</working_memory>" if said else ""
