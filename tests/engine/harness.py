@@ -223,7 +223,6 @@ async def running(
     *,
     policy: PolicyAnswer = allow,
     middlewares: Sequence[Middleware | Callable[[Recorder], Middleware]] = (),
-    middlewares: Sequence[Middleware] = (),
     agents: dict[str, Callable[[], Agent]] | None = None,
     interactive: bool = True,
     policy_name: PolicyName = "ask",
