@@ -113,11 +113,22 @@ async def test_two_messages_after_the_engines_death_open_the_session_once() -> N
         assert len(opened) == 1 and driven.app.prompt.editor.text == ""
 
 
-async def test_a_word_that_is_no_session_names_this_one() -> None:
+async def answer(driven: Driven, key: str) -> None:
+    await until(driven, lambda: isinstance(driven.app.screen, Confirm))
+    assert isinstance(driven.app.screen, Confirm) and "Call this session nights?" in driven.text()
+    driven.app.screen.hear_now()
+    await driven.press(key)
+
+
+async def test_a_word_that_is_no_session_names_this_one_after_a_question() -> None:
     async with open_app(golden("night_shift"), outside=knowing("ses_b")) as driven:
         await send(driven, "/session night shift")
         await until(driven, lambda: driven.session.submitted)
         await send(driven, "/session nights")
+        await answer(driven, "escape")
+        assert len(driven.session.submitted) == 1
+        await send(driven, "/session nights")
+        await answer(driven, "enter")
         await until(driven, lambda: len(driven.session.submitted) == 2)
         assert [one.title for one in driven.session.submitted if isinstance(one, Rename)] == [
             "night shift",
@@ -181,6 +192,7 @@ async def test_while_a_turn_runs_a_name_can_be_given_and_no_other_session_opened
     async with open_app(golden("streaming"), outside=knowing("ses_b")) as driven:
         await driven.type("/session nights")
         await driven.press("enter")
+        await answer(driven, "enter")
         await until(driven, lambda: driven.session.submitted)
         assert isinstance(driven.session.submitted[0], Rename)
         driven.app.hush()

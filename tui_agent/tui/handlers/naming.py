@@ -1,12 +1,14 @@
 """L7: what a word behind /session means: a session to open, or a name for this one.
 
-Invariant: a word that looks like an id but is none neither makes a session nor becomes a name.
+Invariant: a word that looks like an id but is none neither makes a session nor becomes a name; any other single word
+becomes one after a question.
 """
 
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.commands import Rename
 from tui_agent.tui.handlers.figures import status
+from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.outside import json_rows, text_of
 from tui_agent.tui.text import clean_line
 
@@ -69,9 +71,29 @@ def _not_another(live: "Live", argument: str, wanted: str, why: str, *, named: b
         )
     elif live.session is None:
         live.app.say("No session is open that could get this name. /sessions shows all.", "warning")
+    elif len(argument.split()) > 1:
+        _rename(live, argument)
     else:
-        live.submit(Rename(title=argument))
-        live.app.say(f"This session is called {clean_line(argument)[:60]} now.", "done")
+        _ask(live, argument)
+
+
+def _ask(live: "Live", name: str) -> None:
+    """One word may have been meant as another session's id."""
+    shown = clean_line(name)[:60]
+    question = Confirm(
+        lambda: live.app.looks,
+        f"Call this session {shown}?",
+        [f"There is no session {shown} to open; /sessions shows them all."],
+        yes=("enter", "call it so"),
+        no="leave its name",
+        level="info",
+    )
+    live.app.push_screen(question, lambda yes: _rename(live, name) if yes else None)
+
+
+def _rename(live: "Live", name: str) -> None:
+    live.submit(Rename(title=name))
+    live.app.say(f"This session is called {clean_line(name)[:60]} now.", "done")
 
 
 async def found(live: "Live", argument: str) -> tuple[str, str]:
