@@ -1,11 +1,17 @@
 """A log with every kind of event at least once: two runs, a revert, a crash between them, faults, a compaction."""
 
 from tests.golden.scribe import SONNET, Scribe, fingerprint
+from tui_agent.protocol.artifacts import Artifact
+from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.display import MarkdownBlock, TableBlock
 from tui_agent.protocol.effects import Internal, Reads, Runs, Writes, digest
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
 from tui_agent.protocol.events.context import (
     ContextCompacted,
+    ContextPinned,
+    ContextReduced,
+    ContextRestored,
+    ContextStuck,
     ContextWarned,
     MemoryUpdated,
     RepomapBuilt,
@@ -65,7 +71,7 @@ from tui_agent.protocol.events.turn import (
     UserSteered,
     UserUnqueued,
 )
-from tui_agent.protocol.ids import AgentId, JobId, RequestId, RunId, SessionId
+from tui_agent.protocol.ids import AgentId, CallId, JobId, RequestId, RunId, SessionId
 from tui_agent.protocol.parts import ImageContent, TextContent, ToolCallPart
 from tui_agent.protocol.settings import AgentState, Budgets, SessionSettings
 
@@ -340,6 +346,25 @@ def second_turn(s: Scribe) -> None:
     s.emit(TurnFinished(turn=2, reason="interrupted", detail="The program ended.", duration_ms=1_000.0))
 
 
+def context_told(s: Scribe) -> None:
+    """A summary that is taken back, a message that is to be kept, an output that is put away, and no way on."""
+    s.emit(ContextRestored(compaction=s.log.last_seq))
+    s.emit(ContextPinned(seqs=(5,)))
+    whole = s.log.blobs.keep("a line of output\n" * 1_000)
+    assert isinstance(whole, BlobText)
+    artifact = Artifact.of("run_command", whole, lines=1_000, preview_size=0)
+    s.emit(
+        ContextReduced(
+            call_ids=(CallId("call_away"),),
+            artifacts=(artifact,),
+            forgets=(6,),
+            before_tokens=90_000,
+            after_tokens=60_000,
+        )
+    )
+    s.emit(ContextStuck(message="The context cannot be made smaller.", hint="/new begins another session."))
+
+
 def after_the_crash(s: Scribe, back_to: int) -> None:
     planned = PlannedAct(path="docs.md", act="write", added=2, removed=1, conflict="You changed it too.")
     s.emit(CheckpointPlanned(to_seq=back_to, acts=(planned,)))
@@ -357,6 +382,7 @@ def after_the_crash(s: Scribe, back_to: int) -> None:
             by="user",
         )
     )
+    context_told(s)
     s.emit(UserShellStarted(command="git status"))
     s.emit(UserShellProgress(text="clean\n"))
     s.emit(UserShellFinished(command="git status", output="clean\n", exit_code=0, duration_ms=9.0))

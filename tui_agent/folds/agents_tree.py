@@ -10,7 +10,7 @@ from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelRe
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.events.tool import ToolCalled
 from tui_agent.protocol.events.turn import UserMessageReceived
-from tui_agent.protocol.ids import MAIN_AGENT, AgentId
+from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT, AgentId
 from tui_agent.protocol.parts import Usage
 from tui_agent.protocol.settings import AgentState
 
@@ -47,7 +47,7 @@ class AgentsTree:
 
     def apply(self, ev: Envelope) -> bool:
         """Take one event in; True if an agent changed."""
-        changed = _ON.apply(self, ev)
+        changed = ev.agent != COMPACTION_AGENT and _ON.apply(self, ev)
         if changed:
             self._view = None
         return changed

@@ -9,7 +9,13 @@ from dataclasses import dataclass, fields
 from typing import Literal, TypeAlias
 
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.context import ContextCompacted, ContextPacked, Section, SectionName
+from tui_agent.protocol.events.context import (
+    ContextCompacted,
+    ContextPacked,
+    ContextReduced,
+    Section,
+    SectionName,
+)
 from tui_agent.protocol.events.model import ModelRequested, ModelResponded
 from tui_agent.protocol.events.session import SessionStarted, SettingsChanged
 from tui_agent.protocol.ids import MAIN_AGENT, RequestId
@@ -79,7 +85,15 @@ NAMES: dict[SectionName, str] = {
 """What a person reads for each section."""
 
 
-TAKES = (ContextPacked, ModelRequested, ModelResponded, ContextCompacted, SettingsChanged, SessionStarted)
+TAKES = (
+    ContextPacked,
+    ModelRequested,
+    ModelResponded,
+    ContextCompacted,
+    ContextReduced,
+    SettingsChanged,
+    SessionStarted,
+)
 """The events that change it."""
 
 
@@ -150,7 +164,10 @@ class ContextMeter:
                 self._named = self._named or bool(model.model)
             case ModelResponded(request_id=request, usage=usage) if request == self._request:
                 self._answered(usage)
-            case ContextCompacted(before_tokens=before, after_tokens=after):
+            case (
+                ContextCompacted(before_tokens=before, after_tokens=after)
+                | ContextReduced(before_tokens=before, after_tokens=after)
+            ):
                 self._set(max(0, self._used - max(0, before - after)))
                 self._estimated, self._answer = True, Usage()
             case SettingsChanged(key="model", value=dict() as model):

@@ -11,6 +11,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextPacked,
+    ContextReduced,
     MemoryUpdated,
     RepomapBuilt,
     RepomapUsed,
@@ -31,7 +32,8 @@ class MeasuresView:
     """Counts unless a unit is named; None where there was nothing to measure.
 
     `raw_output_chars` is what tools gave, `compression_ratio` the share of it that models were told. An observation is
-    hot while the model is still told it whole, cold once a summary stands for it. A target is a file that the agent
+    hot while the model is still told it whole, cold once a summary or a line stands for it. `artifact_bytes` are those of
+    the results that were put into artifacts when they came. A target is a file that the agent
     changed. The budget figures are of all requests, but the totals of the newest.
     """
 
@@ -41,6 +43,9 @@ class MeasuresView:
     context_estimated_tokens: int = 0
     context_peak_tokens: int = 0
     context_compression_count: int = 0
+    context_reduction_count: int = 0
+    artifact_count: int = 0
+    artifact_bytes: int = 0
     hot_observation_count: int = 0
     cold_summary_chars: int = 0
     context_budget_reduced_count: int = 0
@@ -150,6 +155,8 @@ def _finished(fold: Measures, ev: Envelope, payload: ToolFinished) -> bool:
     raw = told if payload.full_output is None else max(told, _size(payload.full_output))
     fold.marks.told_chars += told
     fold.marks.observations.add(ev.seq)
+    if payload.artifact is not None:
+        fold.add(artifact_count=1, artifact_bytes=payload.artifact.size)
     if payload.part is not None:
         fold.marks.part = max(fold.marks.part, payload.part)
     largest = max(fold.sums.largest_output_chars, raw)
@@ -204,6 +211,12 @@ def _packed(fold: Measures, ev: Envelope, payload: ContextPacked) -> bool:
 def _compacted(fold: Measures, ev: Envelope, payload: ContextCompacted) -> bool:
     fold.marks.observations.difference_update(payload.forgets)
     return fold.add(context_compression_count=1, cold_summary_chars=_size(payload.summary))
+
+
+@_ON.on(ContextReduced)
+def _reduced(fold: Measures, ev: Envelope, payload: ContextReduced) -> bool:
+    fold.marks.observations.difference_update(payload.forgets)
+    return fold.add(context_reduction_count=1)
 
 
 @_ON.on(MemoryUpdated)

@@ -219,7 +219,7 @@ def _tool(fold: Metrics, ev: Envelope, payload: ToolFinished) -> bool:
         sums.failed_tools += 1
         fold.fail("environment" if payload.environment else "tool")
     sums.output_chars += sum(_size(item.text) for item in payload.content if isinstance(item, TextContent))
-    sums.stored_artifacts += isinstance(payload.full_output, BlobText)
+    sums.stored_artifacts += payload.artifact is not None or isinstance(payload.full_output, BlobText)
     return True
 
 

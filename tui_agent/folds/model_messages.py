@@ -5,14 +5,21 @@ followed by its one result, and what a person said meanwhile stands behind the r
 """
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
 
 from tui_agent.folds.dispatch import Handlers
+from tui_agent.folds.forgotten import Forgotten, ForgottenState, called
+from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText, LongText, lean
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentSpawned
-from tui_agent.protocol.events.context import ContextCompacted
+from tui_agent.protocol.events.context import (
+    ContextCompacted,
+    ContextPinned,
+    ContextReduced,
+    ContextRestored,
+)
 from tui_agent.protocol.events.hook import HookRan
 from tui_agent.protocol.events.job import JobEnd, JobFinished
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
@@ -53,6 +60,7 @@ class MessagesState:
     profiles: dict[RequestId, str]
     task: int | None
     broken: bool
+    forgotten: ForgottenState = field(default_factory=ForgottenState)
 
 
 class ModelMessages:
@@ -70,6 +78,8 @@ class ModelMessages:
         self._profiles: dict[RequestId, str] = {}
         self._task: int | None = None
         self._view: tuple[Message, ...] | None = None
+        self.forgotten = Forgotten()
+        """What can be brought back."""
         self.broken = False
         """The turn that runs was left open by a run that is gone."""
         self.forked = False
@@ -85,6 +95,7 @@ class ModelMessages:
             dict(self._profiles),
             self._task,
             self.broken,
+            self.forgotten.kept(),
         )
 
     @classmethod
@@ -94,6 +105,7 @@ class ModelMessages:
         made._messages, made._late = [[_lean(one) for one in some] for some in (kept.messages, kept.late)]
         made._open, made._profiles = set(kept.open), dict(kept.profiles)
         made._task, made.broken = kept.task, kept.broken
+        made.forgotten = Forgotten(kept.forgotten)
         return made
 
     def apply(self, ev: Envelope) -> bool:
@@ -186,25 +198,29 @@ class ModelMessages:
 
     def compact(self, through: int, summary: SummaryMessage) -> bool:
         """Let `summary` stand for everything up to `through`; results whose call is gone go with it."""
-        kept = [message for message in self._messages if message.seq > through]
-        asked = {
-            part.call_id
-            for message in kept
-            if isinstance(message, AssistantMessage)
-            for part in message.parts
-            if isinstance(part, ToolCallPart)
-        }
-        self._messages = [
-            summary,
-            *(
-                message
-                for message in kept
-                if not isinstance(message, ToolMessage) or message.call_id in asked
-            ),
-        ]
-        self._open &= asked
+        self._messages = self.forgotten.compact(self._messages, through, lean(summary))
+        self._open &= called(self._messages)
         self._task = None
         return True
+
+    def reduce(self, artifacts: dict[CallId, Artifact]) -> bool:
+        """Let a line stand for each of these results."""
+        self._messages = self.forgotten.reduce(self._messages, artifacts)
+        return True
+
+    def restore(self, seqs: Collection[int], compaction: int | None, now: int) -> bool:
+        """Bring these messages back, or all that the newest compaction took."""
+        if compaction is not None:
+            self._messages = self.forgotten.undo(self._messages, compaction, self._open)
+            return True
+        self._messages, back = self.forgotten.restore(self._messages, seqs, now)
+        for message in back:
+            self.add(message)
+        return True
+
+    def originals(self) -> tuple[Message, ...]:
+        """The whole history, whatever was put away."""
+        return (*self.forgotten.originals(self._messages), *self._late)
 
     def preface(self, message: Message) -> bool:
         """Put a message before everything else."""
@@ -231,11 +247,13 @@ def _content(text: LongText, attachments: tuple[ImageContent, ...]) -> tuple[Con
 
 @_ON.on(UserMessageReceived)
 def _message(fold: ModelMessages, ev: Envelope, payload: UserMessageReceived) -> bool:
+    fold.forgotten.spoken[ev.seq] = None
     return fold.opens(UserMessage(content=_content(payload.text, payload.attachments), seq=ev.seq))
 
 
 @_ON.on(UserSteered)
 def _steered(fold: ModelMessages, ev: Envelope, payload: UserSteered) -> bool:
+    fold.forgotten.spoken[ev.seq] = None
     return fold.delay(UserMessage(content=_content(payload.text, payload.attachments), seq=ev.seq))
 
 
@@ -260,6 +278,8 @@ def _shell(fold: ModelMessages, ev: Envelope, payload: UserShellFinished) -> boo
 
 @_ON.on(HookRan)
 def _hook(fold: ModelMessages, ev: Envelope, payload: HookRan) -> bool:
+    if payload.event == "before_compaction":  # what it adds is for the summary
+        return False
     pieces = list(_hook_pieces(payload))
     return bool(pieces) and fold.add(UserMessage(content=tuple(pieces), seq=ev.seq))
 
@@ -282,6 +302,7 @@ def _hook_pieces(payload: HookRan) -> Iterator[TextContent]:
 
 @_ON.on(AgentSpawned)
 def _spawned(fold: ModelMessages, ev: Envelope, payload: AgentSpawned) -> bool:
+    fold.forgotten.spoken[ev.seq] = None
     return fold.task(payload.task, ev.seq)
 
 
@@ -293,6 +314,26 @@ def _loaded(fold: ModelMessages, ev: Envelope, payload: SessionContextLoaded) ->
 @_ON.on(ContextCompacted)
 def _compacted(fold: ModelMessages, ev: Envelope, payload: ContextCompacted) -> bool:
     return fold.compact(payload.through_seq, SummaryMessage(text=payload.summary, seq=ev.seq))
+
+
+@_ON.on(ContextReduced)
+def _reduced(fold: ModelMessages, ev: Envelope, payload: ContextReduced) -> bool:
+    return fold.reduce(dict(zip(payload.call_ids, payload.artifacts, strict=False)))
+
+
+@_ON.on(ContextRestored)
+def _restored(fold: ModelMessages, ev: Envelope, payload: ContextRestored) -> bool:
+    return fold.restore(frozenset(payload.seqs), payload.compaction, ev.seq)
+
+
+@_ON.on(ContextPinned)
+def _pinned(fold: ModelMessages, ev: Envelope, payload: ContextPinned) -> bool:
+    for seq in payload.seqs:
+        if payload.pinned:
+            fold.forgotten.pinned[seq] = None
+        else:
+            fold.forgotten.pinned.pop(seq, None)
+    return False
 
 
 @_ON.on(ModelRequested)
@@ -308,7 +349,8 @@ def _responded(fold: ModelMessages, ev: Envelope, payload: ModelResponded) -> bo
 @_ON.on(ModelFailed)
 def _failed(fold: ModelMessages, ev: Envelope, payload: ModelFailed) -> bool:
     partial = payload.partial
-    if payload.fault != "cancelled" or (isinstance(partial, str) and not partial.strip()):
+    own = payload.request_id in fold._profiles
+    if not own or payload.fault != "cancelled" or (isinstance(partial, str) and not partial.strip()):
         return False
     return fold.answer(payload.request_id, (TextPart(text=partial),), ev.seq)
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from tui_agent.folds.delegates import DelegateState
 from tui_agent.folds.session_view import OpenCall, ReadFile, Totals
+from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.instructions import InstructionFile, SkillRecord
 from tui_agent.protocol.events.job import JobStarted
@@ -72,6 +73,7 @@ class Draft:
     questions: dict[RequestId, QuestionAsked] = field(default_factory=dict)
     granted: dict[str, None] = field(default_factory=dict)
     read_files: dict[str, ReadFile] = field(default_factory=dict)
+    artifacts: dict[str, Artifact] = field(default_factory=dict)
     explored: dict[str, None] = field(default_factory=dict)
     memory: JsonMap = field(default_factory=dict)
     totals: Totals = field(default_factory=Totals)

@@ -13,6 +13,7 @@ from tui_agent.folds.session_view import OpenCall, ReadFile, SessionStateView, T
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
+from tui_agent.protocol.events.context import ContextReduced
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested, PermissionRevoked
 from tui_agent.protocol.events.todo import TodoUpdated
@@ -52,6 +53,7 @@ _LISTS = frozenset(
         "granted",
         "explored",
         "read_files",
+        "artifacts",
         "extra",
     )
 )
@@ -97,6 +99,7 @@ class SessionState(SessionFold):
                 granted=tuple(now.granted),
                 explored=tuple(now.explored),
                 read_files=dict(now.read_files),
+                artifacts=dict(now.artifacts),
                 extra=dict(now.extra),
             )
         return self._view
@@ -265,11 +268,19 @@ def _tool_finished(fold: SessionFold, ev: Envelope, payload: ToolFinished) -> bo
         fold.taken_on("call_id", "result")
     if payload.part is not None:
         now.parts = max(now.parts, payload.part + 1)
+    if payload.artifact is not None:
+        now.artifacts[payload.artifact.id] = payload.artifact
     if payload.status in ("failed", "invalid", "lost"):
         now.last_error = _what_failed(payload)
     digest = call_digest(payload.name, fold.arguments.pop(payload.call_id, {}), payload.content)
     now.repeats = now.repeats + 1 if digest == now.repeated_call else 1
     now.repeated_call, now.almost_stuck = digest, now.repeats >= STUCK_AFTER
+    return True
+
+
+@_ON.on(ContextReduced)
+def _reduced(fold: SessionFold, ev: Envelope, payload: ContextReduced) -> bool:
+    fold.draft.artifacts.update({each.id: each for each in payload.artifacts})
     return True
 
 

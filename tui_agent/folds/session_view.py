@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tui_agent.folds.delegates import DelegateState
+from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.instructions import InstructionFile, SkillRecord
 from tui_agent.protocol.events.job import JobStarted
@@ -25,6 +26,9 @@ from tui_agent.protocol.events.turn import (
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId, RunId
 from tui_agent.protocol.parts import Content, ImageContent
 from tui_agent.protocol.settings import AgentState, SessionSettings
+
+COMPACTING = "summarising"
+"""Why an agent runs whose history is being made smaller."""
 
 
 def call_digest(name: str, arguments: JsonMap, content: Sequence[Content]) -> str:
@@ -146,6 +150,8 @@ class SessionStateView:
     granted: tuple[str, ...] = ()
     """Rules allowed for this session."""
     read_files: dict[str, ReadFile] = field(default_factory=dict)
+    artifacts: dict[str, Artifact] = field(default_factory=dict)
+    """What `read_artifact` can read, by id."""
     explored: tuple[str, ...] = ()
     memory: JsonMap = field(default_factory=dict)
     """The task's working memory: blocks by name. Not to be changed."""
@@ -175,8 +181,17 @@ class SessionStateView:
 
     @property
     def busy(self) -> bool:
-        """A turn runs, or a command of the user's own: a message waits, Esc stops it."""
-        return self.turn_running or self.shell is not None
+        """A turn runs, a command of the user's own, or a compaction: a message waits, Esc stops it."""
+        return self.turn_running or self.shell is not None or self.compacting
+
+    @property
+    def compacting(self) -> bool:
+        """The history is being summarised at the user's wish; a message waits, Esc stops it."""
+        return (
+            not self.turn_running
+            and self.agent_state is AgentState.RUNNING
+            and self.state_reason == COMPACTING
+        )
 
     @property
     def confirmation_mode(self) -> bool:

@@ -21,6 +21,7 @@ from tui_agent.folds.entries import (
     UserEntry,
 )
 from tui_agent.folds.shelf import KEEP
+from tui_agent.folds.transcript_context import ON_CONTEXT
 from tui_agent.folds.transcript_draft import Draft
 from tui_agent.folds.transcript_hooks import ON_HOOKS
 from tui_agent.folds.transcript_jobs import ON_JOBS
@@ -48,7 +49,7 @@ __all__ = [
 ]
 
 
-_ON_ALL = Handlers.joined(ON_TALK, ON_TOOLS, ON_HOOKS, ON_JOBS, ON_NOTICES)
+_ON_ALL = Handlers.joined(ON_TALK, ON_TOOLS, ON_HOOKS, ON_JOBS, ON_NOTICES, ON_CONTEXT)
 
 
 class Transcript:

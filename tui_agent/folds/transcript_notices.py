@@ -10,9 +10,8 @@ from tui_agent.folds.growing import TAIL
 from tui_agent.folds.transcript_draft import Draft
 from tui_agent.folds.words import fork_changes, stepped_over, unknown_events, unpriced
 from tui_agent.protocol.base import text_preview
-from tui_agent.protocol.display import MarkdownBlock, TerminalBlock
+from tui_agent.protocol.display import TerminalBlock
 from tui_agent.protocol.envelope import Envelope, UnknownEvent
-from tui_agent.protocol.events.context import ContextCompacted, ContextWarned
 from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.policy import PermissionRevoked
@@ -22,7 +21,6 @@ from tui_agent.protocol.events.session import (
     LogRepaired,
     RunResumed,
     RunStarted,
-    SessionContextLoaded,
     SessionForked,
     SessionHeadMoved,
     SessionStarted,
@@ -30,7 +28,6 @@ from tui_agent.protocol.events.session import (
     WorkspaceMoved,
 )
 from tui_agent.protocol.events.turn import ShellEnd, UserShellFinished, UserShellProgress, UserShellStarted
-from tui_agent.protocol.ids import MAIN_AGENT
 
 ON_NOTICES: Handlers[Draft] = Handlers()
 
@@ -43,11 +40,6 @@ _SETTINGS = {
     "budgets": "limits",
 }
 _SET_PRICE = "input_price and output_price in its profile set it."
-_WARNINGS = {
-    "near": "The context is near the soft limit.",
-    "over": "The context is over the soft limit.",
-    "compaction": "The context is almost full; old turns will be summarised.",
-}
 _KEPT_OUT = ("kept out of the context",)
 _SHELL_ENDS: dict[ShellEnd, str] = {
     "interrupted": "stopped",
@@ -56,13 +48,6 @@ _SHELL_ENDS: dict[ShellEnd, str] = {
     "lost": "lost",
 }
 _STOPPED: frozenset[ShellEnd] = frozenset({"interrupted", "timeout"})
-
-
-def short_tokens(count: int) -> str:
-    """A number of tokens as a person reads it: `412`, `1.2k`, `42k`."""
-    if count < 1_000:
-        return str(count)
-    return f"{count / 1_000:.1f}k"
 
 
 @ON_NOTICES.on(ErrorRaised)
@@ -295,34 +280,4 @@ def _forked(draft: Draft, ev: Envelope, payload: SessionForked) -> bool:
 def _workspace_moved(draft: Draft, ev: Envelope, payload: WorkspaceMoved) -> bool:
     words = f"The session works in {payload.workspace} from here on."
     draft.notice(ev, "resume", "info", (words, f"It worked in {payload.previous} before."))
-    return True
-
-
-@ON_NOTICES.on(SessionContextLoaded)
-def _loaded(draft: Draft, ev: Envelope, payload: SessionContextLoaded) -> bool:
-    turns = "1 turn" if payload.turns == 1 else f"{payload.turns} turns"
-    words = f"{turns} of {payload.from_session} as a summary; its log is kept"
-    head = draft.head(ev, f"notice.{ev.seq}")
-    draft.add(NoticeEntry(*head, "context", "info", (words,), (MarkdownBlock(text=payload.summary),)))
-    return True
-
-
-@ON_NOTICES.on(ContextCompacted)
-def _compacted(draft: Draft, ev: Envelope, payload: ContextCompacted) -> bool:
-    if ev.agent != MAIN_AGENT:
-        return False
-    turns = "1 turn" if payload.turns == 1 else f"{payload.turns} turns"
-    words = f"{turns} became {short_tokens(payload.after_tokens)} tokens"
-    head = draft.head(ev, f"notice.{ev.seq}")
-    blocks = (MarkdownBlock(text=payload.summary),) if text_preview(payload.summary) else ()
-    draft.add(NoticeEntry(*head, "compaction", "info", (words,), blocks))
-    return True
-
-
-@ON_NOTICES.on(ContextWarned)
-def _warned(draft: Draft, ev: Envelope, payload: ContextWarned) -> bool:
-    if payload.level == "below" or ev.agent != MAIN_AGENT:
-        return False
-    level: NoticeLevel = "warning" if payload.level == "compaction" else "info"
-    draft.notice(ev, "context", level, (f"{_WARNINGS[payload.level]} {payload.fraction:.0%} is used.",))
     return True

@@ -17,3 +17,5 @@ JobId = NewType("JobId", str)
 """A background job's: `job-1` and so on, unique on its branch of the session."""
 
 MAIN_AGENT = AgentId("main")
+COMPACTION_AGENT = AgentId("compaction")
+"""Whoever summarises a history: its requests are nobody's conversation."""

@@ -29,7 +29,7 @@ FinishReason: TypeAlias = Literal["stop", "tool_calls", "length", "refusal"]
 
 class ModelRequested(Payload):
     """A request goes out (again: `attempt` > 1 only after a `model.retried`). The context is in the
-    `context.packed` event of the same `request_id`."""
+    `context.packed` event of the same `request_id`. `purpose`: an answer, or the summary of a compaction."""
 
     kind: Literal["model.requested"] = "model.requested"
     request_id: RequestId
@@ -40,6 +40,7 @@ class ModelRequested(Payload):
     messages: int
     max_tokens: int
     estimated_tokens: int = 0
+    purpose: Literal["answer", "compaction"] = "answer"
 
 
 class ModelDelta(Payload):

@@ -2,6 +2,7 @@
 
 from typing import Literal, TypeAlias
 
+from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import JsonMap, LongText
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.events.base import Payload
@@ -47,7 +48,7 @@ class ToolFinished(Payload):
     `part` is None where the engine only closes a call that was never run (stopped, lost): no progress was made.
 
     `summary` is the row's outcome in few words (`61 lines`, `exit 1`, `denied: rule …`). `full_output` is the whole
-    output where `content` holds a preview. `data` is the tool's own JSON. `environment` marks a failure of files or
+    output where `content` holds a preview, `artifact` what the model can read on in. `data` is the tool's own JSON. `environment` marks a failure of files or
     processes themselves (a full disk, a program that cannot be started), where the tool did what it should.
     """
 
@@ -63,3 +64,4 @@ class ToolFinished(Payload):
     full_output: LongText | None = None
     duration_ms: float = 0.0
     environment: bool = False
+    artifact: Artifact | None = None

@@ -12,6 +12,10 @@ from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextPacked,
+    ContextPinned,
+    ContextReduced,
+    ContextRestored,
+    ContextStuck,
     ContextWarned,
     MemoryUpdated,
     RepomapBuilt,
@@ -126,6 +130,10 @@ CorePayload: TypeAlias = Annotated[
     | ContextPacked
     | ContextWarned
     | ContextCompacted
+    | ContextReduced
+    | ContextRestored
+    | ContextPinned
+    | ContextStuck
     | MemoryUpdated
     | InstructionsLoaded
     | SkillsLoaded

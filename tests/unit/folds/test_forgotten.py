@@ -1,0 +1,151 @@
+"""What a history lets go of, and how it comes back."""
+
+from tests.stubs.story import Story, called, finished, requested, responded, started, tool_call
+from tui_agent.folds.forgotten import RESTORED
+from tui_agent.folds.model_messages import ModelMessages
+from tui_agent.protocol.artifacts import Artifact
+from tui_agent.protocol.base import BlobText
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.context import (
+    ContextCompacted,
+    ContextPinned,
+    ContextReduced,
+    ContextRestored,
+)
+from tui_agent.protocol.events.hook import HookRan
+from tui_agent.protocol.events.model import ModelFailed
+from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.ids import COMPACTION_AGENT, CallId, RequestId
+from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage, check_pairs
+from tui_agent.protocol.parts import TextContent, TextPart
+
+
+def compacted(through: int, words: str = "in short") -> ContextCompacted:
+    return ContextCompacted(
+        through_seq=through,
+        summary=words,
+        forgets=(),
+        turns=1,
+        before_tokens=900,
+        after_tokens=100,
+        by="user",
+    )
+
+
+def artifact(call: str) -> Artifact:
+    whole = BlobText(blob_sha256="a" * 64, size=9_000, preview="begin")
+    return Artifact.of("run_command", whole, lines=90, preview_size=0)
+
+
+TURN: tuple[Payload, ...] = (
+    UserMessageReceived(text="look"),  # 0
+    requested("r1"),  # 1
+    responded("r1", TextPart(text="I look"), tool_call("c1")),  # 2
+    called("c1"),  # 3
+    started("c1"),  # 4
+    finished("c1", "ok", "all of it"),  # 5
+    requested("r2"),  # 6
+    responded("r2", "done", first_part=3),  # 7
+    UserMessageReceived(text="and now"),  # 8
+)
+
+
+def folded(*payloads: Payload) -> ModelMessages:
+    fold, story = ModelMessages(), Story()
+    for payload in payloads:
+        fold.apply(story(payload))
+    return fold
+
+
+def words(message: Message) -> str:
+    if isinstance(message, SummaryMessage):
+        return str(message.text)
+    assert isinstance(message, UserMessage | ToolMessage)
+    return " ".join(str(one.text) for one in message.content if isinstance(one, TextContent))
+
+
+def test_a_compaction_that_is_taken_back_leaves_the_history_as_it_was() -> None:
+    plain = folded(*TURN).view()
+    assert folded(*TURN, compacted(7), ContextRestored(compaction=9)).view() == plain
+
+
+def test_only_the_newest_compaction_can_be_taken_back_and_then_the_one_before() -> None:
+    plain = folded(*TURN).view()
+    twice = (*TURN, compacted(5, "one"), compacted(7, "two"))
+    assert [words(one) for one in folded(*twice).view()] == ["two", "and now"]
+    assert folded(*twice, ContextRestored(compaction=9)).view() == folded(*twice).view()
+    back = folded(*twice, ContextRestored(compaction=10))
+    assert words(back.view()[0]) == "one"
+    both = folded(*twice, ContextRestored(compaction=10), ContextRestored(compaction=9))
+    assert both.view() == plain
+
+
+def test_the_originals_are_the_whole_history_whatever_stands_for_it() -> None:
+    plain = folded(*TURN).view()
+    for more in ((compacted(7),), (compacted(5, "one"), compacted(7, "two"))):
+        assert folded(*TURN, *more).originals() == plain
+    reduced = ContextReduced(
+        call_ids=(CallId("c1"),),
+        artifacts=(artifact("c1"),),
+        forgets=(5,),
+        before_tokens=9,
+        after_tokens=1,
+    )
+    assert folded(*TURN, reduced, compacted(7)).originals() == plain
+
+
+def test_an_output_that_is_put_away_is_a_line_with_its_artifact_and_comes_back_in_its_place() -> None:
+    reduced = ContextReduced(
+        call_ids=(CallId("c1"),),
+        artifacts=(artifact("c1"),),
+        forgets=(5,),
+        before_tokens=9,
+        after_tokens=1,
+    )
+    plain, fold = folded(*TURN).view(), folded(*TURN, reduced)
+    line = fold.view()[2]
+    assert isinstance(line, ToolMessage) and line.call_id == "c1" and "all of it" not in words(line)
+    assert "art_aaaaaaaaaaaa" in words(line) and "9,000 bytes" in words(line)
+    assert not check_pairs(fold.view())
+    assert folded(*TURN, reduced, ContextRestored(seqs=(5,))).view() == plain
+
+
+def test_one_item_of_a_summary_comes_back_as_a_message_at_the_end() -> None:
+    fold = folded(*TURN, compacted(7), ContextRestored(seqs=(5,)))
+    back = fold.view()[-1]
+    assert isinstance(back, UserMessage) and words(back).startswith(RESTORED) and "all of it" in words(back)
+    assert not check_pairs(fold.view())
+
+
+def test_pins_and_a_persons_own_words_are_known() -> None:
+    fold = folded(*TURN, ContextPinned(seqs=(5, 7)), ContextPinned(seqs=(7,), pinned=False))
+    assert list(fold.forgotten.pinned) == [5]
+    assert list(fold.forgotten.spoken) == [0, 8]
+
+
+def test_a_history_that_is_taken_up_again_can_bring_the_same_back() -> None:
+    fold = folded(*TURN, ContextPinned(seqs=(5,)), compacted(7))
+    again = ModelMessages.taken_up(fold.kept())
+    assert again.view() == fold.view() and again.originals() == fold.originals()
+    assert again.kept() == fold.kept()
+
+
+def test_the_request_for_a_summary_leaves_nothing_in_the_history_also_where_it_broke_off() -> None:
+    fold, story = folded(*TURN), Story()
+    before = fold.view()
+    fold.apply(story(requested("s1"), COMPACTION_AGENT))
+    fold.apply(story(responded("s1", "the summary"), COMPACTION_AGENT))
+    cut = ModelFailed(
+        request_id=RequestId("s2"), fault="cancelled", message="the program ended", partial="the s"
+    )
+    fold.apply(story(cut))
+    assert fold.view() == before
+
+
+def test_what_a_hook_says_before_a_compaction_is_for_the_summary_alone() -> None:
+    fold = folded(*TURN)
+    before = fold.view()
+    fold.apply(
+        Story()(HookRan(event="before_compaction", command="x", source="user", context="keep the names"))
+    )
+    assert fold.view() == before

@@ -1,0 +1,190 @@
+"""L1: what a history has let go of, and can have back: summaries' originals, results that stand as a line, pins.
+
+Invariant: nothing is lost: `originals` is the whole history in its order, whatever was compacted, reduced or undone.
+"""
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from tui_agent.protocol.artifacts import Artifact
+from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
+from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart
+
+REDUCED = "[This output was put away to save room. "
+RESTORED = "[Brought back from before the summary: "
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What one compaction, event `seq`, took out of the history, in order. The newest layer's summary leads the history."""
+
+    seq: int
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenState:
+    """All that is held, to be kept and taken up again."""
+
+    layers: tuple[Layer, ...] = ()
+    reduced: tuple[ToolMessage, ...] = ()
+    pinned: tuple[int, ...] = ()
+    spoken: tuple[int, ...] = ()
+
+
+class Forgotten:
+    """Beside a history: every function takes its messages and gives those that stand from now on."""
+
+    def __init__(self, kept: ForgottenState | None = None) -> None:
+        kept = kept or ForgottenState()
+        self.layers: list[Layer] = list(kept.layers)
+        self.reduced: dict[CallId, ToolMessage] = {one.call_id: one for one in kept.reduced}
+        self.pinned: dict[int, None] = dict.fromkeys(kept.pinned)
+        self.spoken: dict[int, None] = dict.fromkeys(kept.spoken)
+        """The messages that are a person's own words."""
+
+    def kept(self) -> ForgottenState:
+        """The state, to be taken up."""
+        return ForgottenState(
+            tuple(self.layers), tuple(self.reduced.values()), tuple(self.pinned), tuple(self.spoken)
+        )
+
+    def compact(self, held: Sequence[Message], through: int, summary: SummaryMessage) -> list[Message]:
+        """Let `summary` stand for everything up to `through`, an older summary too; results whose call is gone go with
+        it."""
+        first = len(self.front(held))
+        kept = [message for message in held[first:] if message.seq > through]
+        asked = called(kept)
+        stay = [one for one in kept if not isinstance(one, ToolMessage) or one.call_id in asked]
+        still = {id(one) for one in stay}
+        gone = (*held[:first], *(one for one in held[first:] if id(one) not in still))
+        self.layers.append(Layer(summary.seq, gone))
+        return [summary, *stay]
+
+    def front(self, held: Sequence[Message]) -> Sequence[Message]:
+        """The newest summary, where the history begins with one."""
+        leads = bool(self.layers and held) and held[0].seq == self.layers[-1].seq
+        return held[:1] if leads else ()
+
+    def reduce(self, held: Sequence[Message], artifacts: dict[CallId, Artifact]) -> list[Message]:
+        """Let a line stand for each of these results."""
+        return [self._line(one, artifacts) for one in held]
+
+    def _line(self, message: Message, artifacts: dict[CallId, Artifact]) -> Message:
+        if not isinstance(message, ToolMessage) or message.call_id in self.reduced:
+            return message
+        artifact = artifacts.get(message.call_id)
+        if artifact is None:
+            return message
+        self.reduced[message.call_id] = message
+        words = f"{REDUCED}read_artifact reads it again: {artifact.about}.]"
+        return message.model_copy(update={"content": (TextContent(text=words),)})
+
+    def restore(
+        self, held: Sequence[Message], seqs: Collection[int], now: int
+    ) -> tuple[list[Message], list[UserMessage]]:
+        """The history with these results whole again, and what is to be added to it of what a summary stands for."""
+        whole = [self._whole(one) if one.seq in seqs else one for one in held]
+        here = {one.seq for one in held}
+        back = [one for one in self.originals(()) if one.seq in seqs and one.seq not in here]
+        return whole, [quoted(one, now) for one in back]
+
+    def _whole(self, message: Message) -> Message:
+        if not isinstance(message, ToolMessage):
+            return message
+        return self.reduced.pop(message.call_id, message)
+
+    def undo(self, held: Sequence[Message], compaction: int, open_calls: Collection[CallId]) -> list[Message]:
+        """Put back all that the newest compaction took; of another one nothing."""
+        front = self.front(held)
+        if not front or self.layers[-1].seq != compaction:
+            return list(held)
+        layer = self.layers.pop()
+        return legal([*layer.messages, *held[len(front) :]], open_calls)
+
+    def originals(self, held: Sequence[Message]) -> Iterator[Message]:
+        """Every message in its order, whatever stands for it now; `held` is the history as it stands."""
+        before: int | None = None
+        for layer in self.layers:
+            led = layer.messages and layer.messages[0].seq == before
+            yield from map(self.original, layer.messages[1 if led else 0 :])
+            before = layer.seq
+        yield from map(self.original, held[len(self.front(held)) :])
+
+    def original(self, message: Message) -> Message:
+        """The message as it was before it was put away."""
+        return self.reduced.get(message.call_id, message) if isinstance(message, ToolMessage) else message
+
+
+def called(messages: Sequence[Message]) -> set[CallId]:
+    """The calls that these messages ask for."""
+    answers = (one for one in messages if isinstance(one, AssistantMessage))
+    return {part.call_id for one in answers for part in one.parts if isinstance(part, ToolCallPart)}
+
+
+def legal(messages: Sequence[Message], open_calls: Collection[CallId] = ()) -> list[Message]:
+    """The messages without calls that have no result (but for open ones), and without results that have no call."""
+    results = {one.call_id for one in messages if isinstance(one, ToolMessage)} | set(open_calls)
+    made = [_answered(one, results) for one in messages]
+    asked = called([one for one in made if one is not None])
+    return [
+        one
+        for one in made
+        if one is not None and not (isinstance(one, ToolMessage) and one.call_id not in asked)
+    ]
+
+
+def _answered(message: Message, results: Collection[CallId]) -> Message | None:
+    if not isinstance(message, AssistantMessage):
+        return message
+    parts = tuple(
+        part for part in message.parts if not isinstance(part, ToolCallPart) or part.call_id in results
+    )
+    if len(parts) == len(message.parts):
+        return message
+    return message.model_copy(update={"parts": parts}) if parts else None
+
+
+def quoted(message: Message, seq: int) -> UserMessage:
+    """A message as a quotation, which can stand anywhere."""
+    match message:
+        case UserMessage(content=content):
+            return _quote("what the user said", content, seq)
+        case ToolMessage(name=name, content=content):
+            return _quote(f"the result of {name}", content, seq)
+        case SummaryMessage(text=text):
+            return _quote("a summary", (TextContent(text=text),), seq)
+        case AssistantMessage():
+            words = tuple(TextContent(text=part.text) for part in message.parts if isinstance(part, TextPart))
+            calls = tuple(TextContent(text=call_words(one)) for one in _calls(message))
+            return _quote("what you said", (*words, *calls), seq)
+
+
+def _quote(what: str, content: tuple[Content, ...], seq: int) -> UserMessage:
+    return UserMessage(content=(TextContent(text=f"{RESTORED}{what}.]"), *content), seq=seq)
+
+
+def _calls(message: AssistantMessage) -> Iterator[ToolCallPart]:
+    return (part for part in message.parts if isinstance(part, ToolCallPart))
+
+
+def call_words(call: ToolCallPart) -> str:
+    """A call in one line: its name and its arguments, the long ones cut."""
+    words = json.dumps(call.arguments, ensure_ascii=False, default=str)
+    return f"{call.name} {words[:200]}{'…' if len(words) > 200 else ''}"
+
+
+def preview(message: Message) -> str:
+    """The beginning of what a message says."""
+    match message:
+        case UserMessage(content=content) | ToolMessage(content=content):
+            texts = [text_preview(one.text) for one in content if isinstance(one, TextContent)]
+        case SummaryMessage(text=text):
+            texts = [text_preview(text)]
+        case AssistantMessage():
+            texts = [text_preview(one.text) for one in message.parts if isinstance(one, TextPart)]
+            texts += [call_words(one) for one in _calls(message)]
+    return "\n".join(texts)

@@ -1,0 +1,99 @@
+"""L1: the transcript's side of the context: what was summarised, put away, brought back, and how full it is."""
+
+from tui_agent.folds.dispatch import Handlers
+from tui_agent.folds.entries import NoticeEntry, NoticeLevel
+from tui_agent.folds.transcript_draft import Draft
+from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.display import MarkdownBlock
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.context import (
+    ContextCompacted,
+    ContextReduced,
+    ContextRestored,
+    ContextStuck,
+    ContextWarned,
+)
+from tui_agent.protocol.events.session import SessionContextLoaded
+from tui_agent.protocol.ids import MAIN_AGENT
+
+ON_CONTEXT: Handlers[Draft] = Handlers()
+
+_LISTED = "/compact list shows what was put away, and brings it back."
+_WARNINGS = {
+    "near": "The context is near the soft limit.",
+    "over": "The context is over the soft limit.",
+    "compaction": "The context is almost full; old turns will be summarised.",
+}
+
+
+def short_tokens(count: int) -> str:
+    """A number of tokens as a person reads it: `412`, `1.2k`, `42k`."""
+    if count < 1_000:
+        return str(count)
+    return f"{count / 1_000:.1f}k"
+
+
+@ON_CONTEXT.on(SessionContextLoaded)
+def _loaded(draft: Draft, ev: Envelope, payload: SessionContextLoaded) -> bool:
+    turns = "1 turn" if payload.turns == 1 else f"{payload.turns} turns"
+    words = f"{turns} of {payload.from_session} as a summary; its log is kept"
+    head = draft.head(ev, f"notice.{ev.seq}")
+    draft.add(NoticeEntry(*head, "context", "info", (words,), (MarkdownBlock(text=payload.summary),)))
+    return True
+
+
+@ON_CONTEXT.on(ContextCompacted)
+def _compacted(draft: Draft, ev: Envelope, payload: ContextCompacted) -> bool:
+    if ev.agent != MAIN_AGENT:
+        return False
+    turns = "1 turn" if payload.turns == 1 else f"{payload.turns} turns"
+    how = "" if not payload.fault else " from what is recorded, without the model"
+    words = f"{turns} summarised{how}: {_became(payload.before_tokens, payload.after_tokens)}"
+    why = (f"The model did not do it: {payload.fault}",) if payload.fault else ()
+    head = draft.head(ev, f"notice.{ev.seq}")
+    blocks = (MarkdownBlock(text=payload.summary),) if text_preview(payload.summary) else ()
+    draft.add(NoticeEntry(*head, "compaction", "info", (words, *why, _LISTED), blocks))
+    return True
+
+
+def _became(before: int, after: int) -> str:
+    return f"the context went from {short_tokens(before)} to {short_tokens(after)} tokens"
+
+
+@ON_CONTEXT.on(ContextReduced)
+def _reduced(draft: Draft, ev: Envelope, payload: ContextReduced) -> bool:
+    if ev.agent != MAIN_AGENT:
+        return False
+    count = len(payload.call_ids)
+    outputs = "1 old output" if count == 1 else f"{count} old outputs"
+    words = f"{outputs} put away: {_became(payload.before_tokens, payload.after_tokens)}"
+    draft.notice(ev, "compaction", "info", (words, f"The agent can read them again. {_LISTED}"))
+    return True
+
+
+@ON_CONTEXT.on(ContextRestored)
+def _restored(draft: Draft, ev: Envelope, payload: ContextRestored) -> bool:
+    if ev.agent != MAIN_AGENT:
+        return False
+    count = len(payload.seqs)
+    back = "1 message is" if count == 1 else f"{count} messages are"
+    words = "The summary was taken back: all that it stood for is" if payload.compaction is not None else back
+    draft.notice(ev, "context", "info", (f"{words} in the context again.",))
+    return True
+
+
+@ON_CONTEXT.on(ContextStuck)
+def _stuck(draft: Draft, ev: Envelope, payload: ContextStuck) -> bool:
+    if ev.agent != MAIN_AGENT:
+        return False
+    draft.notice(ev, "context", "warning", (payload.message, payload.hint))
+    return True
+
+
+@ON_CONTEXT.on(ContextWarned)
+def _warned(draft: Draft, ev: Envelope, payload: ContextWarned) -> bool:
+    if payload.level == "below" or ev.agent != MAIN_AGENT:
+        return False
+    level: NoticeLevel = "warning" if payload.level == "compaction" else "info"
+    draft.notice(ev, "context", level, (f"{_WARNINGS[payload.level]} {payload.fraction:.0%} is used.",))
+    return True
