@@ -222,6 +222,7 @@ async def running(
     tools: Sequence[object] = (),
     *,
     policy: PolicyAnswer = allow,
+    budgets: Budgets | None = None,
     middlewares: Sequence[Middleware | Callable[[Recorder], Middleware]] = (),
     agents: dict[str, Callable[[], Agent]] | None = None,
     interactive: bool = True,
