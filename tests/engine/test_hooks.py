@@ -146,10 +146,14 @@ async def test_a_hook_answers_for_the_user_what_only_the_profile_asks(tmp_path, 
 
 
 @pytest.mark.parametrize(
-    ("said", "words"), [("deny", "a hook refused it: it is a Friday"), ("ask", "it is a Friday, and no one")]
+    ("said", "words"),
+    [
+        ("deny", "a hook refused it: it is a Friday."),
+        ("ask", "it is a Friday, and no one is there to answer"),
+    ],
 )
 async def test_where_no_one_is_there_the_hook_s_own_reason_is_told(tmp_path, said, words):
-    hook = Asked("before_tool", says(said, "it is a Friday"))
+    hook = Asked("before_tool", says(said, "it is a Friday."))
     async with running(
         tmp_path, ONE_CALL, [EchoTool()], hooks=[hook.hook], policy=CAREFUL[said], interactive=False
     ) as bench:

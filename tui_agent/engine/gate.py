@@ -103,7 +103,9 @@ class Gate:
             if decision.verdict != "ask":
                 return self._by_rule(case, decision, preview.content, judged)
             if not self._parts.interactive:
-                nobody = f"{decision.reason}, and {NOBODY}" if decision.rule_id == RULE else NO_ONE
+                nobody = (
+                    f"{decision.reason.rstrip(' .')}, and {NOBODY}" if decision.rule_id == RULE else NO_ONE
+                )
                 return self._by_rule(case, decision, "", judged, nobody)
             preview = await self._preview(case, judged)
             request = self._request(case, decision, preview, await self._deeds(case))
