@@ -22,6 +22,7 @@ VERBS: dict[str, Verb] = {
     "checkout-part": Verb("tui_agent.cli.checkout_part", "the workspace as it was after a part of a session"),
     "compare": Verb("tui_agent.cli.compare", "two sessions, or branches, side by side"),
     "replay": Verb("tui_agent.cli.replay", "a recorded session as it was at any of its events"),
+    "map": Verb("tui_agent.cli.map", "a repository's files ranked for a question, with their symbols"),
     "policy": Verb("tui_agent.cli.policy", "how a command line would be judged"),
     "redact": Verb("tui_agent.cli.redact", "text without its secrets, line for line"),
     "models": Verb("tui_agent.cli.models", "list the models, or check that one answers"),

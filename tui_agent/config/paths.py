@@ -46,6 +46,11 @@ class Paths:
         return self.config_dir / "trusted.json"
 
     @property
+    def repo_maps(self) -> Path:
+        """What is kept of repositories for their maps, one file each; can be deleted at any time."""
+        return self.cache_dir / "repomap"
+
+    @property
     def trusted_copies(self) -> Path:
         """Copies of what is loaded from trusted projects, as it was when it was trusted."""
         return self.config_dir / "trusted"

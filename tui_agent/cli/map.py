@@ -1,0 +1,99 @@
+"""L7: The map of a repository: its files ranked for a question, with the symbols that matter.
+
+Invariant: loads no parser, no schema and no model where the index is fresh; the index is kept in the user's cache folder.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import tui_agent
+from tui_agent.cli.options import Parser, count
+from tui_agent.config import paths
+from tui_agent.context.repomap.facade import RepoMap
+from tui_agent.context.repomap.rendering import clean
+from tui_agent.context.repomap.views import MapView, RankedFile
+from tui_agent.errors import UsageError
+
+EXAMPLES = """\
+examples:
+  tui-agent map
+  tui-agent map --query "where is the login checked?"
+  tui-agent map --query "parse_config drops comments" --max-tokens 4000 --json
+"""
+PATIENCE_S = 2.0
+
+
+def configure(parser: Parser) -> None:
+    """The options of `map`."""
+    parser.add_argument("-q", "--query", metavar="Q", help="what the map is for: a question, a task, names")
+    parser.add_argument(
+        "--max-tokens", metavar="N", type=count, default=1200, help="how long it may be (default 1200)"
+    )
+    parser.add_argument("--max-files", metavar="N", type=count, help="how many files it may name")
+    parser.add_argument("--refresh", action="store_true", help="wait until every file is in the index")
+    parser.add_argument("--json", action="store_true", help="one object a file, in rank order")
+    parser.add_argument(
+        "-C", "--cwd", metavar="DIR", type=Path, help="the map of DIR (default: the current directory)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the map."""
+    root = arguments.cwd or Path.cwd()
+    if not root.is_dir():
+        raise UsageError(f"There is no folder {root}.", hint="Give another one with --cwd.")
+    found = paths.find(root, os.environ)
+    secrets = Secrets()
+    repo_map = RepoMap(
+        root,
+        found.repo_maps,
+        may_show=secrets.may_show,
+        rules=secrets.digest,
+        patience=PATIENCE_S,
+        lasting=True,
+    )
+    try:
+        shown = repo_map.map(
+            arguments.query, arguments.max_tokens, max_files=arguments.max_files, refresh=arguments.refresh
+        )
+    finally:
+        repo_map.close()
+    sys.stdout.write("".join(f"{line}\n" for line in lines(shown)) if arguments.json else shown.text)
+    return 0
+
+
+def lines(shown: MapView) -> list[str]:
+    """One JSON object a file."""
+    return [json.dumps(as_json(one)) for one in shown.files]
+
+
+def as_json(one: RankedFile) -> dict[str, object]:
+    """A file of the map as one object."""
+    return {
+        "path": clean(one.path),
+        "score": one.score,
+        "reasons": one.reasons,
+        "symbols": [symbol._asdict() for symbol in one.symbols],
+    }
+
+
+class Secrets:
+    """Which files hold secrets, by the policy's table; it is read when the first unknown file is met."""
+
+    def __init__(self) -> None:
+        self._table = Path(tui_agent.__file__).parent / "policy" / "places.toml"
+
+    @property
+    def digest(self) -> str:
+        """Another table has another one."""
+        return hashlib.sha256(self._table.read_bytes()).hexdigest()[:16]
+
+    def may_show(self, path: str) -> bool:
+        """Whether the file may be read and shown."""
+        judged: bool = import_module("tui_agent.policy.showing").may_show(path)
+        return judged

@@ -1,0 +1,152 @@
+"""L3: one answer: from the index or from a scan to ranked files with their symbols, and to the text.
+
+Invariant: the same files, question and settings give the same bytes.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from tui_agent.context.repomap import ranking
+from tui_agent.context.repomap.budget import detailed_files, symbols_at, tokens_of
+from tui_agent.context.repomap.evidence import chosen, telling
+from tui_agent.context.repomap.kept import Kept, Known
+from tui_agent.context.repomap.listing import Listing
+from tui_agent.context.repomap.places import is_entry, kind_of
+from tui_agent.context.repomap.ranking import Ranked
+from tui_agent.context.repomap.reading import read
+from tui_agent.context.repomap.rendering import rendered
+from tui_agent.context.repomap.scan import Scan
+from tui_agent.context.repomap.symbols import symbols_of
+from tui_agent.context.repomap.views import MapView, RankedFile, Symbol
+from tui_agent.context.repomap.words import Query
+
+
+class Ask(NamedTuple):
+    """What is asked for."""
+
+    query: Query
+    max_tokens: int
+    max_files: int | None
+    pinned: tuple[str, ...]
+    hidden: frozenset[str]
+    recent: frozenset[str]
+
+
+class Basis(NamedTuple):
+    """Files in rank order, what else there is, and how their symbols are had."""
+
+    order: list[Ranked]
+    rest: list[str]
+    skipped: dict[str, int]
+    symbols: Callable[[str], tuple[Symbol, ...]]
+
+
+def reader(root: str) -> Callable[[str], bytes]:
+    """Reads a file of the repository; empty where it is no text any more."""
+    return lambda path: read(f"{root}/{path}").data
+
+
+def from_index(kept: Kept, known: Mapping[str, Known], listing: Listing, root: str, ask: Ask) -> Basis:
+    """The order that the index gives."""
+    text = {path: one for path, one in known.items() if not one.reason and path not in ask.hidden}
+    skipped = dict(listing.skipped)
+    for one in known.values():
+        if one.reason:
+            skipped[one.reason] = skipped.get(one.reason, 0) + 1
+    ranks = {path: one.rank for path, one in text.items()}
+    languages = {path: one.language for path, one in text.items()}
+    query = ask.query
+    if query:
+        values = ranking.values_of(query, kept.counts(list(query.weights)), len(text))
+        words = ranking.by_index(kept, query, ask.hidden)
+        words = {path: score for path, score in words.items() if path in text}
+        past = ranking.by_history(kept, query, text.keys())
+        order = ranking.ranked(words, past, query, values, reader(root))
+        order = ranking.completed(order, kept, text, ask.hidden)
+        order += _unmatched(order, ranks)
+    else:
+        order = ranking.unasked(ranks, languages, ask.recent)
+    shown = {one.path for one in order}
+    rest = [entry.path for entry in listing.entries if entry.path not in shown and entry.path not in known]
+    return Basis(order, _visible(rest, ask), skipped, lambda path: kept.symbols(known[path].id))
+
+
+def _unmatched(order: Sequence[Ranked], ranks: Mapping[str, float]) -> list[Ranked]:
+    """Files without a word of the question, what others lean on first."""
+    there = {one.path for one in order}
+    others = sorted(
+        (-(rank * (0.3 if kind_of(path) else 1.0)), path) for path, rank in ranks.items() if path not in there
+    )
+    return [Ranked(path, 0.0, ()) for _, path in others]
+
+
+def from_scan(listing: Listing, root: str, ask: Ask) -> Basis:
+    """The order that reading every file once gives."""
+    skipped = dict(listing.skipped)
+    if not ask.query:
+        order = [
+            Ranked(entry.path, 0.0, ("entry",) if is_entry(entry.path) else ())
+            for entry in sorted(listing.entries, key=lambda entry: _by_place(entry.path, ask.recent))
+            if entry.path not in ask.hidden
+        ]
+        return Basis(order, [], skipped, _parsing(root))
+    scan = Scan(root, listing.entries, ask.query, ask.hidden)
+    for reason, count in scan.skipped.items():
+        skipped[reason] = skipped.get(reason, 0) + count
+    values = ranking.values_of(ask.query, scan.counts, scan.total)
+    order = ranking.ranked(scan.words, {}, ask.query, values, reader(root))
+    shown = {one.path for one in order}
+    rest = [entry.path for entry in listing.entries if entry.path not in shown]
+    return Basis(order, _visible(rest, ask), skipped, _parsing(root))
+
+
+def _by_place(path: str, recent: Collection[str]) -> tuple[bool, bool, bool, int, str]:
+    return (path not in recent, not is_entry(path), bool(kind_of(path)), path.count("/"), path)
+
+
+def _parsing(root: str) -> Callable[[str], tuple[Symbol, ...]]:
+    return lambda path: symbols_of(path, read(f"{root}/{path}").data)[1]
+
+
+def _visible(paths: Sequence[str], ask: Ask) -> list[str]:
+    return [path for path in paths if path not in ask.hidden]
+
+
+def view(basis: Basis, ask: Ask, *, partial: bool) -> MapView:
+    """The map of a basis."""
+    order = _pinned(basis, ask)
+    total = len(order) + len(basis.rest)
+    rest = list(basis.rest)
+    if ask.max_files is not None:
+        rest = sorted([one.path for one in order[ask.max_files :]] + rest)
+        order = order[: ask.max_files]
+    most = detailed_files(ask.max_tokens)
+    files = [_detailed(one, basis, symbols_at(at, ask.max_tokens)) for at, one in enumerate(order[:most])]
+    files += [RankedFile(one.path, one.score, one.reasons) for one in order[most:]]
+    text, shown, detailed = rendered(
+        files, rest, ask.max_tokens, basis.skipped, partial=partial, asked=bool(ask.query)
+    )
+    kept = [one if at < detailed else one._replace(symbols=()) for at, one in enumerate(files[:shown])]
+    return MapView(tuple(kept), basis.skipped, partial, text, tokens_of(text), total)
+
+
+def _pinned(basis: Basis, ask: Ask) -> list[Ranked]:
+    if not ask.pinned:
+        return basis.order
+    there = {one.path: one for one in basis.order}
+    unranked = set(basis.rest)
+    first = []
+    for path in dict.fromkeys(ask.pinned):
+        one = there.get(path) or (Ranked(path, 0.0, ()) if path in unranked else None)
+        if one is not None:
+            first.append(one._replace(reasons=("pinned", *one.reasons)))
+            if path in unranked:
+                basis.rest.remove(path)
+    names = {one.path for one in first}
+    return first + [one for one in basis.order if one.path not in names]
+
+
+def _detailed(one: Ranked, basis: Basis, most: int) -> RankedFile:
+    symbols = basis.symbols(one.path) if most else ()
+    worth = one.lines.worth_of(symbols) if one.lines is not None and one.lines.at else telling(symbols)
+    return RankedFile(one.path, one.score, one.reasons, chosen(symbols, worth, most))

@@ -1,0 +1,233 @@
+"""L3: the map of one repository: lists, keeps the index fresh, ranks and renders.
+
+Invariant: every call returns a map, whatever is in the files and in the cache; the index is a cache that can be deleted
+at any time. Synchronous: to be called in a thread. Calls of one object wait for each other.
+"""
+
+import os
+import sqlite3
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from tui_agent.context.repomap import indexing, languages, worker
+from tui_agent.context.repomap.answering import Ask, Basis, from_index, from_scan, view
+from tui_agent.context.repomap.kept import Kept, Known, opened, place, remove
+from tui_agent.context.repomap.listing import Entry, Listing, examine, list_files, looked_again
+from tui_agent.context.repomap.views import MapView
+from tui_agent.context.repomap.words import Query
+from tui_agent.errors import EnvironmentFault
+
+SMALL_BYTES, SMALL_FILES = 400_000, 40
+"""What is changed up to here is read at once; more is the worker's."""
+SOON_BYTES = 1_500_000
+"""An index of up to so much is waited for, as the worker has it in about the time that an answer without it takes."""
+ENOUGH = 0.6
+"""The share of files in the index from which it answers."""
+REFRESH_S = 120.0
+
+
+def show_all(path: str) -> bool:
+    """Nothing is secret."""
+    return bool(path)
+
+
+class RepoMap:
+    """The map of the repository, or plain folder, at `root`. Nothing is read before the first call.
+
+    `cache_folder`: where the index is kept, outside of the repository. `may_show`: whether a path may be listed, read and
+    shown at all; `rules` names what it decides by (another name makes the index anew). `patience`: seconds that an answer
+    may wait for changed files. `lasting`: a worker goes on when this process ends.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        cache_folder: Path,
+        *,
+        may_show: Callable[[str], bool] = show_all,
+        rules: str = "",
+        patience: float = 1.0,
+        lasting: bool = False,
+    ) -> None:
+        self.root = Path(os.path.realpath(root))
+        self.index = place(cache_folder, self.root)
+        self._may_show, self._rules = may_show, rules
+        self._patience, self._lasting = patience, lasting
+        self._lock = threading.RLock()
+        self._kept: Kept | None = None
+        self._known: dict[str, Known] = {}
+        self._version = -1
+        self._listing: Listing | None = None
+        self._cleared: set[str] = set()
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def map(
+        self,
+        query: str | None = None,
+        max_tokens: int = 1200,
+        max_files: int | None = None,
+        refresh: bool = False,
+        pinned: Collection[str] = (),
+        hidden: Collection[str] = (),
+        recent: Collection[str] = (),
+    ) -> MapView:
+        """The map for a question, or of the whole. `pinned` come first, `hidden` not at all, `recent` were touched lately.
+
+        `refresh` waits until the index has every file. Raises `EnvironmentFault` where the folder cannot be read.
+        """
+        with self._lock:
+            listing = self._listed()
+            complete = self._brought_up(listing, refresh=refresh)
+            ask = Ask(
+                Query(query or ""), max_tokens, max_files, tuple(pinned), frozenset(hidden), frozenset(recent)
+            )
+            return view(self._basis(listing, ask), ask, partial=not complete)
+
+    def _basis(self, listing: Listing, ask: Ask) -> Basis:
+        """From the index where it has enough, else from the files themselves."""
+        root = os.fspath(self.root)
+        if self._kept is not None and len(self._known) >= ENOUGH * len(listing.entries):
+            try:
+                return from_index(self._kept, self._known, listing, root, ask)
+            except sqlite3.Error:
+                self._drop()
+                remove(self.index)
+        return from_scan(listing, root, ask)
+
+    def touched(self, paths: Sequence[str]) -> None:
+        """Files that were just written or removed: their new content counts from the next map on."""
+        with self._lock:
+            if self._open() is None:
+                return
+            names = [name for name in paths if self._shows(name)]
+            now = examine(self.root, sorted(names), self._shows, (0, 0)).entries
+            there = {entry.path for entry in now}
+            self._update([*now], [name for name in names if name not in there])
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until no worker is at work; whether none is."""
+        until = time.monotonic() + seconds
+        while self._is_building():
+            if time.monotonic() >= until:
+                return False
+            if self._child is not None:
+                with suppress(subprocess.TimeoutExpired):
+                    self._child.wait(0.05)
+            else:
+                threading.Event().wait(0.02)
+        return True
+
+    def close(self) -> None:
+        """End the worker, unless it is to last, and let go of the index."""
+        with self._lock:
+            self._drop()
+            child, self._child = self._child, None
+            if child is not None and not self._lasting:
+                if child.stdin is not None:
+                    child.stdin.close()
+                with suppress(subprocess.TimeoutExpired):
+                    child.wait(2.0)
+                if child.poll() is None:
+                    child.kill()
+                    child.wait()
+
+    def _shows(self, path: str) -> bool:
+        if path in self._cleared:
+            return True
+        if path in self._known or self._may_show(path):
+            self._cleared.add(path)
+            return True
+        return False
+
+    def _listed(self) -> Listing:
+        self._open()
+        self._reload()
+        try:
+            if self._listing is None:
+                self._listing = list_files(self.root, self._shows)
+            else:
+                self._listing = looked_again(self.root, self._listing, self._shows)
+        except OSError as error:
+            raise EnvironmentFault(f"The folder {self.root} cannot be mapped: {error.strerror}.") from error
+        return self._listing
+
+    def _open(self) -> Kept | None:
+        if self._kept is None:
+            try:
+                self._kept = opened(self.index, f"{languages.digest()} {self._rules}")
+            except (sqlite3.Error, OSError):
+                return None
+            self._version = -1
+        return self._kept
+
+    def _drop(self) -> None:
+        if self._kept is not None:
+            self._kept.close()
+        self._kept, self._known, self._version = None, {}, -1
+
+    def _reload(self) -> None:
+        """Read again what the index knows, where someone has written into it."""
+        kept = self._open()
+        if kept is None:
+            return
+        try:
+            version = kept.data_version
+            if version != self._version:
+                self._known, self._version = kept.files(), version
+        except sqlite3.Error:
+            self._drop()
+
+    def _brought_up(self, listing: Listing, *, refresh: bool) -> bool:
+        """Bring the index up to date as far as there is time; whether it has everything."""
+        if self._open() is None:
+            return False
+        changed, gone = self._changes(listing)
+        if not changed and not gone and not refresh:
+            return not self._is_building()
+        if (
+            len(changed) <= SMALL_FILES
+            and sum(entry.size for entry in changed) <= SMALL_BYTES
+            and self._known
+        ):
+            return self._update(changed, gone)
+        size = sum(entry.size for entry in changed)
+        self._begin(changed, gone)
+        waiting = REFRESH_S if refresh else self._patience if self._known or size <= SOON_BYTES else 0.0
+        done = self.wait(waiting)
+        self._reload()
+        return done
+
+    def _changes(self, listing: Listing) -> tuple[list[Entry], list[str]]:
+        known, present = self._known, {entry.path for entry in listing.entries}
+        changed = [e for e in listing.entries if (old := known.get(e.path)) is None or old.entry != e]
+        return changed, [path for path in known if path not in present]
+
+    def _begin(self, changed: list[Entry], gone: list[str]) -> None:
+        if worker.is_building(self.index):
+            return
+        if self._child is not None:
+            self._child.wait()
+        key = f"{languages.digest()} {self._rules}"
+        with suppress(OSError):
+            self._child = worker.start(self.index, key, self.root, changed, gone, lasting=self._lasting)
+
+    def _is_building(self) -> bool:
+        if self._child is not None and self._child.poll() is None:
+            return True
+        return worker.is_building(self.index)
+
+    def _update(self, changed: list[Entry], gone: list[str]) -> bool:
+        kept = self._open()
+        if kept is None:
+            return False
+        try:
+            indexing.update(kept, os.fspath(self.root), changed, gone)
+            self._known = kept.files()
+        except sqlite3.Error:
+            self._drop()
+            return False
+        return True

@@ -1,0 +1,69 @@
+"""L3: what past commits say: files that were touched when the same words were spoken of.
+
+Invariant: only commits that lead to the present one count; merges and commits of very many files say nothing.
+"""
+
+from pathlib import Path
+
+from tui_agent.context.repomap.git import ask, repository_of
+from tui_agent.context.repomap.kept import Kept
+from tui_agent.context.repomap.words import pieces
+
+MAX_COMMITS = 4_000
+MAX_TOUCHED = 30
+MAX_MESSAGE = 4_000
+BEST = 60
+_MARK, _FIELD = "\x02", "\x03"
+
+
+def head(root: Path) -> str:
+    """The present commit; empty where there is none."""
+    repository = repository_of(root)
+    return repository.commit if repository is not None else ""
+
+
+def refresh(kept: Kept, root: Path) -> None:
+    """Keep the messages of the newest commits. Leaves the old ones where git cannot say."""
+    repository = repository_of(root)
+    now = repository.commit if repository is not None else ""
+    if repository is None or not now or kept.meta("history") == now:
+        return
+    listed = ask(repository, root, "rev-list", "--no-merges", f"--max-count={MAX_COMMITS}", now)
+    if listed is None:
+        return
+    wanted = listed.decode("ascii", "replace").split()
+    known = kept.commits()
+    new = [sha for sha in wanted if sha not in known]
+    found = _read(root, new) if new else []
+    with kept.writing():
+        kept.forget_commits(known[sha] for sha in known.keys() - set(wanted))
+        for sha, message, files in found:
+            kept.put_commit(sha, message, files)
+        kept.set_meta("history", now)
+
+
+def _read(root: Path, shas: list[str]) -> list[tuple[str, str, list[str]]]:
+    repository = repository_of(root)
+    if repository is None:
+        return []
+    how = (
+        "--no-walk=unsorted",
+        "--no-renames",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--name-only",
+        "--relative",
+        "-z",
+    )
+    said = ask(repository, root, "log", *how, f"--format={_MARK}%H{_FIELD}%B{_FIELD}", *shas)
+    found = []
+    for record in (said or b"").decode("utf-8", "surrogateescape").split(_MARK)[1:]:
+        sha, _, rest = record.partition(_FIELD)
+        message, _, names = rest.partition(_FIELD)
+        files = [name for name in names.strip("\0\n").split("\0") if name.strip()]
+        if 0 < len(files) <= MAX_TOUCHED:
+            words = " ".join(pieces(message[:MAX_MESSAGE]))
+            found.append((sha, words, [name.encode("utf-8", "replace").decode() for name in files]))
+        else:
+            found.append((sha, "", []))
+    return found

@@ -1,0 +1,84 @@
+"""L3: from files to what the index keeps of them.
+
+Invariant: one file never costs the others: whatever is in it, it ends up in the index, at worst with a reason and no
+words.
+"""
+
+import time
+import zlib
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+
+from tui_agent.context.repomap.kept import Found, Kept
+from tui_agent.context.repomap.listing import Entry
+from tui_agent.context.repomap.reading import read
+from tui_agent.context.repomap.symbols import symbols_of
+from tui_agent.context.repomap.words import MAX_WORD, STOP, Splitter, counted, pieces, raw_words
+
+BATCH = 200
+MAX_REFS = 800
+MAX_TIMES = 200
+"""How often one word of a file counts at most: BM25 hardly tells more apart."""
+_COARSE_NS, _FINE_NS = 2_000_000_000, 20_000_000
+
+splitter = Splitter()
+
+
+def find(root: str, entry: Entry, *, parse: bool = True) -> Found:
+    """Read one file. Without `parse` it has words and no symbols."""
+    entry = _settled(entry)
+    source = read(f"{root}/{entry.path}")
+    if source.reason:
+        return Found(entry, "", source.reason)
+    language, symbols = symbols_of(entry.path, source.data, parse=parse)
+    times = Counter(raw_words(source.data.decode("utf-8", "replace")))
+    names = Counter(symbol.name for symbol in symbols)
+    name_times = Counter(word for name in names for word in raw_words(name))
+    return Found(
+        entry,
+        language,
+        "",
+        symbols,
+        references(times),
+        " ".join(pieces(entry.path.encode("utf-8", "replace").decode())),
+        _text(counted(name_times, splitter)),
+        _text(counted(times, splitter)),
+    )
+
+
+def references(times: "Counter[str]") -> bytes:
+    """The names that a file speaks of, as packed hashes in order."""
+    found = [
+        word
+        for word in times
+        if 3 < len(word) <= MAX_WORD and word.lower() not in STOP and not word[0].isdigit()
+    ]
+    return array("I", sorted({name_hash(word) for word in found[:MAX_REFS]})).tobytes()
+
+
+def name_hash(name: str) -> int:
+    """A name as a number of 32 bits."""
+    return zlib.crc32(name.encode("utf-8", "replace"))
+
+
+def update(kept: Kept, root: str, entries: Sequence[Entry], gone: Sequence[str] = ()) -> None:
+    """Bring the index up to date with these files, in one transaction."""
+    found = [find(root, entry) for entry in entries]
+    with kept.writing():
+        kept.forget(gone)
+        kept.put(found)
+        kept.set_meta("graph", "")
+
+
+def _text(times: "Counter[str]") -> str:
+    return " ".join(
+        [word if n == 1 else " ".join([word] * min(n, MAX_TIMES)) for word, n in sorted(times.items())]
+    )
+
+
+def _settled(entry: Entry) -> Entry:
+    """With a key that will not hold, where the file could be written again within the same tick of its file system."""
+    tick = _COARSE_NS if entry.mtime_ns % 1_000_000_000 == 0 else _FINE_NS
+    fresh = time.time_ns() - entry.mtime_ns < tick
+    return entry._replace(mtime_ns=-1) if fresh else entry

@@ -1,0 +1,265 @@
+"""L3: what is kept of a repository between maps: one SQLite file in the user's cache folder.
+
+Invariant: it can be deleted at any time, and whatever is wrong with it costs only the time to build it anew; nothing is
+unpickled; readers never wait for a writer. The same files give the same content, however it came about.
+"""
+
+import hashlib
+import json
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from tui_agent.context.repomap.listing import Entry
+from tui_agent.context.repomap.views import Symbol
+
+VERSION = 3
+"""Of the tables and of how words are cut; another one is built anew."""
+BUSY_MS = 5_000
+_SCHEMA = """
+CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE files(id INTEGER PRIMARY KEY, path BLOB UNIQUE NOT NULL, size INTEGER, mtime INTEGER, inode INTEGER,
+  language TEXT NOT NULL, reason TEXT NOT NULL, rank REAL NOT NULL DEFAULT 0);
+CREATE TABLE details(id INTEGER PRIMARY KEY, symbols TEXT NOT NULL, refs BLOB NOT NULL, words BLOB NOT NULL);
+CREATE VIRTUAL TABLE words USING fts5(path, names, body, content='', tokenize='ascii');
+CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, 'row');
+CREATE TABLE edges(id INTEGER PRIMARY KEY, outs BLOB NOT NULL, ins BLOB NOT NULL);
+CREATE TABLE commits(id INTEGER PRIMARY KEY, sha TEXT UNIQUE NOT NULL, files TEXT NOT NULL);
+CREATE VIRTUAL TABLE messages USING fts5(text, tokenize='ascii');
+"""
+
+
+class Found(NamedTuple):
+    """What was found in one file. `reason` says why it has no words; `refs` are packed hashes of the names in it."""
+
+    entry: Entry
+    language: str
+    reason: str
+    symbols: tuple[Symbol, ...] = ()
+    refs: bytes = b""
+    path_words: str = ""
+    name_words: str = ""
+    body_words: str = ""
+
+
+class Known(NamedTuple):
+    """A file of the index."""
+
+    id: int
+    entry: Entry
+    reason: str
+    language: str
+    rank: float
+
+
+def place(folder: Path, root: Path) -> Path:
+    """Where the index of the repository at `root` is kept."""
+    mark = hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:16]
+    name = "".join(char if char.isascii() and (char.isalnum() or char in "-_") else "_" for char in root.name)
+    return folder / f"{name[:40] or 'root'}-{mark}.sqlite3"
+
+
+def remove(path: Path) -> None:
+    """Delete an index with what SQLite keeps beside it."""
+    for end in ("", "-wal", "-shm"):
+        with suppress(OSError):
+            Path(f"{path}{end}").unlink()
+
+
+class Kept:
+    """An open index. `key` is what it depends on beside the files; another one makes it empty. Not thread-safe.
+
+    Raises `sqlite3.Error` where it cannot be used; see `opened`.
+    """
+
+    def __init__(self, path: Path, key: str) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._db = sqlite3.connect(
+            path, timeout=BUSY_MS / 1000, isolation_level=None, check_same_thread=False
+        )
+        try:
+            self._db.execute(f"PRAGMA busy_timeout={BUSY_MS}")
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            if not self._fits(key):
+                self._rebuild(key)
+            path.chmod(0o600)
+        except sqlite3.Error:
+            self._db.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
+
+    def _fits(self, key: str) -> bool:
+        if self._db.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+            return False
+        return self.meta("key") == key
+
+    def _rebuild(self, key: str) -> None:
+        with self.writing():
+            if self._db.execute("PRAGMA user_version").fetchone()[0] == VERSION and self.meta("key") == key:
+                return
+            for name in ("vocabulary", "words", "messages", "meta", "files", "details", "edges", "commits"):
+                self._db.execute(f"DROP TABLE IF EXISTS {name}")
+            for statement in _SCHEMA.split(";"):
+                if statement.strip():
+                    self._db.execute(statement)
+            self._db.execute(f"PRAGMA user_version={VERSION}")
+            self.set_meta("key", key)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """One transaction; all of it or nothing."""
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    def meta(self, name: str) -> str:
+        """A remembered value; empty where there is none."""
+        row = self._db.execute("SELECT value FROM meta WHERE name=?", (name,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def set_meta(self, name: str, value: str) -> None:
+        """Remember a value."""
+        self._db.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (name, value))
+
+    @property
+    def data_version(self) -> int:
+        """Changes when another connection has written."""
+        return int(self._db.execute("PRAGMA data_version").fetchone()[0])
+
+    def files(self) -> dict[str, Known]:
+        """All files of the index by their paths."""
+        rows = self._db.execute("SELECT id, path, size, mtime, inode, reason, language, rank FROM files")
+        decode = os.fsdecode
+        found = {}
+        for at, name, size, mtime, inode, reason, language, rank in rows:
+            path = decode(name)
+            found[path] = Known(at, Entry(path, size, mtime, inode), reason, language, rank)
+        return found
+
+    def put(self, found: Iterable[Found]) -> None:
+        """Write files anew; call it inside `writing`."""
+        for one in found:
+            path = os.fsencode(one.entry.path)
+            self._forget(path)
+            cursor = self._db.execute(
+                "INSERT INTO files(path,size,mtime,inode,language,reason) VALUES(?,?,?,?,?,?)",
+                (path, one.entry.size, one.entry.mtime_ns, one.entry.inode, one.language, one.reason),
+            )
+            if one.reason:
+                continue
+            texts = (one.path_words, one.name_words, one.body_words)
+            row = cursor.lastrowid
+            self._db.execute("INSERT INTO words(rowid,path,names,body) VALUES(?,?,?,?)", (row, *texts))
+            self._db.execute(
+                "INSERT INTO details VALUES(?,?,?,?)",
+                (row, json.dumps(one.symbols), one.refs, zlib.compress("\n".join(texts).encode(), 1)),
+            )
+
+    def forget(self, paths: Iterable[str]) -> None:
+        """Take files out; call it inside `writing`."""
+        for path in paths:
+            self._forget(os.fsencode(path))
+
+    def _forget(self, path: bytes) -> None:
+        row = self._db.execute("SELECT id FROM files WHERE path=?", (path,)).fetchone()
+        if row is None:
+            return
+        kept = self._db.execute("SELECT words FROM details WHERE id=?", row).fetchone()
+        if kept is not None:
+            texts = zlib.decompress(kept[0]).decode().split("\n")
+            self._db.execute(
+                "INSERT INTO words(words,rowid,path,names,body) VALUES('delete',?,?,?,?)", (row[0], *texts)
+            )
+            self._db.execute("DELETE FROM details WHERE id=?", row)
+        self._db.execute("DELETE FROM files WHERE id=?", row)
+
+    def symbols(self, at: int) -> tuple[Symbol, ...]:
+        """The symbols of a file, in its order."""
+        row = self._db.execute("SELECT symbols FROM details WHERE id=?", (at,)).fetchone()
+        return tuple(Symbol(*one) for one in json.loads(row[0])) if row else ()
+
+    def all_symbols(self) -> Iterator[tuple[int, tuple[Symbol, ...]]]:
+        """Every file's symbols, file by file."""
+        for at, text in self._db.execute("SELECT id, symbols FROM details ORDER BY id"):
+            yield at, tuple(Symbol(*one) for one in json.loads(text))
+
+    def all_refs(self) -> Iterator[tuple[int, bytes]]:
+        """Every file's packed hashes of names."""
+        yield from self._db.execute("SELECT id, refs FROM details ORDER BY id")
+
+    def neighbours(self, at: int) -> tuple[bytes, bytes]:
+        """What a file speaks of and what speaks of it, as the graph packed it; empty where it is not computed."""
+        row = self._db.execute("SELECT outs, ins FROM edges WHERE id=?", (at,)).fetchone()
+        return (bytes(row[0]), bytes(row[1])) if row else (b"", b"")
+
+    def put_graph(
+        self, ranks: Iterable[tuple[float, int]], edges: Iterable[tuple[int, bytes, bytes]]
+    ) -> None:
+        """Keep every file's rank and neighbours in place of the old ones; call it inside `writing`."""
+        self._db.executemany("UPDATE files SET rank=? WHERE id=?", ranks)
+        self._db.execute("DELETE FROM edges")
+        self._db.executemany("INSERT INTO edges VALUES(?,?,?)", edges)
+
+    def counts(self, terms: Sequence[str]) -> dict[str, int]:
+        """In how many files each word occurs."""
+        found = {}
+        for term in terms:
+            row = self._db.execute("SELECT doc FROM vocabulary WHERE term=?", (term,)).fetchone()
+            found[term] = int(row[0]) if row else 0
+        return found
+
+    def matches(self, expression: str, weights: Sequence[float], most: int) -> list[tuple[str, float]]:
+        """Paths with their BM25, best first."""
+        rows = self._db.execute(
+            "SELECT files.path, -score FROM (SELECT rowid AS at, bm25(words,?,?,?) AS score FROM words"
+            " WHERE words MATCH ? ORDER BY score LIMIT ?) JOIN files ON files.id = at",
+            (*weights, expression, most),
+        )
+        return [(os.fsdecode(path), score) for path, score in rows]
+
+    def commits(self) -> dict[str, int]:
+        """The commits whose messages are kept."""
+        return dict(self._db.execute("SELECT sha, id FROM commits"))
+
+    def put_commit(self, sha: str, words: str, files: Sequence[str]) -> None:
+        """Keep a commit's message and the files that it touched; call it inside `writing`."""
+        cursor = self._db.execute("INSERT INTO commits(sha,files) VALUES(?,?)", (sha, json.dumps(files)))
+        self._db.execute("INSERT INTO messages(rowid,text) VALUES(?,?)", (cursor.lastrowid, words))
+
+    def forget_commits(self, ids: Iterable[int]) -> None:
+        """Take commits out; call it inside `writing`."""
+        rows = [(at,) for at in ids]
+        self._db.executemany("DELETE FROM messages WHERE rowid=?", rows)
+        self._db.executemany("DELETE FROM commits WHERE id=?", rows)
+
+    def like(self, expression: str, most: int) -> list[tuple[float, str, list[str]]]:
+        """BM25, words and files of the commits whose messages match, best first."""
+        rows = self._db.execute(
+            "SELECT -score, text, files FROM (SELECT rowid AS at, text, bm25(messages) AS score FROM messages"
+            " WHERE messages MATCH ? ORDER BY score, rowid LIMIT ?) JOIN commits ON commits.id = at",
+            (expression, most),
+        )
+        return [(score, text, json.loads(files)) for score, text, files in rows]
+
+
+def opened(path: Path, key: str) -> Kept:
+    """The index, built anew where it is broken. Raises `sqlite3.Error` or OSError where none can be kept at all."""
+    try:
+        return Kept(path, key)
+    except sqlite3.OperationalError:
+        raise
+    except sqlite3.DatabaseError:
+        remove(path)
+        return Kept(path, key)

@@ -1,0 +1,198 @@
+"""L3: which files a repository has, with what tells whether one has changed.
+
+Invariant: links are never followed, nothing outside `root` is listed, and no file is opened (but ignore files, where
+git cannot be asked). Names that are not UTF-8 are kept as `os.fsdecode` reads them.
+"""
+
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tui_agent.config.repository import Repository
+from tui_agent.context.repomap.git import ask, repository_of
+from tui_agent.folds.ignore_rules import Rules
+
+MAX_FILES = 200_000
+MAX_DEPTH = 60
+MAX_BYTES = 1_000_000
+NEVER = frozenset(
+    {".git", ".hg", ".svn", ".jj", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
+)
+INSTALLED = frozenset({"node_modules", ".venv", "venv", ".tox", ".nox", ".eggs", "site-packages"})
+LOCKS = frozenset(
+    """package-lock.json yarn.lock pnpm-lock.yaml npm-shrinkwrap.json bun.lockb poetry.lock uv.lock pdm.lock Pipfile.lock
+    Cargo.lock go.sum Gemfile.lock composer.lock flake.lock gradle.lockfile Package.resolved Podfile.lock mix.lock
+    pubspec.lock packages.lock.json deno.lock conan.lock""".split()  # noqa: SIM905 - read as a list of words
+)
+BINARY = frozenset(
+    """png jpg jpeg gif bmp ico webp avif tif tiff psd heic pdf zip gz tgz bz2 xz zst 7z rar jar war whl egg so dylib dll
+    exe bin o a lib obj class pyc pyo pyd wasm woff woff2 ttf otf eot mp3 mp4 m4a wav ogg flac avi mov mkv webm sqlite
+    sqlite3 db dat npy npz pkl pickle parquet feather onnx pt pth h5 hdf5 glb gltf blend fbx icns cur rdb aof mo gmo
+    snap map pack idx swp dmg iso deb rpm apk ipa keystore jks p12 pfx der crt cer""".split()  # noqa: SIM905 - read as a list of words
+)
+
+
+class Entry(NamedTuple):
+    """A file and its key: a file whose key is the same is taken to be the same."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    inode: int
+
+
+class Listing(NamedTuple):
+    """Files in the order of their paths, and how many names were left out, by reason.
+
+    `state` is what a later listing is compared with: see `still_holds`.
+    """
+
+    entries: tuple[Entry, ...]
+    skipped: dict[str, int]
+    folders: dict[str, int]
+    index_key: tuple[int, int]
+
+
+def list_files(root: Path, may_show: Callable[[str], bool]) -> Listing:
+    """All files that can be mapped. Raises OSError where `root` itself cannot be read."""
+    os.scandir(root).close()
+    repository = repository_of(root)
+    index = _index_key(repository)
+    names = _of_git(root, repository)
+    listed = sorted(set(names if names is not None else walk(root)))
+    return examine(root, listed, may_show, index)
+
+
+def examine(root: Path, names: list[str], may_show: Callable[[str], bool], index: tuple[int, int]) -> Listing:
+    """Look at each name and keep what is a file of a size and kind that can be mapped."""
+    entries: list[Entry] = []
+    skipped: dict[str, int] = {}
+    folders = _folders(root, names)
+    prefix = f"{root}/"
+    for name in names:
+        try:
+            seen = os.lstat(prefix + name)
+            reason = _unfit(name, seen) or ("" if may_show(name) else "secret")
+        except (OSError, ValueError):
+            continue
+        if not reason and len(entries) >= MAX_FILES:
+            reason = "too many"
+        if reason:
+            skipped[reason] = skipped.get(reason, 0) + 1
+        else:
+            entries.append(Entry(name, seen.st_size, seen.st_mtime_ns, seen.st_ino))
+    return Listing(tuple(entries), skipped, folders, index)
+
+
+def still_holds(root: Path, known: Listing) -> bool:
+    """Whether no name can have come or gone since, nor what is ignored been changed."""
+    if _index_key(repository_of(root)) != known.index_key:
+        return False
+    return all(_mtime(root, name) == at for name, at in known.folders.items())
+
+
+def looked_again(root: Path, known: Listing, may_show: Callable[[str], bool]) -> Listing:
+    """The same names with their present keys; the whole list anew where names can have changed."""
+    if not still_holds(root, known):
+        return list_files(root, may_show)
+    prefix = f"{root}/"
+    entries: list[Entry] = []
+    for one in known.entries:
+        try:
+            seen = os.lstat(prefix + one.path)
+        except OSError:
+            return list_files(root, may_show)
+        now = Entry(one.path, seen.st_size, seen.st_mtime_ns, seen.st_ino)
+        if now != one and (one.path.endswith(".gitignore") or _unfit(one.path, seen)):
+            return list_files(root, may_show)
+        entries.append(now)
+    return known._replace(entries=tuple(entries))
+
+
+def _unfit(name: str, seen: os.stat_result) -> str:
+    if stat.S_ISLNK(seen.st_mode):
+        return "link"
+    if stat.S_ISDIR(seen.st_mode):
+        return "submodule"
+    if not stat.S_ISREG(seen.st_mode):
+        return "special"
+    base = name.rpartition("/")[2]
+    if base in LOCKS:
+        return "lock file"
+    if base.rpartition(".")[2].lower() in BINARY:
+        return "binary"
+    return "too large" if seen.st_size > MAX_BYTES else ""
+
+
+def _folders(root: Path, names: list[str]) -> dict[str, int]:
+    found = {""}
+    for name in names:
+        above = name.rpartition("/")[0]
+        while above and above not in found:
+            found.add(above)
+            above = above.rpartition("/")[0]
+    return {name: _mtime(root, name) for name in sorted(found)}
+
+
+def _mtime(root: Path, name: str) -> int:
+    try:
+        return os.stat(f"{root}/{name}").st_mtime_ns  # noqa: PTH116 - thousands of them
+    except OSError:
+        return -1
+
+
+def _index_key(repository: Repository | None) -> tuple[int, int]:
+    if repository is None:
+        return (0, 0)
+    try:
+        seen = (repository.own / "index").stat()
+    except OSError:
+        return (0, 0)
+    return (seen.st_mtime_ns, seen.st_size)
+
+
+def _of_git(root: Path, repository: Repository | None) -> list[str] | None:
+    if repository is None:
+        return None
+    said = ask(repository, root, "ls-files", "-z", "-co", "--exclude-standard")
+    if said is None:
+        return None
+    return [os.fsdecode(name).rstrip("/") for name in said.split(b"\0") if name]
+
+
+def walk(root: Path, patience_s: float = 20.0) -> Iterator[str]:
+    """Names below `root` that its `.gitignore` files leave. Ends early after `patience_s`."""
+    until = time.monotonic() + patience_s
+    stack: list[tuple[str, Rules]] = [("", Rules())]
+    while stack and time.monotonic() < until:
+        base, rules = stack.pop()
+        try:
+            with os.scandir(f"{root}/{base}") as found:
+                items = sorted(found, key=lambda item: item.name)
+        except OSError:
+            continue
+        rules = rules.below(base, _ignore_text(f"{root}/{base}.gitignore"))
+        for item in reversed(items):
+            path, folder = base + item.name, item.is_dir(follow_symlinks=False)
+            if folder and (item.name in NEVER or item.name in INSTALLED):
+                continue
+            if rules.ignores(path, folder):
+                continue
+            if not folder:
+                yield path
+            elif path.count("/") < MAX_DEPTH:
+                stack.append((f"{path}/", rules))
+
+
+def _ignore_text(path: str) -> str:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        return os.read(fd, MAX_BYTES).decode("utf-8", "replace") if stat.S_ISREG(os.fstat(fd).st_mode) else ""
+    finally:
+        os.close(fd)

@@ -1,0 +1,48 @@
+"""L3: what a path alone says about a file: a test, a document, foreign code, a beginning.
+
+Invariant: pure; the same for every spelling of letter case.
+"""
+
+import re
+from functools import lru_cache
+
+from tui_agent.context.repomap.words import Query
+
+DEMOTED = 0.5
+_TEST = re.compile(
+    r"(?:^|/)(?:tests?|testing|__tests__|specs?|testdata|fixtures?|__mocks__|__snapshots__|e2e|benchmarks?)/"
+    r"|(?:^|/)(?:test_[^/]*|[^/]*(?:[._-](?:test|tests|spec)|_test))\.[a-z0-9]+$|(?:^|/)conftest\.py$|[a-z0-9]tests?\.(?:java|kt|cs|scala|swift|php)$"
+)
+_DOC = re.compile(
+    r"(?:^|/)(?:docs?|documentation|examples?|samples?|demos?|changelogs?|changes|news|i18n|locales?)/"
+    r"|(?:^|/)(?:readme|changelog|changes|history|news|authors|contributing|licen[cs]e|release)[^/]*$|\.(?:md|mdx|rst|txt|adoc|po|pot|svg|csv|tsv|ipynb)$"
+)
+_FOREIGN = re.compile(
+    r"(?:^|/)(?:vendor|vendored|_vendor|third[_-]?party|node_modules|deps|external|extern|dist|build|out)/|\.min\."
+)
+_ENTRY = re.compile(
+    r"(?:^|/)(?:__main__|main|app|cli|cmd|server|index|lib|mod|manage|wsgi|asgi|setup|application|program)\.[a-z]+$|(?:^|/)cmd/[^/]+/main\.go$"
+)
+
+
+@lru_cache(maxsize=65_536)
+def kind_of(path: str) -> str:
+    """`test`, `doc`, `foreign`, or empty for what the repository is about."""
+    small = path.lower()
+    if _TEST.search(small):
+        return "test"
+    if _FOREIGN.search(small):
+        return "foreign"
+    return "doc" if _DOC.search(small) else ""
+
+
+def weight_of(path: str, query: Query) -> float:
+    """What a match in this file counts, for this question."""
+    kind = kind_of(path)
+    wanted = (kind == "test" and query.about_tests) or (kind == "doc" and query.about_docs)
+    return 1.0 if not kind or wanted else DEMOTED
+
+
+def is_entry(path: str) -> bool:
+    """Whether a program is likely to begin here."""
+    return _ENTRY.search(path.lower()) is not None and not kind_of(path)

@@ -1,0 +1,10 @@
+; Namespaces, types and members.
+(namespace_declaration name: (_) @name) @module
+(class_declaration name: (identifier) @name) @class
+(interface_declaration name: (identifier) @name) @interface
+(struct_declaration name: (identifier) @name) @struct
+(record_declaration name: (identifier) @name) @class
+(enum_declaration name: (identifier) @name) @enum
+(method_declaration name: (identifier) @name) @method
+(constructor_declaration name: (identifier) @name) @constructor
+(property_declaration name: (identifier) @name) @property

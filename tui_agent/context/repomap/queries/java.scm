@@ -1,0 +1,9 @@
+; Types, their methods and constructors, and their constants.
+(class_declaration name: (identifier) @name) @class
+(interface_declaration name: (identifier) @name) @interface
+(enum_declaration name: (identifier) @name) @enum
+(record_declaration name: (identifier) @name) @class
+(annotation_type_declaration name: (identifier) @name) @interface
+(method_declaration name: (identifier) @name) @method
+(constructor_declaration name: (identifier) @name) @constructor
+(constant_declaration declarator: (variable_declarator name: (identifier) @name)) @constant

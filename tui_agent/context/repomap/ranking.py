@@ -1,0 +1,159 @@
+"""L3: the order of files for a question: words of the whole file, its best window, and what past commits say.
+
+Invariant: pure of the order in which files came into the index: ties are broken by path. The weights were chosen by
+benchmarks/localization.py.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from math import log
+from typing import NamedTuple
+
+from tui_agent.context.repomap.evidence import Lines, Values
+from tui_agent.context.repomap.graph import unpacked
+from tui_agent.context.repomap.history import BEST
+from tui_agent.context.repomap.kept import Kept, Known
+from tui_agent.context.repomap.places import is_entry, kind_of, weight_of
+from tui_agent.context.repomap.words import Query
+
+PATH, NAMES, BODY = 4.0, 3.0, 1.0
+MATCHES = 1_000
+LOOKED_INTO = 50
+WINDOW_SHARE, HISTORY_SHARE, NEIGHBOUR_SHARE = 0.5, 0.3, 0.1
+FIRM, SEEDS = 10, 8
+"""Neighbours of the first `SEEDS` come in behind the first `FIRM`."""
+FULL_TRUST = 0.5
+"""The share of a question's words in a past message from which the past counts fully."""
+Reader = Callable[[str], bytes]
+
+
+class Ranked(NamedTuple):
+    """A file with its score, why, and where the question's words stand in it, if it was looked into."""
+
+    path: str
+    score: float
+    reasons: tuple[str, ...]
+    lines: Lines | None = None
+
+
+def values_of(query: Query, counts: Mapping[str, int], total: int) -> dict[str, float]:
+    """Weight times rarity of each word of the question."""
+    return {
+        word: weight * log(1 + (total - min(counts.get(word, 0), total) + 0.5) / (counts.get(word, 0) + 0.5))
+        for word, weight in query.weights.items()
+    }
+
+
+def expression(query: Query) -> str:
+    """The question for the index: any of its words, the weighty ones several times."""
+    return " OR ".join(f'"{word}"' for word, weight in query.weights.items() for _ in range(weight))
+
+
+def by_index(kept: Kept, query: Query, hidden: Collection[str]) -> dict[str, float]:
+    """What the words of each file, its path and its names are worth, from the index."""
+    found = kept.matches(expression(query), (PATH, NAMES, BODY), MATCHES)
+    return {path: score * weight_of(path, query) for path, score in found if score > 0 and path not in hidden}
+
+
+def by_history(kept: Kept, query: Query, present: Collection[str]) -> dict[str, float]:
+    """What commits with a similar message say of each file; the more the better the best of them fits."""
+    found = kept.like(expression(query), BEST)
+    if not found or found[0][0] <= 0:
+        return {}
+    said = set(found[0][1].split())
+    trust = min(
+        1.0,
+        sum(query.weights[word] for word in said & query.weights.keys())
+        / sum(query.weights.values())
+        / FULL_TRUST,
+    )
+    worth: dict[str, float] = {}
+    for score, _, files in found:
+        here = [path for path in files if path in present]
+        for path in here:
+            worth[path] = worth.get(path, 0.0) + (score / found[0][0]) ** 2 / len(files) * weight_of(
+                path, query
+            )
+    top = max(worth.values(), default=1.0)
+    return {path: trust * value / top for path, value in worth.items()}
+
+
+def ranked(
+    words: Mapping[str, float], past: Mapping[str, float], query: Query, values: Values, read: Reader
+) -> list[Ranked]:
+    """All files that match, best first. The `LOOKED_INTO` best by words are read for their best window."""
+    top = max(words.values(), default=1.0)
+    base = {path: score / top for path, score in words.items()}
+    for path, value in past.items():
+        base[path] = base.get(path, 0.0) + HISTORY_SHARE * value
+    order = sorted(base, key=lambda path: (-base[path], path))
+    lines = {path: Lines(read(path), values) for path in order[:LOOKED_INTO]}
+    windows = {path: found.best_window() * weight_of(path, query) for path, found in lines.items()}
+    best = max(windows.values(), default=0.0) or 1.0
+    score = {path: base[path] + WINDOW_SHARE * windows.get(path, 0.0) / best for path in order}
+    order.sort(key=lambda path: (-score[path], path))
+    return [
+        Ranked(path, round(score[path], 4), _reasons(path, words, windows, past), lines.get(path))
+        for path in order
+    ]
+
+
+def _reasons(
+    path: str, words: Mapping[str, float], windows: Mapping[str, float], past: Mapping[str, float]
+) -> tuple[str, ...]:
+    found: tuple[str, ...] = ("words",) if path in words else ()
+    found += ("window",) if windows.get(path, 0.0) > 0 else ()
+    found += ("history",) if past.get(path, 0.0) > 0.1 else ()
+    kind = kind_of(path)
+    return (*found, kind) if kind else found
+
+
+def completed(
+    order: Sequence[Ranked], kept: Kept, known: Mapping[str, Known], hidden: Collection[str]
+) -> list[Ranked]:
+    """The same with the neighbours of the first files moved up behind the firm ones."""
+    by_id = {one.id: path for path, one in known.items()}
+    bonus: dict[str, float] = {}
+    for seed in order[:SEEDS]:
+        if seed.path not in known:
+            continue
+        for packed in kept.neighbours(known[seed.path].id):
+            found = unpacked(packed)
+            total = sum(weight for _, weight in found) or 1.0
+            for at, weight in found:
+                path = by_id.get(at, "")
+                if path and path not in hidden:
+                    bonus[path] = max(bonus.get(path, 0.0), seed.score * weight / total)
+    firm, rest = list(order[:FIRM]), {one.path: one for one in order[FIRM:]}
+    taken = {one.path for one in firm}
+    for path, value in bonus.items():
+        if path not in taken:
+            old = rest.get(path) or Ranked(path, 0.0, ())
+            factor = 0.5 if kind_of(path) else 1.0
+            rest[path] = old._replace(
+                score=round(old.score + NEIGHBOUR_SHARE * value * factor, 4),
+                reasons=(*old.reasons, "neighbour"),
+            )
+    return firm + sorted(rest.values(), key=lambda one: (-one.score, one.path))
+
+
+NOT_CODE = frozenset(
+    {"", "markdown", "rst", "yaml", "toml", "ini", "html", "css", "sql", "make", "docker", "cmake"}
+)
+
+
+def unasked(
+    ranks: Mapping[str, float], languages: Mapping[str, str], recent: Collection[str]
+) -> list[Ranked]:
+    """The order where there is no question: what others lean on, where programs begin, what was touched lately."""
+    order: list[Ranked] = []
+    for path, rank in ranks.items():
+        score, reasons = rank + 0.2, ["graph"] if rank > 1 else []
+        if is_entry(path):
+            score, reasons = score + 0.8 / (1 + path.count("/")) + 0.4, [*reasons, "entry"]
+        kind = kind_of(path)
+        if kind or languages.get(path, "") in NOT_CODE:
+            score, reasons = score * 0.3, [*reasons, *([kind] if kind else [])]
+        if path in recent:
+            score, reasons = score + 2.0, [*reasons, "recent"]
+        order.append(Ranked(path, round(score, 4), tuple(reasons)))
+    return sorted(order, key=lambda one: (-one.score, one.path))

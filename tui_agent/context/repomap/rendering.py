@@ -1,0 +1,117 @@
+"""L3: the map as a text for a model: the best files with their best symbols, then paths, then folders.
+
+Invariant: pure, and the same input gives the same bytes; the order of files is the order of ranks; never longer than
+the room that it is given.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from tui_agent.context.repomap.budget import DETAIL_SHARE, TAIL, detailed_files, room_of
+from tui_agent.context.repomap.views import RankedFile, Symbol
+from tui_agent.letters import replaced
+
+MAX_FOLDERS = 12
+NOTE_ROOM = 160
+
+
+def rendered(
+    files: Sequence[RankedFile],
+    rest: Sequence[str],
+    max_tokens: int,
+    skipped: Mapping[str, int],
+    *,
+    partial: bool,
+    asked: bool,
+) -> tuple[str, int, int]:
+    """The text, how many of `files` are in it, and how many of them in detail. `rest` are the other paths."""
+    room = room_of(max_tokens)
+    head = _head(len(files) + len(rest), asked=asked)
+    note = _note(skipped, partial=partial)
+    left = room - len(head) - len(note)
+    detail = int(left * DETAIL_SHARE)
+    blocks: list[str] = []
+    for one in files[: detailed_files(max_tokens)]:
+        block = _fitting(one, detail)
+        if not block:
+            break
+        blocks.append(block)
+        detail -= len(block)
+        left -= len(block)
+    paths, used = _paths(files[len(blocks) :], left - int(room * TAIL))
+    shown = len(blocks) + len(paths)
+    tail = _folders([one.path for one in files[shown:]] + list(rest), left - used)
+    grouped = "".join(f"{clean(path)}\n" for path in _grouped(paths))
+    return f"{head}{''.join(blocks)}{grouped}{tail}{note}", shown, len(blocks)
+
+
+def _head(total: int, *, asked: bool) -> str:
+    order = "best matches first" if asked else "most leaned on first"
+    return f"Files of the repository ({total}), {order}; lines and symbols below a path.\n"
+
+
+def _note(skipped: Mapping[str, int], *, partial: bool) -> str:
+    parts = [
+        f"{count} {reason}" for reason, count in sorted(skipped.items(), key=lambda each: (-each[1], each[0]))
+    ]
+    note = f"Left out: {', '.join(parts)}.\n" if parts else ""
+    if len(note) > NOTE_ROOM:
+        note = f"Left out: {sum(skipped.values())} files.\n"
+    return note + ("The index is still being built: this map is partial.\n" if partial else "")
+
+
+def _fitting(one: RankedFile, room: int) -> str:
+    """The file with as many of its symbols as fit; empty where not even its path does."""
+    lines = [f"{clean(one.path)}\n", *(_line(symbol) for symbol in one.symbols)]
+    while len(lines) > 1 and sum(map(len, lines)) > room:
+        lines.pop()
+    return "".join(lines) if sum(map(len, lines)) <= room and (len(lines) > 1 or not one.symbols) else ""
+
+
+def _line(symbol: Symbol) -> str:
+    lines = f"{symbol.line}-{symbol.end}" if symbol.end > symbol.line else f"{symbol.line}"
+    parent = f"{symbol.parent}: " if symbol.parent else ""
+    return f"  {lines} {clean(parent + symbol.signature)}\n"
+
+
+def _paths(files: Sequence[RankedFile], room: int) -> tuple[list[str], int]:
+    found: list[str] = []
+    used = 0
+    for one in files:
+        size = len(one.path) + 1
+        if used + size > room:
+            break
+        found.append(one.path)
+        used += size
+    return found, used
+
+
+def _grouped(paths: Sequence[str]) -> list[str]:
+    """Paths of one folder together, folders in the order of their best."""
+    folders: dict[str, list[str]] = {}
+    for path in paths:
+        folders.setdefault(path.rpartition("/")[0], []).append(path)
+    return [path for found in folders.values() for path in found]
+
+
+def _folders(paths: Sequence[str], room: int) -> str:
+    """Where the others lie, in one line."""
+    if not paths:
+        return ""
+    depth = 2 if len({path.split("/")[0] for path in paths}) < 4 else 1
+    counts = Counter("/".join(path.split("/")[:-1][:depth]) or "." for path in paths)
+    text = f"{len(paths)} more:"
+    for number, (folder, count) in enumerate(sorted(counts.items(), key=lambda each: (-each[1], each[0]))):
+        piece = f" {clean(folder)}/ {count}," if folder != "." else f" top {count},"
+        if number >= MAX_FOLDERS or len(text) + len(piece) + 2 > room:
+            break
+        text += piece
+    text = text.rstrip(",:") + "\n"
+    return text if len(text) <= room else ""
+
+
+def clean(text: str) -> str:
+    """One line without anything that a terminal obeys or an eye cannot see; broken bytes of names get a sign."""
+    if text.isascii() and text.isprintable():
+        return text
+    return replaced(text.encode("utf-8", "replace").decode("utf-8", "replace"), "�", "")

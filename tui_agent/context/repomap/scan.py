@@ -1,0 +1,65 @@
+"""L3: a first answer without an index: every file is read once and its words are counted where they stand.
+
+Invariant: nothing is kept and nothing is parsed; memory holds one file at a time.
+"""
+
+from collections.abc import Collection, Sequence
+
+from tui_agent.context.repomap.listing import Entry
+from tui_agent.context.repomap.places import weight_of
+from tui_agent.context.repomap.ranking import values_of
+from tui_agent.context.repomap.reading import read
+from tui_agent.context.repomap.words import Query, pieces
+
+BYTES_A_WORD = 7
+K1, B = 1.2, 0.75
+PATH_TIMES = 4
+
+
+class Scan:
+    """What reading all files found. `words` is what each file is worth; `skipped` counts what was no text, by reason."""
+
+    def __init__(self, root: str, entries: Sequence[Entry], query: Query, hidden: Collection[str]) -> None:
+        self.skipped: dict[str, int] = {}
+        self.total = 0
+        self.counts: dict[str, int] = {}
+        self._terms = list(query.weights)
+        self._sought = [term.encode("utf-8", "replace") for term in self._terms]
+        times: dict[str, tuple[list[int], int]] = {}
+        for entry in entries:
+            if entry.path in hidden:
+                continue
+            source = read(f"{root}/{entry.path}")
+            if source.reason:
+                self.skipped[source.reason] = self.skipped.get(source.reason, 0) + 1
+                continue
+            self.total += 1
+            found = self._count(entry.path, source.data)
+            if any(found):
+                times[entry.path] = (found, len(source.data) // BYTES_A_WORD + 1)
+        self.words = self._worth(times, query)
+
+    def _count(self, path: str, data: bytes) -> list[int]:
+        small = data.lower()
+        named = set(pieces(path.encode("utf-8", "replace").decode()))
+        found = []
+        for term, sought in zip(self._terms, self._sought, strict=True):
+            n = small.count(sought) + (PATH_TIMES if term in named else 0)
+            if n:
+                self.counts[term] = self.counts.get(term, 0) + 1
+            found.append(n)
+        return found
+
+    def _worth(self, times: dict[str, tuple[list[int], int]], query: Query) -> dict[str, float]:
+        values = values_of(query, self.counts, self.total)
+        mean = sum(size for _, size in times.values()) / max(1, len(times))
+        found = {}
+        for path, (counts, size) in times.items():
+            room = K1 * (1 - B + B * size / mean)
+            score = sum(
+                values[term] * n * (K1 + 1) / (n + room)
+                for term, n in zip(self._terms, counts, strict=True)
+                if n
+            )
+            found[path] = score * weight_of(path, query)
+        return found

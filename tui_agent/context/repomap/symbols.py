@@ -1,0 +1,130 @@
+"""L3: the symbols of one file.
+
+Invariant: the tree is never walked by recursion and no node outlives the call; a file that no parser takes has its
+words and no symbols, never an error.
+"""
+
+import re
+from bisect import bisect_right
+from typing import NamedTuple
+
+from tui_agent.context.repomap.languages import language_of, patterns_of, ready
+from tui_agent.context.repomap.views import Symbol
+
+MAX_SYMBOLS = 2_000
+"""Of one file; what comes later in it is found by its words only."""
+MAX_SIGNATURE = 140
+MAX_NAME = 100
+_LINES_OF_SIGNATURE = 6
+_NAMES_ONLY = frozenset({"variable", "constant", "key", "property"})
+"""Kinds whose values are not shown: they can be secrets, and are noise."""
+_BLANKS = re.compile(r"\s+")
+_ASCII = bytes(range(128)) + b"Z" * 128
+_SCOPES = frozenset(
+    {
+        "class",
+        "module",
+        "struct",
+        "impl",
+        "trait",
+        "interface",
+        "enum",
+        "object",
+        "heading",
+        "contract",
+        "table",
+    }
+)
+
+
+class _Found(NamedTuple):
+    start: int
+    end: int
+    kind: str
+    name_start: int
+    name_end: int
+
+
+def symbols_of(path: str, data: bytes, *, parse: bool = True) -> tuple[str, tuple[Symbol, ...]]:
+    """The language of a file and what it defines, in the file's order; nothing of it without `parse`."""
+    language = language_of(path, data)
+    if not parse:
+        return language, ()
+    found = _parsed(language, data)
+    if found is None:
+        found = _matched(language, data)
+    return language, _described(found, data)
+
+
+def _parsed(language: str, data: bytes) -> list[_Found] | None:
+    known = ready(language) if language else None
+    if known is None:
+        return None
+    # The scanner of bash's grammar looks characters up in a table of bytes.
+    tree = known.parser.parse(data.translate(_ASCII) if known.ascii_only else data)
+    found: dict[int, _Found] = {}
+    for _, captured in known.cursor.matches(tree.root_node):
+        name = captured["name"][0]
+        for kind, nodes in captured.items():
+            if kind != "name" and name.start_byte not in found:
+                node = nodes[0]
+                found[name.start_byte] = _Found(
+                    node.start_byte, node.end_byte, kind, name.start_byte, name.end_byte
+                )
+        if len(found) >= MAX_SYMBOLS:
+            break
+    return sorted(found.values())
+
+
+def _matched(language: str, data: bytes) -> list[_Found]:
+    found: dict[int, _Found] = {}
+    for kind, pattern in patterns_of(language):
+        for match in pattern.finditer(data):
+            start, end = match.span("name")
+            found.setdefault(start, _Found(start, match.end(), kind, start, end))
+            if len(found) >= MAX_SYMBOLS:
+                break
+    ordered = sorted(found.values())
+    ends = [*(one.start for one in ordered[1:]), len(data)][: len(ordered)]
+    return [one._replace(end=max(one.end, end - 1)) for one, end in zip(ordered, ends, strict=True)]
+
+
+def _described(found: list[_Found], data: bytes) -> tuple[Symbol, ...]:
+    if not found:
+        return ()
+    breaks = [at.start() for at in re.finditer(b"\n", data)]
+    scopes: list[tuple[int, str]] = []
+    symbols: list[Symbol] = []
+    for one in found:
+        while scopes and scopes[-1][0] <= one.start:
+            scopes.pop()
+        name = _one_line(data[one.name_start : one.name_end])[:MAX_NAME]
+        if not name:
+            continue
+        line = bisect_right(breaks, one.name_start - 1) + 1
+        end = max(line, bisect_right(breaks, max(one.end - 1, one.start) - 1) + 1)
+        parent = scopes[-1][1] if scopes else ""
+        symbols.append(Symbol(name, one.kind, line, end, _signature(one, name, data, breaks), parent))
+        if one.kind in _SCOPES and one.end > one.start:
+            scopes.append((one.end, name))
+    return tuple(symbols)
+
+
+def _signature(one: _Found, name: str, data: bytes, breaks: list[int]) -> str:
+    if one.kind in _NAMES_ONLY or one.kind == "heading":
+        return name
+    first = bisect_right(breaks, one.name_start - 1)
+    line_start = breaks[first - 1] + 1 if first else 0
+    start = max(line_start, one.start) if one.start <= one.name_start else line_start
+    end = start
+    for number in range(first, first + _LINES_OF_SIGNATURE):
+        end = breaks[number] if number < len(breaks) else len(data)
+        text = data[start:end]
+        if end - start >= 4 * MAX_SIGNATURE or text.count(b"(") <= text.count(b")"):
+            break
+    short = _one_line(data[start : min(end, start + 4 * MAX_SIGNATURE)]).rstrip(" {:;=\\")
+    return short if len(short) <= MAX_SIGNATURE else short[: MAX_SIGNATURE - 1] + "…"
+
+
+def _one_line(data: bytes) -> str:
+    return _BLANKS.sub(" ", data.decode("utf-8", "replace")).strip()

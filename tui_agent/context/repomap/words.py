@@ -1,0 +1,123 @@
+"""L3: words of code, of paths and of questions, in the form in which they are compared.
+
+Invariant: a word of a question and the same word inside an identifier have the same form: identifiers are split
+where the case or a sign changes, and endings are cut lightly.
+"""
+
+import re
+from collections import Counter
+
+_WORD = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
+_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
+_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+MAX_WORD = 64
+"""Characters; a longer run is data, not a word."""
+_DOUBLED = re.compile(r"([bdfgmnprt])\1$")
+
+STOP = frozenset(
+    """a about above after again all also always am an and any are as at be because been before being below between
+    both but by can cannot could did do does doing don done down during each either else etc even ever every few for
+    from further get gets give given go goes had has have having he her here his how however i if in instead into is it
+    its itself just let like make makes many may me might more most much must my need needs never no nor not now of off
+    on once one only or other our out over own please rather same see she should so some still such than that the their
+    them then there these they this those though through to too under until up us use used uses using very via want was
+    way we well were what when where whether which while who why will with within without would yet you your""".split()  # noqa: SIM905 - read as prose
+)
+
+
+def stem(word: str) -> str:
+    """A lower-case word without its commonest English endings."""
+    if len(word) > 3 and word.endswith("s"):
+        if word.endswith("ies") and len(word) > 4:
+            word = word[:-3] + "y"
+        elif not word.endswith(("ss", "us", "is")):
+            word = word[:-1]
+    if len(word) > 5 and word.endswith("ing"):
+        word = _DOUBLED.sub(r"\1", word[:-3])
+    elif len(word) > 4 and word.endswith("ed"):
+        word = _DOUBLED.sub(r"\1", word[:-2])
+    if len(word) > 4 and word.endswith("e"):
+        word = word[:-1]
+    return word
+
+
+def split(word: str) -> tuple[str, ...]:
+    """The comparable pieces of one identifier or word."""
+    if len(word) > MAX_WORD:
+        return ()
+    if word.isascii() and word.islower() and word.isalpha():
+        return (stem(word),) if len(word) > 1 and word not in STOP else ()
+    found: list[str] = []
+    for piece in _PIECE.findall(word):
+        if _WIDE.search(piece):
+            found += [piece[at : at + 2] for at in range(max(1, len(piece) - 1))]
+            continue
+        small = piece.lower()
+        if len(small) > 1 and small not in STOP:
+            found.append(stem(small))
+    return tuple(found)
+
+
+class Splitter(dict[str, tuple[str, ...]]):
+    """`split` that remembers. Bounded: it forgets all when it holds `LIMIT` words."""
+
+    LIMIT = 200_000
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        if len(self) >= self.LIMIT:
+            self.clear()
+        found = self[word] = split(word)
+        return found
+
+
+def raw_words(text: str) -> list[str]:
+    """Identifiers and words as they stand."""
+    return _WORD.findall(text)
+
+
+def counted(words: "Counter[str]", splitter: Splitter) -> "Counter[str]":
+    """How often each piece occurs, given how often each word does."""
+    found: Counter[str] = Counter()
+    get = found.get
+    for word, times in words.items():
+        for piece in splitter[word]:
+            found[piece] = get(piece, 0) + times
+    return found
+
+
+def pieces(text: str) -> list[str]:
+    """The comparable pieces of a short text, in order."""
+    return [piece for word in raw_words(text) for piece in split(word)]
+
+
+_TICKED = re.compile(r"`+([^`\n]{1,200})`+")
+_IDENTIFIER = re.compile(
+    r"[A-Za-z0-9_$.]*(?:[a-z0-9][A-Z]|[A-Za-z0-9]_+[A-Za-z0-9])[\w$]*|\b[A-Z][A-Z0-9]{2,}\b"
+)
+_CALLED = re.compile(r"\b([A-Za-z_]\w+)\(")
+MAX_QUERY = 20_000
+MAX_TERMS = 48
+IDENTIFIER_WEIGHT = 3
+
+
+class Query:
+    """A question: its comparable words with their weights, the names of code in it, and what it is about.
+
+    Only the first `MAX_QUERY` characters and the first `MAX_TERMS` words of the highest weight count.
+    """
+
+    def __init__(self, text: str) -> None:
+        text = text[:MAX_QUERY]
+        names = [*_TICKED.findall(text), *_IDENTIFIER.findall(text), *_CALLED.findall(text)]
+        self.names = frozenset(word for name in names for word in raw_words(name))
+        strong = {piece for name in names for piece in pieces(name)}
+        ordered = dict.fromkeys(pieces(text))
+        terms = sorted(ordered, key=lambda term: term not in strong)[:MAX_TERMS]
+        self.weights = {term: IDENTIFIER_WEIGHT if term in strong else 1 for term in terms}
+        self.about_tests = bool({"test", "spec", "fixtur"} & self.weights.keys())
+        self.about_docs = bool(
+            {"doc", "document", "documentation", "readm", "changelog"} & self.weights.keys()
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.weights)

@@ -1,0 +1,189 @@
+"""L3: the process that builds the index, apart from the one that answers.
+
+Invariant: it writes every `BATCH` files, so that it can be ended at any moment; a file that ends it, or that takes
+longer than `FILE_S`, is known from the note beside the index and only its words are taken the next time. It reads its
+work from standard input and ends soon after whoever started it, where that one asked for it.
+"""
+
+import fcntl
+import json
+import os
+import select
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+
+from tui_agent.context.repomap import graph, history, indexing, kept
+from tui_agent.context.repomap.listing import Entry
+
+FILE_S = 8.0
+"""Time that one file may take; the system then ends the process."""
+SPLIT_BYTES = 3_000_000
+"""From so many bytes on a second process helps."""
+PATIENCE_S = 60.0
+
+
+class Note:
+    """The name of the file that is being read, where the next process finds it if this one dies of it."""
+
+    def __init__(self, index: Path, number: int) -> None:
+        self._path = Path(f"{index}.now{number}")
+        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def say(self, path: str) -> None:
+        """Note the file."""
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, os.fsencode(path), 0)
+
+    def done(self) -> None:
+        """Nothing is being read any more."""
+        os.close(self._fd)
+        self._path.unlink(missing_ok=True)
+
+
+def ended_by(index: Path) -> frozenset[str]:
+    """Files at which a process ended before its time."""
+    found = set()
+    for path in index.parent.glob(f"{index.name}.now*"):
+        with suppress(OSError):
+            found.add(os.fsdecode(path.read_bytes()))
+    return frozenset(found - {""})
+
+
+def start(
+    index: Path, key: str, root: Path, entries: Sequence[Entry], gone: Sequence[str], *, lasting: bool
+) -> subprocess.Popen[bytes]:
+    """Start the process. `lasting`: it goes on when the caller has ended."""
+    job = {"index": str(index), "key": key, "root": os.fspath(root), "gone": gone, "lasting": lasting}
+    child = _spawn([], index.parent)
+    _give(child.stdin, job, entries)
+    if lasting and child.stdin is not None:
+        child.stdin.close()
+    return child
+
+
+def _spawn(words: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "tui_agent.context.repomap.worker", *words],
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def _give(pipe: IO[bytes] | None, job: dict[str, Any], entries: Sequence[Entry]) -> None:
+    assert pipe is not None
+    with suppress(BrokenPipeError):
+        pipe.write(json.dumps({**job, "entries": entries}).encode("ascii") + b"\n")
+        pipe.flush()
+
+
+def main() -> None:
+    """Do what standard input says."""
+    job = json.loads(sys.stdin.buffer.readline() or b"null")
+    if job is None:
+        return
+    os.nice(10)
+    entries = [Entry(*one) for one in job["entries"]]
+    index, root = Path(job["index"]), job["root"]
+    if "part" in job:
+        with suppress(sqlite3.Error, OSError):
+            _read_all(index, job["key"], root, entries, job)
+        return
+    with Path(f"{index}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return
+        with suppress(sqlite3.Error, OSError):
+            _whole(index, root, entries, job)
+
+
+def is_building(index: Path) -> bool:
+    """Whether some process is at work on the index."""
+    try:
+        with Path(f"{index}.lock").open("r") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _whole(index: Path, root: str, entries: list[Entry], job: dict[str, Any]) -> None:
+    helper = None
+    mine = entries
+    if sum(entry.size for entry in entries) > SPLIT_BYTES and (os.cpu_count() or 1) > 1:
+        mine, others = _halves(entries)
+        helper = _spawn([], index.parent)
+        _give(helper.stdin, {**job, "part": 1}, others)
+    _read_all(index, job["key"], root, mine, {**job, "part": 0})
+    if helper is not None:
+        try:
+            helper.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            helper.kill()
+    keeping = kept.opened(index, job["key"])
+    try:
+        if job["gone"]:
+            with keeping.writing():
+                keeping.forget(job["gone"])
+        if _go_on(job):
+            graph.write(keeping)
+            history.refresh(keeping, Path(root))
+    finally:
+        keeping.close()
+
+
+def _halves(entries: list[Entry]) -> tuple[list[Entry], list[Entry]]:
+    """Two parts of about the same number of bytes."""
+    parts: tuple[list[Entry], list[Entry]] = ([], [])
+    sizes = [0, 0]
+    for entry in entries:
+        smaller = sizes[1] < sizes[0]
+        parts[smaller].append(entry)
+        sizes[smaller] += entry.size + 500
+    return parts
+
+
+def _read_all(index: Path, key: str, root: str, entries: list[Entry], job: dict[str, Any]) -> None:
+    hard = ended_by(index)
+    note = Note(index, job["part"])
+    keeping = kept.opened(index, key)
+    try:
+        for at in range(0, len(entries), indexing.BATCH):
+            found = []
+            for entry in entries[at : at + indexing.BATCH]:
+                note.say(entry.path)
+                signal.setitimer(signal.ITIMER_REAL, FILE_S)
+                found.append(indexing.find(root, entry, parse=entry.path not in hard))
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            note.say("")
+            with keeping.writing():
+                keeping.put(found)
+                keeping.set_meta("graph", "")
+            if not _go_on(job):
+                break
+    finally:
+        keeping.close()
+    note.done()
+
+
+def _go_on(job: dict[str, Any]) -> bool:
+    """Whether someone still waits for the index: the other end of standard input is open."""
+    if job["lasting"]:
+        return True
+    readable, _, _ = select.select([sys.stdin], [], [], 0)
+    return not readable
+
+
+if __name__ == "__main__":
+    main()
