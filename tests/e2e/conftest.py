@@ -68,14 +68,19 @@ class Program:
         )
 
 
-@pytest.fixture
-def program(tmp_path: Path) -> Program:
-    made = Program(tmp_path / "home", tmp_path / "work")
+def new_program(folder: Path) -> Program:
+    """With its home and a workspace of a few files in this folder."""
+    made = Program(folder / "home", folder / "work")
     made.home.mkdir()
     made.workspace.mkdir()
     for number in range(30):
         (made.workspace / f"note{number}.txt").write_text(f"note {number}\n")
     return made
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    return new_program(tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -3,48 +3,57 @@
 import json
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import Program
+from tests.e2e.conftest import Program, new_program
 
 pytestmark = pytest.mark.e2e
 
 
-def todos(lines: list[dict[str, object]]) -> list[list[str]]:
+def todos(lines: list[dict[str, Any]]) -> list[list[str]]:
     payloads = [line["payload"] for line in lines]
-    lists = [each["items"] for each in payloads if isinstance(each, dict) and each["kind"] == "todo.updated"]
+    lists = [each["items"] for each in payloads if each["kind"] == "todo.updated"]
     return [[str(item["status"]) for item in items] for items in lists]
 
 
-@pytest.mark.parametrize("name", ["bugfix", "todo-api"])
-def test_a_demo_does_its_task(program: Program, tmp_path: Path, name: str) -> None:
-    work = tmp_path / "kept"
-    done = program.run("demo", name, "--headless", "--json", "--cwd", str(work))
+@dataclass(frozen=True)
+class Played:
+    """A demo that was played in a folder that is kept: its program and what it printed, line by line."""
+
+    program: Program
+    work: Path
+    lines: list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module", params=["bugfix", "todo-api"])
+def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Played:
+    program = new_program(tmp_path_factory.mktemp(request.param))
+    work = program.home / "kept"
+    done = program.run("demo", request.param, "--headless", "--json", "--cwd", str(work))
     assert done.returncode == 0, done.stderr
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    kinds = [line["payload"]["kind"] for line in lines]
+    return Played(program, work, [json.loads(line) for line in done.stdout.splitlines()])
+
+
+def test_a_demo_does_its_task(played: Played) -> None:
+    kinds = [line["payload"]["kind"] for line in played.lines]
     assert "file.changed" in kinds
     assert "test.finished" in kinds
-    seen = todos(lines)
+    seen = todos(played.lines)
     assert all(states.count("in_progress") <= 1 for states in seen)
     assert set(seen[-1]) == {"completed"}
     tested = subprocess.run(
-        [sys.executable, "-m", "unittest", "-q"], cwd=work, capture_output=True, check=False
+        [sys.executable, "-m", "unittest", "-q"], cwd=played.work, capture_output=True, check=False
     )
     assert tested.returncode == 0, tested.stderr
 
 
-@pytest.mark.parametrize("name", ["bugfix", "todo-api"])
-def test_a_demo_ends_with_its_turn_taken_back_and_brought_forward_again(
-    program: Program, tmp_path: Path, name: str
-) -> None:
-    done = program.run("demo", name, "--headless", "--json", "--cwd", str(tmp_path / "kept"))
-    assert done.returncode == 0, done.stderr
-    events = [json.loads(line) for line in done.stdout.splitlines()]
-    payloads = [event["payload"] for event in events]
-    message = next(event for event in events if event["payload"]["kind"] == "user.message")
+def test_a_demo_ends_with_its_turn_taken_back_and_brought_forward_again(played: Played) -> None:
+    payloads = [event["payload"] for event in played.lines]
+    message = next(event for event in played.lines if event["payload"]["kind"] == "user.message")
     moves = [each for each in payloads if each["kind"] == "session.head_moved"]
     assert [(each["reason"], each["files"]) for each in moves] == [("revert", True), ("redo", True)]
     assert moves[0]["to_seq"] == message["parent"]
@@ -54,7 +63,7 @@ def test_a_demo_ends_with_its_turn_taken_back_and_brought_forward_again(
     commits = [each["commit"] for each in payloads if each["kind"].startswith("checkpoint.ta")]
     restored = [each["commit"] for each in payloads if each["kind"] == "checkpoint.restored"]
     assert restored[0] != commits[-1]
-    told = json.loads(program.run("trace", "latest", "--json").stdout)
+    told = json.loads(played.program.run("trace", "latest", "--json").stdout)
     spent = [each["cost_usd"] for each in payloads if each["kind"] == "model.responded"]
     assert told["cost_usd"] == pytest.approx(sum(spent))
 

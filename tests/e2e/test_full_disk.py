@@ -116,22 +116,23 @@ def test_a_disk_that_fills_up_in_a_turn_stops_before_the_next_call(
     assert kinds.count("tool.started") == 1 and kinds.count("tool.finished") == kinds.count("tool.called")
 
 
-@pytest.mark.parametrize("form", ["html", "archive", "bundle", "jsonl"])
-def test_an_export_to_a_full_disk_says_so_and_leaves_no_half_file(
-    program: Program, disk: SmallDisk, form: str
-) -> None:
+def test_an_export_to_a_full_disk_says_so_and_leaves_no_half_file(program: Program, disk: SmallDisk) -> None:
     write = "answers:\n  - calls: [{write_file: {path: new.txt, content: new}}]\n  - text: Done.\n"
     assert program.run("run", "one", *script(program, write)).returncode == 0
     out = disk.place / "exports"
     out.mkdir()
+    forms = ("html", "archive", "bundle", "jsonl")
+    exports = [("sessions", "export", "latest", "--format", form, "-o", str(out / form)) for form in forms]
     disk.fill()
-    done = program.run("sessions", "export", "latest", "--format", form, "-o", str(out / "it"))
-    assert done.returncode != 0, (done.stdout, done.stderr)
-    assert "space" in done.stderr and "Traceback" not in done.stderr
-    assert list(out.iterdir()) == []
+    for words in exports:
+        done = program.run(*words)
+        assert done.returncode != 0, (words, done.stdout, done.stderr)
+        assert "space" in done.stderr and "Traceback" not in done.stderr, (words, done.stderr)
+        assert list(out.iterdir()) == [], words
     disk.free()
-    done = program.run("sessions", "export", "latest", "--format", form, "-o", str(out / "it"))
-    assert done.returncode == 0, done.stderr
+    for words in exports:
+        done = program.run(*words)
+        assert done.returncode == 0, (words, done.stderr)
 
 
 def test_an_import_or_a_fork_on_a_full_disk_says_so_and_leaves_no_half_session(
@@ -193,11 +194,7 @@ def seq_before(program: Program, session: str, text: str) -> int:
     )
 
 
-@pytest.mark.parametrize("left", [0, 400_000])
-def test_a_revert_that_has_no_room_says_so_and_changes_no_file(
-    on_disk: Program, disk: SmallDisk, left: int
-) -> None:
-    """`left`: bytes that the log still finds, and the file does not."""
+def test_a_revert_that_has_no_room_says_so_and_changes_no_file(on_disk: Program, disk: SmallDisk) -> None:
     place = disk.place / "work"
     place.mkdir()
     program = replace(on_disk, workspace=place)
@@ -213,14 +210,15 @@ def test_a_revert_that_has_no_room_says_so_and_changes_no_file(
     assert program.run("run", "one", *words).returncode == 0
     content = (place / "big").read_bytes()
     assert program.run("run", "two", *words).returncode == 0
-    to = str(seq_before(program, "ses_r", "two"))
-    disk.fill(but=left)
-    done = program.run("sessions", "revert", "ses_r", "--to", to)
-    assert done.returncode != 0
-    assert "space" in done.stderr and "Traceback" not in done.stderr, done.stderr
-    assert {each.name for each in place.iterdir()} == {"small"}
-    disk.free()
-    done = program.run("sessions", "revert", "ses_r", "--to", to)
+    revert = ("sessions", "revert", "ses_r", "--to", str(seq_before(program, "ses_r", "two")))
+    for left in (0, 400_000):  # bytes that the log still finds, and the file does not
+        disk.fill(but=left)
+        done = program.run(*revert)
+        assert done.returncode != 0, left
+        assert "space" in done.stderr and "Traceback" not in done.stderr, done.stderr
+        assert {each.name for each in place.iterdir()} == {"small"}
+        disk.free()
+    done = program.run(*revert)
     assert done.returncode == 0, done.stderr
     assert (place / "big").read_bytes() == content and not (place / "small").exists()
     whole(program)
