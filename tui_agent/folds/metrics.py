@@ -19,7 +19,7 @@ from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage
 
 @dataclass(frozen=True, slots=True)
 class MetricsView:
-    """Counts unless a unit is named.
+    """Counts unless a unit is named. `files_changed` are the files that do not hold what they held before the session.
 
     `failure` is the category of the newest failure, `failures` counts them all by category: `model` (a request that
     failed for good), `policy` (a denial), `tool` (a call that failed or was wrong), `environment` (files or processes
@@ -105,7 +105,8 @@ class Metrics:
         self.sums = _Sums()
         self.kinds: dict[str, int] = {}
         self.tools: dict[str, int] = {}
-        self.files: dict[str, None] = {}
+        self.files: dict[str, tuple[str | None, str | None]] = {}
+        """What each changed file held before the first change, and holds after the newest."""
         self.failures: dict[str, int] = {}
         self.reads: set[tuple[str, str, int, int]] = set()
         self.first_turn_at: float | None = None
@@ -130,7 +131,7 @@ class Metrics:
                 **{name: getattr(self.sums, name) for name in _PLAIN},
                 kinds=dict(self.kinds),
                 tools=dict(self.tools),
-                files_changed=tuple(self.files),
+                files_changed=tuple(path for path, (held, holds) in self.files.items() if held != holds),
                 failures=dict(self.failures),
             )
         return self._view
@@ -248,7 +249,8 @@ def _read(fold: Metrics, ev: Envelope, payload: FileRead) -> bool:
 
 @_ON.on(FileChanged)
 def _changed(fold: Metrics, ev: Envelope, payload: FileChanged) -> bool:
-    fold.files[payload.path] = None
+    held, _ = fold.files.get(payload.path, (payload.held, None))
+    fold.files[payload.path] = held, payload.holds
     sums = fold.sums
     if sums.seconds_to_first_edit is None and fold.first_turn_at is not None and payload.author == "agent":
         sums.seconds_to_first_edit = ev.at - fold.first_turn_at

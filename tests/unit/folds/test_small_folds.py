@@ -260,6 +260,12 @@ def test_a_file_that_is_again_as_it_was_did_not_change() -> None:
         change("edited", "1", "0"),
     )
     assert ([one.path for one in view.files], view.added, view.removed, view.last_seq) == (["kept"], 2, 1, 4)
+
+
+def test_the_figures_name_no_file_that_was_changed_back() -> None:
+    back = (change("made", None, "1"), change("kept", "0", "1"), change("made", "1", None))
+    assert told(Metrics(), *back).files_changed == ("kept",)
+    assert told(Metrics(), *back, change("made", None, "2")).files_changed == ("made", "kept")
     assert told(FilesChanged(), change("made", None, "1"), change("made", "1", None)).added == 0
 
 
