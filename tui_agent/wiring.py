@@ -118,7 +118,7 @@ def _open(
     on_trouble: Callable[[TuiAgentError], None] | None,
     on_hold: Callable[[SessionLog], None] | None,
 ) -> LocalSession:
-    if not base.options.interactive:
+    if not base.options.attended:
         require_decision(base)
     confining.look(base)
     loaded = _plugins(base)
@@ -204,7 +204,7 @@ def _assemble(
         begin(recorder, run, workspace=str(workspace), settings=settings, earlier=earlier)
     else:
         _start_again(recorder, workspace, settings)
-        askable = log.blobs if base.options.interactive else None
+        askable = log.blobs if base.options.attended else None
         take_up(recorder, run, past.records, log.repaired, askable)
         _take_on_changes(base, models, recorder)
         _apply_options(base, recorder, settings)
@@ -228,7 +228,7 @@ def _assemble(
         jitter=random.random,
         clock=base.clock,
         ids=base.ids,
-        interactive=base.options.interactive,
+        interactive=base.options.attended,
         remember_rule=partial(_remember, base.config.paths.config_dir / "policy.toml"),
         checkpoints=_checkpoints(base, workspace, log),
         lost_call=lost,

@@ -52,6 +52,12 @@ class SessionOptions:
     cwd_given: bool = False
     """`cwd` was named: a session whose own workspace is gone goes on there."""
 
+    @property
+    def attended(self) -> bool:
+        """Whether a session of this client has someone who answers: a headless one or an eval never has, whatever its
+        maker said, for it would wait without end."""
+        return self.interactive and self.client not in ("headless", "eval")
+
     def to_json(self) -> dict[str, object]:
         """A JSON object for the engine's process; `from_json` gives the same options back."""
         plain = asdict(self)
