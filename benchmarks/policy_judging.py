@@ -1,8 +1,8 @@
 """What the policy adds to a tool call: `python -m benchmarks.policy_judging [--rounds 20]`.
 
-One judgement is what the gate does for a call: the paths that a decision depends on, where they lead now, the decision,
-and for commands the rows that tell what they do. Every command line is one that was not judged before; the rules are 40
-of a user's file and 5 of the session.
+One judgement is what the gate does for a call: the paths that a decision depends on, where they lead now, the programs
+that are the workspace's own, the decision, and for commands the rows that tell what they do. Every command line is one
+that was not judged before; the rules are 40 of a user's file and 5 of the session.
 """
 
 import argparse
@@ -48,13 +48,33 @@ COMMANDS = (
     "mkdir -p build/x{n} && cp src/module_{n}.py build/x{n}/",
 )
 
+KINDS = 5
+PARTS = 5_000
+LONG = (
+    "; ".join(["true"] * PARTS),
+    " && ".join(["ls -la src"] * PARTS),
+    " | ".join(["cat"] * PARTS),
+    "\n".join(f"x{number}=a; cat $x{number}" for number in range(PARTS // 2)),
+    "; ".join(f"rm src/file{number}.py" for number in range(PARTS)),
+    "; ".join("for f in a b c; do cat $f; done" for _ in range(PARTS // 2)),
+    "cat " + " ".join(f"src/file{number}.py" for number in range(PARTS)),
+)
+LONGEST = (
+    "; ".join(["ls"] * 490),
+    "; ".join(f"rm src/file{number}.py" for number in range(240)),
+    "; ".join(["find . -name '*.py' -exec grep -l x {} +"] * 120),
+)
+"""As long as lines may be that are read part by part."""
+
 
 def calls() -> Iterator[tuple[str, tuple[Effect, ...]]]:
-    """Calls without end: of three, one reads a file, one edits one, one runs something."""
+    """Calls without end: of five, one reads a file, one edits one, and the others run something: as people do, far too much, and just not so."""
     for number in itertools.count(1):
         yield "read_file", (Reads(path=f"src/module_{number}.py"),)
         yield "edit_file", (Writes(path=f"src/module_{number}.py"),)
         yield "run_command", (Runs(script=COMMANDS[number % len(COMMANDS)].format(n=number)),)
+        yield "5,000 parts", (Runs(script=f"{LONG[number % len(LONG)]} #{number}"),)
+        yield "longest read", (Runs(script=f"{LONGEST[number % len(LONGEST)]} #{number}"),)
 
 
 def judgement(
@@ -63,9 +83,10 @@ def judgement(
     """How many milliseconds one takes, and how many of them on the processor."""
     start, used = time.perf_counter(), time.thread_time()
     resolved = {path: env.resolve(path) for path in sorted(policy.paths(effects, GRANTED))}
-    facts = PolicyFacts(env.root, "ask", resolved, GRANTED)
+    own = env.own_programs(policy.programs(effects))
+    facts = PolicyFacts(env.root, "ask", resolved, GRANTED, own_programs=own)
     policy.decide(tool, effects, facts)
-    if tool == "run_command":
+    if isinstance(effects[0], Runs):
         policy.deeds(effects, frozenset())
     return (time.perf_counter() - start) * 1000, (time.thread_time() - used) * 1000
 
@@ -78,9 +99,9 @@ def measure(rounds: int) -> dict[str, list[tuple[float, float]]]:
         env = LocalEnvironment(root)
         policy = RulePolicy([parse_rule(text) for text in RULES], own=(str(root / "own"),))
         found: dict[str, list[tuple[float, float]]] = {}
-        for at, (tool, effects) in enumerate(itertools.islice(calls(), 3 * (rounds + 1) * len(COMMANDS))):
+        for at, (tool, effects) in enumerate(itertools.islice(calls(), KINDS * (rounds + 1) * len(COMMANDS))):
             took = judgement(policy, env, tool, effects)
-            if at >= 3 * len(COMMANDS):  # the first round loads the parser and the table
+            if at >= KINDS * len(COMMANDS):  # the first round loads the parser and the table
                 found.setdefault(tool, []).append(took)
         return found
 
@@ -91,11 +112,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     found = measure(parser.parse_args().rounds)
     found["all"] = [took for several in found.values() for took in several]
-    print(f"{'call':<12} {'median ms':>10} {'CPU ms':>8} {'p99 CPU ms':>11}")
+    print(f"{'call':<13} {'median ms':>10} {'CPU ms':>8} {'p99 CPU ms':>11} {'most':>8}")
     for tool, took in found.items():
         wall, used = (sorted(several) for several in zip(*took, strict=True))
         least = f"{statistics.median(wall):>10.3f} {statistics.median(used):>8.3f}"
-        print(f"{tool:<12} {least} {used[int(len(used) * 0.99)]:>11.3f}")
+        print(f"{tool:<13} {least} {used[int(len(used) * 0.99)]:>11.3f} {used[-1]:>8.3f}")
 
 
 if __name__ == "__main__":

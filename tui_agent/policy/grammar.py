@@ -20,9 +20,10 @@ Invariant: parsing gives back what `text` prints; matching never raises.
 import posixpath
 import shlex
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal, TypeAlias, get_args
 
 from tui_agent.errors import ConfigError
@@ -102,8 +103,10 @@ def fits_path(pattern: str, relative: str | None, absolute: str, *, certain: boo
     target = absolute if pattern.startswith("/") else relative
     if target is None:
         return False
-    shape = pattern if pattern.startswith("/") else posixpath.normpath(pattern)
-    return _fits(shape, target or ".") if certain else _fits(folded(shape), folded(target or "."))
+    steps = _steps(pattern, certain)
+    if not certain:
+        target = folded(target)
+    return (not steps.begins or target.startswith(steps.begins)) and _fits(steps.shapes, target or ".")
 
 
 def may_be_below(pattern: str, relative: str | None, absolute: str) -> bool:
@@ -117,6 +120,7 @@ def may_be_below(pattern: str, relative: str | None, absolute: str) -> bool:
     return fixed[:shorter] == folder[:shorter]
 
 
+@lru_cache(maxsize=1024)
 def fixed_part(pattern: str) -> str:
     """The beginning of a path's pattern that names one folder or file; "" where it begins with a shape."""
     kept: list[str] = []
@@ -127,14 +131,30 @@ def fixed_part(pattern: str) -> str:
     return "/".join(kept)
 
 
+@lru_cache(maxsize=4096)
 def folded(text: str) -> str:
     """As file systems compare names that do not keep letter case apart."""
     return unicodedata.normalize("NFC", text.casefold())
 
 
-def _fits(pattern: str, path: str) -> bool:
-    shapes = tuple(part for part in pattern.split("/") if part)
-    names = tuple(part for part in path.split("/") if part and part != ".")
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """A path's pattern, name by name. `begins`: what every path that fits begins with."""
+
+    shapes: tuple[str, ...]
+    begins: str
+
+
+@lru_cache(maxsize=1024)
+def _steps(pattern: str, certain: bool) -> _Steps:
+    shape = pattern if pattern.startswith("/") else posixpath.normpath(pattern)
+    shapes = tuple(part for part in (shape if certain else folded(shape)).split("/") if part)
+    first = shapes[0] if shapes and _SIGNS.isdisjoint(shapes[0]) else ""
+    return _Steps(shapes, "" if not first or shape.startswith("/") else first)
+
+
+def _fits(shapes: Sequence[str], path: str) -> bool:
+    names = [part for part in path.split("/") if part and part != "."]
     reach = {0}
     for shape in shapes:
         if shape == "**":
@@ -142,6 +162,12 @@ def _fits(pattern: str, path: str) -> bool:
         else:
             reach = {at + 1 for at in reach if at < len(names) and fnmatchcase(names[at], shape)}
     return len(names) in reach
+
+
+def head(pattern: str) -> str:
+    """The first word of a command's pattern in small letters, where a program's name must be that; "" where it is a shape."""
+    shapes = _words(pattern)
+    return "" if not shapes or not _SIGNS.isdisjoint(shapes[0]) else shapes[0].lower()
 
 
 def fits_words(pattern: str, words: tuple[str | None, ...], *, certain: bool) -> bool:
@@ -162,6 +188,9 @@ def fits_words(pattern: str, words: tuple[str | None, ...], *, certain: bool) ->
     return all(word is None or fnmatchcase(word.lower(), shape.lower()) for word, shape in name) and all(
         word is None or fnmatchcase(word, shape) for word, shape in rest
     )
+
+
+_SIGNS = frozenset("*?[")
 
 
 @cache

@@ -13,7 +13,7 @@ STREAMS = frozenset({"-", "/dev/null", "/dev/fd/0", "/dev/stdin", "/dev/stdout",
 """What stands for no file: text comes from there or goes there, and nothing else."""
 
 
-MAX_PATHS = 400
+MAX_PATHS = 250
 """Files of one command that are looked at one by one."""
 GLOB = frozenset("*?[")
 

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase, translate
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -40,7 +40,7 @@ class Place:
 
 def place(path: str, facts: PolicyFacts) -> Place:
     """Where a path lies. A path that `facts.resolved` does not name is taken as it reads."""
-    workspace = posixpath.normpath(facts.workspace)
+    workspace = _normal(facts.workspace)
     real = facts.resolved.get(path)
     if real is None:
         real = path if path.startswith(("/", "~")) else posixpath.join(workspace, path)
@@ -52,6 +52,15 @@ def place(path: str, facts: PolicyFacts) -> Place:
     prefix = workspace.rstrip("/") + "/"
     relative = absolute[len(prefix) :] if absolute.startswith(prefix) else None
     return Place(path, absolute, relative)
+
+
+_normal = lru_cache(maxsize=16)(posixpath.normpath)
+
+
+@lru_cache(maxsize=1024)
+def as_read(path: str, workspace: str) -> Place:
+    """Where a path lies as it reads, links not followed."""
+    return place(path, PolicyFacts(workspace, "ask"))
 
 
 class Guards:
@@ -141,6 +150,8 @@ class Guards:
         return any(_finds(parts, sample) for sample in self._data.samples)
 
     def _system(self, at: Place, facts: PolicyFacts) -> bool:
+        if not f"{at.absolute}/".startswith(self._data.below_roots):
+            return False
         if any(_under(at.absolute, folder) for folder in self._data.temporary):
             return False
         for root in self._data.roots:
@@ -222,6 +233,7 @@ class _Places:
     protected_outside: _Group
     starts: _Group
     roots: Sequence[str]
+    below_roots: tuple[str, ...]
     readable: Sequence[str]
     temporary: Sequence[str]
     ruin: frozenset[str]
@@ -245,6 +257,7 @@ def _places() -> _Places:
         protected_outside=_group(protected, "outside", "outside_"),
         starts=_group(found["starts"]),
         roots=system["roots"],
+        below_roots=tuple(f"{root}/" for root in system["roots"]),
         readable=system["readable"],
         temporary=system["temporary"],
         ruin=frozenset(system["ruin"]),
@@ -263,13 +276,37 @@ class _Shapes:
     def __init__(self, shapes: Iterable[str]) -> None:
         by_count: dict[int, list[str]] = {}
         for shape in shapes:
-            by_count.setdefault(shape.count("/") + 1, []).append(translate(shape.lower()))
-        self._tried = [(count, re.compile("|".join(found))) for count, found in sorted(by_count.items())]
+            by_count.setdefault(shape.count("/") + 1, []).append(shape.lower())
+        self._tried = [(count, *_sorted(found)) for count, found in sorted(by_count.items())]
 
     def fit(self, path: str) -> bool:
         """Whether the path ends as one of them says."""
-        parts = path.split("/")
-        return any(tried.match("/".join(parts[-count:])) for count, tried in self._tried)
+        for count, whole, heads, tails, others in self._tried:
+            name = path.rpartition("/")[2] if count == 1 else "/".join(path.split("/")[-count:])
+            if name in whole or name.startswith(heads) or name.endswith(tails) or others.match(name):
+                return True
+        return False
+
+
+def _sorted(
+    shapes: Iterable[str],
+) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...], re.Pattern[str]]:
+    """Names as they are, the beginnings and the ends of others, and what only a pattern tells."""
+    whole: list[str] = []
+    heads: list[str] = []
+    tails: list[str] = []
+    others: list[str] = []
+    for shape in shapes:
+        stars = sum(shape.count(sign) for sign in "*?[")
+        if not stars:
+            whole.append(shape)
+        elif stars == 1 and shape.endswith("*"):
+            heads.append(shape[:-1])
+        elif stars == 1 and shape.startswith("*"):
+            tails.append(shape[1:])
+        else:
+            others.append(translate(shape))
+    return frozenset(whole), tuple(heads), tuple(tails), re.compile("|".join(others) or r"(?!)")
 
 
 def _finds(parts: Sequence[str], sample: str) -> bool:

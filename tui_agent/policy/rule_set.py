@@ -18,12 +18,13 @@ from tui_agent.policy.grammar import (
     fits_words,
     fixed_part,
     folded,
+    head,
     may_be_below,
     parse_rule,
 )
 from tui_agent.policy.hosts import DEVICES, candidates, parse_pattern
 from tui_agent.policy.part import Part
-from tui_agent.policy.paths import Place, place
+from tui_agent.policy.paths import Place, as_read
 from tui_agent.policy.script import ARBITRARY, NETWORK
 from tui_agent.ports.policy import PolicyFacts
 
@@ -38,6 +39,10 @@ class RuleSet:
         self._by_what: dict[str, list[Rule]] = {}
         for rule in self.rules:
             self._by_what.setdefault(rule.what, []).append(rule)
+        self._shaped: tuple[PolicyFacts | None, dict[str, tuple[str, ...]]] = (None, {})
+        self._by_program: dict[str, list[Rule]] = {}
+        for rule in self._by_what.get("run", ()):
+            self._by_program.setdefault(head(rule.rest), []).append(rule)
         against = [rule for what in _FILES for rule in self._by_what.get(what, []) if rule.verdict != "allow"]
         self.named = tuple(dict.fromkeys(part for rule in against if (part := fixed_part(rule.rest))))
         """Beginnings of paths in rules that ask or deny: keys for `PolicyFacts.resolved`."""
@@ -46,13 +51,26 @@ class RuleSet:
         """Those about one kind of thing."""
         return self._by_what.get(what, ())
 
+    def about_command(self, part: Part) -> Sequence[Rule]:
+        """Those about commands that can mean this one, by the name of its program."""
+        first = part.words[0] if part.words else None
+        if first is None or not self._by_program:
+            return self.of("run")
+        names = (first.lower(), first.rpartition("/")[2].lower(), part.name.partition(" ")[0].lower(), "")
+        found = [rule for name in dict.fromkeys(names) for rule in self._by_program.get(name, ())]
+        return sorted(found, key=lambda rule: rule.text)
+
     def stops(self, *whats: What) -> bool:
         """Whether any rule denies, or asks, about one of these."""
         return any(rule.verdict != "allow" for what in whats for rule in self.of(what))
 
     def about_file(self, at: Place, what: What, facts: PolicyFacts) -> list[Rule]:
         """Rules about a file."""
-        return [rule for rule in self.of(what) if self._means_file(rule, at, facts)]
+        rules = self.of(what)
+        if not rules:
+            return []
+        names = (at, as_read(at.given, facts.workspace))
+        return [rule for rule in rules if _means_file(rule, names, self._shapes(rule, facts))]
 
     def about_below(self, at: Place, what: What, facts: PolicyFacts) -> list[Rule]:
         """Rules that ask or deny about something that may lie below a folder."""
@@ -60,7 +78,7 @@ class RuleSet:
             rule
             for rule in self.of(what)
             if rule.verdict != "allow"
-            and any(may_be_below(shape, at.relative, at.absolute) for shape in _shapes(rule, facts))
+            and any(may_be_below(shape, at.relative, at.absolute) for shape in self._shapes(rule, facts))
         ]
 
     def about_host(self, host: str) -> list[Rule]:
@@ -73,15 +91,25 @@ class RuleSet:
         """Rules about a tool."""
         return [rule for rule in self.of("tool") if fits_tool(rule.rest, name)]
 
-    def _means_file(self, rule: Rule, at: Place, facts: PolicyFacts) -> bool:
-        if rule.verdict == "allow":
-            return fits_path(rule.rest, at.relative, at.absolute)
-        names = (at, place(at.given, PolicyFacts(facts.workspace, facts.policy)))
-        return any(
-            fits_path(shape, name.relative, name.absolute, certain=False)
-            for shape in _shapes(rule, facts)
-            for name in names
-        )
+    def _shapes(self, rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:
+        """As `_shapes`, told once for each decision."""
+        known, found = self._shaped
+        if known is not facts:
+            found = {}
+            self._shaped = (facts, found)
+        shapes = found.get(rule.text)
+        if shapes is None:
+            shapes = found[rule.text] = _shapes(rule, facts)
+        return shapes
+
+
+def _means_file(rule: Rule, names: Sequence[Place], shapes: Sequence[str]) -> bool:
+    """`names` are the real file and what was given, as it reads; `shapes` the rule's path."""
+    if rule.verdict == "allow":
+        return fits_path(rule.rest, names[0].relative, names[0].absolute)
+    return any(
+        fits_path(shape, name.relative, name.absolute, certain=False) for shape in shapes for name in names
+    )
 
 
 def _shapes(rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:
@@ -90,8 +118,11 @@ def _shapes(rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:
     real = facts.resolved.get(begin) if begin else None
     if real is None:
         return (rule.rest,)
-    as_read = place(begin, PolicyFacts(facts.workspace, facts.policy)).absolute
-    return (rule.rest,) if real == as_read else (rule.rest, real + rule.rest[len(begin) :])
+    return (
+        (rule.rest,)
+        if real == as_read(begin, facts.workspace).absolute
+        else (rule.rest, real + rule.rest[len(begin) :])
+    )
 
 
 def means(rule: Rule, part: Part) -> bool:

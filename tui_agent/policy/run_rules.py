@@ -50,6 +50,8 @@ class RunJudge:
         self._profile = profile
         self._facts = facts
         self._programs = programs
+        self._placed: dict[str, Place] = {}
+        """Paths as seen from the workspace, and where they lie."""
 
     def findings(self, effect: Runs) -> list[Finding]:
         """Everything that stands about it."""
@@ -57,8 +59,9 @@ class RunJudge:
         if report.top and not (self._facts.top_of_repository and not effect.cwd):
             report = _anywhere(report)
         exact = self._exact(effect)
+        files = [list(self._files_of(effect, part)) for part in report.parts]
         stops = [
-            *self._against(effect, report),
+            *self._against(effect, report, files),
             *(by_rule(rule) for rule in exact if rule.verdict != "allow"),
         ]
         denied = [finding for finding in stops if finding.verdict == "deny"]
@@ -69,7 +72,11 @@ class RunJudge:
             return [allowed, *stops]
         if report.problems:
             return [self._unclear(report), *stops]
-        findings = [finding for part in report.parts for finding in self._part(effect, part)]
+        findings = [
+            finding
+            for part, about in zip(report.parts, files, strict=True)
+            for finding in self._part(effect, part, about)
+        ]
         if effect.cwd:
             findings.append(self._files.read(place(literal(effect.cwd), self._facts)))
         return [*stops, *(self._with_risk(finding, report) for finding in self._with_all_wishes(findings))]
@@ -78,16 +85,18 @@ class RunJudge:
         line = command_line(effect)
         return [rule for rule in self._rules.of("exact") if rule.rest == line]
 
-    def _against(self, effect: Runs, report: RunReport) -> Iterator[Finding]:
+    def _against(
+        self, effect: Runs, report: RunReport, files: Sequence[Sequence[Finding]]
+    ) -> Iterator[Finding]:
         """What no profile and no rule lifts: what a guard or a rule denies, and what a rule asks about."""
         if report.ruin:
             yield Finding("deny", "guard.ruin", report.ruin)
-        for part in report.parts:
-            for rule in self._rules.of("run"):
+        for part, about in zip(report.parts, files, strict=True):
+            for rule in self._rules.about_command(part):
                 if rule.verdict != "allow" and means(rule, part):
                     yield by_rule(rule)
             yield from about_hosts(self._rules, part)
-            yield from (one for one in self._files_of(effect, part) if one.verdict == "deny" or one.ruled)
+            yield from (one for one in about if one.verdict == "deny" or one.ruled)
             yield from self._named(effect, part)
             yield from self._ruined(effect, part)
         if report.unread:
@@ -118,7 +127,7 @@ class RunJudge:
             if not part.deep and path.rpartition("/")[2] != "**":
                 continue
             seen = from_cwd(effect, path)
-            at = place(seen, self._facts)
+            at = self._place(seen)
             if self._files.ruins(seen, at) and not (at.inside and path in part.writes):
                 yield Finding("deny", "guard.ruin", f"{part.program} would take away or change all of {seen}")
 
@@ -133,10 +142,16 @@ class RunJudge:
 
     def _places(self, effect: Runs, paths: Sequence[str]) -> Iterator[tuple[str, Place]]:
         for path in paths:
-            yield path, place(from_cwd(effect, path), self._facts)
+            yield path, self._place(from_cwd(effect, path))
 
-    def _part(self, effect: Runs, part: Part) -> Iterator[Finding]:
-        files = [finding for finding in self._files_of(effect, part) if finding.verdict == "ask"]
+    def _place(self, path: str) -> Place:
+        found = self._placed.get(path)
+        if found is None:
+            found = self._placed[path] = place(path, self._facts)
+        return found
+
+    def _part(self, effect: Runs, part: Part, about: Sequence[Finding]) -> Iterator[Finding]:
+        files = [finding for finding in about if finding.verdict == "ask"]
         rule = self._allowed(part)
         outside = [
             at
@@ -199,7 +214,7 @@ class RunJudge:
     def _allowed(self, part: Part) -> Finding | None:
         if part.unsure or not self._profile.rules_count:
             return None
-        for rule in self._rules.of("run"):
+        for rule in self._rules.about_command(part):
             may = rule.verdict == "allow" and (not rule.bounded or always_fit(part))
             if may and fits_words(rule.rest, part.words, certain=True):
                 return by_rule(rule)

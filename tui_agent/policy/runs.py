@@ -7,7 +7,7 @@ import posixpath
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from tui_agent.policy.commands import CommandReader
 from tui_agent.policy.part import Part, moved
@@ -23,8 +23,8 @@ _OTHERS = frozenset({"zsh", "ksh", "eval"})
 _OPTIONS = frozenset("eufxlc")
 """Letters of a shell's options that change nothing of what its script does."""
 _DEPTH = 3
-_MOST_PATHS = 1000
-_MOST = 1000
+_MOST_PATHS = 250
+_MOST = 500
 """Parts that are judged one by one; behind them only rules that deny are asked."""
 
 
@@ -41,14 +41,14 @@ class RunReport:
     top: bool = False
     """See `Script.top`."""
 
-    @property
+    @cached_property
     def classes(self) -> tuple[str, ...]:
         """All classes of all parts, the most harmless first."""
         found = {name for part in self.parts for name in part.classes}
         unknown = {ARBITRARY} if self.problems or not found else set()
         return ranked(frozenset(found | unknown | ({DESTRUCTIVE} if self.ruin else set())))
 
-    @property
+    @cached_property
     def downloads(self) -> bool:
         """It fetches code from outside and may run it."""
         return any(part.downloads for part in self.parts)
@@ -106,10 +106,18 @@ def literal(path: str) -> str:
     return f"./{path}" if path.startswith("~") else path
 
 
-@lru_cache(maxsize=256)
 def _script(text: str, depth: int, programs: Table) -> RunReport:
-    script = analyse(text)
-    return _report(text, script, depth, programs)
+    """Kept for the next time; of long scripts only the last few, as their reports are large."""
+    return (_short if len(text) < _LONG else _long)(text, depth, programs)
+
+
+def _read(text: str, depth: int, programs: Table) -> RunReport:
+    return _report(text, analyse(text), depth, programs)
+
+
+_LONG = 1_000
+_short = lru_cache(maxsize=256)(_read)
+_long = lru_cache(maxsize=4)(_read)
 
 
 @lru_cache(maxsize=256)

@@ -10,13 +10,23 @@ from typing import TYPE_CHECKING
 from tui_agent.policy.script import Script
 from tui_agent.policy.shell_reader import ScriptReader
 from tui_agent.policy.shell_sums import numbers
-from tui_agent.policy.shell_tree import MAX_PARSED, assigned_once, gaps, setters, suspicious, unbalanced
+from tui_agent.policy.shell_tree import (
+    MAX_PARSED,
+    assigned_once,
+    crowded,
+    gaps,
+    setters,
+    suspicious,
+    unbalanced,
+)
 from tui_agent.policy.shell_words import Scope
 
 if TYPE_CHECKING:
     from tree_sitter import Parser
 
 MAX_CHARS = 10_000
+MAX_NODES = 2_000
+"""Of the syntax tree: a line with more is not read, as its reading would take longer than anybody should wait."""
 
 # The grammar's scanner looks characters up in a table of bytes and can end the program on others. Outside ASCII bash
 # knows only letters of words, so the parser is shown a letter for each such byte; texts come from the script itself.
@@ -32,10 +42,14 @@ def analyse(script: str) -> Script:
         return Script(script, (), ("it holds a character that ends it for some programs",), unread=True)
     if len(script) > MAX_CHARS:
         problems.append("it is longer than 10,000 characters")
+    if crowded(script):
+        return Script(script, (), (*problems, "it has too many parts"), unread=True)
     if unbalanced(script):
         return Script(script, (), (*problems, "it is nested too deeply"), unread=True)
     raw = script.encode("utf-8", "surrogatepass")
     root = _parser().parse(raw.translate(_ASCII)).root_node
+    if root.descendant_count > MAX_NODES:
+        return Script(script, (), (*problems, "it has too many parts"), unread=True)
     if root.has_error:
         problems.append("it cannot be parsed as a shell script")
     setting = setters(root, raw)

@@ -3,6 +3,7 @@
 Invariant: pure; what a person would not see, or would read otherwise than bash does, is named.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,11 +12,13 @@ from tui_agent.letters import concealed
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-MAX_PARSED = 60_000
+MAX_PARSED = 40_000
+MAX_PIPES = 400
 MAX_BLANKS = 40
 MAX_OPEN = 200
 _ODD = frozenset({"in", "{", "comment", ";", ";;", ";&", ";;&"})
 _COMPARING = frozenset({"==", "=", "!=", "<", ">", "=~"})
+_QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 _SETTERS = frozenset(
     {
         "variable_assignment",
@@ -115,6 +118,14 @@ def unbalanced(script: str) -> bool:
         or script.count("<<") > MAX_OPEN
         or script.count("`") > 4 * MAX_OPEN
     )
+
+
+def crowded(script: str) -> bool:
+    """Whether there are so many pipes or tests, outside of quotes and here-documents, that parsing them takes long."""
+    if script.count("|") <= MAX_PIPES and script.count("[[") <= MAX_PIPES:
+        return False
+    bare = _QUOTED.sub("", script.partition("<<")[0])
+    return bare.count("|") > MAX_PIPES or bare.count("[[") > MAX_PIPES
 
 
 def gaps(root: "Node", raw: bytes) -> bool:

@@ -9,7 +9,7 @@ from tui_agent.policy.rules import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 
-SECONDS = 2.0
+SECONDS = 0.5
 """Of computing, on a machine that may be busy; tens of times what it takes on a quiet one."""
 
 LONG = {
@@ -38,6 +38,11 @@ LONG = {
     "nothing": "\0" * 50000,
     "million": "ls;" * 333_333,
     "million words": "a" * 1_000_000,
+    "errors": "a|" * 19000,
+    "tests": "[[ a " * 7900,
+    "variables": "; ".join(f"x{n}=a{n}; cat $x{n}" for n in range(1700)),
+    "removals": "; ".join(f"rm src/f{n}.py" for n in range(1900)),
+    "searches": "find . -name '*.py' -exec grep -l x {} +; " * 900,
     "letters": "\U0001f600" * 14000,
 }
 
