@@ -10,7 +10,7 @@ from typing import Final
 MOST_HELD: Final = 8_000
 """Characters that are held back at most; a longer run without a place to cut is cut anywhere."""
 _NEAR: Final = 300
-_SPACE: Final = re.compile(r"\s")
+_TO_LAST_WORD: Final = re.compile(r"[\s\S]*[\s\x80-\U0010ffff]")
 _PEM_BEGIN: Final = "-----BEGIN"
 _PEM_END: Final = re.compile(r"-----END[ A-Z0-9]{0,50}-----")
 _NAME_WITHOUT_VALUE: Final = re.compile(
@@ -38,7 +38,5 @@ def safe_end(text: str) -> int:
 
 def _word_end(text: str, end: int) -> int:
     """Where the last word before `end` begins; characters beyond ASCII are words of their own."""
-    for position in range(end - 1, -1, -1):
-        if text[position] > "\x7f" or _SPACE.match(text, position):
-            return position + 1
-    return 0
+    found = _TO_LAST_WORD.match(text, 0, end)
+    return found.end() if found else 0
