@@ -35,6 +35,7 @@ from tui_agent.protocol.events.policy import PermissionDecided, PermissionReques
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 from tui_agent.protocol.parts import ToolCallPart
+from tui_agent.protocol.settings import Budgets
 from tui_agent.store.reader import read_records
 
 WHOLE: Final = "ses_whole"
@@ -93,9 +94,15 @@ def cut(tmp_path: Path, lines: list[bytes], session: str) -> None:
     (folder / "events.jsonl").write_bytes(b"".join(lines))
 
 
-async def asked(tmp_path: Path, answers: list[object] | None = None, session: str = WHOLE) -> None:
+async def asked(
+    tmp_path: Path,
+    answers: list[object] | None = None,
+    session: str = WHOLE,
+    budgets: Budgets | None = None,
+) -> None:
     """A session that was killed while its first call was asked about."""
-    async with running(tmp_path, answers or three(), tools(), policy=ask, session=session) as bench:
+    answers = answers or three()
+    async with running(tmp_path, answers, tools(), policy=ask, session=session, budgets=budgets) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("permission.requested")
         lines = lines_of(tmp_path, session)
@@ -185,6 +192,18 @@ async def test_a_kill_between_the_questions_changes_nothing(tmp_path: Path) -> N
 def rows(tmp_path: Path) -> list[ToolState]:
     entries = whole(Transcript(), tmp_path, WHOLE).entries
     return [entry.state for entry in entries if isinstance(entry, ToolEntry)]
+
+
+async def test_in_the_last_turn_that_may_be_the_call_is_asked_about_again(tmp_path: Path) -> None:
+    await asked(tmp_path, budgets=Budgets(max_turns=1))
+    async with running(tmp_path, three()[1:], tools(), policy=ask, session=WHOLE) as bench:
+        bench.on_event = yes(bench)
+        bench.submit(GoOn())
+        await bench.until("turn.finished", 2)
+        bench.submit(SubmitPrompt(text="more"))
+        rejected = await bench.until("command.rejected")
+        assert "has had its one turn" in rejected.payload.reason  # type: ignore[union-attr]
+    assert starts(tmp_path, WHOLE) == Counter("abcd")
 
 
 async def test_every_view_shows_the_call_as_waiting_again(tmp_path: Path) -> None:

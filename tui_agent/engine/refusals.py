@@ -61,6 +61,8 @@ def refusal(
             return Refusal("A turn is running.", "Enter steers it, Tab sends after it, Esc stops it.")
         case GoOn() if running:
             return Refusal(f"{what} is running. The agent can go on after it.", _AFTER)
+        case GoOn() if state.open_calls:
+            return None  # the turn that was counted goes on: what it asked is asked again
         case GoOn():
             return _turns_refusal(state, running)
         case SetModel() | SetEffort() | SetAgent() | SetContextMode() if running:
