@@ -23,8 +23,26 @@ SCRIPT = "answers:\n  - text: The next answer.\n  - text: And one more.\n"
 MODEL = ModelInfo(profile="scripted", provider="scripted", model="scripted", window=10_000)
 
 
+@pytest.fixture(scope="module")
+def long_log(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    """The lines of a log that is long enough, but for its beginning, which names the workspace."""
+    data = tmp_path_factory.mktemp("long")
+    log = store(data).create(SESSION)
+    log.append(_started(data))
+    for turn in range(1, LONG // 3 + 2):
+        log.append(UserMessageReceived(text=f"question {turn}"))
+        log.append(TurnStarted(turn=turn))
+        log.append(TurnFinished(turn=turn, reason="finished"))
+    log.close()
+    return (data / "sessions" / SESSION / "events.jsonl").read_bytes().splitlines(keepends=True)[1:]
+
+
+def _started(workspace: Path) -> SessionStarted:
+    return SessionStarted(workspace=str(workspace), product="test", settings=SessionSettings(model=MODEL))
+
+
 @pytest.fixture
-def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionOptions:
+def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long_log: list[bytes]) -> SessionOptions:
     for variable in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(variable, str(tmp_path / variable.lower()))
     workspace = tmp_path / "workspace"
@@ -32,14 +50,10 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionOptions:
     script = tmp_path / "script.yaml"
     script.write_text(SCRIPT)
     log = store(tmp_path / "data").create(SESSION)
-    log.append(
-        SessionStarted(workspace=str(workspace), product="test", settings=SessionSettings(model=MODEL))
-    )
-    for turn in range(1, LONG // 3 + 2):
-        log.append(UserMessageReceived(text=f"question {turn}"))
-        log.append(TurnStarted(turn=turn))
-        log.append(TurnFinished(turn=turn, reason="finished"))
+    log.append(_started(workspace))
     log.close()
+    with (tmp_path / "data" / "sessions" / SESSION / "events.jsonl").open("ab") as file:
+        file.writelines(long_log)
     return SessionOptions(
         cwd=workspace,
         client="headless",
