@@ -15,7 +15,7 @@ run: $(RUNTIME) ## install what is needed and open the app (ARGS="…" goes to i
 	@$(BIN)/tui-agent $(ARGS)
 
 test: $(DEV) ## run the tests
-	@$(BIN)/python -m pytest -n $(WORKERS) -q $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q $(ARGS)
 
 bench: $(DEV) ## measure, beside an empty Textual app on the same machine, and print the table
 	@$(BIN)/python -m benchmarks.run $(ARGS)
