@@ -6,7 +6,7 @@ last taken. An unknown event folds to nothing but a notice in the transcript.
 
 from typing import Final, Literal, TypeAlias, get_args
 
-from tui_agent.folds import agents_tree, approvals, context_meter, files_changed, jobs, todo
+from tui_agent.folds import agents_tree, approvals, context_meter, files_changed, jobs, ledger, todo
 from tui_agent.folds.agents_tree import AgentsTree
 from tui_agent.folds.approvals import Approvals
 from tui_agent.folds.base import Projection
@@ -15,6 +15,7 @@ from tui_agent.folds.context_meter import ContextMeter
 from tui_agent.folds.copying import copied
 from tui_agent.folds.files_changed import FilesChanged
 from tui_agent.folds.jobs import Jobs
+from tui_agent.folds.ledger import Ledger
 from tui_agent.folds.metrics import Metrics
 from tui_agent.folds.session_state import SessionState
 from tui_agent.folds.shelf import KEEP
@@ -40,6 +41,7 @@ ViewName: TypeAlias = Literal[
     "metrics",
     "approvals",
     "jobs",
+    "ledger",
     "plugins",
 ]
 
@@ -51,6 +53,7 @@ TAKES: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
     "agents": agents_tree.TAKES,
     "approvals": approvals.TAKES,
     "jobs": jobs.TAKES,
+    "ledger": ledger.TAKES,
 }
 """The events that a fold takes, for those that are changed by few kinds: none is asked about the others."""
 
@@ -92,6 +95,7 @@ class Views:
         self.metrics = Metrics()
         self.approvals = Approvals()
         self.jobs = Jobs()
+        self.ledger = Ledger()
         self.kept: tuple[str, ...] = ()
         """Files that the newest way back, to event `kept_to`, left alone, since someone else had changed them; the event
         is `kept_at`."""
@@ -120,6 +124,7 @@ class Views:
             ("metrics", self.metrics),
             ("approvals", self.approvals),
             ("jobs", self.jobs),
+            ("ledger", self.ledger),
         )
 
         self._taking: dict[type[Payload], tuple[tuple[ViewName, Projection[object]], ...]] = {}

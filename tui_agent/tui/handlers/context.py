@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from textual.strip import Strip
 
 from tui_agent.tui import units
+from tui_agent.tui.handlers.ledger import ledger_rows
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.meter import bar, ticks, words
 from tui_agent.tui.rows import Part, part
@@ -25,7 +26,9 @@ def context(live: "Live", argument: str) -> None:
         rows = _bar(viewer, view, width) if view.window else []
         rows += _sections(viewer, view, width)
         rows += [viewer.gap(width), *_next(viewer, view, width)]
-        return rows
+        settings = live.views.state.view().settings
+        price = settings.model.input_price if settings is not None else None
+        return [*rows, *ledger_rows(viewer, live.views.ledger.view(), width, price)]
 
     view = live.views.meter.view()
     mark = "~" if view.estimated else ""

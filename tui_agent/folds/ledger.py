@@ -1,0 +1,203 @@
+"""L1: what stands in the context, message by message: which tool, which file, whose words; and what the requests were.
+
+Invariant: every message is counted once, by the request that first held it; an estimate, corrected by the newest request.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.context import ContextCompacted, ContextPacked, SectionName
+from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
+from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
+from tui_agent.protocol.ids import MAIN_AGENT, CallId, RequestId
+from tui_agent.protocol.parts import TextPart
+
+REQUESTS = 40
+"""Requests that are told of."""
+FILE_ARGUMENT = "path"
+_WORDS = 80
+
+TAKES = (
+    ContextPacked,
+    ContextCompacted,
+    ModelResponded,
+    ToolCalled,
+    ToolFinished,
+    UserMessageReceived,
+    UserSteered,
+)
+"""The events that change it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerMessage:
+    """One message of the context: event `seq`, who (`you`, `answer`, a tool's name, `summary`), of what, its tokens."""
+
+    seq: int
+    who: str
+    what: str
+    tokens: int
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerSum:
+    """Messages of one tool or file together."""
+
+    name: str
+    count: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRequest:
+    """One request of the main agent's. `sections` are tokens by section; `input_tokens`, `cached_tokens` and `cost_usd` as the
+    provider counted, None until it answered. `broken` says why a provider could use nothing of its cache; empty where it
+    could."""
+
+    request_id: RequestId
+    seq: int
+    tokens: int
+    sections: Mapping[SectionName, int]
+    input_tokens: int | None = None
+    cached_tokens: int | None = None
+    cost_usd: float | None = None
+    broken: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerView:
+    """Everything, largest first; requests oldest first."""
+
+    messages: tuple[LedgerMessage, ...] = ()
+    tools: tuple[LedgerSum, ...] = ()
+    files: tuple[LedgerSum, ...] = ()
+    requests: tuple[LedgerRequest, ...] = ()
+
+    def difference(self, before: int, after: int) -> dict[SectionName, int]:
+        """Tokens that each section has more (or less) in one request than in another; those that differ."""
+        old, new = self.requests[before].sections, self.requests[after].sections
+        both = {name: new.get(name, 0) - old.get(name, 0) for name in (*old, *new)}
+        return {name: change for name, change in both.items() if change}
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    who: str
+    what: str
+    path: str = ""
+
+
+_EARLIER = _Said("earlier", "")
+
+
+class Ledger:
+    """Folds the main agent's manifests and what their messages came from."""
+
+    def __init__(self) -> None:
+        self._said: dict[int, _Said] = {}
+        """What no request has held yet."""
+        self._calls: dict[CallId, _Said] = {}
+        self._held: dict[int, tuple[_Said, int]] = {}
+        self._ratio = 1.0
+        self._requests: dict[RequestId, LedgerRequest] = {}
+        self._prefix = ""
+        self._view: LedgerView | None = None
+
+    def apply(self, ev: Envelope) -> bool:
+        """Take one event in; True if the ledger changed."""
+        if ev.agent != MAIN_AGENT:
+            return False
+        match ev.payload:
+            case ContextPacked() as packed:
+                self._packed(ev.seq, packed)
+            case ModelResponded() as answer:
+                self._said[ev.seq] = _Said("answer", _names(answer))
+                self._answered(answer)
+            case ToolCalled(call_id=call, name=name, target=target, arguments=arguments):
+                path = arguments.get(FILE_ARGUMENT)
+                self._calls[call] = _Said(name, target[:_WORDS], path if isinstance(path, str) else "")
+            case ToolFinished(call_id=call, name=name):
+                self._said[ev.seq] = self._calls.pop(call, _Said(name, ""))
+            case UserMessageReceived(text=text) | UserSteered(text=text):
+                self._said[ev.seq] = _Said("you", " ".join(text_preview(text)[:_WORDS].split()))
+            case ContextCompacted():
+                self._said |= {seq: said for seq, (said, _) in self._held.items()}
+                self._said[ev.seq] = _Said("summary", "")
+                self._held = {}
+            case _:
+                return False
+        self._view = None
+        return True
+
+    def _packed(self, seq: int, packed: ContextPacked) -> None:
+        for one in packed.added:
+            known = self._held.get(one.seq)
+            said = self._said.get(one.seq, known[0] if known is not None else _EARLIER)
+            self._held[one.seq] = said, one.tokens
+        self._said = {}
+        if packed.counted_tokens:
+            self._ratio = packed.total_tokens / packed.counted_tokens
+        broken = ""
+        if self._prefix and packed.prefix_digest and packed.prefix_digest != self._prefix:
+            broken = "the instructions before the conversation changed"
+        self._prefix = packed.prefix_digest
+        self._requests[packed.request_id] = LedgerRequest(
+            packed.request_id,
+            seq,
+            packed.total_tokens,
+            {section.name: section.tokens for section in packed.sections},
+            broken=broken,
+        )
+        if len(self._requests) > REQUESTS:
+            del self._requests[next(iter(self._requests))]
+
+    def _answered(self, answer: ModelResponded) -> None:
+        asked = self._requests.get(answer.request_id)
+        if asked is None:
+            return
+        usage = answer.usage
+        self._requests[answer.request_id] = LedgerRequest(
+            asked.request_id,
+            asked.seq,
+            asked.tokens,
+            asked.sections,
+            None if usage.estimated else usage.input_tokens,
+            None if usage.estimated else usage.cached_tokens,
+            answer.cost_usd,
+            asked.broken,
+        )
+
+    def view(self) -> LedgerView:
+        """The ledger as of the newest request; made when asked for."""
+        if self._view is None:
+            messages = [
+                LedgerMessage(seq, said.who, said.what, round(tokens * self._ratio), said.path)
+                for seq, (said, tokens) in self._held.items()
+            ]
+            self._view = LedgerView(
+                tuple(sorted(messages, key=lambda one: (-one.tokens, one.seq))),
+                _sums((one.who, one.tokens) for one in messages),
+                _sums((one.path, one.tokens) for one in messages if one.path),
+                tuple(self._requests.values()),
+            )
+        return self._view
+
+
+def _names(answer: ModelResponded) -> str:
+    words = [text_preview(part.text) for part in answer.parts if isinstance(part, TextPart)]
+    return " ".join(" ".join(words)[:_WORDS].split())
+
+
+def _sums(pairs: Iterable[tuple[str, int]]) -> tuple[LedgerSum, ...]:
+    tokens: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
+    for name, size in pairs:
+        tokens[name] += size
+        counts[name] += 1
+    sums = (LedgerSum(name, counts[name], size) for name, size in tokens.items())
+    return tuple(sorted(sums, key=lambda one: (-one.tokens, one.name)))
