@@ -72,11 +72,13 @@ from tui_agent.protocol.events.turn import (
     UserUnqueued,
 )
 from tui_agent.protocol.ids import AgentId, CallId, JobId, RequestId, RunId, SessionId
+from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ImageContent, TextContent, ToolCallPart
 from tui_agent.protocol.settings import AgentState, Budgets, SessionSettings
 
 START = 1_711_700_000.0
 FIRST_RUN, SECOND_RUN = RunId("run_0000000000a1"), RunId("run_0000000000a2")
+APP = '<file path="app.py">\nx = 1\n</file>'
 LONG = "".join(f"line {number} of a long output\n" for number in range(400))
 
 
@@ -386,7 +388,9 @@ def after_the_crash(s: Scribe, back_to: int) -> None:
     s.emit(UserShellStarted(command="git status"))
     s.emit(UserShellProgress(text="clean\n"))
     s.emit(UserShellFinished(command="git status", output="clean\n", exit_code=0, duration_ms=9.0))
-    s.emit(UserMessageReceived(text="Go on."))
+    named = Mention(given="app.py", kind="file", path="app.py", sha256="e" * 64, size=6, tokens=8, text=APP)
+    gone = Mention(given="old.py", kind="missing", note="there is no such file")
+    s.emit(UserMessageReceived(text="Go on with @app.py, not @old.py.", mentions=(named, gone)))
     s.emit(TurnStarted(turn=3))
     s.begin_iteration()
     request = s.ask(2_000, (("system", 500), ("messages", 1_500)), ())

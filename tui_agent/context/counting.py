@@ -98,8 +98,8 @@ def _section(at: int, message: Message, carried: str, *, recent: bool) -> Sectio
                 if at == 0 and carried and text_preview(text) == carried
                 else "packed_context"
             )
-        case UserMessage():
-            return "task_contract"
+        case UserMessage(mentioned=mentioned):
+            return "mentions" if mentioned else "task_contract"
         case AssistantMessage():
             return "messages"
         case ToolMessage():

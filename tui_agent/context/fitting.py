@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tui_agent.context.budgets import ORDER, Room
 from tui_agent.context.counting import Counted
 from tui_agent.protocol.events.context import SectionName
-from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage
+from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, TextContent
 from tui_agent.tools.truncate import head_and_tail
 
@@ -81,7 +81,7 @@ class Fitting:
 
 def _shortened(message: Message) -> Message:
     match message:
-        case ToolMessage():
+        case ToolMessage() | UserMessage(mentioned=True):
             return message.model_copy(update={"content": tuple(map(_short_content, message.content))})
         case SummaryMessage(text=str() as text):
             return message.model_copy(update={"text": _short(text)})

@@ -1,4 +1,5 @@
-"""L4: what hooks say about prompts, and about the session's own start and end.
+"""L4: what comes before a prompt is recorded: what hooks say about it, and what it mentions; and the session's own start
+and end.
 
 Invariant: no prompt begins a turn before the hooks of the session's start have ended, and those of the prompt.
 """
@@ -8,6 +9,7 @@ from typing import Final
 import anyio
 
 from tui_agent.engine.hooks import NOTHING, Heard, Hooks
+from tui_agent.engine.mentioning import Mentioning, MessageT
 from tui_agent.engine.parts import EngineParts
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.events.session import CommandRejected
@@ -25,15 +27,26 @@ class HeardPrompts:
     def __init__(self, parts: EngineParts) -> None:
         self._parts = parts
         self._hooks = Hooks(parts)
+        self._mentioning = Mentioning(parts)
         self._lock = anyio.Lock()
         self._begun = anyio.Event()
         if not self._hooks.wanted("session_start"):
             self._begun.set()
 
+    def ready(self, text: LongText) -> bool:
+        """Nothing has to be heard or looked up before this prompt is taken."""
+        return not self.waits_for and not self._mentioning.may(text)
+
     @property
-    def ready(self) -> bool:
-        """Nothing has to be heard before a prompt is taken."""
-        return self._begun.is_set() and not self._hooks.wanted("before_prompt")
+    def waits_for(self) -> str:
+        """The hook that a prompt waits for; empty where there is none."""
+        return (
+            "" if self._begun.is_set() and not self._hooks.wanted("before_prompt") else "before_prompt hook"
+        )
+
+    async def mentioning(self, message: MessageT) -> MessageT:
+        """The message with what it mentions."""
+        return await self._mentioning.added(message)
 
     async def session_start(self) -> None:
         """Tell that the session is open. Cancelled, nothing waits for it any more."""

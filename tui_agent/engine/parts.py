@@ -11,6 +11,7 @@ from tui_agent.ports.clock import Clock, Ids
 from tui_agent.ports.delegate import Delegation
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.hook import Hook
+from tui_agent.ports.knowledge import Knowledge
 from tui_agent.ports.log import Blobs
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
@@ -60,3 +61,5 @@ class EngineParts:
     """What every hook is told: the session's id, its folder."""
     delegation: Delegation = field(default_factory=Delegation)
     """Who can be delegated to, and within which limits."""
+    knowledge: Knowledge = field(default_factory=Knowledge)
+    """What can be looked up beside the files."""

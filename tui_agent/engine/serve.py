@@ -249,7 +249,7 @@ class Engine:
         self._steer(UserSteered(text=waiting.text, attachments=waiting.attachments), group, command)
 
     def _steer(self, message: UserSteered, group: TaskGroup, command: Command) -> None:
-        if self._heard.ready:
+        if self._heard.ready(message.text):
             self._parts.recorder.append(message, cause=command.id)
         else:
             group.start_soon(self._steer_heard, message, group, command)
@@ -259,6 +259,8 @@ class Engine:
         text, images, recorder = message.text, message.attachments, self._parts.recorder
         try:
             heard = await self._heard.prompt(text)
+            if heard.decision != "deny":
+                message = await self._heard.mentioning(message)
         except StoreError as error:
             self._on_trouble(error)
             return
@@ -275,7 +277,7 @@ class Engine:
             self._guard(partial(self._begin_now, _sent(message), group, command, heard))
 
     def _begin(self, message: UserMessageReceived, group: TaskGroup, command: Command | None) -> None:
-        if self._heard.ready:
+        if self._heard.ready(message.text):
             self._begin_now(message, group, command)
         else:
             self._turns.reserve()
@@ -284,12 +286,15 @@ class Engine:
     async def _begin_heard(
         self, message: UserMessageReceived, group: TaskGroup, command: Command | None
     ) -> None:
-        """Begin once the hooks have heard the message; stopped meanwhile, it is not sent."""
-        self._guard(partial(self._states.set, AgentState.RUNNING, "before_prompt hook"))
+        """Begin once the hooks have heard the message, and what it mentions is known; stopped meanwhile, it is not sent."""
+        doing = self._heard.waits_for or "reading what you mention"
+        self._guard(partial(self._states.set, AgentState.RUNNING, doing))
         heard: Heard | None = None
         try:
             with self._turns.scope as scope:
                 heard = await self._heard.prompt(message.text)
+                if heard.decision != "deny":
+                    message = await self._heard.mentioning(message)
         except StoreError as error:
             self._on_trouble(error)
         finally:
@@ -421,4 +426,4 @@ def _from_queue(waiting: UserQueued) -> UserMessageReceived:
 
 
 def _sent(message: UserSteered) -> UserMessageReceived:
-    return UserMessageReceived(text=message.text, attachments=message.attachments)
+    return UserMessageReceived(text=message.text, attachments=message.attachments, mentions=message.mentions)

@@ -12,6 +12,7 @@ from tui_agent.protocol.base import JsonMap, LongText
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.events.turn import TurnEnd
 from tui_agent.protocol.ids import AgentId, CallId, RequestId
+from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ImageContent
 
 ToolState: TypeAlias = Literal[
@@ -58,6 +59,8 @@ class UserEntry(EntryBase):
     attachments: tuple[ImageContent, ...]
     state: Literal["sent", "queued", "steered", "removed"]
     queue_id: RequestId | None = None
+    mentions: tuple[Mention, ...] = ()
+    """Without their texts."""
 
 
 @dataclass(frozen=True, slots=True)

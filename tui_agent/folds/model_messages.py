@@ -33,6 +33,7 @@ from tui_agent.protocol.events.turn import (
     UserSteered,
 )
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId
+from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, ImageContent, ModelPart, TextContent, TextPart, ToolCallPart
 
@@ -245,16 +246,34 @@ def _content(text: LongText, attachments: tuple[ImageContent, ...]) -> tuple[Con
     return (TextContent(text=text), *attachments)
 
 
+def _mentioned(mentions: tuple[Mention, ...], seq: int) -> list[UserMessage]:
+    """What a message mentions, as a message of its own behind it: it may give way where there is no room, the user's
+    words do not."""
+    pieces: list[Content] = []
+    for one in mentions:
+        if one.text:
+            pieces.append(TextContent(text=one.text))
+        if one.image is not None:
+            pieces.append(one.image)
+    return [UserMessage(content=tuple(pieces), seq=seq, mentioned=True)] if pieces else []
+
+
 @_ON.on(UserMessageReceived)
 def _message(fold: ModelMessages, ev: Envelope, payload: UserMessageReceived) -> bool:
     fold.forgotten.spoken[ev.seq] = None
-    return fold.opens(UserMessage(content=_content(payload.text, payload.attachments), seq=ev.seq))
+    fold.opens(UserMessage(content=_content(payload.text, payload.attachments), seq=ev.seq))
+    for message in _mentioned(payload.mentions, ev.seq):
+        fold.add(message)
+    return True
 
 
 @_ON.on(UserSteered)
 def _steered(fold: ModelMessages, ev: Envelope, payload: UserSteered) -> bool:
     fold.forgotten.spoken[ev.seq] = None
-    return fold.delay(UserMessage(content=_content(payload.text, payload.attachments), seq=ev.seq))
+    fold.delay(UserMessage(content=_content(payload.text, payload.attachments), seq=ev.seq))
+    for message in _mentioned(payload.mentions, ev.seq):
+        fold.delay(message)
+    return True
 
 
 @_ON.on(UserShellFinished)

@@ -33,6 +33,7 @@ from tui_agent.protocol.events.turn import (
     UserUnqueued,
 )
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
+from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 
 __all__ = ["OpenCall", "ReadFile", "SessionState", "SessionStateView", "Totals", "call_digest"]
@@ -116,8 +117,20 @@ def _message(fold: SessionFold, ev: Envelope, payload: UserMessageReceived) -> b
     now.pending_prompt, now.root_task, now.phase = payload, text_preview(payload.text), "message"
     if payload.queue_id is not None:
         now.queue.pop(payload.queue_id, None)
+    _seen(fold, payload.mentions)
     fold.taken_on("message")
     return True
+
+
+def _seen(fold: SessionFold, mentions: tuple[Mention, ...]) -> None:
+    """The model is sent these files with the message, as if it had read them."""
+    now = fold.draft
+    for one in mentions:
+        if one.kind == "file":
+            known = now.read_files.get(one.path)
+            whole = one.whole or (known is not None and known.whole and known.digest == one.sha256)
+            now.explored[one.path] = None
+            now.read_files[one.path] = ReadFile(one.sha256, whole)
 
 
 @_ON.on(UserQueued)
@@ -134,6 +147,7 @@ def _unqueued(fold: SessionFold, ev: Envelope, payload: UserUnqueued) -> bool:
 @_ON.on(UserSteered)
 def _steered(fold: SessionFold, ev: Envelope, payload: UserSteered) -> bool:
     fold.draft.steers += 1
+    _seen(fold, payload.mentions)
     return True
 
 

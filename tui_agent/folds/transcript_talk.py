@@ -35,6 +35,7 @@ from tui_agent.protocol.events.turn import (
     UserUnqueued,
 )
 from tui_agent.protocol.ids import MAIN_AGENT, RequestId
+from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextPart
 
 ON_TALK: Handlers[Draft] = Handlers()
@@ -71,8 +72,14 @@ def _message(draft: Draft, ev: Envelope, payload: UserMessageReceived) -> bool:
         _remove(draft, draft.queued.pop(payload.queue_id, None))
     turn = draft.turn if draft.turn_running else draft.turn + 1
     head = draft.head(ev, f"user.{ev.seq}", turn=turn)
-    draft.add(UserEntry(*head, payload.text, payload.attachments, "sent", payload.queue_id))
+    named = _named(payload.mentions)
+    draft.add(UserEntry(*head, payload.text, payload.attachments, "sent", payload.queue_id, named))
     return True
+
+
+def _named(mentions: tuple[Mention, ...]) -> tuple[Mention, ...]:
+    """The mentions for a row: what was sent of them stays in the log."""
+    return tuple(one.model_copy(update={"text": ""}) for one in mentions)
 
 
 @ON_TALK.on(UserQueued)
@@ -98,7 +105,8 @@ def _remove(draft: Draft, index: int | None) -> bool:
 @ON_TALK.on(UserSteered)
 def _steered(draft: Draft, ev: Envelope, payload: UserSteered) -> bool:
     head = draft.head(ev, f"user.{ev.seq}")
-    draft.add(UserEntry(*head, payload.text, payload.attachments, "steered"))
+    named = _named(payload.mentions)
+    draft.add(UserEntry(*head, payload.text, payload.attachments, "steered", mentions=named))
     return True
 
 

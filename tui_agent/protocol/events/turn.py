@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.ids import RequestId
+from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ImageContent
 
 TurnEnd: TypeAlias = Literal[
@@ -26,13 +27,15 @@ ShellEnd: TypeAlias = Literal["exited", "interrupted", "timeout", "failed", "los
 
 
 class UserMessageReceived(Payload):
-    """A message of the user that opens (or will open) a turn. `source` tells how it came."""
+    """A message of the user that opens (or will open) a turn. `source` tells how it came; `mentions` are the files and
+    symbols that it names, as they were then."""
 
     kind: Literal["user.message"] = "user.message"
     text: LongText
     attachments: tuple[ImageContent, ...] = ()
     source: Literal["prompt", "queue", "simulated", "agent"] = "prompt"
     queue_id: RequestId | None = None
+    mentions: tuple[Mention, ...] = ()
 
 
 class UserQueued(Payload):
@@ -57,6 +60,7 @@ class UserSteered(Payload):
     kind: Literal["user.steered"] = "user.steered"
     text: LongText
     attachments: tuple[ImageContent, ...] = ()
+    mentions: tuple[Mention, ...] = ()
 
 
 class UserShellStarted(Payload):

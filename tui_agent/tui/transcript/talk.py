@@ -13,6 +13,7 @@ from tui_agent.folds.entries import AnswerEntry, QuestionEntry, ReasoningEntry, 
 from tui_agent.folds.words import TURN_ENDS
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.events.turn import TurnEnd
+from tui_agent.protocol.mentions import Mention
 from tui_agent.tui.text import clean, clean_line, expand_tabs, width
 from tui_agent.tui.theme import Role
 from tui_agent.tui.transcript.blocks import OUTPUT_ROWS, Body, Reader, literal, markdown_rows, prose_rows
@@ -20,7 +21,7 @@ from tui_agent.tui.transcript.look import NARROW, STATE_COLUMN, TARGET_COLUMN, T
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, width_of, wrap
 from tui_agent.tui.transcript.stream import MarkdownStream
-from tui_agent.tui.units import changed_lines, duration, money, plural, size
+from tui_agent.tui.units import changed_lines, duration, money, plural, size, tokens
 
 WIDE: Final = 90
 MESSAGE_ROWS: Final = 16
@@ -68,6 +69,8 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
     for image in entry.attachments:
         words = f"{image.name or 'image'}  {size(image.size)}"
         lines.append(Row([*ahead, Run(clean_line(words), look.s("t3", "s2"))], look.ground))
+    for runs in wrap(_mentions(entry, look), max(edge - TEXT_COLUMN, 8)) if entry.mentions else ():
+        lines.append(Row([*ahead, *runs], look.ground))
     for number, row in enumerate(lines):
         right = [Run(note, look.s("t3", "s2"))] if number == 0 else []
         runs = list(row.runs)
@@ -77,6 +80,35 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
         runs += [*right, Run(" " * (look.right - edge), field)]
         lines[number] = Row(runs, look.ground, row.joined)
     return lines
+
+
+def _mentions(entry: UserEntry, look: Look) -> list[Run]:
+    """What the message mentions: each with what was sent of it, or why nothing was."""
+    runs: list[Run] = []
+    for one in entry.mentions:
+        sent = one.kind not in ("refused", "missing")
+        name = one.given if one.kind in ("missing", "symbol") else one.path
+        runs += [Run("   ", look.s("t3", "s2"))] if runs else []
+        runs.append(Run(clean_line(name), look.s("t2" if sent else "warning", "s2")))
+        runs.append(Run(f"  {clean_line(_sent(one))}", look.s("t3", "s2")))
+    return runs
+
+
+def _sent(one: Mention) -> str:
+    match one.kind:
+        case "missing":
+            return f"left as text: {one.note}"
+        case "refused":
+            return f"not sent: {one.note}"
+        case "directory":
+            return plural(one.size, "entry", "entries")
+        case "image":
+            return size(one.size)
+        case "symbol":
+            return f"{one.path}:{one.first_line}" + (f", {one.note}" if one.note else "")
+        case "file":
+            lines = f"lines {one.first_line}–{one.last_line}, " if one.first_line else ""
+            return f"{lines}{one.note + ', ' if one.note else ''}{tokens(one.tokens)} tokens"
 
 
 def source_of_user(entry: UserEntry, read: Reader) -> str:

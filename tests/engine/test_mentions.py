@@ -1,0 +1,204 @@
+"""Mentions: what the model is sent of the files that a message names, and what stays text."""
+
+import struct
+import zlib
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.engine.harness import MODEL, FakeModel, call, running, say
+from tests.stubs.tool_context import tools_of
+from tui_agent.policy.rules import RulePolicy
+from tui_agent.protocol.commands import Queue, Steer, SubmitPrompt
+from tui_agent.protocol.events.context import ContextPacked
+from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.events.session import SettingsChanged
+from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
+from tui_agent.protocol.mentions import Mention
+from tui_agent.protocol.messages import UserMessage
+from tui_agent.protocol.parts import ImageContent, TextContent
+
+judged = RulePolicy().decide
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "workspace"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "app.py").write_text("class Cart:\n    def total(self):\n        return 0\n\n\nX = 1\n")
+    return folder
+
+
+def _png() -> bytes:
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", head)
+        + chunk(b"IDAT", zlib.compress(b"\0\0\0\0"))
+        + chunk(b"IEND", b"")
+    )
+
+
+def _sent(model: FakeModel, at: int = 0) -> str:
+    """Everything that users said in a request."""
+    said = [message for message in model.requests[at].messages if isinstance(message, UserMessage)]
+    return "\n".join(
+        str(piece.text) if isinstance(piece, TextContent) else f"[image {piece.name}]"
+        for message in said
+        for piece in message.content
+    )
+
+
+async def _mentions(tmp_path: Path, text: str) -> tuple[tuple[Mention, ...], str]:
+    """What a message is recorded to mention, and what the model is sent."""
+    async with running(tmp_path, [say("ok")], policy=judged) as bench:
+        bench.submit(SubmitPrompt(text=text))
+        await bench.until("turn.finished")
+    message = bench.of(UserMessageReceived)[0]
+    assert isinstance(message, UserMessageReceived)
+    assert message.text == text
+    return message.mentions, _sent(bench.model)
+
+
+async def test_a_file_is_sent_behind_the_message_and_counted_apart(tmp_path: Path, workspace: Path) -> None:
+    async with running(tmp_path, [say("ok")], policy=judged) as bench:
+        bench.submit(SubmitPrompt(text="What does @src/app.py do?"))
+        await bench.until("turn.finished")
+    sent = _sent(bench.model)
+    assert sent.startswith("What does @src/app.py do?")
+    assert '<file path="src/app.py">\nclass Cart:' in sent and sent.count("class Cart") == 1
+    packed = next(event for event in bench.of(ContextPacked) if isinstance(event, ContextPacked))
+    assert [one.name for one in packed.sections if one.name in ("mentions", "task_contract")] == [
+        "task_contract",
+        "mentions",
+    ]
+    kinds = bench.kinds()
+    assert kinds.index("user.message") < kinds.index("turn.started") < kinds.index("model.requested")
+
+
+async def test_a_mentioned_file_may_be_edited_without_being_read_again(
+    tmp_path: Path, workspace: Path
+) -> None:
+    answers = [
+        call(("edit_file", '{"path": "src/app.py", "old_text": "X = 1", "new_text": "X = 2"}')),
+        say("done"),
+    ]
+    tools = list(tools_of("files").values())
+    async with running(tmp_path, answers, tools) as bench:
+        bench.submit(SubmitPrompt(text="Make X 2 in @src/app.py"))
+        await bench.until("turn.finished")
+    assert len(bench.of(FileChanged)) == 1
+    assert "X = 2" in (workspace / "src" / "app.py").read_text()
+
+
+async def test_a_folder_is_listed_lines_are_picked_and_blanks_are_quoted(
+    tmp_path: Path, workspace: Path
+) -> None:
+    (workspace / "my notes.md").write_text("one\ntwo\n")
+    mentions, sent = await _mentions(tmp_path, 'See @src/, @src/app.py:2-3 and @"my notes.md".')
+    assert [(one.kind, one.path) for one in mentions] == [
+        ("directory", "src/"),
+        ("file", "src/app.py"),
+        ("file", "my notes.md"),
+    ]
+    assert '<directory path="src/">\napp.py\n</directory>' in sent
+    assert '<file path="src/app.py" lines="2-3">\n    def total(self):\n        return 0\n</file>' in sent
+    assert (mentions[1].first_line, mentions[1].last_line, mentions[1].whole) == (2, 3, False)
+
+
+async def test_a_pasted_path_of_the_workspace_and_a_symbol_are_found(tmp_path: Path, workspace: Path) -> None:
+    mentions, sent = await _mentions(tmp_path, f"{workspace}/src/app.py and @Cart")
+    assert [(one.kind, one.path, one.first_line) for one in mentions] == [
+        ("file", "src/app.py", 0),
+        ("symbol", "src/app.py", 1),
+    ]
+    assert '<symbol name="Cart" path="src/app.py" lines="1-3">\nclass Cart:' in sent
+
+
+async def test_what_is_not_there_stays_text_and_only_a_path_is_told(tmp_path: Path, workspace: Path) -> None:
+    mentions, sent = await _mentions(tmp_path, "@property @types/node me@x.org @src/gone.py @alice")
+    assert [(one.given, one.kind) for one in mentions] == [("src/gone.py", "missing")]
+    assert sent == "@property @types/node me@x.org @src/gone.py @alice"
+
+
+async def test_secrets_and_what_lies_elsewhere_are_not_sent(tmp_path: Path, workspace: Path) -> None:
+    (workspace / ".env").write_text("TOKEN=abc\n")
+    (workspace / "innocent.md").symlink_to(".env")
+    (workspace / "away.md").symlink_to("../outside.md")
+    (tmp_path / "outside.md").write_text("far away")
+    mentions, sent = await _mentions(tmp_path, "@.env @innocent.md @away.md @../outside.md")
+    assert [(one.given, one.kind) for one in mentions] == [
+        (".env", "refused"),
+        ("innocent.md", "refused"),
+        ("away.md", "missing"),
+        ("../outside.md", "missing"),
+    ]
+    assert "secrets" in mentions[0].note and "outside the workspace" in mentions[2].note
+    assert "abc" not in sent and "far away" not in sent
+
+
+async def test_of_something_huge_or_binary_the_head_is_sent_with_a_note(
+    tmp_path: Path, workspace: Path
+) -> None:
+    (workspace / "log.txt").write_text("".join(f"line {number}\n" for number in range(50_000)))
+    (workspace / "one.json").write_text("x" * 300_000)
+    (workspace / "blob.bin").write_bytes(b"\x7fELF\0\0" + b"\0" * 500)
+    mentions, sent = await _mentions(tmp_path, "@blob.bin @log.txt")
+    assert all(one.cut for one in mentions)
+    assert "read_file reads on with offset=" in sent and "line 49999" not in sent
+    assert "[binary, 506 bytes; only its beginning is here]\n7f 45 4c 46" in sent
+    assert len(sent) < 40_000
+
+
+async def test_an_image_goes_along_where_the_model_takes_images(tmp_path: Path, workspace: Path) -> None:
+    (workspace / "shot.png").write_bytes(_png())
+    mentions, _ = await _mentions(tmp_path, "@shot.png")
+    assert (mentions[0].kind, mentions[0].note) == ("refused", "the model takes no images")
+    async with running(tmp_path, [say("ok")], session="ses_images") as bench:
+        state = bench.recorder.state
+        assert state.settings is not None
+        seeing = MODEL.model_copy(update={"images": True})
+        bench.recorder.append(
+            SettingsChanged(key="model", value=seeing.model_dump(mode="json"), previous=None)
+        )
+        bench.submit(SubmitPrompt(text="@shot.png"))
+        await bench.until("turn.finished")
+    request = bench.model.requests[0]
+    pieces = [
+        piece for message in request.messages if isinstance(message, UserMessage) for piece in message.content
+    ]
+    images = [piece for piece in pieces if isinstance(piece, ImageContent)]
+    assert [one.name for one in images] == ["shot.png"]
+    assert request.images[images[0].blob_sha256] == _png()
+
+
+async def test_steering_and_queued_messages_are_looked_up_too(tmp_path: Path, workspace: Path) -> None:
+    gate = anyio.Event()
+    answers = [[gate.wait, *say("first")], say("second"), say("third")]
+    async with running(tmp_path, answers, policy=judged) as bench:
+        bench.submit(SubmitPrompt(text="begin"))
+        await bench.until("model.requested")
+        bench.submit(Steer(text="mind @src/app.py"))
+        bench.submit(Queue(text="and then @src/"))
+        await bench.until("user.steered")
+        gate.set()
+        await bench.until("turn.finished", 2)
+    steered = bench.of(UserSteered)[0]
+    assert isinstance(steered, UserSteered) and steered.mentions[0].path == "src/app.py"
+    assert "class Cart" in _sent(bench.model, 1)
+    assert '<directory path="src/">' in _sent(bench.model, -1)
+
+
+async def test_what_was_sent_comes_back_with_the_session_though_the_file_is_another(
+    tmp_path: Path, workspace: Path
+) -> None:
+    await _mentions(tmp_path, "@src/app.py")
+    (workspace / "src" / "app.py").write_text("changed\n")
+    async with running(tmp_path, [say("again")]) as bench:
+        bench.submit(SubmitPrompt(text="go on"))
+        await bench.until("turn.finished")
+    assert "class Cart" in _sent(bench.model) and "changed" not in _sent(bench.model)

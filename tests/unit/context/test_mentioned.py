@@ -1,0 +1,86 @@
+"""What of a message may be a mention, and what is not one."""
+
+import pytest
+
+from tui_agent.context.mentioned import MOST, possible
+
+ROOT = "/home/me/shop"
+
+
+def _paths(text: str) -> list[str]:
+    return [reading.path for one in possible(text, ROOT) for reading in one.readings]
+
+
+def _meant(text: str) -> list[str]:
+    return [one.given for one in possible(text, ROOT) if one.meant]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("look at @src/app.py", "src/app.py"),
+        ("(@src/app.py)", "src/app.py"),
+        ("@src/", "src/"),
+        ('see @"my notes.md" please', "my notes.md"),
+        ("- @a.py, @b.py", "a.py"),
+        ("/home/me/shop/src/app.py is slow", "src/app.py"),
+        ("'/home/me/shop/my file.py'", "my file.py"),
+        ("/home/me/shop/my\\ file.py", "my file.py"),
+    ],
+)
+def test_these_are_looked_up(text: str, found: str) -> None:
+    assert found in _paths(text)
+
+
+def test_points_behind_a_path_and_lines_are_tried_without() -> None:
+    readings = [
+        (one.path, one.first_line, one.last_line) for one in possible("@a.py:10-20.", ROOT)[0].readings
+    ]
+    assert ("a.py", 10, 20) in readings and ("a.py:10-20", 0, 0) in readings
+    assert ("a.py", 7, 7) in [
+        (r.path, r.first_line, r.last_line) for r in possible("@a.py#L7", ROOT)[0].readings
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "write to me@example.com or me.too@host.py",
+        "@",
+        "@@",
+        "a @ b",
+        'File "/home/me/shop/src/app.py", line 3, in main',
+        "/home/me/shop/src/app.py:12: error",
+        "/home/me/other/app.py",
+        "```\n/home/me/shop/src/app.py\n```",
+    ],
+)
+def test_these_are_not(text: str) -> None:
+    assert possible(text, ROOT) == []
+
+
+@pytest.mark.parametrize("text", ["@property", "@app.route", "@types/node", "@angular/core", "@alice"])
+def test_decorators_packages_and_handles_need_no_note_where_they_are_nothing(text: str) -> None:
+    assert _meant(text) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["@src/nope.py", "@nope.py", "@nope/", '@"no such"', "@../x", "@src/nope.py:3"]
+)
+def test_what_can_only_be_a_path_is_told_where_it_is_missing(text: str) -> None:
+    assert len(_meant(text)) == 1
+
+
+def test_a_symbol_is_not_looked_for_in_pasted_code() -> None:
+    assert [one.symbol for one in possible("@Cart and @Cart.total()", ROOT)] == ["Cart", "Cart.total"]
+    assert possible("```py\n@cached\ndef f(): ...\n```", ROOT)[0].symbol == ""
+
+
+def test_they_are_bounded_and_each_counts_once() -> None:
+    assert len(possible(" ".join(f"@f{number}.py" for number in range(100)), ROOT)) == MOST
+    assert len(possible("@a.py @a.py", ROOT)) == 1
+
+
+def test_a_long_paste_is_read_quickly() -> None:
+    assert possible("x@" * 200_000, ROOT) == []
+    assert possible("@" * 100_000 + "```" * 10_000, ROOT) == []

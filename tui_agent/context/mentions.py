@@ -1,0 +1,273 @@
+"""L3: looks up what a message mentions, through the environment, and puts it into words for the model.
+
+Invariant: nothing is read that `may_read` refuses; what is sent of one mention, and of all, is bounded; a fault of one
+mention is its note, never the message's end.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from anyio import to_thread
+
+from tui_agent.context.definitions import end_of, search_definitions
+from tui_agent.context.mentioned import Possible, Wanted, possible
+from tui_agent.errors import EnvironmentFault
+from tui_agent.ports.environment import Environment, FileContent, FileInfo
+from tui_agent.ports.knowledge import FindSymbol, SymbolPlace
+from tui_agent.protocol.mentions import Mention
+from tui_agent.protocol.parts import ImageContent
+
+MAX_CHARS: Final = 50_000
+MAX_LINES: Final = 2_000
+MAX_ALL_CHARS: Final = 160_000
+MAX_ENTRIES: Final = 200
+MAX_IMAGE_BYTES: Final = 5_000_000
+SYMBOL_LINES: Final = 60
+SYMBOL_PLACES: Final = 3
+HEX_BYTES: Final = 64
+MayRead = Callable[[str, str], str]
+"""(path as given, where it leads) -> why it may not be read; empty where nothing is against it."""
+KeepImage = Callable[[bytes], str]
+"""Stores an image; its digest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What mentions are looked up by. `images`: the model takes images; `room`: characters of all of them together."""
+
+    env: Environment
+    may_read: MayRead
+    keep_image: KeepImage
+    symbols: FindSymbol | None = None
+    images: bool = False
+    room: int = MAX_ALL_CHARS
+
+
+def may_mention(text: str, root: str) -> bool:
+    """Whether it is worth looking closer. Cheap."""
+    return "@" in text or root in text
+
+
+async def expand(text: str, sources: Sources) -> tuple[Mention, ...]:
+    """What the message mentions, in order; only those that are found, refused, or could only have been meant as one."""
+    places = await to_thread.run_sync(possible, text, sources.env.root)
+    found: list[Mention] = []
+    room = sources.room
+    for place in places:
+        mention = await _mention(place, sources, room)
+        if mention is None or any(_same(mention, one) for one in found):
+            continue
+        room -= len(mention.text) if isinstance(mention.text, str) else 0
+        found.append(mention)
+    return tuple(found)
+
+
+async def _mention(place: Possible, sources: Sources, room: int) -> Mention | None:
+    refused = ""
+    for wanted in place.readings:
+        try:
+            info = await _look(wanted.path, sources)
+        except EnvironmentFault as fault:
+            refused = refused or fault.message
+            continue
+        if info is None:
+            continue
+        try:
+            return await _found(wanted, info, sources, room)
+        except EnvironmentFault as fault:
+            return Mention(given=wanted.given, kind="refused", path=wanted.path, note=fault.message)
+    if place.symbol:
+        named = await _symbol(place, sources, room)
+        if named is not None:
+            return named
+    if not place.meant:
+        return None
+    return Mention(given=place.given, kind="missing", note=refused or "there is no such file")
+
+
+async def _look(path: str, sources: Sources) -> FileInfo | None:
+    """What is there, links followed; None where nothing is."""
+    info = await sources.env.stat(path)
+    if info is None or info.kind != "link":
+        return info
+    return await sources.env.stat(sources.env.resolve(path))
+
+
+async def _found(wanted: Wanted, info: FileInfo, sources: Sources, room: int) -> Mention:
+    path = wanted.path.rstrip("/") or "."
+    why = sources.may_read(path, sources.env.resolve(path))
+    if why:
+        return Mention(given=wanted.given, kind="refused", path=path, note=why)
+    if info.kind == "directory":
+        return await _directory(wanted, info.path, sources)
+    content = await sources.env.read(path)
+    media = image_type(content.data)
+    if media:
+        return await _image(wanted, content, media, sources)
+    return await to_thread.run_sync(_file, wanted, content, room)
+
+
+async def _directory(wanted: Wanted, path: str, sources: Sources) -> Mention:
+    entries = [one for one in await sources.env.listdir(path) if one.path != ".git"]
+    names = [one.path.rpartition("/")[2] + ("/" if one.kind == "directory" else "") for one in entries]
+    shown = "\n".join(_printable(name) for name in names[:MAX_ENTRIES])
+    more = len(names) - MAX_ENTRIES
+    note = f"\n[{more:,} more; list_directory shows them]" if more > 0 else ""
+    shown_path = "." if path in ("", ".") else f"{path}/"
+    text = f"<directory path={_quoted(shown_path)}>\n{shown or '[it is empty]'}{note}\n</directory>"
+    return _counted(
+        Mention(
+            given=wanted.given, kind="directory", path=shown_path, size=len(names), cut=more > 0, text=text
+        )
+    )
+
+
+async def _image(wanted: Wanted, content: FileContent, media: str, sources: Sources) -> Mention:
+    mention = Mention(
+        given=wanted.given, kind="image", path=content.path, sha256=content.digest, size=len(content.data)
+    )
+    if not sources.images:
+        return mention.model_copy(update={"kind": "refused", "note": "the model takes no images"})
+    if len(content.data) > MAX_IMAGE_BYTES:
+        note = f"larger than {MAX_IMAGE_BYTES // 1_000_000} MB"
+        return mention.model_copy(update={"kind": "refused", "note": note})
+    digest = await to_thread.run_sync(sources.keep_image, content.data)
+    image = ImageContent(
+        media_type=media, blob_sha256=digest, size=len(content.data), name=content.path.rpartition("/")[2]
+    )
+    text = f"<image path={_quoted(content.path)}>"
+    return _counted(mention.model_copy(update={"image": image, "text": text}))
+
+
+def _file(wanted: Wanted, content: FileContent, room: int) -> Mention:
+    mention = Mention(
+        given=wanted.given, kind="file", path=content.path, sha256=content.digest, size=len(content.data)
+    )
+    decoded = _decoded(content.data)
+    attributes = f"path={_quoted(content.path)}"
+    if decoded is None:
+        head = content.data[:HEX_BYTES].hex(" ")
+        note = f"binary, {len(content.data):,} bytes; only its beginning is here"
+        text = f"<file {attributes}>\n[{note}]\n{head}\n</file>"
+        return _counted(mention.model_copy(update={"cut": True, "note": "binary", "text": text}))
+    lines = decoded.splitlines()
+    first = min(wanted.first_line or 1, max(len(lines), 1))
+    last = min(wanted.last_line or len(lines), len(lines))
+    shown, end = _bounded(lines, first, last, max(0, min(MAX_CHARS, room)))
+    notes = []
+    if end < last:
+        notes.append(f"[lines {first}-{end} of {len(lines)}; read_file reads on with offset={end + 1}]")
+    if not lines:
+        notes.append("[the file is empty]")
+    if first > 1 or last < len(lines):
+        attributes += f' lines="{first}-{end}"'
+    text = "\n".join((f"<file {attributes}>", *shown, *notes, "</file>"))
+    part = bool(wanted.first_line) or end < len(lines)
+    return _counted(
+        mention.model_copy(
+            update={
+                "first_line": first if part else 0,
+                "last_line": end if part else 0,
+                "cut": end < last,
+                "text": text,
+            }
+        )
+    )
+
+
+def _bounded(lines: Sequence[str], first: int, last: int, room: int) -> tuple[list[str], int]:
+    """The lines that there is room for, at least the beginning of one, and the last one's number."""
+    shown: list[str] = []
+    for line in lines[first - 1 : last]:
+        if len(shown) == MAX_LINES or (len(line) + 1 > room and shown):
+            break
+        shown.append(line if len(line) < room else f"{line[:room]}[… {len(line) - room:,} more characters]")
+        room -= len(line) + 1
+        if room <= 0:
+            break
+    return shown, first + len(shown) - 1
+
+
+async def _symbol(place: Possible, sources: Sources, room: int) -> Mention | None:
+    name = re.split(r"\.|::", place.symbol)[-1]
+    if sources.symbols is not None:
+        places: Sequence[SymbolPlace] = await sources.symbols(place.symbol)
+    else:
+        places = await search_definitions(name, sources.env)
+    texts, paths = [], []
+    for one in places[:SYMBOL_PLACES]:
+        if sources.may_read(one.path, sources.env.resolve(one.path)):
+            continue
+        try:
+            content = await sources.env.read(one.path)
+        except EnvironmentFault:
+            continue  # it was there a moment ago; another place may still be
+        lines = (_decoded(content.data) or "").splitlines()
+        last = min(one.last_line or end_of(lines, one.line), one.line + SYMBOL_LINES - 1, len(lines))
+        body, last = _bounded(lines, one.line, last, min(room, MAX_CHARS))
+        if not body:
+            continue
+        head = f'<symbol name={_quoted(place.symbol)} path={_quoted(one.path)} lines="{one.line}-{last}">'
+        texts.append("\n".join((head, *body, "</symbol>")))
+        paths.append((one, last))
+        room -= len(texts[-1])
+    if not texts:
+        return None
+    first, last = paths[0]
+    more = len(places) - len(texts)
+    note = f"{len(texts)} places" if len(texts) > 1 else ""
+    return _counted(
+        Mention(
+            given=place.given,
+            kind="symbol",
+            path=first.path,
+            first_line=first.line,
+            last_line=last,
+            cut=more > 0,
+            note=note,
+            text="\n".join(texts),
+        )
+    )
+
+
+def _decoded(data: bytes) -> str | None:
+    """The content as text; None where it is binary."""
+    for bom, codec in ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
+        if data.startswith(bom):
+            return data[len(bom) :].decode(codec, "replace")
+    if b"\0" in data[:8192]:
+        return None
+    return data.decode("utf-8", "replace")
+
+
+def image_type(data: bytes) -> str:
+    """The media type of an image that models take; empty for anything else."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if data.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if data.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    return "image/webp" if data.startswith(b"RIFF") and data[8:12] == b"WEBP" else ""
+
+
+def _counted(mention: Mention) -> Mention:
+    size = len(mention.text) if isinstance(mention.text, str) else mention.text.size
+    return mention.model_copy(update={"tokens": -(-size // 4)})
+
+
+def _same(one: Mention, other: Mention) -> bool:
+    mark = (one.kind, one.path, one.first_line, one.last_line)
+    return bool(one.path) and mark == (other.kind, other.path, other.first_line, other.last_line)
+
+
+def _quoted(text: str) -> str:
+    escaped = _printable(text).replace("&", "&amp;").replace('"', "&quot;")
+    return f'"{escaped}"'
+
+
+def _printable(text: str) -> str:
+    plain = text.encode("utf-8", "backslashreplace").decode()
+    return plain if plain.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in plain)

@@ -1,0 +1,26 @@
+"""L2: what a session can look up beside its files: symbols of the workspace, skills, notes."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolPlace:
+    """Where a name is defined: lines from 1, the last one 0 where it is not known."""
+
+    name: str
+    path: str
+    line: int
+    last_line: int = 0
+
+
+FindSymbol: TypeAlias = Callable[[str], Awaitable[Sequence[SymbolPlace]]]
+"""name -> where it is defined, the likeliest first; nothing where it is not known. Never raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What wiring hands in; None: there is none."""
+
+    symbols: FindSymbol | None = None
