@@ -54,16 +54,20 @@ def _newer(folder: Path) -> Iterator[str]:
 
 
 def _damage(folder: Path) -> Iterator[str]:
-    """Bytes of the session's own log that are no event. What is appended meanwhile is not looked at."""
+    """Bytes of the session's own log that are no event. What is appended meanwhile is not looked at.
+
+    A line of which half was there at first is no fault if the log has grown since: somebody was just writing it.
+    """
     number = length = 0
-    size = (folder / EVENTS).stat().st_size
+    log = folder / EVENTS
+    size = log.stat().st_size
     for piece in pieces(folder, size=size):
         for _, line in lines(piece):
             number, length = number + 1, length + len(line) + 1
             if not intact(line) or decode(line) is None:
                 yield f"Line {number} of the log is damaged."
     rest = size - length
-    if rest > 0:
+    if rest > 0 and log.stat().st_size == size:
         yield f"The log ends within a line, with {rest} bytes of it."
     if not number:
         yield "The log holds no event."
