@@ -23,7 +23,8 @@ IMAGE_LEFT_OUT = "[an image is left out: this model does not take images]"
 
 
 class Memo:
-    """A model's answers as they were sent before; they are what costs time to write, and nothing else is held twice.
+    """A model's answers with calls or thoughts as they were sent before; they are what costs time to write, and nothing
+    else is held twice.
 
     What none of the newest `AGE` requests held, such as an answer that was compacted away, is forgotten: after twice as
     many at the latest.
@@ -44,6 +45,8 @@ class Memo:
         """The message as the server takes it."""
         if not isinstance(message, AssistantMessage):
             return _message(message, request)
+        if (said := _said_alone(message)) is not None:
+            return {"role": "assistant", "content": said}
         place = id(message)
         known = self._sent.get(place)
         if known is None and (known := self._before.get(place)) is not None:
@@ -144,6 +147,14 @@ def _pictures(pictures: list[JsonMap]) -> JsonMap:
         "role": "user",
         "content": [{"type": "text", "text": "The images of the results above:"}, *pictures],
     }
+
+
+def _said_alone(message: AssistantMessage) -> str | None:
+    """The text of an answer that is nothing else."""
+    parts = message.parts
+    if len(parts) != 1 or not isinstance(parts[0], TextPart):
+        return None
+    return text_preview(parts[0].text)
 
 
 def _assistant(message: AssistantMessage, profile: str) -> JsonMap:

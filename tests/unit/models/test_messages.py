@@ -2,6 +2,8 @@
 
 import base64
 
+import pytest
+
 from tests.stubs.model_contract import request
 from tui_agent.models import chat_messages, responses
 from tui_agent.models.chat_completions import body
@@ -150,3 +152,12 @@ def test_an_answer_that_each_request_holds_is_written_once_for_each_profile() ->
     assert again == first and again[1] is first[1]
     other = chat_messages.messages(bare(CALLS, profile="q"), memo)
     assert "reasoning_content" in first[1] and "reasoning_content" not in other[1]
+
+
+@pytest.mark.parametrize("text", ["Done.", "", "grün – 🙂"])
+def test_an_answer_of_one_text_is_written_alike_and_held_once(text: str) -> None:
+    memo = chat_messages.Memo()
+    answer = AssistantMessage(parts=(TextPart(text=text),), model="p", seq=1)
+    for known in (memo, None):
+        assert chat_messages.messages(bare(answer), known)[1:] == [{"role": "assistant", "content": text}]
+    assert len(memo) == 0
