@@ -20,6 +20,9 @@ from tui_agent.context.repomap.symbols import symbols_of
 from tui_agent.context.repomap.views import MapView, RankedFile, Symbol
 from tui_agent.context.repomap.words import Query
 
+ENOUGH = 300
+"""From so many files that match a question, those that do not are only counted."""
+
 
 class Ask(NamedTuple):
     """What is asked for."""
@@ -63,12 +66,20 @@ def from_index(kept: Kept, known: Mapping[str, Known], listing: Listing, root: s
         past = ranking.by_history(kept, query, text.keys())
         order = ranking.ranked(words, past, query, values, reader(root))
         order = ranking.completed(order, kept, text, ask.hidden)
-        order += _unmatched(order, ranks)
+        if len(order) < ENOUGH:
+            order += _unmatched(order, ranks)
     else:
         order = ranking.unasked(ranks, languages, ask.recent)
     shown = {one.path for one in order}
-    rest = [entry.path for entry in listing.entries if entry.path not in shown and entry.path not in known]
+    rest = [
+        entry.path for entry in listing.entries if entry.path not in shown and _is_text(known, entry.path)
+    ]
     return Basis(order, _visible(rest, ask), skipped, lambda path: kept.symbols(known[path].id))
+
+
+def _is_text(known: Mapping[str, Known], path: str) -> bool:
+    one = known.get(path)
+    return one is None or not one.reason
 
 
 def _unmatched(order: Sequence[Ranked], ranks: Mapping[str, float]) -> list[Ranked]:

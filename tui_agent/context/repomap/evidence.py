@@ -3,9 +3,10 @@
 Invariant: only the bytes that are given are looked at; the work is bounded by `MAX_HITS` places a word.
 """
 
-import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 from tui_agent.context.repomap.views import Symbol
 from tui_agent.context.repomap.words import pieces
@@ -22,30 +23,28 @@ class Lines:
     """The lines at which each word of the question stands in one file."""
 
     def __init__(self, data: bytes, values: Values) -> None:
-        breaks = [at.start() for at in re.finditer(b"\n", data)]
-        self.count = len(breaks) + 1
         small = data.lower()
+        ends = list(accumulate([len(line) + 1 for line in small.split(b"\n")]))
+        self.count = len(ends)
         self.values = values
         self.at = {
             word: lines
             for word in values
-            if (lines := _lines(data, small, word.encode("utf-8", "replace"), breaks))
+            if (lines := _lines(data, small, word.encode("utf-8", "replace"), ends))
         }
 
     def best_window(self) -> float:
         """BM25 of the best run of `WINDOW` lines."""
         half = WINDOW // 2
-        blocks: dict[int, dict[str, int]] = {}
+        room = K1 * (1 - B_WINDOW + B_WINDOW * min(1.0, self.count / WINDOW))
+        worth: dict[int, float] = {}
         for word, lines in self.at.items():
-            for line in lines:
-                for block in (line // half, line // half - 1):
-                    words = blocks.setdefault(block, {})
-                    words[word] = words.get(word, 0) + 1
-        room = 1 - B_WINDOW + B_WINDOW * min(1.0, self.count / WINDOW)
-        return max((self._worth(words, room) for words in blocks.values()), default=0.0)
-
-    def _worth(self, times: Mapping[str, int], room: float) -> float:
-        return sum(self.values[word] * n * (K1 + 1) / (n + K1 * room) for word, n in sorted(times.items()))
+            value = self.values[word] * (K1 + 1)
+            times = Counter([line // half for line in lines])
+            for block in times.keys() | {block - 1 for block in times}:
+                n = times[block] + times[block + 1]
+                worth[block] = worth.get(block, 0.0) + value * n / (n + room)
+        return max(worth.values(), default=0.0)
 
     def worth_of(self, symbols: Sequence[Symbol]) -> list[float]:
         """BM25 of each symbol's own lines and name."""
@@ -55,23 +54,22 @@ class Lines:
         found = []
         for one in symbols:
             named = set(pieces(one.name))
-            times: dict[str, int] = {}
-            for word in self.values:
-                lines = self.at.get(word, ())
+            room = K1 * (1 - B_SYMBOL + B_SYMBOL * (one.end - one.line + 1) / mean)
+            worth = 0.0
+            for word, lines in self.at.items():
                 n = bisect_right(lines, one.end) - bisect_left(lines, one.line) + NAME_TIMES * (word in named)
                 if n:
-                    times[word] = n
-            room = 1 - B_SYMBOL + B_SYMBOL * (one.end - one.line + 1) / mean
-            found.append(self._worth(times, room))
+                    worth += self.values[word] * n * (K1 + 1) / (n + room)
+            found.append(worth)
         return found
 
 
-def _lines(data: bytes, small: bytes, word: bytes, breaks: list[int]) -> list[int]:
+def _lines(data: bytes, small: bytes, word: bytes, ends: list[int]) -> list[int]:
     found: list[int] = []
     at, size, short = small.find(word), len(word), len(word) < 4
     while at >= 0 and len(found) < MAX_HITS:
         if _begins(data, small, at) and not (short and _goes_on(data, at + size)):
-            found.append(bisect_right(breaks, at) + 1)
+            found.append(bisect_right(ends, at) + 1)
         at = small.find(word, at + size)
     return found
 

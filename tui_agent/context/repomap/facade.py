@@ -6,9 +6,11 @@ at any time. Synchronous: to be called in a thread. Calls of one object wait for
 
 import os
 import sqlite3
+import struct
 import subprocess
 import threading
 import time
+import zlib
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -28,6 +30,8 @@ SOON_BYTES = 1_500_000
 ENOUGH = 0.6
 """The share of files in the index from which it answers."""
 REFRESH_S = 120.0
+BROKEN = (sqlite3.Error, zlib.error, struct.error, ValueError, TypeError)
+"""What reading an index raises that someone else has written into."""
 
 
 def show_all(path: str) -> bool:
@@ -93,7 +97,7 @@ class RepoMap:
         if self._kept is not None and len(self._known) >= ENOUGH * len(listing.entries):
             try:
                 return from_index(self._kept, self._known, listing, root, ask)
-            except sqlite3.Error:
+            except BROKEN:
                 self._drop()
                 remove(self.index)
         return from_scan(listing, root, ask)

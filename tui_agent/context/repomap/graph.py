@@ -7,6 +7,7 @@ Invariant: bounded work: a name that more than `MAX_DEFINERS` files define makes
 from array import array
 from collections.abc import Mapping
 from math import log
+from struct import Struct
 
 from tui_agent.context.repomap.indexing import name_hash
 from tui_agent.context.repomap.kept import Kept
@@ -16,6 +17,7 @@ MAX_OUT = 40
 MAX_NEIGHBOURS = 12
 ROUNDS, DAMPING = 12, 0.85
 _KINDS = frozenset({"key", "heading", "id", "rule", "test"})
+_PAIR = Struct("<If")
 Edges = dict[int, dict[int, float]]
 
 
@@ -86,11 +88,9 @@ def write(kept: Kept) -> None:
 
 def _packed(found: dict[int, float]) -> bytes:
     strongest = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_NEIGHBOURS]
-    return array("d", [number for pair in strongest for number in pair]).tobytes()
+    return b"".join(_PAIR.pack(*pair) for pair in strongest)
 
 
 def unpacked(data: bytes) -> list[tuple[int, float]]:
     """Files with weights, strongest first."""
-    numbers = array("d")
-    numbers.frombytes(data)
-    return [(int(at), weight) for at, weight in zip(numbers[::2], numbers[1::2], strict=True)]
+    return list(_PAIR.iter_unpack(data))

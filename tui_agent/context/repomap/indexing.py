@@ -4,6 +4,7 @@ Invariant: one file never costs the others: whatever is in it, it ends up in the
 words.
 """
 
+import re
 import time
 import zlib
 from array import array
@@ -14,10 +15,12 @@ from tui_agent.context.repomap.kept import Found, Kept
 from tui_agent.context.repomap.listing import Entry
 from tui_agent.context.repomap.reading import read
 from tui_agent.context.repomap.symbols import symbols_of
-from tui_agent.context.repomap.words import MAX_WORD, STOP, Splitter, counted, pieces, raw_words
+from tui_agent.context.repomap.words import MAX_WORD, Splitter, counted, pieces, raw_words
 
 BATCH = 200
-MAX_REFS = 800
+MAX_REFS = 500
+_TELLING = re.compile(r"[^\W\d_]{6}|[^\W\d]\w*?(?:_|[a-z0-9][A-Z])\w")
+"""What is long, or made of several words, is likely to name something."""
 MAX_TIMES = 200
 """How often one word of a file counts at most: BM25 hardly tells more apart."""
 _COARSE_NS, _FINE_NS = 2_000_000_000, 20_000_000
@@ -49,11 +52,7 @@ def find(root: str, entry: Entry, *, parse: bool = True) -> Found:
 
 def references(times: "Counter[str]") -> bytes:
     """The names that a file speaks of, as packed hashes in order."""
-    found = [
-        word
-        for word in times
-        if 3 < len(word) <= MAX_WORD and word.lower() not in STOP and not word[0].isdigit()
-    ]
+    found = [word for word in times if len(word) <= MAX_WORD and _TELLING.match(word)]
     return array("I", sorted({name_hash(word) for word in found[:MAX_REFS]})).tobytes()
 
 

@@ -17,14 +17,14 @@ from typing import NamedTuple
 from tui_agent.context.repomap.listing import Entry
 from tui_agent.context.repomap.views import Symbol
 
-VERSION = 3
+VERSION = 1
 """Of the tables and of how words are cut; another one is built anew."""
 BUSY_MS = 5_000
 _SCHEMA = """
 CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE files(id INTEGER PRIMARY KEY, path BLOB UNIQUE NOT NULL, size INTEGER, mtime INTEGER, inode INTEGER,
   language TEXT NOT NULL, reason TEXT NOT NULL, rank REAL NOT NULL DEFAULT 0);
-CREATE TABLE details(id INTEGER PRIMARY KEY, symbols TEXT NOT NULL, refs BLOB NOT NULL, words BLOB NOT NULL);
+CREATE TABLE details(id INTEGER PRIMARY KEY, symbols BLOB NOT NULL, refs BLOB NOT NULL, words BLOB NOT NULL);
 CREATE VIRTUAL TABLE words USING fts5(path, names, body, content='', tokenize='ascii');
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, 'row');
 CREATE TABLE edges(id INTEGER PRIMARY KEY, outs BLOB NOT NULL, ins BLOB NOT NULL);
@@ -164,7 +164,7 @@ class Kept:
             self._db.execute("INSERT INTO words(rowid,path,names,body) VALUES(?,?,?,?)", (row, *texts))
             self._db.execute(
                 "INSERT INTO details VALUES(?,?,?,?)",
-                (row, json.dumps(one.symbols), one.refs, zlib.compress("\n".join(texts).encode(), 1)),
+                (row, _packed(one.symbols), one.refs, zlib.compress("\n".join(texts).encode(), 1)),
             )
 
     def forget(self, paths: Iterable[str]) -> None:
@@ -188,12 +188,12 @@ class Kept:
     def symbols(self, at: int) -> tuple[Symbol, ...]:
         """The symbols of a file, in its order."""
         row = self._db.execute("SELECT symbols FROM details WHERE id=?", (at,)).fetchone()
-        return tuple(Symbol(*one) for one in json.loads(row[0])) if row else ()
+        return _unpacked(row[0]) if row else ()
 
     def all_symbols(self) -> Iterator[tuple[int, tuple[Symbol, ...]]]:
         """Every file's symbols, file by file."""
         for at, text in self._db.execute("SELECT id, symbols FROM details ORDER BY id"):
-            yield at, tuple(Symbol(*one) for one in json.loads(text))
+            yield at, _unpacked(text)
 
     def all_refs(self) -> Iterator[tuple[int, bytes]]:
         """Every file's packed hashes of names."""
@@ -252,6 +252,16 @@ class Kept:
             (expression, most),
         )
         return [(score, text, json.loads(files)) for score, text, files in rows]
+
+
+def _packed(symbols: Sequence[Symbol]) -> bytes:
+    return zlib.compress(
+        json.dumps(symbols, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace"), 1
+    )
+
+
+def _unpacked(data: bytes) -> tuple[Symbol, ...]:
+    return tuple(Symbol(*one) for one in json.loads(zlib.decompress(data)))
 
 
 def opened(path: Path, key: str) -> Kept:

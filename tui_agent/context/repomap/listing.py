@@ -91,24 +91,30 @@ def still_holds(root: Path, known: Listing) -> bool:
     """Whether no name can have come or gone since, nor what is ignored been changed."""
     if _index_key(repository_of(root)) != known.index_key:
         return False
-    return all(_mtime(root, name) == at for name, at in known.folders.items())
+    prefix, stat_of = f"{root}/", os.stat
+    try:
+        return all(stat_of(prefix + name).st_mtime_ns == at for name, at in known.folders.items())
+    except OSError:
+        return False
 
 
 def looked_again(root: Path, known: Listing, may_show: Callable[[str], bool]) -> Listing:
     """The same names with their present keys; the whole list anew where names can have changed."""
     if not still_holds(root, known):
         return list_files(root, may_show)
-    prefix = f"{root}/"
+    prefix, lstat = f"{root}/", os.lstat
     entries: list[Entry] = []
-    for one in known.entries:
-        try:
-            seen = os.lstat(prefix + one.path)
-        except OSError:
-            return list_files(root, may_show)
-        now = Entry(one.path, seen.st_size, seen.st_mtime_ns, seen.st_ino)
-        if now != one and (one.path.endswith(".gitignore") or _unfit(one.path, seen)):
-            return list_files(root, may_show)
-        entries.append(now)
+    try:
+        for one in known.entries:
+            seen = lstat(prefix + one.path)
+            if seen.st_mtime_ns == one.mtime_ns and seen.st_size == one.size and seen.st_ino == one.inode:
+                entries.append(one)
+            elif one.path.endswith(".gitignore") or _unfit(one.path, seen):
+                return list_files(root, may_show)
+            else:
+                entries.append(Entry(one.path, seen.st_size, seen.st_mtime_ns, seen.st_ino))
+    except OSError:
+        return list_files(root, may_show)
     return known._replace(entries=tuple(entries))
 
 
