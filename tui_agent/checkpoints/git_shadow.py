@@ -104,6 +104,14 @@ class GitShadow:
                 await run_sync(mending.stand_in, shadow.git.folder, known, made.commit)
             return made
 
+    async def look_on(self, known: str) -> bool:
+        """Go on from the checkpoint `known` only to plan: nothing of the workspace is touched, not even what a restore
+        that was cut off has left there. False where it is lost."""
+        async with self._alone(begun=False) as shadow:
+            shadow.require_workspace()
+            await opening.open_store(shadow)
+            return await opening.take_up(shadow, known)
+
     def notices(self) -> tuple[str, ...]:
         """What happened to the store by itself since the last call, as sentences for the user."""
         told = tuple(self._shadow.notices)

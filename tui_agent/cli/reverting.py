@@ -1,7 +1,7 @@
 """L7: goes back in a session without a screen: opens it, asks its engine for the plan, and carries it out.
 
-Apart from `session_revert`, since it loads the engine. Invariant: nothing is changed where only the plan is wanted, or
-where every file that would change asks first and none was named.
+Apart from `session_revert`, since it loads the engine. Invariant: nothing is changed where every file that would change
+asks first and none was named.
 """
 
 import sys
@@ -30,13 +30,12 @@ PayloadT = TypeVar("PayloadT", bound=Payload)
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is to go back, and which files of others may be overwritten. `preview`: only the plan is wanted."""
+    """What is to go back, and which files of others may be overwritten."""
 
     to_seq: int
     conversation: bool
     files: bool
     overwrite: tuple[str, ...]
-    preview: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +77,8 @@ async def _go(session: LocalSession, wish: Wish) -> Reverted:
         assert plan is not None, "the engine answers or refuses"
         asking = [act.path for act in plan.acts if act.conflict and act.path not in wish.overwrite]
         stuck = bool(asking) and not wish.conversation and len(asking) == len(plan.acts) and not plan.more
-        if wish.preview or stuck:
-            return Reverted(plan, needs_answer=stuck and not wish.preview)
+        if stuck:
+            return Reverted(plan, needs_answer=True)
         if wish.files and not wish.conversation and plan.unavailable:
             raise TuiAgentError(plan.unavailable, hint="The conversation can go back without the files.")
         events = await _done(

@@ -13,13 +13,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import anyio
+
+from tui_agent.checkpoints.limits import limits_of
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json, table
 from tui_agent.cli.session_care import WHICH
 from tui_agent.errors import UsageError
-from tui_agent.ground import ground
-from tui_agent.protocol.events.files import CheckpointPlanned
+from tui_agent.ground import Ground, ground
+from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored
+from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.session.forking import state_of
 from tui_agent.store.lineage import stands
 
@@ -72,20 +76,20 @@ def revert_session(arguments: argparse.Namespace) -> int:
             f"There is no event {arguments.to} in {session}.",
             hint=f"`sessions show {session}` shows its events.",
         )
+    if arguments.preview:
+        _preview(arguments, session, base)
+        return Exit.DONE
     reverting = import_module("tui_agent.cli.reverting")
     wish = reverting.Wish(
         to_seq=arguments.to,
         conversation=not arguments.files,
         files=not arguments.conversation,
         overwrite=_as_recorded(arguments.overwrite, base.store.folder(session)),
-        preview=arguments.preview,
     )
     options = replace(options, session=session, timeout_seconds=None)  # none of its limits is to change
     done: Reverted = reverting.revert(replace(base, options=options), wish)
     if arguments.json:
-        say_json(as_json(session, done))
-    elif arguments.preview:
-        _show_plan(done.plan)
+        say_json(as_json(session, done.plan, done.moved, done.restored))
     elif not done.needs_answer:
         _show_done(done, wish)
     if not done.needs_answer:
@@ -110,15 +114,30 @@ def _as_recorded(paths: Sequence[str], folder: Path) -> tuple[str, ...]:
     return tuple(found)
 
 
-def as_json(session: str, done: "Reverted") -> dict[str, object]:
+def _preview(arguments: argparse.Namespace, session: str, base: Ground) -> None:
+    """Only say what would happen; the session is not opened."""
+    planning = import_module("tui_agent.session.revert_plan")
+    limits = limits_of(base.config.checkpoints)
+    plan: CheckpointPlanned = anyio.run(planning.planned, base.store.folder(session), arguments.to, limits)
+    if arguments.json:
+        say_json(as_json(session, plan))
+    else:
+        _show_plan(plan)
+
+
+def as_json(
+    session: str,
+    plan: CheckpointPlanned,
+    moved: SessionHeadMoved | None = None,
+    restored: CheckpointRestored | None = None,
+) -> dict[str, object]:
     """The plan, and what was done, as one JSON object."""
-    moved, restored = done.moved, done.restored
     return {
         "session": session,
-        "to": done.plan.to_seq,
-        "acts": [act.model_dump(mode="json") for act in done.plan.acts],
-        "more": done.plan.more,
-        "unavailable": done.plan.unavailable,
+        "to": plan.to_seq,
+        "acts": [act.model_dump(mode="json") for act in plan.acts],
+        "more": plan.more,
+        "unavailable": plan.unavailable,
         "moved_from": None if moved is None else moved.from_seq,
         "reason": None if moved is None else moved.reason,
         "restored": None if restored is None else list(restored.paths),

@@ -13,7 +13,7 @@ from tui_agent.engine.unanswered import INSTEAD
 from tui_agent.errors import UsageError
 from tui_agent.folds.branches import Reason, on_branch, stretches
 from tui_agent.folds.session_view import SessionStateView
-from tui_agent.ports.checkpoint import Checkpoints, Restored
+from tui_agent.ports.checkpoint import Checkpoints, Restored, RestorePlan
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
 from tui_agent.protocol.events.files import (
     PATHS_NAMED,
@@ -26,6 +26,17 @@ from tui_agent.protocol.events.files import (
 from tui_agent.protocol.events.session import SessionHeadMoved, SessionTitled, SettingsChanged, WorkspaceMoved
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.settings import SessionSettings
+
+NOT_TAKEN = "No checkpoint of the files was taken yet."
+
+
+def told(to_seq: int, plan: RestorePlan) -> CheckpointPlanned:
+    """A plan as it is recorded and shown."""
+    acts = tuple(
+        PlannedAct(path=act.path, act=act.kind, added=act.added, removed=act.removed, conflict=act.conflict)
+        for act in plan.acts[:PATHS_NAMED]
+    )
+    return CheckpointPlanned(to_seq=to_seq, acts=acts, more=max(0, len(plan.acts) - PATHS_NAMED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +80,11 @@ class Rewind:
         """Record what putting the files back would do."""
         store, source = self._checkpointing.store, self._recorder.checkpoint_at(command.to_seq)
         if store is None or not source:
-            why = self._checkpointing.unavailable or "No checkpoint of the files was taken yet."
+            why = self._checkpointing.unavailable or NOT_TAKEN
             self._recorder.append(CheckpointPlanned(to_seq=command.to_seq, unavailable=why))
             return
         await self._checkpointing.begin()
-        acts = (await store.plan(source)).acts
-        planned = tuple(
-            PlannedAct(
-                path=act.path, act=act.kind, added=act.added, removed=act.removed, conflict=act.conflict
-            )
-            for act in acts[:PATHS_NAMED]
-        )
-        self._recorder.append(
-            CheckpointPlanned(to_seq=command.to_seq, acts=planned, more=max(0, len(acts) - PATHS_NAMED))
-        )
+        self._recorder.append(told(command.to_seq, await store.plan(source)))
 
     def _target(self, command: Revert | Undo | Redo) -> Target:
         known = self._recorder.branches

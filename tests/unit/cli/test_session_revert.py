@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from tests.unit.cli.test_session_fork import Call, call, files, log, made, seq_of, work
+from tui_agent.session.clock import SystemClock
+from tui_agent.store.redact import Redactor
+from tui_agent.store.sessions import SessionStore
 
 __all__ = ["call", "work"]
 FIRST = {"a.txt": "as found\n", "new.txt": "one\n"}
@@ -23,6 +26,11 @@ def standing(tmp_path: Path) -> list[str]:
     return [one["payload"]["reason"] for one in moved]
 
 
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder."""
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def test_a_preview_says_what_would_happen_to_which_file_and_changes_nothing(
     call: Call, tmp_path: Path, work: Path
 ) -> None:
@@ -33,9 +41,26 @@ def test_a_preview_says_what_would_happen_to_which_file_and_changes_nothing(
         ["more.txt", "goes", "away", "+0", "-1"],
     )
     assert files(work) == BOTH
-    assert standing(tmp_path) == []
     status, out, _ = revert(call, "--to", str(seq_of(tmp_path, "turn.finished")), "--preview")
     assert (status, out) == (0, "No file would change.\n")
+
+
+def test_a_preview_writes_nothing_and_needs_nobody_to_let_go_of_the_session(
+    call: Call, tmp_path: Path, work: Path
+) -> None:
+    at = str(seq_of(tmp_path, "checkpoint.taken", 2))
+    (work / "a.txt").write_text("by hand\n")
+    sessions = tmp_path / "data" / "sessions"
+    held = SessionStore(sessions, SystemClock(), Redactor()).open("ses_a")
+    before = contents(sessions / "ses_a")
+    try:
+        plan = made(revert(call, "--to", at, "--preview", "--json"))
+    finally:
+        after = contents(sessions / "ses_a")
+        held.close()
+    assert [one["path"] for one in plan["acts"]] == ["more.txt"]
+    assert after == before
+    assert files(work) == {**BOTH, "a.txt": "by hand\n"}
 
 
 def test_both_go_back_and_come_forward_again(call: Call, tmp_path: Path, work: Path) -> None:
