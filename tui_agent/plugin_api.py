@@ -28,6 +28,7 @@ from tui_agent.ports.agent import (
     Reject,
     SayMessage,
 )
+from tui_agent.ports.delegate import DelegateReport, Delegates, Errand
 from tui_agent.ports.environment import Environment, ExecResult, ExecSpec, FileContent, FileInfo
 from tui_agent.ports.hook import HOOK_EVENTS, HookAnswer
 from tui_agent.ports.job import JobReport
@@ -194,11 +195,14 @@ __all__ = [
     "Connects",
     "Content",
     "CustomBlock",
+    "DelegateReport",
+    "Delegates",
     "DiffBlock",
     "DisplayBlock",
     "Effect",
     "Environment",
     "EnvironmentFault",
+    "Errand",
     "ExecResult",
     "ExecSpec",
     "FileChanged",

@@ -37,6 +37,7 @@ from tui_agent.middleware.memory import WorkingMemory
 from tui_agent.middleware.prompts import PromptTexts
 from tui_agent.middleware.sections import prompt_sections
 from tui_agent.middleware.stuck import StuckNotice
+from tui_agent.middleware.subagents import Subagents
 from tui_agent.models.factory import NO_MODEL, ModelFactory
 from tui_agent.models.replay import recorded_answers
 from tui_agent.plugin_host.bundled import bundled
@@ -46,6 +47,7 @@ from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.policy.rule_file import append_rule
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.environment import Environment
+from tui_agent.ports.delegate import Role
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
 from tui_agent.protocol.base import JsonMap
@@ -210,7 +212,8 @@ def _assemble(
         _apply_options(base, recorder, settings)
     tools, failed = _tools(loaded)
     judge, refused = judging.following(base, loaded.policy_tables)
-    for event in [*loaded.events, *failed, *refused]:
+    subagents = Subagents(base.config)
+    for event in [*loaded.events, *failed, *refused, *subagents.faulty]:
         recorder.append(event)
     env = _environment(base, workspace, recorder)
     clients = Clients(partial(_client_for, models))
@@ -220,7 +223,7 @@ def _assemble(
         env=env,
         tools=tools,
         policy=judge,
-        middlewares=_middlewares(base, recorder, loaded, env, log),
+        middlewares=_middlewares(base, recorder, loaded, env, log, subagents.roles),
         agents=_agents(loaded),
         client=clients.get,
         resolve_model=models.resolve,
@@ -235,6 +238,7 @@ def _assemble(
         unkept=unkept,
         hooks=hooks(base, loaded, env),
         hook_facts=_hook_facts(log, env),
+        delegation=subagents.rules,
     )
     trouble = on_trouble if on_trouble is not None else _tell_stderr
     release = partial(_release, env, clients)
@@ -442,13 +446,18 @@ def _remember(path: Path, rule: str) -> None:
 
 
 def _middlewares(
-    base: Ground, recorder: Recorder, loaded: LoadedPlugins, env: Environment, log: SessionLog
+    base: Ground,
+    recorder: Recorder,
+    loaded: LoadedPlugins,
+    env: Environment,
+    log: SessionLog,
+    roles: Sequence[Role],
 ) -> list[Middleware]:
     texts = PromptTexts((base.config.paths.config_dir / "prompts",))
     system = f"{platform.system()} {platform.machine()}, Python {sys.version_info[0]}.{sys.version_info[1]}"
     files = InstructionFiles(env, base.config.paths.config_dir, project=not base.config.ignored)
     built_in = [
-        *prompt_sections(texts, system, "bash"),
+        *prompt_sections(texts, system, "bash", roles),
         Instructions(files, lambda: recorder.state, log.blobs.text),
         StuckNotice(lambda: recorder.state),
         WorkingMemory(lambda: recorder.state),

@@ -87,11 +87,11 @@ async def test_middlewares_stand_around_calls_in_the_order_of_registration(tmp_p
     assert system == "Section of inner.\n\n---\n\nSection of outer."
 
 
-def test_the_prompt_plans_then_handles_files_between_identity_and_guidance() -> None:
+def test_the_prompt_plans_then_handles_files_then_delegates_between_identity_and_guidance() -> None:
     sections = prompt_sections(PromptTexts(), "Linux", "bash")
     fragments = [each for section in sections for each in section.contribute(SessionStateView())]
     ordered = [each.id for each in sorted(fragments, key=lambda each: each.priority)]
-    assert ordered == ["identity", "workspace", "planning", "filesystem", "guidance"]
+    assert ordered == ["identity", "workspace", "planning", "filesystem", "subagents", "guidance"]
 
 
 def test_the_prompt_texts_say_what_they_are_for() -> None:

@@ -1,17 +1,21 @@
-"""L7: The agents of the hub: who can be given a task."""
+"""L7: The agents: those of the hub, which can answer in a session, and the named ones, which can be delegated to."""
 
 import argparse
+from pathlib import Path
 
 from tui_agent import wiring
 from tui_agent.cli.options import Parser, add_verb, session_options
-from tui_agent.cli.output import say_json, table
+from tui_agent.cli.output import say_json, table, warn
 from tui_agent.ground import ground
+from tui_agent.middleware.subagents import OWN, Subagents
 from tui_agent.plugin_host.loader import PluginHost
+from tui_agent.ports.delegate import Role
 
 EXAMPLES = """\
 examples:
   tui-agent agents list
   tui-agent --agent default
+  tui-agent agents list --json      with the files that are no agent
 """
 BUILT_IN = ("default", "asks a model, runs the tools that it calls")
 
@@ -30,21 +34,42 @@ def configure(parser: Parser) -> None:
 
 
 def list_agents(arguments: argparse.Namespace) -> int:
-    """Print the built-in agent and those of plugins."""
+    """Print the built-in agent, those of plugins, and those that can be delegated to; what is none is told of."""
     base = ground(session_options(arguments, client="headless", interactive=False))
     loaded = PluginHost(wiring.plugin_places(base), base.config.plugins_disabled).load()
-    rows = [[*BUILT_IN, "tui-agent"]]
-    rows += [[offered.name, offered.description, offered.owner] for offered in loaded.agents]
-    if arguments.json:
-        for name, description, owner in rows:
-            say_json(
-                {
-                    "name": name,
-                    "description": description,
-                    "owner": owner,
-                    "chosen": name == base.config.agent,
-                }
-            )
-    else:
-        table(rows, ["name", "what it does", "from"])
+    below = Subagents(base.config)
+    hub = [[*BUILT_IN, "tui-agent"]]
+    hub += [[offered.name, offered.description, offered.owner] for offered in loaded.agents]
+    if not arguments.json:
+        rows = [[name, "answers", description, owner] for name, description, owner in hub]
+        rows += [[one.name, "delegate", one.description, _owner(one.source)] for one in below.roles]
+        table(rows, ["name", "as", "what it does", "from"])
+        for fault in below.faults:
+            warn(f"{fault.source} is no agent: {fault.message}.")
+        return 0
+    for name, description, owner in hub:
+        chosen = name == base.config.agent
+        say_json({"name": name, "description": description, "owner": owner, "chosen": chosen, "kind": "hub"})
+    for one in below.roles:
+        say_json(_plain(one))
+    for fault in below.faults:
+        say_json({"kind": "fault", "source": fault.source, "message": fault.message})
     return 0
+
+
+def _plain(role: Role) -> dict[str, object]:
+    return {
+        "name": role.name,
+        "description": role.description,
+        "owner": _owner(role.source),
+        "chosen": False,
+        "kind": "delegate",
+        "tools": role.tools,
+        "model": role.model,
+        "max_iterations": role.max_iterations,
+        "read_only": role.read_only,
+    }
+
+
+def _owner(source: str) -> str:
+    return "tui-agent" if Path(source).parent == OWN else source

@@ -48,6 +48,8 @@ VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "TUI_AGENT_CONTEXT_MODE": ("context_mode",),
         "TUI_AGENT_REPO_MAP": ("repo_map",),
         "TUI_AGENT_INVESTIGATOR_PROFILE": ("investigator_profile",),
+        "TUI_AGENT_INVESTIGATOR_MODEL_PROFILE": ("investigator_profile",),
+        "TUI_AGENT_MAX_PARALLEL_SUBTASKS": ("delegation", "max_parallel_subtasks"),
         "TUI_AGENT_MAX_PARTS": ("budgets", "max_parts"),
         "TUI_AGENT_MAX_ITERATIONS": ("budgets", "max_iterations"),
         "TUI_AGENT_MAX_TURNS": ("budgets", "max_turns"),

@@ -106,6 +106,21 @@ class SandboxSettings(Table):
     )
 
 
+class DelegationSettings(Table):
+    """The `[delegation]` table: limits of the agents that work for another one."""
+
+    max_parallel_subtasks: int = Field(
+        1, ge=1, le=8, description="Subtasks of one agent that work at a time; the others wait."
+    )
+    max_depth: int = Field(1, ge=1, le=4, description="Levels of subtasks below the main agent.")
+    max_iterations: int = Field(
+        30, ge=1, le=500, description="Most iterations of a subtask; a named agent may say its own."
+    )
+    timeout_seconds: float = Field(
+        1_800.0, gt=0, allow_inf_nan=False, description="Seconds after which a subtask is ended."
+    )
+
+
 class Config(Table):
     """The effective configuration. `origin` tells which layer gave a value."""
 
@@ -117,6 +132,9 @@ class Config(Table):
     models: dict[str, ModelProfile] = Field(default_factory=dict, description="Model profiles by name.")
     investigator_profile: str = Field(
         "", description="The model profile of read-only delegates; empty: the same."
+    )
+    delegation: DelegationSettings = Field(
+        default_factory=DelegationSettings, description="Limits of subtasks (docs/delegation.md)."
     )
     policy: PolicyName = Field("ask", description="The permission profile to start with.")
     agent: str = Field("default", description="The agent of the hub that takes tasks.")

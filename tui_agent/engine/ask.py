@@ -37,7 +37,7 @@ from tui_agent.protocol.events.model import (
     ModelResponded,
     ModelRetried,
 )
-from tui_agent.protocol.ids import MAIN_AGENT, AgentId
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
 from tui_agent.protocol.messages import AssistantMessage
 from tui_agent.protocol.parts import ToolCallPart, Usage
 from tui_agent.protocol.settings import AgentState, SessionSettings
@@ -52,7 +52,15 @@ _Block = tuple[Literal["text", "reasoning", "tool_call"], int, str]
 class ModelCaller:
     """Asks models for one agent."""
 
-    def __init__(self, parts: EngineParts, ticker: Ticker, states: StateKeeper, agent: AgentId) -> None:
+    def __init__(
+        self,
+        parts: EngineParts,
+        ticker: Ticker,
+        states: StateKeeper,
+        agent: AgentId,
+        used: set[CallId],
+    ) -> None:
+        """`used` are the call ids of the session so far, shared by the callers of all its agents."""
         self._parts = parts
         self._ticker = ticker
         self._states = states
@@ -62,7 +70,8 @@ class ModelCaller:
         self._counted = 0
         """Messages of the newest request."""
         self._watch = ContextWatch(parts.recorder)
-        self._used = {
+        self._used = used
+        self._used |= {
             part.call_id
             for message in parts.recorder.messages(agent)
             if isinstance(message, AssistantMessage)

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from tui_agent.engine.hooks import NOTHING, RULE, Heard, weighed
 from tui_agent.engine.mailbox import Waiting
 from tui_agent.engine.parts import EngineParts
+from tui_agent.engine.reading import allowed_tools
 from tui_agent.engine.states import StateKeeper
 from tui_agent.environments.reaching import ReachingEnvironment, reaching
 from tui_agent.errors import EnvironmentFault, ToolError
@@ -164,14 +165,14 @@ class Gate:
         return {path: self._parts.env.resolve(_at_home(path) if typed else path) for path in sorted(paths)}
 
     def _judge(self, case: _Case, judged: dict[str, str], *more: str) -> Decision:
-        state = self._parts.recorder.state
+        state = self._parts.recorder.state_of(case.agent)
         env = self._parts.env
         facts = PolicyFacts(
             workspace=env.root,
             policy=state.settings.policy if state.settings else "ask",
             resolved=judged,
             granted=(*state.granted, *more),
-            allowed_tools=self._parts.allowed_tools,
+            allowed_tools=allowed_tools(self._parts, case.agent),
             interactive=self._parts.interactive or case.heard.decision in {"allow", "deny"},
             own_programs=env.own_programs(self._parts.policy.programs(case.effects))
             if isinstance(env, FindsPrograms)
@@ -188,7 +189,7 @@ class Gate:
         outside = isinstance(env, ReachingEnvironment) and env.outside
         try:
             if isinstance(case.tool, Foreseeing) and not outside:
-                await case.tool.foresee(case.args, env, self._parts.recorder.state)
+                await case.tool.foresee(case.args, env, self._parts.recorder.state_of(case.agent))
             return await case.tool.preview(case.args, env)
         except (ToolError, EnvironmentFault) as fault:
             if isinstance(fault, ToolError) and not outside:
@@ -275,7 +276,7 @@ class Gate:
                 request_id=request.request_id,
                 decision=answer.decision,
                 by="user",
-                policy=self._policy(),
+                policy=self._policy(case.agent),
                 rule_id=decision.rule_id,
                 reason=reason,
                 digest=request.digest,
@@ -298,7 +299,7 @@ class Gate:
                 request_id=None,
                 decision="allow" if allowed else "deny",
                 by="engine" if decision.verdict == "ask" else "rule",
-                policy=self._policy(),
+                policy=self._policy(case.agent),
                 rule_id=decision.rule_id,
                 reason=reason,
                 digest=self._digest(case, content),
@@ -309,14 +310,14 @@ class Gate:
 
     def _allowed(self, case: _Case, decision: Decision, judged: dict[str, str]) -> Verdict:
         """What was allowed includes the network where its classes name it, and always where nothing is asked."""
-        network = NETWORK in decision.classes or self._policy() == "bypass"
+        network = NETWORK in decision.classes or self._policy(case.agent) == "bypass"
         root = self._parts.env.root.rstrip("/") + "/"
         written = {judged[path] for path in self._parts.policy.written(case.effects) if path in judged}
         outside = tuple(sorted(path for path in written if not f"{path}/".startswith(root)))
         return Verdict(True, judged=judged, network=network, writable=outside)
 
-    def _policy(self) -> PolicyName:
-        settings = self._parts.recorder.state.settings
+    def _policy(self, agent: AgentId) -> PolicyName:
+        settings = self._parts.recorder.state_of(agent).settings
         return settings.policy if settings else "ask"
 
 

@@ -63,15 +63,15 @@ class TurnLoop:
             agent = self._make_agent()
             await self._ask_again()
             while True:
-                limit = reached(recorder.state)
+                limit = reached(recorder.state_of(self._agent))
                 if limit is not None:
                     return Outcome(*limit)
                 if not await self._may_go_on():
                     return Outcome("stuck", "Stopped: the same call gave the same result again and again.")
                 await self._states.checkpoint(self._agent)
-                before = recorder.state
+                before = recorder.state_of(self._agent)
                 outcome = await self._iterate(agent)
-                if outcome is not None and not _more_was_said(before, recorder.state):
+                if outcome is not None and not _more_was_said(before, recorder.state_of(self._agent)):
                     return outcome
         except (ModelError, ConfigError) as error:
             return Outcome("model_error", str(error))
@@ -88,7 +88,7 @@ class TurnLoop:
             await self._phase.run(calls, self._agent)
 
     def _make_agent(self) -> Agent:
-        settings = self._parts.recorder.state.settings
+        settings = self._parts.recorder.state_of(self._agent).settings
         name = settings.agent if settings is not None else "default"
         make = self._parts.agents.get(name)
         if make is None:
@@ -98,7 +98,7 @@ class TurnLoop:
 
     async def _iterate(self, agent: Agent) -> Outcome | None:
         recorder, clock = self._parts.recorder, self._parts.clock
-        state = recorder.state
+        state = recorder.state_of(self._agent)
         iteration = state.iteration + 1
         recorder.append(
             IterationStarted(
@@ -110,7 +110,7 @@ class TurnLoop:
         )
         self._states.set(AgentState.RUNNING, agent=self._agent)
         started = clock.monotonic()
-        action = await agent.step(recorder.state, self._caller.ask)
+        action = await agent.step(recorder.state_of(self._agent), self._caller.ask)
         outcome = await self._carry_out(action)
         recorder.append(
             IterationFinished(
@@ -149,10 +149,12 @@ class TurnLoop:
             await self._phase.run(own, self._agent)
 
     async def _may_go_on(self) -> bool:
-        """Whether to go on when the agent turns in circles: the user decides, once for each such call."""
-        state = self._parts.recorder.state
+        """Whether to go on when the agent turns in circles: the user decides, once for each such call; a delegate ends."""
+        state = self._parts.recorder.state_of(self._agent)
         if state.repeats < ASK_AFTER or self._asked_about == state.repeated_call:
             return True
+        if state.delegate_level:
+            return False
         self._asked_about = state.repeated_call
         try:
             answer = await self._asker.ask(

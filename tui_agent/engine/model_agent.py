@@ -6,7 +6,13 @@ from tui_agent.protocol.parts import ToolCallPart
 
 
 class ModelAgent:
-    """One question to the model an iteration; its calls are run, its words without calls end the turn."""
+    """One question to the model an iteration; its calls are run, its words without calls end the turn.
+
+    `tools` are the names of those that it is offered; None: all.
+    """
+
+    def __init__(self, tools: tuple[str, ...] | None = None) -> None:
+        self._tools = tools
 
     @property
     def name(self) -> str:
@@ -14,8 +20,8 @@ class ModelAgent:
         return "default"
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
-        """Ask with the whole packed history and all tools."""
-        reply = await ask(Ask())
+        """Ask with the whole packed history."""
+        reply = await ask(Ask(tools=self._tools))
         calls = tuple(part for part in reply.parts if isinstance(part, ToolCallPart))
         if calls:
             return CallTools(calls)

@@ -13,6 +13,7 @@ from tui_agent.protocol.commands import (
     AnswerQuestion,
     Command,
     DecidePermission,
+    Delegate,
     GoOn,
     Interrupt,
     Pause,
@@ -57,8 +58,14 @@ def refusal(
     """Why a command is refused, None where it is not."""
     what = "Your command" if state.shell is not None else "A turn"
     match command:
-        case SubmitPrompt() if running and state.shell is None:
+        case SubmitPrompt() | Delegate() if running and state.shell is None:
             return Refusal("A turn is running.", "Enter steers it, Tab sends after it, Esc stops it.")
+        case Delegate() if running:
+            return Refusal(f"{what} is running. A task can be given away after it.", _AFTER)
+        case Delegate(text=text) if not text.strip():
+            return Refusal("There is no task.", "/delegate AGENT TASK")
+        case Delegate():
+            return _turns_refusal(state, running)
         case GoOn() if running:
             return Refusal(f"{what} is running. The agent can go on after it.", _AFTER)
         case GoOn() if state.open_calls:
@@ -78,6 +85,8 @@ def refusal(
             return _message_refusal(command, state, running)
         case Interrupt() | Pause() if not running:
             return Refusal("Nothing is running.")
+        case Interrupt(scope="agent", agent=agent) if all(one.agent != agent for one in state.delegates):
+            return Refusal("This subtask does not run any more.")
         case DecidePermission(request_id=request_id) if request_id not in decisions:
             return Refusal("This question is no longer open.")
         case AnswerQuestion(question_id=question_id) if question_id not in answers:

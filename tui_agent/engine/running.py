@@ -6,7 +6,7 @@ the tool raises becomes its result, never the turn's end, but for cancellation a
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -29,6 +29,7 @@ from tui_agent.environments.reaching import reaching
 from tui_agent.environments.recording import RecordingEnvironment
 from tui_agent.errors import EnvironmentFault, StaleFile, StoreError, StoreFull, ToolError
 from tui_agent.ports.checkpoint import Changes
+from tui_agent.ports.delegate import Delegates
 from tui_agent.ports.middleware import Middleware, ToolNext
 from tui_agent.ports.tool import Tool, ToolContext, ToolResult
 from tui_agent.protocol.effects import Connects, Runs, Writes
@@ -54,8 +55,12 @@ class CallRunner:
         checkpointing: Checkpointing,
         jobs: Jobs,
         gate: Gate,
+        delegates: Callable[[CallId, AgentId], Delegates],
     ) -> None:
         self._parts = parts
+        self._delegates = delegates
+        self._changing = anyio.Lock()
+        """Of the calls that can change something only one runs at a time, whichever agents make them."""
         self._gate = gate
         self._jobs = jobs
         self._checkpointing = checkpointing
@@ -84,9 +89,24 @@ class CallRunner:
     ) -> ToolFinished:
         """Run one call and record its result, with a checkpoint where it changed files. `verdict` is how it was
         allowed: the files that were judged are opened, wherever its paths lead by now."""
-        recorder = self._parts.recorder
         effects = tool.effects(args)
         writes = any(isinstance(effect, Writes | Runs | Connects) for effect in effects)
+        if not writes:
+            return await self._run(call, tool, args, agent, verdict, writes=False)
+        async with self._changing:
+            return await self._run(call, tool, args, agent, verdict, writes=True)
+
+    async def _run(
+        self,
+        call: ToolCallPart,
+        tool: Tool[BaseModel],
+        args: BaseModel,
+        agent: AgentId,
+        verdict: Verdict,
+        *,
+        writes: bool,
+    ) -> ToolFinished:
+        recorder, effects = self._parts.recorder, tool.effects(args)
         runs = any(isinstance(effect, Runs) for effect in effects)
         if writes:
             wanted = [effect.path for effect in effects if isinstance(effect, Writes)]
@@ -175,10 +195,11 @@ class CallRunner:
             call_id=call.call_id,
             progress=partial(merger.add, "output"),
             deadline=None if timeout is None else parts.clock.monotonic() + timeout,
-            state=parts.recorder.state,
+            state=parts.recorder.state_of(agent),
             ask=partial(self._asker.ask, agent=agent) if "ask" in tool.spec.needs else None,
             jobs=self._jobs.of_call(call.call_id, agent, granted) if "jobs" in tool.spec.needs else None,
-            may_read=partial(may_read, parts, call.name),
+            may_read=partial(may_read, parts, agent, call.name),
+            delegate=self._delegates(call.call_id, agent) if "delegate" in tool.spec.needs else None,
         )
         try:
             return await tool.run(args, context)

@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 from tui_agent.engine.attach import attachments
 from tui_agent.engine.checkpointing import Checkpointing
 from tui_agent.engine.closing import close_calls
+from tui_agent.engine.handing import require_role
 from tui_agent.engine.heard_prompts import HeardPrompts
 from tui_agent.engine.hooks import NOTHING, Heard
 from tui_agent.engine.jobs import Jobs
@@ -32,6 +33,7 @@ from tui_agent.protocol.commands import (
     Close,
     Command,
     DecidePermission,
+    Delegate,
     GoOn,
     Interrupt,
     Pause,
@@ -171,12 +173,17 @@ class Engine:
                 self._message(command, group)
             case GoOn():
                 self._go_on(command, group)
+            case Delegate(agent=name, text=text):
+                require_role(self._parts, name)
+                self._begin(UserMessageReceived(text=text, to_agent=name), group, command)
             case Unqueue(queue_id=queue_id):
                 self._parts.recorder.append(UserUnqueued(queue_id=queue_id), cause=command.id)
             case SendQueued(queue_id=queue_id):
                 self._send_queued(queue_id, group, command)
             case Interrupt(scope="call", call_id=call_id) if call_id is not None:
                 self._turns.stop_call(call_id)
+            case Interrupt(scope="agent", agent=agent) if agent is not None:
+                self._turns.stop_agent(agent)
             case Interrupt():
                 self._turns.interrupt()
             case Pause():

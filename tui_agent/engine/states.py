@@ -26,6 +26,10 @@ class StateKeeper:
         self._recorder.append(AgentStateChanged(state=state, reason=reason), agent=agent)
         self._now[agent] = (state, reason)
 
+    def forget(self, agent: AgentId) -> None:
+        """A delegate has ended."""
+        self._now.pop(agent, None)
+
     @property
     def paused(self) -> bool:
         """The user holds the turn."""

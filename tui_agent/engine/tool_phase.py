@@ -42,6 +42,11 @@ class _Planned:
     def side_by_side(self) -> bool:
         return self.tool is not None and self.tool.spec.parallel_safe
 
+    @property
+    def among(self) -> str:
+        """Which calls it runs beside."""
+        return "" if self.tool is None else self.tool.spec.parallel_among
+
 
 class ToolPhase:
     """Runs the calls of one answer for one agent."""
@@ -61,7 +66,7 @@ class ToolPhase:
             if plan.call.call_id not in known:
                 self._called(plan, agent)
         for group in _groups(planned):
-            if exhausted(self._parts.recorder.state):
+            if exhausted(self._parts.recorder.state_of(agent)):
                 return
             passed = [await self._passed(plan, agent) for plan in group]
             await self._run_group([plan for plan in passed if plan is not None], agent)
@@ -187,7 +192,8 @@ def _groups(planned: Sequence[_Planned]) -> list[list[_Planned]]:
     """Neighbouring safe calls together, every other call alone, in order."""
     groups: list[list[_Planned]] = []
     for plan in planned:
-        if groups and plan.side_by_side and groups[-1][-1].side_by_side:
+        last = groups[-1][-1] if groups else None
+        if last is not None and plan.side_by_side and last.side_by_side and plan.among == last.among:
             groups[-1].append(plan)
         else:
             groups.append([plan])

@@ -4,6 +4,7 @@ Invariant: at most one turn runs; `turn.started` is always followed by `turn.fin
 """
 
 import traceback
+from dataclasses import replace
 from functools import partial
 
 import anyio
@@ -12,7 +13,9 @@ from tui_agent.engine.ask import ModelCaller
 from tui_agent.engine.asking import Asker
 from tui_agent.engine.checkpointing import Checkpointing
 from tui_agent.engine.closing import close_calls
+from tui_agent.engine.delegating import Delegating
 from tui_agent.engine.gate import Gate
+from tui_agent.engine.handing import HandsOver
 from tui_agent.engine.hooks import Hooks
 from tui_agent.engine.jobs import Jobs
 from tui_agent.engine.loop import Outcome, TurnLoop
@@ -25,13 +28,14 @@ from tui_agent.engine.tool_phase import ToolPhase
 from tui_agent.engine.unanswered import INSTEAD, unanswered
 from tui_agent.errors import StoreError
 from tui_agent.folds.session_state import OpenCall
+from tui_agent.ports.delegate import Delegates
 from tui_agent.ports.middleware import TurnContext
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.commands import AnswerQuestion, DecidePermission
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.session import ErrorRaised
-from tui_agent.protocol.events.turn import TurnEnd, TurnFinished, TurnStarted
-from tui_agent.protocol.ids import MAIN_AGENT, CallId
+from tui_agent.protocol.events.turn import TurnEnd, TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
 from tui_agent.protocol.settings import AgentState
 
 _STATE_AFTER: dict[TurnEnd, AgentState] = {
@@ -60,10 +64,20 @@ class Turns:
         self._checkpointing = checkpointing
         asker = Asker(parts, states, answers)
         gate = Gate(parts, states, decisions)
-        self._runner = CallRunner(parts, ticker, asker, checkpointing, jobs, gate)
+        self._runner = CallRunner(parts, ticker, asker, checkpointing, jobs, gate, self._delegates)
         phase = ToolPhase(parts, gate, self._runner)
-        caller = ModelCaller(parts, ticker, states, MAIN_AGENT)
-        self._loop = partial(TurnLoop, parts, states, caller, phase, asker, MAIN_AGENT)
+
+        used: set[CallId] = set()
+
+        def caller(parts: EngineParts, agent: AgentId) -> ModelCaller:
+            return ModelCaller(parts, ticker, states, agent, used)
+
+        def loop(parts: EngineParts, caller: ModelCaller, agent: AgentId) -> TurnLoop:
+            return TurnLoop(parts, states, caller, phase, asker, agent)
+
+        self._make_loop = loop
+        self._caller = caller(parts, MAIN_AGENT)
+        self._delegating = Delegating(parts, states, caller, loop)
         self._hooks = Hooks(parts)
         self._scope: anyio.CancelScope | None = None
         self._telling: anyio.CancelScope | None = None
@@ -108,8 +122,24 @@ class Turns:
             self._telling.cancel()
 
     def stop_call(self, call_id: CallId) -> bool:
-        """Stop one running call; the turn goes on."""
-        return self._runner.stop(call_id)
+        """Stop one running call; the turn goes on. A delegate that it waits for still reports."""
+        return self._delegating.stop_call(call_id) or self._runner.stop(call_id)
+
+    def stop_agent(self, agent: AgentId) -> bool:
+        """End one delegate; whoever delegated gets its report and goes on."""
+        return self._delegating.stop(agent)
+
+    def _delegates(self, call_id: CallId, agent: AgentId) -> Delegates:
+        return self._delegating.of_call(call_id, agent)
+
+    def _loop(self, addressed: UserMessageReceived | None) -> TurnLoop:
+        """The main agent's loop; where the user gave the task to a named agent, that one has it."""
+        parts, settings = self._parts, self._parts.recorder.state.settings
+        self._delegating.by = "agent" if addressed is None else "user"
+        if addressed is not None and settings is not None:
+            handing = partial(HandsOver, addressed.to_agent, parts.blobs.text(addressed.text))
+            parts = replace(parts, agents={settings.agent: handing})
+        return self._make_loop(parts, self._caller, MAIN_AGENT)
 
     async def ended(self) -> None:
         """Wait until no turn runs."""
@@ -119,12 +149,14 @@ class Turns:
         """Run the reserved turn to its end and record it (`goes_on`: it has no message). Raises only `StoreError`."""
         recorder, clock, scope = self._parts.recorder, self._parts.clock, self.scope
         turn = recorder.state.turn + 1
+        prompt = recorder.state.pending_prompt
+        addressed = prompt if prompt is not None and prompt.to_agent else None
         started = clock.monotonic()
         try:
             if not goes_on:
                 close_calls(recorder, why=INSTEAD)
             recorder.append(TurnStarted(turn=turn, goes_on=goes_on))
-            outcome = await self._bounded(turn, goes_on=goes_on)
+            outcome = await self._bounded(turn, addressed, goes_on=goes_on)
             await self._told(turn, outcome)
             with anyio.CancelScope(shield=True):
                 await self._checkpointing.close()
@@ -166,21 +198,23 @@ class Turns:
             finally:
                 self._telling = None
 
-    async def _bounded(self, turn: int, *, goes_on: bool) -> Outcome:
+    async def _bounded(self, turn: int, addressed: UserMessageReceived | None, *, goes_on: bool) -> Outcome:
         """The loop inside the turn's cancel scope and its time limit."""
         settings = self._parts.recorder.state.settings
         limit = settings.budgets.timeout_seconds if settings is not None else None
         scope = self.scope
         outcome: Outcome | None = None
         with scope, anyio.move_on_after(limit) as clock_scope:
-            outcome = await self._supervised(turn, goes_on=goes_on)
+            outcome = await self._supervised(turn, addressed, goes_on=goes_on)
         if outcome is not None:
             return outcome
         if clock_scope.cancelled_caught and not scope.cancel_called:
             return Outcome("time_limit", f"Stopped after {limit:g} s, the time limit of a turn.")
         return Outcome("interrupted")
 
-    async def _supervised(self, turn: int, *, goes_on: bool) -> Outcome:
+    async def _supervised(
+        self, turn: int, addressed: UserMessageReceived | None, *, goes_on: bool
+    ) -> Outcome:
         """A fault of the engine itself ends the turn and is told; the session goes on."""
         try:
             await self._edges("start", turn, None)
@@ -189,7 +223,7 @@ class Turns:
             heard = await self._hooks.tell("before_turn", {"goes_on": goes_on})
             if heard.decision == "deny":
                 return Outcome("rejected", f"A hook refused the turn: {heard.reason or 'it gave no reason'}.")
-            return await self._loop().run()
+            return await self._loop(addressed).run()
         except StoreError as error:
             return self._not_stored(error)
         except Exception as error:  # noqa: BLE001 - a supervisor: the screen survives to show it

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentSpawned
-from tui_agent.protocol.ids import AgentId, CallId
+from tui_agent.protocol.ids import AgentId, CallId, RequestId
 from tui_agent.protocol.parts import Usage
 from tui_agent.protocol.settings import ModelInfo, PolicyName
 
@@ -37,6 +37,8 @@ class DelegateState:
     cost_usd: float | None = None
     model_calls: int = 0
     tool_calls: int = 0
+    request: RequestId | None = None
+    """Its request that has no end yet."""
     files_created: tuple[str, ...] = ()
     files_modified: tuple[str, ...] = ()
 
@@ -48,6 +50,7 @@ class DelegateState:
             output_tokens=self.output_tokens + usage.output_tokens,
             cost_usd=self.cost_usd if cost is None else (self.cost_usd or 0.0) + cost,
             model_calls=self.model_calls + 1,
+            request=None,
         )
 
     def changed(self, path: str, *, created: bool) -> "DelegateState":

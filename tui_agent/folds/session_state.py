@@ -221,7 +221,10 @@ def _answered(fold: SessionFold, ev: Envelope, payload: QuestionAnswered) -> boo
 @_ON.on(ModelRequested)
 def _requested(fold: SessionFold, ev: Envelope, payload: ModelRequested) -> bool:
     now = fold.draft
-    now.open_requests[payload.request_id] = ev.agent
+    now.open_requests[payload.request_id] = None
+    one = now.delegates.get(ev.agent)
+    if one is not None:
+        now.delegates[ev.agent] = replace(one, request=payload.request_id)
     now.phase = "model"
     if ev.agent == MAIN_AGENT:
         now.steers = 0

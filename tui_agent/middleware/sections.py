@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 from tui_agent.folds.session_state import SessionStateView
 from tui_agent.middleware.prompts import PromptTexts
+from tui_agent.middleware.subagents import SubagentsSection
 from tui_agent.plugin_api import BaseMiddleware, Fragment
+from tui_agent.ports.delegate import Role
 
 
 class PromptSection(BaseMiddleware):
@@ -51,13 +53,16 @@ class WorkspaceSection(BaseMiddleware):
         return (Fragment(id=self.name, text=text, priority=150),)
 
 
-def prompt_sections(texts: PromptTexts, system: str, shell: str) -> list[BaseMiddleware]:
-    """The built-in sections in their order."""
+def prompt_sections(
+    texts: PromptTexts, system: str, shell: str, roles: Sequence[Role] = ()
+) -> list[BaseMiddleware]:
+    """The built-in sections in their order: tasks, files, delegation. `roles` can be delegated to by name."""
     return [
         PromptSection("identity", texts.get("identity"), 100),
         WorkspaceSection(system, shell),
         PromptSection("planning", texts.get("planning"), 200),
         PromptSection("filesystem", texts.get("filesystem"), 210),
+        SubagentsSection(texts.get("subagents"), roles),
         PlanModeSection(texts),
         PromptSection("guidance", texts.get("guidance"), 900),
     ]

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, runtime
 from pydantic import BaseModel
 
 from tui_agent.folds.session_state import SessionStateView
+from tui_agent.ports.delegate import Delegates
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.job import Jobs
 from tui_agent.ports.log import Blobs
@@ -25,7 +26,7 @@ class ToolSpec:
     """What a tool is. `args` is the pydantic model of its arguments, whose JSON schema the model is offered.
 
     `verb` is the row's word (at most 9 letters). `timeout` in seconds bounds one call (None: the tool bounds itself).
-    `parallel_safe` tools of one answer may run side by side.
+    `parallel_safe` tools of one answer may run side by side: those with the same word in `parallel_among`.
     """
 
     name: str
@@ -34,6 +35,7 @@ class ToolSpec:
     verb: str
     timeout: float | None = 60.0
     parallel_safe: bool = False
+    parallel_among: str = ""
     needs: frozenset[Service] = frozenset()
 
 
@@ -67,6 +69,7 @@ class ToolContext:
     rule denies."""
     ask: AskUser | None = None
     jobs: Jobs | None = None
+    delegate: Delegates | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,14 @@ class SubmitPrompt(CommandBase):
     attachments: tuple[Attachment, ...] = ()
 
 
+class Delegate(CommandBase):
+    """Start a turn in which the named agent `agent` works on the task, in a context of its own."""
+
+    kind: Literal["delegate"] = "delegate"
+    agent: str
+    text: str
+
+
 class GoOn(CommandBase):
     """Start a turn without a new message: the model goes on from where the branch ends.
 
@@ -232,6 +240,7 @@ class Close(CommandBase):
 
 Command: TypeAlias = Annotated[
     SubmitPrompt
+    | Delegate
     | GoOn
     | Steer
     | Queue

@@ -228,7 +228,9 @@ def test_agents_and_themes_are_listed(call: Call) -> None:
         "description": "asks a model, runs the tools that it calls",
         "owner": "tui-agent",
         "chosen": True,
+        "kind": "hub",
     }
+    assert {"study", "verify"} <= {line["name"] for line in lines(out) if line["kind"] == "delegate"}
     _, out, _ = call("themes", "list", "--json")
     assert {"night", "day", "beacon"} <= {line["name"] for line in lines(out)}
     _, out, _ = call("themes", "preview", "night")

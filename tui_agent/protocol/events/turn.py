@@ -27,8 +27,9 @@ ShellEnd: TypeAlias = Literal["exited", "interrupted", "timeout", "failed", "los
 
 
 class UserMessageReceived(Payload):
-    """A message of the user that opens (or will open) a turn. `source` tells how it came; `mentions` are the files and
-    symbols that it names, as they were then."""
+    """A message of the user that opens (or will open) a turn. `source` tells how it came; `to_agent` is the named agent
+    that the user gave the task to, in place of the session's own; `mentions` are the files and symbols that it names, as
+    they were then."""
 
     kind: Literal["user.message"] = "user.message"
     text: LongText
@@ -36,6 +37,7 @@ class UserMessageReceived(Payload):
     source: Literal["prompt", "queue", "simulated", "agent"] = "prompt"
     queue_id: RequestId | None = None
     mentions: tuple[Mention, ...] = ()
+    to_agent: str = ""
 
 
 class UserQueued(Payload):

@@ -1,0 +1,17 @@
+"""Plugin: tools that give a task to another agent."""
+
+from pathlib import Path
+
+from tui_agent.plugin_api import PluginApi
+
+from . import delegate_readonly, spawn_subtask
+
+
+def register(api: PluginApi) -> None:
+    """Offer the two tools; their descriptions lie beside them."""
+    folder = Path(__file__).parent
+    for name, make in (
+        ("spawn_subtask", spawn_subtask.make),
+        ("delegate_readonly", delegate_readonly.make),
+    ):
+        api.tool(make((folder / f"{name}.md").read_text(encoding="utf-8").strip()))

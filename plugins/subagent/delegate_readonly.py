@@ -1,0 +1,95 @@
+"""delegate_readonly: a question about the repository for an agent that only looks."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from tui_agent.plugin_api import (
+    Effect,
+    Environment,
+    Errand,
+    Frozen,
+    Internal,
+    MarkdownBlock,
+    Preview,
+    TextContent,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    ToolSpec,
+)
+
+from .evidence import Findings, read_findings
+from .reporting import as_json, outcome, report_data
+
+INVESTIGATOR = "investigator"
+
+
+class DelegateReadonlyArgs(Frozen):
+    """Arguments of delegate_readonly."""
+
+    task: str = Field(min_length=1, description="the question, and what is known about it")
+
+
+class DelegateReadonly:
+    """Runs an investigator, and gives what it found."""
+
+    spec: ClassVar[ToolSpec]
+
+    def target(self, args: DelegateReadonlyArgs) -> str:
+        """The question."""
+        return f"{INVESTIGATOR}: {' '.join(args.task.split())}"
+
+    def effects(self, args: DelegateReadonlyArgs) -> tuple[Effect, ...]:
+        """None of its own: what the investigator reads is judged call by call."""
+        return (Internal(what="subtask"),)
+
+    async def preview(self, args: DelegateReadonlyArgs, env: Environment) -> Preview:
+        """Nothing beyond the question."""
+        return Preview((), content=args.task)
+
+    async def run(self, args: DelegateReadonlyArgs, ctx: ToolContext) -> ToolResult:
+        """What it found: a summary, and the evidence for it."""
+        if ctx.delegate is None:
+            raise ToolError("Nothing can be delegated here.")
+        report = await ctx.delegate.run(Errand(args.task, INVESTIGATOR))
+        found = read_findings(report.summary, trusted=report.success)
+        said = found.as_json()
+        said["success"] = report.success
+        if not report.success:
+            said["reason"] = report.reason
+        return ToolResult(
+            ok=report.success,
+            content=(TextContent(text=as_json(said)),),
+            summary=outcome(report),
+            display=(MarkdownBlock(text=_shown(found)),),
+            data={**said, **report_data(report)},
+        )
+
+
+def _shown(found: Findings) -> str:
+    """For the user: the summary, the places, what is open."""
+    lines = [found.summary]
+    if found.evidence:
+        lines.append("")
+    for one in found.evidence:
+        place = f"`{one.path}:{one.lines}`" if one.lines else f"`{one.path}`"
+        lines.append(f"- {place} {one.what}".rstrip())
+    if found.open_questions:
+        lines += ["", "Open:", *(f"- {question}" for question in found.open_questions)]
+    return "\n".join([*lines, "", f"Confidence: {found.confidence}"])
+
+
+def make(description: str) -> DelegateReadonly:
+    """The tool with its description for the model."""
+    DelegateReadonly.spec = ToolSpec(
+        name="delegate_readonly",
+        description=description,
+        args=DelegateReadonlyArgs,
+        verb="[Subtask]",
+        timeout=None,
+        parallel_safe=True,
+        parallel_among="subtasks",
+        needs=frozenset({"delegate"}),
+    )
+    return DelegateReadonly()

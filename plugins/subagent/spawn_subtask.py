@@ -1,0 +1,97 @@
+"""spawn_subtask: a task for an agent with a context of its own."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from tui_agent.plugin_api import (
+    Effect,
+    Environment,
+    Errand,
+    Frozen,
+    Internal,
+    JsonMap,
+    MarkdownBlock,
+    Preview,
+    TextContent,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    ToolSpec,
+)
+
+from .reporting import as_json, file_rows, outcome, report_data
+
+MAX_TOKENS = 4_096
+
+
+class SpawnSubtaskArgs(Frozen):
+    """Arguments of spawn_subtask."""
+
+    prompt: str = Field(min_length=1, description="the whole task: paths, names, what counts as done")
+    allowed_tools: tuple[str, ...] | None = Field(
+        default=None,
+        description="tool names; default: read_file, write_file, edit_file, list_directory, glob, grep",
+    )
+    max_tokens: int = Field(
+        default=MAX_TOKENS, ge=256, le=65_536, description="most tokens of one answer of it"
+    )
+    agent: str = Field(default="", description="a named agent")
+
+
+class SpawnSubtask:
+    """Runs a delegate, and gives its report."""
+
+    spec: ClassVar[ToolSpec]
+
+    def target(self, args: SpawnSubtaskArgs) -> str:
+        """Who, and what to do."""
+        task = " ".join(args.prompt.split())
+        return f"{args.agent}: {task}" if args.agent else task
+
+    def effects(self, args: SpawnSubtaskArgs) -> tuple[Effect, ...]:
+        """None of its own: what the delegate does is judged call by call."""
+        return (Internal(what="subtask"),)
+
+    async def preview(self, args: SpawnSubtaskArgs, env: Environment) -> Preview:
+        """Nothing beyond the task."""
+        return Preview((), content=args.prompt)
+
+    async def run(self, args: SpawnSubtaskArgs, ctx: ToolContext) -> ToolResult:
+        """The delegate's report; never its conversation."""
+        if ctx.delegate is None:
+            raise ToolError("Nothing can be delegated here.")
+        errand = Errand(task=args.prompt, tools=args.allowed_tools, max_tokens=args.max_tokens)
+        if args.agent:
+            errand = Errand(args.prompt, args.agent, args.allowed_tools, args.max_tokens)
+        report = await ctx.delegate.run(errand)
+        said: JsonMap = {
+            "summary": report.summary,
+            "files_created": list(report.files_created),
+            "files_modified": list(report.files_modified),
+            "success": report.success,
+        }
+        if not report.success:
+            said["reason"] = report.reason
+        return ToolResult(
+            ok=report.success,
+            content=(TextContent(text=as_json(said)),),
+            summary=outcome(report),
+            display=(MarkdownBlock(text=report.summary), *file_rows(report)),
+            data={**said, **report_data(report)},
+        )
+
+
+def make(description: str) -> SpawnSubtask:
+    """The tool with its description for the model."""
+    SpawnSubtask.spec = ToolSpec(
+        name="spawn_subtask",
+        description=description,
+        args=SpawnSubtaskArgs,
+        verb="[Subtask]",
+        timeout=None,
+        parallel_safe=True,
+        parallel_among="subtasks",
+        needs=frozenset({"delegate"}),
+    )
+    return SpawnSubtask()

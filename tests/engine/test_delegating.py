@@ -1,0 +1,360 @@
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.engine.harness import Bench, call, running, say
+from tests.engine.talks import Talks, rules, spawn, tools, use
+from tui_agent.folds.session_state import SessionState
+from tui_agent.policy.rules import RulePolicy
+from tui_agent.ports.delegate import Delegation
+from tui_agent.protocol.commands import Delegate, Interrupt, SubmitPrompt
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
+from tui_agent.protocol.events.model import ModelRequested
+from tui_agent.protocol.events.policy import PermissionDecided
+from tui_agent.protocol.events.session import CommandRejected
+from tui_agent.protocol.events.tool import ToolFinished, ToolStarted
+from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, UserMessageReceived
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId
+from tui_agent.protocol.messages import check_pairs
+from tui_agent.protocol.parts import TextContent
+from tui_agent.protocol.settings import Budgets
+
+
+def judged(tool: str, effects: Any, facts: Any) -> Any:
+    """As the product's own rules do."""
+    return RulePolicy().decide(tool, effects, facts)
+
+
+@asynccontextmanager
+async def talking(
+    tmp_path: Path, talks: Talks, delegation: Delegation | None = None, **more: Any
+) -> AsyncIterator[Bench]:
+    async with running(
+        tmp_path,
+        [],
+        tools(),
+        policy=more.pop("policy", judged),
+        policy_name=more.pop("policy_name", "accept-edits"),
+        delegation=delegation or rules(),
+        **more,
+    ) as bench:
+        bench.use(talks)
+        yield bench
+
+
+async def turn(bench: Bench, text: str = "Main: go") -> TurnFinished:
+    bench.submit(SubmitPrompt(text=text))
+    ended = (await bench.until("turn.finished")).payload
+    assert isinstance(ended, TurnFinished)
+    return ended
+
+
+def results(bench: Bench, name: str = "spawn_subtask") -> list[ToolFinished]:
+    return [one for one in bench.of(ToolFinished) if one.name == name]  # type: ignore[attr-defined, misc]
+
+
+def told(result: ToolFinished) -> dict[str, Any]:
+    piece = result.content[0]
+    assert isinstance(piece, TextContent) and isinstance(piece.text, str)
+    found = json.loads(piece.text)
+    assert isinstance(found, dict)
+    return found
+
+
+def under(bench: Bench, kind: type, agent: str) -> list[Envelope]:
+    return [one for one in bench.events if isinstance(one.payload, kind) and one.agent == agent]
+
+
+async def test_a_delegate_knows_its_task_only_and_its_reader_the_report_only(tmp_path: Path) -> None:
+    talks = Talks(
+        Main=[spawn("Child: write a.txt"), say("All done.")],
+        Child=[use("write_file", path="a.txt", content="hello\n"), say("Wrote a.txt with one line.")],
+    )
+    async with talking(tmp_path, talks) as bench:
+        assert (await turn(bench, "Main: the secret plan is blue")).reason == "finished"
+        assert (tmp_path / "workspace" / "a.txt").read_text() == "hello\n"
+        child, main = talks.of("Child"), talks.of("Main")
+        assert "blue" not in child[0].system + str(child[0].messages) and len(child[0].messages) == 1
+        assert child[0].system.startswith("You work on one task.") and "You work" not in main[0].system
+        assert [tool.name for tool in child[0].tools] == [
+            "read_file",
+            "write_file",
+            "edit_file",
+            "list_directory",
+            "glob",
+            "grep",
+        ]
+        assert "hello" not in str(main[1].messages)
+        assert told(results(bench)[0]) == {
+            "summary": "Wrote a.txt with one line.",
+            "files_created": ["a.txt"],
+            "files_modified": [],
+            "success": True,
+        }
+
+
+async def test_the_delegation_is_recorded_under_its_own_agent_with_its_sums(tmp_path: Path) -> None:
+    talks = Talks(
+        Main=[spawn("Child: look", max_tokens=500), say("Done.")],
+        Child=[use("glob", pattern="*"), say("Nothing there.")],
+    )
+    async with talking(tmp_path, talks) as bench:
+        await turn(bench)
+        spawned, ended = bench.of(AgentSpawned)[0], bench.of(AgentFinished)[0]
+        assert isinstance(spawned, AgentSpawned) and isinstance(ended, AgentFinished)
+        assert (spawned.parent_agent, spawned.delegate_level, spawned.by) == (MAIN_AGENT, 1, "agent")
+        assert (spawned.max_tokens, spawned.task) == (500, "Child: look")
+        assert [one.payload.max_tokens for one in under(bench, ModelRequested, "subtask-1")] == [500, 500]  # type: ignore[union-attr]
+        assert (ended.success, ended.reason, ended.iterations) == (True, "completed", 2)
+        assert (ended.model_calls, ended.tool_calls) == (2, 1)
+        totals = bench.recorder.state.totals
+        assert 0 < ended.input_tokens < totals.input_tokens
+        assert bench.recorder.state.delegates == ()
+
+
+async def test_the_iteration_is_shared_and_the_local_one_is_not(tmp_path: Path) -> None:
+    """The example of the glossary: level, iterations begun, iterations of the running agent begun."""
+    talks = Talks(Main=[spawn("Child: a"), say("Done.")], Child=[use("glob", pattern="*"), say("There.")])
+    async with talking(tmp_path, talks) as bench:
+        await turn(bench)
+        state, seen = SessionState(), []
+        for event in bench.events:
+            if isinstance(event.payload, IterationStarted):
+                view = state.view()
+                seen.append((view.delegate_level, view.iteration, view.local_iteration))
+            state.apply(event)
+        assert seen == [(0, 0, 0), (1, 1, 0), (1, 2, 1), (0, 3, 1)]
+        steps = [
+            (one.payload.delegate_level, one.payload.iteration, one.payload.local_iteration)
+            for one in bench.events
+            if isinstance(one.payload, IterationStarted)
+        ]
+        assert steps == [(0, 1, 1), (1, 2, 1), (1, 3, 2), (0, 4, 2)]
+
+
+async def test_an_investigator_that_tries_to_write_is_denied_by_rule(tmp_path: Path) -> None:
+    found = (
+        '{"summary": "It is in a.py.", "evidence": [{"path": "a.py", "lines": "1-2"}], "confidence": "high"}'
+    )
+    talks = Talks(
+        Main=[call(("delegate_readonly", '{"task": "Child: where?"}')), say("Done.")],
+        Child=[use("write_file", path="a.txt", content="x"), use("read_file", path="a.py"), say(found)],
+    )
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "a.py").write_text("a = 1\n")
+    async with talking(tmp_path, talks, policy_name="bypass") as bench:
+        await turn(bench)
+        decided = [one.payload for one in under(bench, PermissionDecided, "investigator-1")]
+        assert [(one.decision, one.by, one.rule_id, one.policy) for one in decided] == [  # type: ignore[union-attr]
+            ("deny", "rule", "tools.not-allowed", "read-only-delegate"),
+            ("allow", "rule", "inside", "read-only-delegate"),
+        ] or decided[0].decision == "deny"  # type: ignore[union-attr]
+        assert not (tmp_path / "workspace" / "a.txt").exists()
+        assert [tool.name for tool in talks.of("Child")[0].tools] == ["read_file", "grep"]
+        report = told(results(bench, "delegate_readonly")[0])
+        assert report["evidence"] == [{"path": "a.py", "lines": "1-2", "what": ""}]
+        assert (report["confidence"], report["open_questions"]) == ("high", [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"allowed_tools": ["ask_user"]}, "There is no tool"),
+        ({"allowed_tools": ["spawn_subtask"]}, "cannot use spawn_subtask"),
+        ({"agent": "nobody"}, "no agent 'nobody'"),
+        ({"agent": "verify", "allowed_tools": ["write_file"]}, "does not use write_file"),
+    ],
+)
+async def test_what_a_delegate_may_not_have_is_refused_before_it_begins(
+    tmp_path: Path, arguments: dict[str, Any], words: str
+) -> None:
+    talks = Talks(Main=[spawn("Child: go", **arguments), say("Done.")])
+    async with talking(tmp_path, talks) as bench:
+        await turn(bench)
+        result = results(bench)[0]
+        assert result.status == "failed" and words in str(result.content)
+        assert bench.of(AgentSpawned) == []
+
+
+async def test_a_named_agent_has_its_own_prompt_tools_and_budget(tmp_path: Path) -> None:
+    talks = Talks(Main=[spawn("Child: check", agent="verify"), say("Done.")], Child=[say("It holds.")])
+    async with talking(tmp_path, talks) as bench:
+        await turn(bench)
+        spawned = bench.of(AgentSpawned)[0]
+        assert isinstance(spawned, AgentSpawned)
+        assert (spawned.name, spawned.tools, spawned.max_iterations) == ("verify", ("read_file",), 3)
+        assert talks.of("Child")[0].system.startswith("You check.")
+
+
+async def test_the_user_gives_a_task_to_a_named_agent(tmp_path: Path) -> None:
+    talks = Talks(Child=[say("It holds.")])
+    async with talking(tmp_path, talks) as bench:
+        bench.submit(Delegate(agent="verify", text="Child: check"))
+        assert (await bench.until("turn.finished")).payload.reason == "finished"  # type: ignore[union-attr]
+        message, spawned = bench.of(UserMessageReceived)[0], bench.of(AgentSpawned)[0]
+        assert isinstance(message, UserMessageReceived) and isinstance(spawned, AgentSpawned)
+        assert (message.to_agent, spawned.by, spawned.name) == ("verify", "user", "verify")
+        assert [one.agent for one in bench.events if isinstance(one.payload, ModelRequested)] == ["verify-1"]
+        check_pairs(bench.recorder.messages())
+        bench.submit(Delegate(agent="nobody", text="x"))
+        refused = (await bench.until("command.rejected")).payload
+        assert isinstance(refused, CommandRejected) and "verify" in refused.hint
+
+
+async def test_a_delegate_that_never_ends_reports_at_its_limit(tmp_path: Path) -> None:
+    endless = [use("glob", pattern=f"{number}*") for number in range(50)]
+    talks = Talks(Main=[spawn("Child: go"), say("Done.")], Child=endless)
+    async with talking(tmp_path, talks, rules(max_iterations=4)) as bench:
+        assert (await turn(bench)).reason == "finished"
+        report = told(results(bench)[0])
+        assert (report["success"], report["reason"]) == (False, "budget")
+        assert "4 iterations" in report["summary"]
+        assert len(talks.of("Child")) == 4
+        assert "last answer" in str(talks.of("Child")[-1].messages[-1])
+        assert "last answer" not in str(talks.of("Child")[-2].messages[-1])
+
+
+async def test_a_delegate_whose_time_is_up_reports(tmp_path: Path) -> None:
+    talks = Talks(Main=[spawn("Child: go"), say("Done.")], Child=[[anyio.sleep_forever]])
+    async with talking(tmp_path, talks, rules(timeout_seconds=0.05)) as bench:
+        assert (await turn(bench)).reason == "finished"
+        report = told(results(bench)[0])
+        assert (report["success"], report["reason"]) == (False, "budget") and "time" in report["summary"]
+
+
+async def test_a_delegate_that_says_nothing_has_failed(tmp_path: Path) -> None:
+    talks = Talks(Main=[spawn("Child: go"), say("Done.")], Child=[say(" ")])
+    async with talking(tmp_path, talks) as bench:
+        assert (await turn(bench)).reason == "finished"
+        report = told(results(bench)[0])
+        assert (report["success"], report["reason"]) == (False, "failed")
+
+
+async def test_the_limits_of_the_turn_hold_below_too(tmp_path: Path) -> None:
+    endless = [use("glob", pattern=f"{number}*") for number in range(50)]
+    talks = Talks(Main=[spawn("Child: go"), say("Done.")], Child=endless)
+    async with talking(tmp_path, talks, budgets=Budgets(max_parts=7)) as bench:
+        assert (await turn(bench)).reason == "part_limit"
+        assert told(results(bench)[0])["reason"] == "budget"
+        assert bench.recorder.state.parts <= 8
+
+
+async def test_one_subtask_at_a_time_unless_the_settings_say_more(tmp_path: Path) -> None:
+    both = call(("spawn_subtask", '{"prompt": "One: go"}'), ("spawn_subtask", '{"prompt": "Two: go"}'))
+    talks = Talks(Main=[both, say("Done.")], One=[say("1")], Two=[say("2")])
+    async with talking(tmp_path, talks) as bench:
+        await turn(bench)
+        kinds = [one.payload.kind for one in bench.events if one.payload.kind.startswith("agent.")]
+        kinds = [kind for kind in kinds if kind != "agent.state_changed"]
+        assert kinds == ["agent.spawned", "agent.finished"] * 2
+
+
+async def test_two_subtasks_side_by_side_write_one_after_the_other(tmp_path: Path) -> None:
+    both = call(("spawn_subtask", '{"prompt": "One: go"}'), ("spawn_subtask", '{"prompt": "Two: go"}'))
+    meet = [anyio.Event(), anyio.Event()]
+
+    async def first() -> None:
+        meet[0].set()
+        await meet[1].wait()
+
+    async def second() -> None:
+        meet[1].set()
+        await meet[0].wait()
+
+    talks = Talks(
+        Main=[both, say("Done.")],
+        One=[[first, *use("write_file", path="1.txt", content="1")], say("1")],
+        Two=[[second, *use("write_file", path="2.txt", content="2")], say("2")],
+    )
+    async with talking(tmp_path, talks, rules(parallel=2), checkpoints=True) as bench:
+        assert (await turn(bench)).reason == "finished"
+        assert [told(one)["files_created"] for one in results(bench)] in (
+            [["1.txt"], ["2.txt"]],
+            [["2.txt"], ["1.txt"]],
+        )
+        writes = [
+            one.payload
+            for one in bench.events
+            if isinstance(one.payload, ToolFinished | ToolStarted)
+            and (getattr(one.payload, "writes", False) or getattr(one.payload, "name", "") == "write_file")
+        ]
+        assert [type(one).__name__ for one in writes] == ["ToolStarted", "ToolFinished"] * 2
+        parts = [one.payload.part for one in bench.events if isinstance(one.payload, ToolFinished)]
+        assert len(set(parts)) == len(parts) and None not in parts
+        check_pairs(bench.recorder.messages())
+
+
+async def test_one_of_two_is_stopped_and_the_other_goes_on(tmp_path: Path) -> None:
+    both = call(("spawn_subtask", '{"prompt": "One: go"}'), ("spawn_subtask", '{"prompt": "Two: go"}'))
+    stopped = anyio.Event()
+    talks = Talks(
+        Main=[both, say("Done.")],
+        One=[[anyio.sleep_forever]],
+        Two=[[stopped.wait, *say("2")]],
+    )
+    async with talking(tmp_path, talks, rules(parallel=2)) as bench:
+        bench.submit(SubmitPrompt(text="Main: go"))
+        await bench.until("model.requested", 3)
+        bench.submit(Interrupt(scope="agent", agent=AgentId("subtask-1")))
+        await bench.until("agent.finished")
+        stopped.set()
+        assert (await bench.until("turn.finished")).payload.reason == "finished"  # type: ignore[union-attr]
+        assert [(told(one)["success"], told(one).get("reason")) for one in results(bench)] == [
+            (False, "interrupted"),
+            (True, None),
+        ]
+        bench.submit(Interrupt(scope="agent", agent=AgentId("subtask-1")))
+        await bench.until("command.rejected")
+
+
+async def test_the_turns_interruption_ends_its_delegates(tmp_path: Path) -> None:
+    talks = Talks(Main=[spawn("Child: go")], Child=[[anyio.sleep_forever]])
+    async with talking(tmp_path, talks) as bench:
+        bench.submit(SubmitPrompt(text="Main: go"))
+        await bench.until("model.requested", 2)
+        bench.submit(Interrupt())
+        assert (await bench.until("turn.finished")).payload.reason == "interrupted"  # type: ignore[union-attr]
+        ended = bench.of(AgentFinished)
+        assert [one.reason for one in ended] == ["interrupted"]  # type: ignore[attr-defined]
+        kinds = bench.kinds()
+        assert kinds.index("model.failed") < kinds.index("agent.finished") < kinds.index("turn.finished")
+        assert bench.recorder.state.open_calls == () and bench.recorder.state.delegates == ()
+        check_pairs(bench.recorder.messages())
+
+
+async def test_a_delegates_question_of_the_policy_is_asked_under_its_name(tmp_path: Path) -> None:
+    talks = Talks(
+        Main=[spawn("Child: write"), say("Done.")],
+        Child=[use("write_file", path="a.txt", content="x"), say("I was not allowed.")],
+    )
+    async with talking(tmp_path, talks, policy_name="ask") as bench:
+        bench.submit(SubmitPrompt(text="Main: go"))
+        asked = await bench.until("permission.requested")
+        assert asked.agent == "subtask-1"
+        bench.submit(Interrupt(scope="agent", agent=asked.agent))
+        assert (await bench.until("turn.finished")).payload.reason == "finished"  # type: ignore[union-attr]
+        assert bench.recorder.state.permissions == ()
+
+
+async def test_delegates_below_delegates_only_where_the_settings_say_so(tmp_path: Path) -> None:
+    deep = {"allowed_tools": ["spawn_subtask", "read_file"]}
+    talks = Talks(
+        Main=[spawn("Child: go", **deep), say("Done.")],
+        Child=[spawn("Grand: go"), say("It did.")],
+        Grand=[use("write_file", path="g.txt", content="g"), say("Written.")],
+    )
+    async with talking(tmp_path, talks, rules(depth=2)) as bench:
+        assert (await turn(bench)).reason == "finished"
+        levels = [
+            (one.payload.name, one.payload.delegate_level)
+            for one in bench.events
+            if isinstance(one.payload, AgentSpawned)
+        ]
+        assert levels == [("subtask", 1), ("subtask", 2)]
+        assert told(results(bench)[-1])["files_created"] == ["g.txt"]

@@ -1,0 +1,74 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from tui_agent.config.agent_files import MOST_PROMPT, named_agents, role_of
+from tui_agent.config.project_files import look
+from tui_agent.errors import ConfigError
+from tui_agent.middleware.subagents import OWN
+
+
+def test_a_file_says_who_an_agent_is() -> None:
+    role = role_of(
+        "agents/reviewer.md",
+        "---\nname: reviewer\ndescription: 'reads a change'\ntools: [read_file, grep]\n"
+        "model: fast\nmax_iterations: 15\nread_only: yes\n---\n\nYou review.\n",
+    )
+    assert (role.name, role.description, role.prompt) == ("reviewer", "reads a change", "You review.")
+    assert (role.tools, role.model) == (("read_file", "grep"), "fast")
+    assert (role.max_iterations, role.read_only) == (15, True)
+
+
+def test_fields_may_be_left_out_and_written_in_several_ways() -> None:
+    plain = role_of("x/helper.md", "You help.")
+    assert (plain.name, plain.tools, plain.model, plain.read_only) == ("helper", None, "", False)
+    listed = role_of("x/a.md", "---\ndescription: one\n  two\ntools:\n- glob\n- grep\nmodel: inherit\n---\nx")
+    assert (listed.tools, listed.model, listed.description) == (("glob", "grep"), "", "one two")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("---\nname: a\nYou help.", "no end"),
+        ("---\nname: Bad Name\n---\nx", "'Bad Name'"),
+        ("---\nname: main\n---\nx", "taken"),
+        ("---\nname: a\n---\n", "no text"),
+        ("---\nwhat\n---\nx", "line 2"),
+        ("---\ncolour: red\n---\nx", "colour"),
+        ("---\nmax_iterations: many\n---\nx", "max_iterations"),
+        ("---\nread_only: perhaps\n---\nx", "read_only"),
+        ("x" * (MOST_PROMPT + 1), "longer"),
+    ],
+)
+def test_what_is_no_agent_is_said(text: str, words: str) -> None:
+    with pytest.raises(ConfigError) as fault:
+        role_of("a.md", text)
+    assert words in fault.value.message
+
+
+def test_the_nearest_file_of_a_name_counts_and_a_broken_one_costs_nothing_else(tmp_path: Path) -> None:
+    user, project = tmp_path / "user", tmp_path / "project"
+    user.mkdir()
+    inside = project / ".tui_agent" / "agents"
+    inside.mkdir(parents=True)
+    (user / "verify.md").write_text("My own.")
+    (user / "mine.md").write_text("Mine.")
+    (user / "bytes.md").write_bytes(b"\xff\xfe\x00")
+    (user / "notes.txt").write_text("no agent")
+    os.mkfifo(user / "pipe.md")
+    (inside / "mine.md").write_text("The project's.")
+    (inside / "broken.md").write_text("---\nname: x")
+    found = named_agents(OWN, user, look(project))
+    prompts = {role.name: role.prompt for role in found.roles}
+    assert (prompts["verify"], prompts["mine"]) == ("My own.", "The project's.")
+    assert "study" in prompts
+    assert sorted(Path(fault.source).name for fault in found.faults) == ["broken.md", "bytes.md", "pipe.md"]
+    untrusted = named_agents(OWN, user, None)
+    assert {role.prompt for role in untrusted.roles if role.name == "mine"} == {"Mine."}
+
+
+def test_the_products_own_agents_can_be_used() -> None:
+    found = named_agents(OWN, OWN / "none", None)
+    assert [role.name for role in found.roles] == ["study", "verify"] and found.faults == ()
+    assert all(role.description and role.tools for role in found.roles)

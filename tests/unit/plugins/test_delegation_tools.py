@@ -1,0 +1,99 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.stubs.tool_context import PLUGINS, tools_of
+from tui_agent.plugin_host.modules import import_from
+
+TOOLS = tools_of("subagent")
+EVIDENCE = import_from("subagent", PLUGINS / "subagent").delegate_readonly.read_findings
+
+
+def read(text: str, **more: Any) -> dict[str, Any]:
+    found = EVIDENCE(text, **more).as_json()
+    assert isinstance(found, dict)
+    return found
+
+
+def test_the_arguments_default_to_the_file_tools_and_4096_tokens() -> None:
+    schema = TOOLS["spawn_subtask"].spec.args.model_json_schema()["properties"]
+    assert schema["max_tokens"]["default"] == 4_096 and schema["allowed_tools"]["default"] is None
+    assert "read_file, write_file, edit_file, list_directory, glob, grep" in str(schema["allowed_tools"])
+
+
+def test_an_answer_in_json_is_read_wherever_it_stands() -> None:
+    plain = {
+        "summary": "In the parser.",
+        "evidence": [
+            {"path": "a/b.py", "lines": "10-24", "what": "parses"},
+            {"file": "c.py", "start_line": 3, "end_line": 9},
+            {"path": "d.py", "lines": [5, 6]},
+            {"path": "e.py:7"},
+            "f.py:1-2",
+            {"nothing": 1},
+        ],
+        "confidence": "High",
+        "open_questions": ["who calls it?"],
+    }
+    for text in (
+        json.dumps(plain),
+        f"Here it is:\n```json\n{json.dumps(plain, indent=2)}\n```\nThat is all.",
+        f"I found this. {json.dumps(plain)} Done.",
+    ):
+        found = read(text)
+        places = [(one["path"], one["lines"]) for one in found["evidence"]]
+        assert places == [
+            ("a/b.py", "10-24"),
+            ("c.py", "3-9"),
+            ("d.py", "5-6"),
+            ("e.py", "7"),
+            ("f.py", "1-2"),
+        ]
+        assert (found["confidence"], found["open_questions"]) == ("high", ["who calls it?"])
+        assert found["paths"] == ["a/b.py", "c.py", "d.py", "e.py", "f.py"]
+
+
+def test_places_are_taken_out_of_plain_words() -> None:
+    found = read(
+        "It starts in src/app.py:10-24 and README.md:3.\nConfidence: medium\n\n"
+        "Open questions:\n- who calls it?\n- why at 10:30?\n"
+    )
+    assert [(one["path"], one["lines"]) for one in found["evidence"]] == [
+        ("src/app.py", "10-24"),
+        ("README.md", "3"),
+    ]
+    assert (found["confidence"], len(found["open_questions"])) == ("medium", 2)
+
+
+@pytest.mark.parametrize("text", ["I do not know.", "{broken", '{"other": 1}', "[1, 2]", ""])
+def test_an_answer_that_cannot_be_read_is_the_summary_with_low_confidence(text: str) -> None:
+    found = read(text)
+    assert (found["summary"], found["evidence"], found["confidence"]) == (text.strip(), [], "low")
+
+
+def test_one_that_did_not_end_well_is_never_sure() -> None:
+    assert read('{"summary": "x", "confidence": "high"}', trusted=False)["confidence"] == "low"
+
+
+@given(st.text())
+def test_any_answer_is_read(text: str) -> None:
+    assert read(text)["confidence"] in ("high", "medium", "low")
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: (
+            st.lists(inner)
+            | st.dictionaries(
+                st.sampled_from(["summary", "evidence", "path", "lines", "confidence", "open_questions"]),
+                inner,
+            )
+        ),
+    )
+)
+def test_any_json_is_read(plain: object) -> None:
+    json.dumps(read(json.dumps(plain)))

@@ -1,0 +1,177 @@
+"""L2: named agents: Markdown files that say who a delegate is, with a few fields in front.
+
+Invariant: a file that cannot be used is told of and costs nothing else; of one name the nearest file counts: the
+project's (where it is trusted), the user's, the product's own.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.config.files import read_small
+from tui_agent.config.paths import PROJECT_FOLDER
+from tui_agent.config.project_files import ProjectFiles
+from tui_agent.errors import ConfigError
+from tui_agent.ports.delegate import INVESTIGATOR, SUBTASK, Role
+from tui_agent.protocol.ids import MAIN_AGENT
+
+FOLDER = "agents"
+NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+RESERVED = frozenset({SUBTASK, INVESTIGATOR, MAIN_AGENT, "default"})
+FIELDS = ("name", "description", "tools", "model", "max_iterations", "read_only")
+MOST_PROMPT = 40_000
+MOST_DESCRIPTION = 300
+MOST_ITERATIONS = 500
+_FENCE = "---"
+_YES = {"true": True, "yes": True, "false": False, "no": False}
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFault:
+    """A file that is no agent, and why."""
+
+    source: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class NamedAgents:
+    """The agents that can be delegated to by name, sorted by it, and the files that are none."""
+
+    roles: tuple[Role, ...] = ()
+    faults: tuple[AgentFault, ...] = ()
+
+
+def named_agents(own: Path, user: Path, project: ProjectFiles | None) -> NamedAgents:
+    """Read the agents of the product (`own`), of the user's folder and of a trusted project."""
+    found: dict[str, Role] = {}
+    faults: list[AgentFault] = []
+    for source, text in (*_of_folder(own, faults), *_of_folder(user, faults), *_of_project(project, faults)):
+        try:
+            role = role_of(source, text)
+        except ConfigError as error:
+            faults.append(AgentFault(source, error.message))
+            continue
+        found[role.name] = role
+    return NamedAgents(tuple(found[name] for name in sorted(found)), tuple(faults))
+
+
+def role_of(source: str, text: str) -> Role:
+    """The agent that a file describes. Raises `ConfigError` that says what is wrong with it."""
+    fields, body = _parted(text)
+    unknown = sorted(set(fields) - set(FIELDS))
+    if unknown:
+        raise ConfigError(f"it has a field {unknown[0]!r}; the fields are {', '.join(FIELDS)}")
+    name = str(fields.get("name") or Path(source).stem)
+    if not NAME.fullmatch(name):
+        raise ConfigError(f"its name {name!r} is none: small letters, digits, - and _, at most 32")
+    if name in RESERVED:
+        raise ConfigError(f"its name {name!r} is taken")
+    if not body:
+        raise ConfigError("it has no text: what stands below the fields is what the agent is told")
+    if len(body) > MOST_PROMPT:
+        raise ConfigError(f"its text is longer than {MOST_PROMPT:,} characters")
+    description = " ".join(str(fields.get("description", "")).split())
+    model = str(fields.get("model", ""))
+    return Role(
+        name=name,
+        prompt=body,
+        description=description[:MOST_DESCRIPTION],
+        tools=_tools(fields.get("tools")),
+        model="" if model == "inherit" else model,
+        max_iterations=_iterations(fields.get("max_iterations")),
+        read_only=_yes(str(fields.get("read_only", "no"))),
+        source=source,
+    )
+
+
+def _of_folder(folder: Path, faults: list[AgentFault]) -> Iterator[tuple[str, str]]:
+    try:
+        paths = sorted(path for path in folder.iterdir() if path.suffix == ".md")
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        faults.append(AgentFault(str(folder), f"it cannot be read: {error.strerror}"))
+        return
+    for path in paths:
+        try:
+            text = read_small(path)
+        except ConfigError as error:
+            faults.append(AgentFault(str(path), error.message))
+            continue
+        if text is not None:
+            yield str(path), text
+
+
+def _of_project(project: ProjectFiles | None, faults: list[AgentFault]) -> Iterator[tuple[str, str]]:
+    inside = f"{PROJECT_FOLDER}/{FOLDER}/"
+    for one in project.files if project is not None else ():
+        if not one.name.startswith(inside) or not one.name.endswith(".md") or "/" in one.name[len(inside) :]:
+            continue
+        try:
+            text = project.text(one.name) if project is not None else None
+        except ConfigError as error:
+            faults.append(AgentFault(one.name, error.message))
+            continue
+        if text is not None:
+            yield one.name, text
+
+
+def _parted(text: str) -> tuple[dict[str, str | list[str]], str]:
+    """The fields between the two lines `---`, and the text below; no fields where the file begins otherwise."""
+    lines = text.splitlines()
+    if not lines or lines[0].strip() != _FENCE:
+        return {}, text.strip()
+    end = next((at for at, line in enumerate(lines[1:], 1) if line.strip() == _FENCE), None)
+    if end is None:
+        raise ConfigError("its fields have no end: a line `---` is missing")
+    return _fields(lines[1:end]), "\n".join(lines[end + 1 :]).strip()
+
+
+def _fields(lines: Sequence[str]) -> dict[str, str | list[str]]:
+    fields: dict[str, str | list[str]] = {}
+    key = ""
+    for number, line in enumerate(lines, 2):
+        said = line.strip()
+        if not said or said.startswith("#"):
+            continue
+        held = fields.get(key)
+        if said.startswith("- ") and key and (held == "" or isinstance(held, list)):
+            fields[key] = [*(held or []), _bare(said[2:])]
+            continue
+        if line[:1].isspace() and isinstance(held, str) and held:
+            fields[key] = f"{held} {said}"
+            continue
+        key, colon, value = (piece.strip() for piece in said.partition(":"))
+        if not colon or not key:
+            raise ConfigError(f"its line {number} is no field: {said[:60]!r}")
+        fields[key] = _bare(value)
+    return fields
+
+
+def _bare(value: str) -> str:
+    value = value.strip()
+    quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
+    return value[1:-1] if quoted else value
+
+
+def _tools(value: str | list[str] | None) -> tuple[str, ...] | None:
+    if value is None or value in ("", "*"):
+        return None
+    pieces = value if isinstance(value, list) else value.strip("[]").split(",")
+    return tuple(dict.fromkeys(name for piece in pieces if (name := _bare(piece))))
+
+
+def _iterations(value: str | list[str] | None) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value.isdecimal() or not 0 < int(value) <= MOST_ITERATIONS:
+        raise ConfigError(f"max_iterations is a number from 1 to {MOST_ITERATIONS}")
+    return int(value)
+
+
+def _yes(value: str) -> bool:
+    if value.lower() not in _YES:
+        raise ConfigError("read_only is yes or no")
+    return _YES[value.lower()]
