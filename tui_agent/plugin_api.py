@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from tui_agent.errors import EnvironmentFault, PluginError, StaleFile, ToolError
+from tui_agent.errors import BlobMissing, EnvironmentFault, PluginError, StaleFile, ToolError
 from tui_agent.folds.actions import calls_for
 from tui_agent.folds.line_diff import LineDiff, line_diff
 from tui_agent.folds.path_pattern import path_pattern
@@ -49,6 +49,7 @@ from tui_agent.ports.model import (
 from tui_agent.ports.tool import Answer, Preview, Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol import actions
 from tui_agent.protocol.actions import AnyAction
+from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText, Frozen, JsonMap, LongText, text_preview
 from tui_agent.protocol.display import (
     CustomBlock,
@@ -187,9 +188,11 @@ __all__ = [
     "Action",
     "Agent",
     "Answer",
+    "Artifact",
     "Ask",
     "AskModel",
     "BaseMiddleware",
+    "BlobMissing",
     "BlobText",
     "CallTools",
     "Connects",

@@ -67,7 +67,14 @@ def cut_to_line(end: ToolFinished) -> ToolFinished:
         for piece in end.content
     )
     return end.model_copy(
-        update={"content": content[:1], "display": (), "data": {}, "full_output": None, "environment": True}
+        update={
+            "content": content[:1],
+            "display": (),
+            "data": {},
+            "full_output": None,
+            "artifact": None,
+            "environment": True,
+        }
     )
 
 

@@ -20,6 +20,7 @@ from tui_agent.engine.closing import with_output
 from tui_agent.engine.gate import Gate, Verdict
 from tui_agent.engine.jobs import Jobs
 from tui_agent.engine.keeping import KeptOrCut, cut_to_line
+from tui_agent.engine.large import Kept, kept_whole
 from tui_agent.engine.merge import Merger, Ticker
 from tui_agent.engine.outside import Commands, Granted
 from tui_agent.engine.parts import EngineParts
@@ -38,10 +39,7 @@ from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished, ToolProgress, ToolStarted, ToolStatus
 from tui_agent.protocol.ids import AgentId, CallId
-from tui_agent.protocol.parts import Content, TextContent, ToolCallPart
-from tui_agent.tools.truncate import head_and_tail
-
-MAX_RESULT_BYTES = 120_000
+from tui_agent.protocol.parts import TextContent, ToolCallPart
 
 
 class CallRunner:
@@ -128,8 +126,10 @@ class CallRunner:
         if scope.cancelled_caught:
             words = with_output("The user stopped this call.", output)
             status, result = "interrupted", _failure(words, "stopped")
+        duration_ms = (self._parts.clock.monotonic() - started) * 1000
+        kept = await self._kept(call, agent, result)
         part = recorder.state.parts
-        end = self._finish(call, agent, status, result, (self._parts.clock.monotonic() - started) * 1000)
+        end = self._finish(call, agent, status, result, kept, duration_ms)
         if writes:
             await self._checkpointing.keep(changes, part)
         return end
@@ -204,8 +204,7 @@ class CallRunner:
         try:
             return await tool.run(args, context)
         finally:
-            for fault in blobs.faults[:1]:
-                emit(ErrorRaised(where=f"artifact of {call.name}", message=fault.message, hint=fault.hint))
+            self._tell_faults(call, agent, blobs)
 
     def _emit(self, agent: AgentId, call_id: CallId, payload: Payload) -> None:
         if isinstance(payload, FileChanged):
@@ -222,8 +221,27 @@ class CallRunner:
         self._parts.recorder.append(ErrorRaised(where=f"tool {call.name}", message=message), agent=agent)
         return _failure(message, "tool broken")
 
+    async def _kept(self, call: ToolCallPart, agent: AgentId, result: ToolResult) -> Kept:
+        """The result as it is recorded: what is too long of it stands in an artifact."""
+        settings, blobs = self._parts.recorder.state_of(agent).settings, KeptOrCut(self._parts.blobs)
+        window = settings.model.window if settings is not None else 0
+        kept = await kept_whole(result, call.name, window, blobs)
+        self._tell_faults(call, agent, blobs)
+        return kept
+
+    def _tell_faults(self, call: ToolCallPart, agent: AgentId, blobs: KeptOrCut) -> None:
+        for fault in blobs.faults[:1]:
+            error = ErrorRaised(where=f"artifact of {call.name}", message=fault.message, hint=fault.hint)
+            self._parts.recorder.append(error, agent=agent)
+
     def _finish(
-        self, call: ToolCallPart, agent: AgentId, status: ToolStatus, result: ToolResult, duration_ms: float
+        self,
+        call: ToolCallPart,
+        agent: AgentId,
+        status: ToolStatus,
+        result: ToolResult,
+        kept: Kept,
+        duration_ms: float,
     ) -> ToolFinished:
         recorder = self._parts.recorder
         for event in result.events:
@@ -233,11 +251,12 @@ class CallRunner:
             name=call.name,
             status=status,
             part=recorder.state.parts,
-            content=tuple(_bounded(piece) for piece in result.content),
+            content=kept.content,
             display=result.display,
             summary=result.summary,
             data=result.data,
-            full_output=result.full_output,
+            full_output=kept.full_output,
+            artifact=kept.artifact,
             duration_ms=round(duration_ms, 1),
             environment=result.environment,
         )
@@ -246,18 +265,6 @@ class CallRunner:
         except StoreFull:  # no room for its long texts: what a line holds is better than no result
             recorder.append(cut_to_line(end), agent=agent)
         return end
-
-
-def _bounded(piece: Content) -> Content:
-    """No single result may fill the window: what a tool did not bound is bounded here."""
-    if (
-        isinstance(piece, TextContent)
-        and isinstance(piece.text, str)
-        and len(piece.text) > MAX_RESULT_BYTES // 4
-    ):
-        shown = head_and_tail(piece.text, max_bytes=MAX_RESULT_BYTES, max_lines=4000)
-        return TextContent(text=shown.text)
-    return piece
 
 
 def _failure(message: str, summary: str) -> ToolResult:
