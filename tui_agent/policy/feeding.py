@@ -43,6 +43,8 @@ class Fed:
     chosen: bool
     revisions: bool = False
     """They name commits or branches, not files."""
+    called: bool = False
+    """They are names that somebody gave: one that begins with a dash would be read as an option."""
     all: bool = False
     """Nothing that lies below is left out."""
 
@@ -54,7 +56,9 @@ class Fed:
             return Word(text, None)
         before, behind = around
         if self.revisions:
-            known = program.operands == "mixed" and not before.startswith("-")
+            known = (
+                program.operands == "mixed" and not before.startswith("-") and bool(before or not self.called)
+            )
             return Word(text, tuple(f"{before}{name}{behind}" for name in self.patterns) if known else None)
         if before or behind:
             return Word(text, None)
@@ -104,7 +108,8 @@ def _listed(command: Command) -> Fed:
         return NOTHING
     revisions = _revisions(values)
     if revisions:
-        return Fed(revisions, chosen=True, revisions=True)
+        called = not _HASHED.intersection(values) and tuple(values[:2]) not in _HASHES
+        return Fed(revisions, chosen=True, revisions=True, called=called or "--abbrev-ref" in values)
     if values[0] == "echo":
         return Fed(tuple(value for value in values[1:] if value), chosen=False, all=True)
     if values[0] == "find":
@@ -174,6 +179,15 @@ def _revisions(values: Sequence[str | None]) -> tuple[str, ...]:
     given = [value or "-" for value in values[2:]]
     named = tuple(value for value in given if value not in _PARSED)
     return ("HEAD", *named) if named and not any(value.startswith("-") for value in named) else ()
+
+
+_HASHES = (("git", "merge-base"), ("git", "rev-list"), ("git", "rev-parse"))
+_HASHED = frozenset(
+    f"--{option}={form}"
+    for option in ("format", "pretty")
+    for form in ("%h", "%H", "%(refname)", "%(objectname)", "%(objectname:short)")
+)
+"""What prints hashes or whole names of references, which begin with no dash."""
 
 
 _PARSED = frozenset({"--short", "--verify", "--abbrev-ref", "--symbolic-full-name", "-q", "--quiet"})
