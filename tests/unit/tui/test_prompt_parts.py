@@ -3,6 +3,7 @@
 import json
 import stat
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,8 @@ from tui_agent.tui.prompt.completion import (
 from tui_agent.tui.prompt.draft import DraftFile
 from tui_agent.tui.prompt.files import list_files
 from tui_agent.tui.prompt.history import History
+from tui_agent.tui.prompt.paths import PathIndex
+from tui_agent.tui.prompt.symbols import Symbol, defined
 
 
 @pytest.mark.parametrize(
@@ -71,7 +74,42 @@ def test_files_are_ranked_by_name_before_path() -> None:
         "tests/test_entry.py",
     ]
     assert next(one.label for one in file_candidates("ste", paths)) == "tests/test_entry.py"
-    assert file_candidates("a b", ["a b/c d.txt"])[0].insert == '@"a b/c d.txt" '
+    assert [one.insert for one in file_candidates("a b", ["a b/c d.txt"])] == ['@"a b/" ', '@"a b/c d.txt" ']
+
+
+def test_folders_are_offered_and_left_open_to_go_on_into_them() -> None:
+    paths = ["src/app.py", "src/shop/cart.py", "tests/test_app.py"]
+    assert [one.insert for one in file_candidates("", paths)][:2] == ["@src/", "@tests/"]
+    assert [one.label for one in file_candidates("src/", paths)][:3] == ["src/", "src/shop/", "src/app.py"]
+    assert file_candidates("sho", paths)[0].insert == "@src/shop/"
+    assert token_at('see @"my no', 11, first_line=True) == Token("file", "my no", 4)
+
+
+def test_symbols_stand_behind_the_first_files_with_their_place() -> None:
+    paths = [f"src/cart_{number}.py" for number in range(9)]
+    found = file_candidates("cart", paths, [Symbol("Cart", "src/shop.py", 12)])
+    assert (found[5].label, found[5].insert, found[5].help) == ("Cart", "@Cart ", "src/shop.py:12")
+
+
+def test_letters_in_their_order_find_a_path_where_nothing_holds_the_query() -> None:
+    paths = ["src/session_model.py", "src/other.py", "docs/smdl.txt"]
+    assert [one.label for one in file_candidates("ssmdl", paths)] == ["src/session_model.py", "docs/smdl.txt"]
+    assert file_candidates("zzq", paths) == []
+
+
+def test_fifty_thousand_files_are_searched_at_once() -> None:
+    index = PathIndex(f"packages/part{number % 97}/src/session_{number}.py" for number in range(50_000))
+    began = time.process_time()
+    for query in ("", "s", "session", "session_49", "packages/part9", "zzzz", "pkgses77"):
+        file_candidates(query, index)
+    assert time.process_time() - began < 1.0, "some ms each; a search through every path took 700"
+
+
+def test_what_is_defined_is_found_by_git_where_it_is_asked_for(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / "shop.py").write_text("\nclass Cart:\n    def cartons(self): ...\n\nuse(Cart)\n")
+    assert defined(tmp_path, "cart") == [Symbol("Cart", "shop.py", 2), Symbol("cartons", "shop.py", 3)]
+    assert defined(tmp_path, "ca") == [] and defined(tmp_path / "nowhere", "cart") == []
 
 
 @given(st.text(min_size=1, max_size=8), st.text(max_size=40))

@@ -28,6 +28,7 @@ from tui_agent.tui.prompt.completion import (
 from tui_agent.tui.prompt.editor import Editor
 from tui_agent.tui.prompt.files import FileIndex
 from tui_agent.tui.prompt.menu import Menu
+from tui_agent.tui.prompt.symbols import PAUSE_S, FindSymbols, Symbols, defined, worth_looking
 from tui_agent.tui.prompt.waiting import QueueRows
 from tui_agent.tui.rows import Part, cells, doing, part, row
 from tui_agent.tui.text import clean_line
@@ -93,6 +94,8 @@ class Prompt(Vertical):
         self.editor.submit = self.submit
         self.editor.wish = self._wished
         self.files = FileIndex(root)
+        self.find_symbols: FindSymbols = defined
+        self._symbols = Symbols()
         self.actions: Sequence[Action] = ()
         self.choices: Mapping[str, Sequence[tuple[str, str]]] = {}
         self.running = self._shell = False
@@ -162,7 +165,7 @@ class Prompt(Vertical):
             count = len(self.menu.candidates)
             note = {
                 "command": f"{count} of {len(self.actions)} commands",
-                "file": f"{count} of {len(self.files.paths)} files",
+                "file": f"{count} of {len(self.files.paths.files)} files",
                 "argument": f"{count} to choose from",
             }[self._token.kind]
         elif self._searching is not None:
@@ -213,7 +216,9 @@ class Prompt(Vertical):
         elif token.kind == "argument":
             self._offer(argument_candidates(token, self.choices))
         else:
-            self._offer(file_candidates(token.query, self.files.paths))
+            self._offer(file_candidates(token.query, self.files.paths, self._symbols.of(token.query)))
+            if self._symbols.wanting(token.query):
+                self._symbols.timer = self.set_timer(PAUSE_S, self._look_for_symbols)
             if self.files.stale:
                 self.run_worker(
                     self._list_files, thread=True, exclusive=True, group="files", exit_on_error=False
@@ -222,7 +227,18 @@ class Prompt(Vertical):
     def set_root(self, root: Path) -> None:
         """Another folder is worked in: its files complete, and paths that are dropped are read from there."""
         if root != self.files.root:
-            self.editor.root, self.files = root, FileIndex(root)
+            self.editor.root, self.files, self._symbols = root, FileIndex(root), Symbols()
+
+    def _look_for_symbols(self) -> None:
+        """Once the typing pauses: what is typed by then."""
+        token = self._token
+        if token is not None and token.kind == "file" and worth_looking(token.query):
+            look = partial(self._list_symbols, token.query)
+            self.run_worker(look, thread=True, exclusive=True, group="symbols", exit_on_error=False)
+
+    def _list_symbols(self, query: str) -> None:
+        self._symbols.take(query, self.find_symbols(self.files.root, query))
+        self.app.call_from_thread(self._complete)
 
     def _list_files(self) -> None:
         self.files.refresh()

@@ -1,4 +1,4 @@
-"""L7: what can complete the word at the cursor: slash commands, their arguments, files.
+"""L7: what can complete the word at the cursor: slash commands, their arguments, files, folders, symbols.
 
 Invariant: pure; candidates come best first, and each tells exactly what it puts into the text.
 """
@@ -8,9 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from tui_agent.tui.actions import Action
+from tui_agent.tui.prompt.paths import PathIndex, name_of
+from tui_agent.tui.prompt.symbols import Symbol
 
+BEFORE_SYMBOLS = 5
+"""So many files stand before the symbols."""
 TokenKind: TypeAlias = Literal["command", "argument", "file"]
-MENTION = re.compile(r"(?:^|(?<=[\s(\[\"']))@([^\s@]*)$")
+MENTION = re.compile(r"(?:^|(?<=[\s(\[\"']))@(\"[^\"\n]*|[^\s@]*)$")
 
 
 class Token(NamedTuple):
@@ -42,7 +46,7 @@ def token_at(line: str, column: int, *, first_line: bool) -> Token | None:
         command, _, rest = before.partition(" ")
         return Token("argument", rest.lstrip(), len(before) - len(rest.lstrip()), command)
     found = MENTION.search(before)
-    return None if found is None else Token("file", found.group(1), found.start(1) - 1)
+    return None if found is None else Token("file", found.group(1).removeprefix('"'), found.start(1) - 1)
 
 
 def match(query: str, text: str) -> tuple[int, tuple[int, ...]] | None:
@@ -102,25 +106,39 @@ def argument_candidates(token: Token, choices: Mapping[str, Sequence[tuple[str, 
     return [candidate for _, candidate in found]
 
 
-def file_candidates(query: str, paths: Iterable[str], most: int = 50) -> list[Candidate]:
-    """Files by how well the query fits their name, then their path; shorter ones first."""
-    paths = paths if isinstance(paths, Sequence) else list(paths)
+def file_candidates(
+    query: str, paths: PathIndex | Iterable[str], symbols: Sequence[Symbol] = (), most: int = 50
+) -> list[Candidate]:
+    """Files, folders and symbols by how well the query fits their name, then their path; shorter ones first."""
+    index = paths if isinstance(paths, PathIndex) else PathIndex(paths)
     if not query:
-        shallow = sorted(paths[:5000], key=lambda path: (path.count("/"), path))
-        return [Candidate(path, f"@{quoted(path)} ") for path in shallow[:most]]
-    pattern = re.compile(".*?".join(re.escape(char) for char in query[:64]), re.IGNORECASE)
+        return [_path_candidate(path) for path in index.shallow[:most]]
     scored: list[tuple[int, int, str, tuple[int, ...]]] = []
-    for path in paths:
-        if pattern.search(path) is None:
-            continue
-        name_at = path.rfind("/") + 1
-        in_name = match(query, path[name_at:])
+    for path in index.find(query):
+        name = name_of(path)
+        name_at = len(path) - len(name)
+        in_name = match(query, name)
         if in_name is not None:
             scored.append((in_name[0], len(path), path, tuple(at + name_at for at in in_name[1])))
         elif (in_path := match(query, path)) is not None:
             scored.append((in_path[0] + 60, len(path), path, in_path[1]))
     scored.sort()
-    return [Candidate(path, f"@{quoted(path)} ", hits=hits) for _, _, path, hits in scored[:most]]
+    found = [_path_candidate(path, hits) for _, _, path, hits in scored[:most]]
+    named = [_symbol_candidate(query, one) for one in symbols]
+    return [*found[:BEFORE_SYMBOLS], *named, *found[BEFORE_SYMBOLS:]][:most]
+
+
+def _path_candidate(path: str, hits: tuple[int, ...] = ()) -> Candidate:
+    """A folder is left open, to go on into it."""
+    return Candidate(
+        path, f"@{quoted(path)}" + ("" if path.endswith("/") and " " not in path else " "), hits=hits
+    )
+
+
+def _symbol_candidate(query: str, one: Symbol) -> Candidate:
+    found = match(query, one.name)
+    hits = found[1] if found is not None else ()
+    return Candidate(one.name, f"@{one.name} ", help=f"{one.path}:{one.line}", hits=hits)
 
 
 def quoted(path: str) -> str:

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from tui_agent.tui.git_view import ask_git
+from tui_agent.tui.prompt.paths import PathIndex
 
 MOST = 50_000
 FRESH_S = 5.0
@@ -41,7 +42,7 @@ class FileIndex:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.paths: list[str] = []
+        self.paths = PathIndex(())
         self._listed_at = float("-inf")
 
     @property
@@ -51,5 +52,7 @@ class FileIndex:
 
     def refresh(self) -> None:
         """List again. Blocking: call it in a thread."""
-        self.paths = list_files(self.root)
+        listed = list_files(self.root)
+        if listed != self.paths.files:
+            self.paths = PathIndex(listed)
         self._listed_at = time.monotonic()

@@ -69,7 +69,7 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
     for image in entry.attachments:
         words = f"{image.name or 'image'}  {size(image.size)}"
         lines.append(Row([*ahead, Run(clean_line(words), look.s("t3", "s2"))], look.ground))
-    for runs in wrap(_mentions(entry, look), max(edge - TEXT_COLUMN, 8)) if entry.mentions else ():
+    for runs in _mentions(entry, look, max(edge - TEXT_COLUMN, 8)):
         lines.append(Row([*ahead, *runs], look.ground))
     for number, row in enumerate(lines):
         right = [Run(note, look.s("t3", "s2"))] if number == 0 else []
@@ -82,16 +82,21 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
     return lines
 
 
-def _mentions(entry: UserEntry, look: Look) -> list[Run]:
-    """What the message mentions: each with what was sent of it, or why nothing was."""
-    runs: list[Run] = []
+def _mentions(entry: UserEntry, look: Look, room: int) -> list[list[Run]]:
+    """What the message mentions, as many to a row as there is room for: what was sent of each, or why nothing was."""
+    rows: list[list[Run]] = []
     for one in entry.mentions:
         sent = one.kind not in ("refused", "missing")
         name = one.given if one.kind in ("missing", "symbol") else one.path
-        runs += [Run("   ", look.s("t3", "s2"))] if runs else []
-        runs.append(Run(clean_line(name), look.s("t2" if sent else "warning", "s2")))
-        runs.append(Run(f"  {clean_line(_sent(one))}", look.s("t3", "s2")))
-    return runs
+        chip = [
+            Run(clean_line(name), look.s("t2" if sent else "warning", "s2")),
+            Run(f"  {clean_line(_sent(one))}", look.s("t3", "s2")),
+        ]
+        if rows and width_of(rows[-1]) + width_of(chip) + 3 <= room:
+            rows[-1] += [Run("   ", look.s("t3", "s2")), *chip]
+        else:
+            rows += wrap(chip, room)
+    return rows
 
 
 def _sent(one: Mention) -> str:

@@ -1,0 +1,69 @@
+"""What a message mentions, as the prompt offers it and the transcript tells of it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.config.options import SessionOptions
+from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.mentions import Mention
+from tui_agent.tui.prompt.symbols import Symbol
+
+SAID = "Compare @src/app.py with @src/, @Cart, @.env and @old.py."
+NAMED = (
+    Mention(
+        given="src/app.py", kind="file", path="src/app.py", tokens=1_240, size=4_960, text="<file>…</file>"
+    ),
+    Mention(given="src/", kind="directory", path="src/", size=12, tokens=60, text="<directory>"),
+    Mention(given="Cart", kind="symbol", path="src/shop.py", first_line=12, last_line=40, text="<symbol>"),
+    Mention(given=".env", kind="refused", path=".env", note=".env may hold secrets, which are never read"),
+    Mention(given="old.py", kind="missing", note="there is no such file"),
+)
+
+
+async def test_the_row_says_what_was_sent_and_what_was_not() -> None:
+    for size in ((120, 40), (80, 24)):
+        async with open_app(golden("night_shift"), size=size) as driven:
+            driven.session.feed(UserMessageReceived(text=SAID, mentions=NAMED))
+            await driven.settle()
+            shown = " ".join(driven.text().replace("▌", " ").split())
+            assert "src/app.py 1.2k tokens" in shown
+            assert "src/ 12 entries" in shown and "Cart src/shop.py:12" in shown
+            assert "not sent: .env may hold secrets" in shown
+            assert "left as text: there is no such file" in shown
+
+
+async def _until(driven: Driven, holds: Callable[[], bool]) -> None:
+    for _ in range(200):
+        if holds():
+            return
+        await driven.pilot.pause(0.02)
+    raise AssertionError(driven.text())
+
+
+async def test_files_folders_and_symbols_are_offered_behind_an_at(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "cart.py").write_text("class Cartridge: ...\n")
+    options = SessionOptions(cwd=tmp_path, data_dir=tmp_path / "data")
+    async with open_app(golden("night_shift"), options=options) as driven:
+        prompt = driven.app.prompt
+        prompt.set_root(tmp_path)
+        asked: list[str] = []
+
+        def find(root: Path, query: str) -> list[Symbol]:
+            asked.append(query)
+            return [Symbol("Cartridge", "src/cart.py", 1)]
+
+        prompt.find_symbols = find
+        await driven.type("see @cart")
+        await _until(driven, lambda: any(one.label == "Cartridge" for one in prompt.menu.candidates))
+        labels = [one.label for one in prompt.menu.candidates]
+        assert labels == ["src/cart.py", "Cartridge"] and asked[-1] == "cart"
+        await _until(driven, lambda: "src/cart.py:1" in driven.text())
+        await driven.press("down", "tab")
+        assert prompt.editor.text == "see @Cartridge "
+        await driven.press("@", "s", "r")
+        await _until(driven, lambda: bool(prompt.menu.candidates))
+        await driven.press("tab")
+        assert prompt.editor.text == "see @Cartridge @src/"
+        await _until(driven, lambda: [one.label for one in prompt.menu.candidates] == ["src/", "src/cart.py"])
