@@ -46,6 +46,7 @@ from tui_agent.ports.model import (
     ToolCallChunk,
     UsageChunk,
 )
+from tui_agent.ports.repomap import MapShown, MapWish
 from tui_agent.ports.tool import Answer, Preview, Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol import actions
 from tui_agent.protocol.actions import AnyAction
@@ -65,6 +66,7 @@ from tui_agent.protocol.display import (
     TreeNode,
 )
 from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes
+from tui_agent.protocol.events.context import RepomapUsed
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileChanged, FileRead
 from tui_agent.protocol.events.plugin import PluginEvent
@@ -225,6 +227,8 @@ __all__ = [
     "JsonMap",
     "LineDiff",
     "LongText",
+    "MapShown",
+    "MapWish",
     "MarkdownBlock",
     "Middleware",
     "ModelChunk",
@@ -241,6 +245,7 @@ __all__ = [
     "Reads",
     "ReasoningChunk",
     "Reject",
+    "RepomapUsed",
     "Runs",
     "SayMessage",
     "SessionStateView",

@@ -32,9 +32,11 @@ from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import ConfigError, PluginError, TuiAgentError
 from tui_agent.ground import Ground, ground, require_decision
 from tui_agent.hooking import hooks, listeners
+from tui_agent.mapping import SessionMaps
 from tui_agent.middleware.instructions import Instructions
 from tui_agent.middleware.memory import WorkingMemory
 from tui_agent.middleware.prompts import PromptTexts
+from tui_agent.middleware.repo_map import RepoMapSection
 from tui_agent.middleware.sections import prompt_sections
 from tui_agent.middleware.stuck import StuckNotice
 from tui_agent.middleware.subagents import Subagents
@@ -46,10 +48,11 @@ from tui_agent.plugin_host.discover import PluginPlaces
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.policy.rule_file import append_rule
 from tui_agent.ports.agent import Agent
-from tui_agent.ports.environment import Environment
 from tui_agent.ports.delegate import Role
+from tui_agent.ports.environment import Environment
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
+from tui_agent.ports.repomap import RepoMaps
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.model import ModelResponded
@@ -216,6 +219,7 @@ def _assemble(
     for event in [*loaded.events, *failed, *refused, *subagents.faulty]:
         recorder.append(event)
     env = _environment(base, workspace, recorder)
+    maps = SessionMaps(workspace, base.config.paths.repo_maps)
     clients = Clients(partial(_client_for, models))
     parts = EngineParts(
         recorder=recorder,
@@ -223,11 +227,12 @@ def _assemble(
         env=env,
         tools=tools,
         policy=judge,
-        middlewares=_middlewares(base, recorder, loaded, env, log, subagents.roles),
+        middlewares=_middlewares(base, recorder, loaded, env, log, subagents.roles, maps),
         agents=_agents(loaded),
         client=clients.get,
         resolve_model=models.resolve,
         tokens=Tokens(vocabulary),
+        repomap=maps,
         jitter=random.random,
         clock=base.clock,
         ids=base.ids,
@@ -241,7 +246,7 @@ def _assemble(
         delegation=subagents.rules,
     )
     trouble = on_trouble if on_trouble is not None else _tell_stderr
-    release = partial(_release, env, clients)
+    release = partial(_release, env, clients, maps)
     warm = partial(models.warm, settings.model)
     return LocalSession(log, recorder, Engine(parts, trouble), base.ids, run.run_id, release, warm)
 
@@ -317,12 +322,13 @@ def _recorder(
         )
 
 
-async def _release(env: LocalEnvironment, clients: Clients) -> int:
+async def _release(env: LocalEnvironment, clients: Clients, maps: RepoMaps) -> int:
     """Let go of what the engine used; how many processes had to be killed."""
     try:
         return await env.aclose()
     finally:
         await clients.aclose()
+        await maps.aclose()
 
 
 def _settings(base: Ground, models: ModelFactory) -> SessionSettings:
@@ -452,6 +458,7 @@ def _middlewares(
     env: Environment,
     log: SessionLog,
     roles: Sequence[Role],
+    maps: RepoMaps,
 ) -> list[Middleware]:
     texts = PromptTexts((base.config.paths.config_dir / "prompts",))
     system = f"{platform.system()} {platform.machine()}, Python {sys.version_info[0]}.{sys.version_info[1]}"
@@ -461,6 +468,7 @@ def _middlewares(
         Instructions(files, lambda: recorder.state, log.blobs.text),
         StuckNotice(lambda: recorder.state),
         WorkingMemory(lambda: recorder.state),
+        RepoMapSection(maps),
     ]
     return [*built_in, *(offered.middleware for offered in loaded.middlewares)]
 

@@ -28,6 +28,7 @@ from tui_agent.ports.hook import Hook
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import Finished, ModelChunk, ModelClient, ModelRequest, TextChunk, ToolCallChunk
 from tui_agent.ports.policy import Decision, PolicyFacts
+from tui_agent.ports.repomap import RepoMaps
 from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.commands import Command
@@ -239,6 +240,7 @@ async def running(
     facts: JsonMap | None = None,
     env: Callable[[Path], Environment] = LocalEnvironment,
     delegation: Delegation | None = None,
+    repomap: RepoMaps | None = None,
 ) -> AsyncIterator[Bench]:
     """An engine that serves until the block ends; `env` makes the environment of a workspace."""
     clock = QuickClock()
@@ -261,6 +263,7 @@ async def running(
         client=lambda info: clients[-1],
         resolve_model=_resolve,
         tokens=Tokens(),
+        repomap=repomap,
         jitter=lambda: 0.0,
         clock=clock,
         ids=ids or SequentialIds(),

@@ -99,7 +99,7 @@ def opening(s: Scribe) -> None:
     s.emit(EnvStarted(environment="local", root="/srv/app", sandbox="bubblewrap"))
     s.emit(SessionContextLoaded(from_session=SessionId("ses_before"), turns=2, summary="We chose SQLite."))
     s.emit(EvalCaseStarted(suite="smoke", case="fix-it", arm="baseline"))
-    s.emit(RepomapBuilt(files=12, symbols=90, skipped=1, partial=False, duration_ms=31.0))
+    s.emit(RepomapBuilt(files=12, skipped=1, partial=False, duration_ms=31.0))
     s.emit(SessionTitled(title="every-kind", by="user"))
     s.emit(WorkspaceMoved(workspace="/srv/app", previous="/srv/app-before"))
     s.emit(SettingsChanged(key="policy", value="accept-edits", previous="ask"))

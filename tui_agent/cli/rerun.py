@@ -192,6 +192,7 @@ class Bench:
             client=lambda _: client,
             resolve_model=lambda name, url, effort: recorder.state.settings.model,  # type: ignore[union-attr]
             tokens=Tokens(),
+            repomap=None,
             jitter=lambda: 0.0,
             clock=base.clock,
             ids=base.ids,

@@ -38,7 +38,7 @@ ORDER: Final[tuple[SectionName, ...]] = (
 """Which section gives way first."""
 
 DROPPED: Final[frozenset[SectionName]] = frozenset(("repo_map", "working_memory"))
-"""Sections that go as a whole; of the others the oldest blocks are shortened to their head and tail."""
+"""Sections whose pieces behind the history go as a whole; of the others the oldest blocks are shortened to their head and tail."""
 
 MODES: Final[Mapping[str, frozenset[SectionName]]] = {
     "none": frozenset(("repo_map", "working_memory", "instructions", "session_context", "packed_context")),

@@ -98,6 +98,8 @@ def _section(at: int, message: Message, carried: str, *, recent: bool) -> Sectio
                 if at == 0 and carried and text_preview(text) == carried
                 else "packed_context"
             )
+        case UserMessage(mapped=True):
+            return "repo_map"
         case UserMessage(mentioned=mentioned):
             return "mentions" if mentioned else "task_contract"
         case AssistantMessage():

@@ -16,6 +16,7 @@ from tui_agent.ports.log import Blobs
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
 from tui_agent.ports.policy import Policy
+from tui_agent.ports.repomap import RepoMaps
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.settings import Effort, ModelInfo
 from tui_agent.tools.registry import ToolRegistry
@@ -41,6 +42,8 @@ class EngineParts:
     client: Callable[[ModelInfo], ModelClient]
     resolve_model: ResolveModel
     tokens: Tokens
+    repomap: RepoMaps | None
+    """None: tools have no map of the workspace."""
     jitter: Callable[[], float]
     """A random number in [0, 1) for each wait between tries."""
     clock: Clock

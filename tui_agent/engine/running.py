@@ -199,6 +199,7 @@ class CallRunner:
             ask=partial(self._asker.ask, agent=agent) if "ask" in tool.spec.needs else None,
             jobs=self._jobs.of_call(call.call_id, agent, granted) if "jobs" in tool.spec.needs else None,
             may_read=partial(may_read, parts, agent, call.name),
+            repomap=parts.repomap if "repomap" in tool.spec.needs else None,
             delegate=self._delegates(call.call_id, agent) if "delegate" in tool.spec.needs else None,
         )
         try:

@@ -50,8 +50,10 @@ from tui_agent.protocol.commands import (
     SetBudgets,
     SetContextMode,
     SetEffort,
+    SetMapChoice,
     SetModel,
     SetPolicy,
+    SetRepoMap,
     Steer,
     StopJob,
     SubmitPrompt,
@@ -194,7 +196,9 @@ class Engine:
                 self._decisions.answer(request_id, command)
             case AnswerQuestion(question_id=question_id):
                 self._answers.answer(question_id, command)
-            case SetModel() | SetEffort() | SetPolicy() | SetAgent() | SetContextMode() | SetBudgets():
+            case SetModel() | SetEffort() | SetPolicy() | SetAgent() | SetBudgets():
+                apply_setting(self._parts, command)
+            case SetContextMode() | SetRepoMap() | SetMapChoice():
                 apply_setting(self._parts, command)
             case RevokeRule():
                 revoke_rule(self._parts, command)

@@ -12,19 +12,29 @@ from tui_agent.protocol.commands import (
     SetBudgets,
     SetContextMode,
     SetEffort,
+    SetMapChoice,
     SetModel,
     SetPolicy,
+    SetRepoMap,
 )
 from tui_agent.protocol.events.policy import PermissionRevoked
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.ids import CommandId
 from tui_agent.protocol.settings import POLICIES, SessionSettings
 
-Key = Literal["model", "policy", "agent", "context_mode", "repo_map", "budgets"]
+Key = Literal["model", "policy", "agent", "context_mode", "repo_map", "map", "budgets"]
 
 
 def apply_setting(
-    parts: EngineParts, command: SetModel | SetEffort | SetPolicy | SetAgent | SetContextMode | SetBudgets
+    parts: EngineParts,
+    command: SetModel
+    | SetEffort
+    | SetPolicy
+    | SetAgent
+    | SetContextMode
+    | SetRepoMap
+    | SetMapChoice
+    | SetBudgets,
 ) -> None:
     """Change the setting. Raises `ConfigError` where the value is not possible; nothing changes then."""
     settings = parts.recorder.state.settings
@@ -52,6 +62,10 @@ def apply_setting(
             _record(parts, settings, "agent", agent, command.id)
         case SetContextMode(mode=mode):
             _record(parts, settings, "context_mode", mode, command.id)
+        case SetRepoMap(mode=wanted):
+            _record(parts, settings, "repo_map", wanted, command.id)
+        case SetMapChoice(choice=choice):
+            _record(parts, settings, "map", choice, command.id)
         case SetBudgets(budgets=budgets):
             _record(parts, settings, "budgets", budgets, command.id)
 

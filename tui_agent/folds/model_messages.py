@@ -19,6 +19,7 @@ from tui_agent.protocol.events.context import (
     ContextPinned,
     ContextReduced,
     ContextRestored,
+    RepomapUsed,
 )
 from tui_agent.protocol.events.hook import HookRan
 from tui_agent.protocol.events.job import JobEnd, JobFinished
@@ -48,6 +49,9 @@ _JOB_ENDS: dict[JobEnd, str] = {
     "failed": "could not be started",
     "lost": "is gone: the program ended while it ran",
 }
+
+
+MAP_BEGINS, MAP_ENDS = "<repo_map>", "</repo_map>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,6 +332,15 @@ def _spawned(fold: ModelMessages, ev: Envelope, payload: AgentSpawned) -> bool:
 @_ON.on(SessionContextLoaded)
 def _loaded(fold: ModelMessages, ev: Envelope, payload: SessionContextLoaded) -> bool:
     return fold.preface(SummaryMessage(text=payload.summary, seq=ev.seq))
+
+
+@_ON.on(RepomapUsed)
+def _mapped(fold: ModelMessages, ev: Envelope, payload: RepomapUsed) -> bool:
+    if not payload.injected or not payload.text:
+        return False
+    before, behind = TextContent(text=MAP_BEGINS), TextContent(text=MAP_ENDS)
+    content = (before, TextContent(text=payload.text), behind)
+    return fold.add(UserMessage(content=content, seq=ev.seq, mapped=True))
 
 
 @_ON.on(ContextCompacted)

@@ -76,6 +76,7 @@ class Draft:
     artifacts: dict[str, Artifact] = field(default_factory=dict)
     explored: dict[str, None] = field(default_factory=dict)
     memory: JsonMap = field(default_factory=dict)
+    mapped: bool = False
     totals: Totals = field(default_factory=Totals)
     turn_totals: Totals = field(default_factory=Totals)
     jobs: dict[JobId, JobStarted] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from tui_agent.folds.session_draft import SessionFold
 from tui_agent.folds.session_view import ReadFile
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.context import MemoryUpdated
+from tui_agent.protocol.events.context import ContextCompacted, MemoryUpdated, RepomapUsed
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged, FileRead
 from tui_agent.protocol.events.instructions import InstructionsLoaded, SkillsLoaded
@@ -161,6 +161,18 @@ def _memory(fold: SessionFold, ev: Envelope, payload: MemoryUpdated) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     fold.draft.memory = {**fold.draft.memory, **payload.blocks}
+    return True
+
+
+@ON_LIFE.on(RepomapUsed)
+def _mapped(fold: SessionFold, ev: Envelope, payload: RepomapUsed) -> bool:
+    fold.draft.mapped = fold.draft.mapped or payload.injected
+    return True
+
+
+@ON_LIFE.on(ContextCompacted)
+def _compacted(fold: SessionFold, ev: Envelope, payload: ContextCompacted) -> bool:
+    fold.draft.mapped = fold.draft.mapped and ev.agent != MAIN_AGENT
     return True
 
 

@@ -155,6 +155,8 @@ class SessionStateView:
     explored: tuple[str, ...] = ()
     memory: JsonMap = field(default_factory=dict)
     """The task's working memory: blocks by name. Not to be changed."""
+    mapped: bool = False
+    """A map of the repository stands in the model's history."""
     open_questions: tuple[str, ...] = ()
     totals: Totals = Totals()
     turn_totals: Totals = Totals()

@@ -11,6 +11,7 @@ from tui_agent.ports.delegate import Delegates
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.job import Jobs
 from tui_agent.ports.log import Blobs
+from tui_agent.ports.repomap import RepoMaps
 from tui_agent.protocol.base import JsonMap, LongText
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.effects import Effect
@@ -69,6 +70,7 @@ class ToolContext:
     rule denies."""
     ask: AskUser | None = None
     jobs: Jobs | None = None
+    repomap: RepoMaps | None = None
     delegate: Delegates | None = None
 
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from tui_agent.protocol.base import Frozen
 from tui_agent.protocol.events.policy import Reach
 from tui_agent.protocol.ids import AgentId, CallId, CommandId, JobId, RequestId
-from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName
+from tui_agent.protocol.settings import Budgets, ContextMode, Effort, MapChoice, PolicyName
 
 
 class Attachment(Frozen):
@@ -168,6 +168,20 @@ class SetContextMode(CommandBase):
     mode: ContextMode
 
 
+class SetRepoMap(CommandBase):
+    """Give the model a map of the repository by itself, or only when it asks."""
+
+    kind: Literal["set_repo_map"] = "set_repo_map"
+    mode: Literal["off", "auto"]
+
+
+class SetMapChoice(CommandBase):
+    """Make the map of the repository otherwise from the next one on."""
+
+    kind: Literal["set_map_choice"] = "set_map_choice"
+    choice: MapChoice
+
+
 class SetBudgets(CommandBase):
     """Replace the limits."""
 
@@ -257,6 +271,8 @@ Command: TypeAlias = Annotated[
     | RevokeRule
     | SetAgent
     | SetContextMode
+    | SetRepoMap
+    | SetMapChoice
     | SetBudgets
     | RunUserShell
     | StopJob

@@ -16,13 +16,14 @@ from tui_agent.protocol.parts import Content, ModelPart, ToolCallPart
 
 class UserMessage(Frozen):
     """What a person (or the product on their behalf) says to the model. `passing`: it stands in this one request only.
-    `mentioned`: it holds the files that the message before it mentions."""
+    `mentioned`: it holds the files that the message before it mentions; `mapped`: the map of the repository."""
 
     role: Literal["user"] = "user"
     content: tuple[Content, ...]
     seq: int = -1
     passing: bool = False
     mentioned: bool = False
+    mapped: bool = False
 
 
 class AssistantMessage(Frozen):

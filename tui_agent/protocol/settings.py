@@ -67,6 +67,14 @@ class Budgets(Frozen):
     max_cost_usd: float | None = Field(None, gt=0)
 
 
+class MapChoice(Frozen):
+    """How the map of the repository is made for this session: `pinned` files come first, `hidden` ones not at all."""
+
+    pinned: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    max_tokens: int = Field(1200, ge=100, le=20_000)
+
+
 class SessionSettings(Frozen):
     """Everything that the user can switch while a session lives."""
 
@@ -75,4 +83,5 @@ class SessionSettings(Frozen):
     agent: str = "default"
     context_mode: ContextMode = "pack"
     repo_map: Literal["off", "auto"] = "auto"
+    map: MapChoice = MapChoice()
     budgets: Budgets = Budgets()

@@ -174,7 +174,7 @@ def test_context_figures_are_of_all_requests_and_totals_of_the_newest() -> None:
         pack(20),
         compacted,
         MemoryUpdated(blocks={}),
-        RepomapBuilt(files=1, symbols=1, skipped=0, partial=False, duration_ms=1),
+        RepomapBuilt(files=1, skipped=0, partial=False, duration_ms=1),
         RepomapUsed(query="q", tokens=1, files=(), injected=True),
         RepomapUsed(query="q", tokens=1, files=(), injected=False),
     )

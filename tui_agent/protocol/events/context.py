@@ -160,17 +160,17 @@ class RepomapBuilt(Payload):
 
     kind: Literal["repomap.built"] = "repomap.built"
     files: int
-    symbols: int
     skipped: int
     partial: bool
     duration_ms: float
 
 
 class RepomapUsed(Payload):
-    """A map was rendered for a tool call or a request."""
+    """A map was rendered for a tool call; or, `injected`, for the model's next request, which has `text`."""
 
     kind: Literal["repomap.used"] = "repomap.used"
     query: str
     tokens: int
     files: tuple[str, ...]
     injected: bool
+    text: LongText = ""

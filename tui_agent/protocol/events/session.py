@@ -137,7 +137,7 @@ class SettingsChanged(Payload):
     """One setting has a new value. `key` is a field of `SessionSettings`; values as JSON."""
 
     kind: Literal["settings.changed"] = "settings.changed"
-    key: Literal["model", "policy", "agent", "context_mode", "repo_map", "budgets"]
+    key: Literal["model", "policy", "agent", "context_mode", "repo_map", "map", "budgets"]
     value: JsonValue
     previous: JsonValue
     by: Literal["user", "agent", "engine"] = "user"

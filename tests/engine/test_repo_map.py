@@ -1,0 +1,120 @@
+"""The map of the repository in a running session: with the first message, as a tool, and where nobody wants one."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.engine.harness import call, running, say
+from tests.stubs.tool_context import text, tools_of
+from tui_agent.errors import EnvironmentFault
+from tui_agent.mapping import SessionMaps
+from tui_agent.middleware.repo_map import RepoMapSection
+from tui_agent.ports.repomap import MapShown, MapWish
+from tui_agent.ports.tool import ToolResult
+from tui_agent.protocol.commands import SetContextMode, SetMapChoice, SetRepoMap, SubmitPrompt
+from tui_agent.protocol.events.context import ContextPacked, RepomapBuilt, RepomapUsed
+from tui_agent.protocol.events.session import ErrorRaised
+from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.messages import UserMessage
+from tui_agent.protocol.settings import MapChoice
+
+
+@dataclass
+class FakeMaps:
+    """Gives the same map always, and notes what was asked for."""
+
+    total: int = 20
+    fault: EnvironmentFault | None = None
+    wishes: list[MapWish] = field(default_factory=list)
+
+    async def shown(self, wish: MapWish) -> MapShown:
+        self.wishes.append(wish)
+        if self.fault is not None:
+            raise self.fault
+        return MapShown("a.py\n  1-2 def find()", 8, ("a.py",), self.total, 3, False, 1.5)
+
+    async def aclose(self) -> None:
+        """Nothing to let go of."""
+
+
+async def test_the_first_message_of_a_session_gets_the_map_and_the_next_does_not(tmp_path: Path) -> None:
+    maps = FakeMaps()
+    async with running(tmp_path, [say("One."), say("Two.")], middlewares=[RepoMapSection(maps)]) as bench:
+        for count, words in enumerate(("Where is find?", "And now?"), start=1):
+            bench.submit(SubmitPrompt(text=words))
+            await bench.until("turn.finished", count)
+        first, second = bench.model.requests
+        (asked, shown) = first.messages
+        assert isinstance(shown, UserMessage) and shown.mapped and not shown.passing
+        assert "def find()" in str(shown.content) and "<repo_map>" in str(shown.content)
+        assert second.messages[:2] == (asked, shown) and len(second.messages) == 4
+        assert [wish.query for wish in maps.wishes] == ["Where is find?"]
+        (built,), (used,) = bench.of(RepomapBuilt), bench.of(RepomapUsed)
+        assert isinstance(built, RepomapBuilt) and isinstance(used, RepomapUsed)
+        assert (built.files, built.skipped, used.injected, used.files) == (20, 3, True, ("a.py",))
+        packed = [event for event in bench.of(ContextPacked) if isinstance(event, ContextPacked)]
+        assert all("repo_map" in {one.name for one in manifest.sections} for manifest in packed)
+
+
+@pytest.mark.parametrize("way", ["off", "none", "small"])
+async def test_nobody_gets_a_map_that_is_not_wanted(tmp_path: Path, way: str) -> None:
+    maps = FakeMaps(total=3 if way == "small" else 20)
+    async with running(tmp_path, [say("One.")], middlewares=[RepoMapSection(maps)]) as bench:
+        if way == "off":
+            bench.submit(SetRepoMap(mode="off"))
+        if way == "none":
+            bench.submit(SetContextMode(mode="none"))
+        bench.submit(SubmitPrompt(text="Hello"))
+        await bench.until("turn.finished")
+        assert len(bench.model.requests[0].messages) == 1
+        assert bench.of(RepomapUsed) == [] and bench.of(RepomapBuilt) == []
+
+
+async def test_a_folder_that_cannot_be_mapped_is_told_and_the_turn_goes_on(tmp_path: Path) -> None:
+    maps = FakeMaps(fault=EnvironmentFault("The folder cannot be mapped."))
+    async with running(tmp_path, [say("One.")], middlewares=[RepoMapSection(maps)]) as bench:
+        bench.submit(SubmitPrompt(text="Hello"))
+        await bench.until("turn.finished")
+        (error,) = bench.of(ErrorRaised)
+        assert isinstance(error, ErrorRaised) and error.where == "repo_map"
+        assert len(bench.model.requests) == 1
+
+
+async def test_what_the_user_chose_of_the_map_is_a_setting_of_the_session(tmp_path: Path) -> None:
+    maps = FakeMaps()
+    choice = MapChoice(pinned=("b.py",), hidden=("c.py",), max_tokens=500)
+    async with running(tmp_path, [say("One.")], middlewares=[RepoMapSection(maps)]) as bench:
+        bench.submit(SetMapChoice(choice=choice))
+        bench.submit(SubmitPrompt(text="Hello"))
+        await bench.until("turn.finished")
+        (wish,) = maps.wishes
+        assert (wish.pinned, wish.hidden, wish.max_tokens) == (("b.py",), ("c.py",), 500)
+        settings = bench.recorder.state.settings
+        assert settings is not None and settings.map == choice
+
+
+async def test_the_tool_maps_the_workspace_without_its_secrets(tmp_path: Path) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "lock.py").write_text("class WriterLock:\n    def acquire(self):\n        pass\n")
+    (workspace / "other.py").write_text("def unrelated():\n    pass\n")
+    (workspace / ".env").write_text("WRITER_LOCK=canary\n")
+    maps = SessionMaps(workspace, tmp_path / "cache")
+    asked = json.dumps({"query": "where is the writer lock taken", "refresh": True})
+    script = [call(("repo_map", asked)), say("Done.")]
+    tools = list(tools_of("repomap").values())
+    try:
+        async with running(tmp_path, script, tools, repomap=maps) as bench:
+            bench.submit(SubmitPrompt(text="go"))
+            await bench.until("turn.finished")
+            (end,) = bench.of(ToolFinished)
+            assert isinstance(end, ToolFinished) and end.status == "ok", end
+            shown = text(ToolResult(ok=True, content=end.content))
+            assert shown.index("lock.py") < shown.index("other.py")
+            assert "class WriterLock" in shown and ".env" not in shown
+            (used,) = bench.of(RepomapUsed)
+            assert isinstance(used, RepomapUsed) and not used.injected and used.files[0] == "lock.py"
+    finally:
+        await maps.aclose()

@@ -1,0 +1,50 @@
+"""Composition: the map of a session's workspace, made off the loop.
+
+Invariant: nothing is read before a map is wanted; files with secrets never come near it.
+"""
+
+import time
+from pathlib import Path
+
+from anyio import CapacityLimiter, to_thread
+
+from tui_agent.context.repomap.facade import RepoMap
+from tui_agent.context.repomap.views import MapView
+from tui_agent.policy.showing import may_show, rules_digest
+from tui_agent.ports.repomap import MapShown, MapWish
+
+
+class SessionMaps:
+    """Maps of one workspace. One is made at a time, in a thread of its own."""
+
+    def __init__(self, workspace: Path, cache_folder: Path) -> None:
+        self._map = RepoMap(workspace, cache_folder, may_show=may_show, rules=rules_digest())
+        self._one = CapacityLimiter(1)
+
+    async def shown(self, wish: MapWish) -> MapShown:
+        """See `ports.repomap.RepoMaps`. A cancelled call leaves its thread to end by itself."""
+        return await to_thread.run_sync(self._shown, wish, abandon_on_cancel=True, limiter=self._one)
+
+    async def aclose(self) -> None:
+        """End what still builds the index."""
+        await to_thread.run_sync(self._map.close)
+
+    def _shown(self, wish: MapWish) -> MapShown:
+        began = time.perf_counter()
+        view: MapView = self._map.map(
+            wish.query,
+            wish.max_tokens,
+            refresh=wish.refresh,
+            pinned=wish.pinned,
+            hidden=wish.hidden,
+            recent=wish.recent,
+        )
+        return MapShown(
+            text=view.text,
+            tokens=view.tokens,
+            files=tuple(one.path for one in view.files),
+            total=view.total,
+            skipped=sum(view.skipped.values()),
+            partial=view.partial,
+            duration_ms=round((time.perf_counter() - began) * 1000, 1),
+        )
