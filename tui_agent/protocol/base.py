@@ -18,20 +18,33 @@ class Frozen(BaseModel):
 
 
 F = TypeVar("F", bound=Frozen)
-_given: dict[type[Frozen], set[str]] = {}
+_kept: dict[type[Frozen], tuple[set[str], type["_Fields"]]] = {}
+
+
+class _Fields:
+    """Holds the fields of one model; each kind of model has a class of its own, whose instances share their names."""
 
 
 def lean(model: F, pieces: Iterable[Frozen] = ()) -> F:
     """The model, with what it consists of, for keeping many: each then shares with all of its class the note of which
-    fields were given (every one), which takes as much memory as a small model itself."""
+    fields were given (every one) and the table of their names. Each of the two takes as much memory as a small model
+    itself."""
     models: list[Frozen] = [model, *pieces]
     for one in models:
         kind = type(one)
-        given = _given.get(kind)
-        if given is None:
-            given = _given[kind] = set(kind.model_fields)
-        object.__setattr__(one, "__pydantic_fields_set__", given)
+        kept = _kept.get(kind)
+        if kept is None:
+            kept = _kept[kind] = set(kind.model_fields), type(kind.__name__, (_Fields,), {})
+        given, fields = kept
+        held = fields()
+        for name, value in one.__dict__.items():
+            setattr(held, name, value)
+        _set(one, "__pydantic_fields_set__", given)
+        _set(one, "__dict__", held.__dict__)
     return model
+
+
+_set = object.__setattr__
 
 
 class BlobText(Frozen):
