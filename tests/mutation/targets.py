@@ -26,6 +26,8 @@ TARGETS = (
             "tests/engine/test_turns.py",
             "tests/engine/test_outside_the_sandbox.py",
             "tests/engine/test_hooks.py",
+            "tests/engine/test_hooks_of_prompts.py",
+            "tests/engine/test_hook_commands.py",
             "tests/engine/test_session_contract.py",
         ),
     ),
