@@ -114,12 +114,14 @@ class Beginning:
             self._live.app.prompt.editor.focus()
 
     def not_open(self, fault: str) -> bool:
-        """No session is open: why, for as long as that is so; False where the chat stands in the place of that."""
+        """No session is open: why, for as long as that is so; False where that is to be said besides, since the chat
+        stands in its place or the same stood there already."""
         chat, header = self._live.chat, self._live.app.header
         header.model_hint = "no session"
         header.show()
         if chat.widget is not None and chat.widget.display:
             return False  # what was said stays in sight; the status line tells
+        stood = chat.start.display and chat.start.fault == fault
         chat.start.display = True
         self._shown_for = None
         folder = str(self._live.app.options.cwd)
@@ -134,7 +136,7 @@ class Beginning:
         )
         self._live.app.reshape()
         self.focus()
-        return True
+        return not stood
 
     def focus(self) -> None:
         """Let digits choose, unless something is being typed or lies over the page."""

@@ -227,6 +227,9 @@ async def test_why_a_session_cannot_be_opened_stands_once() -> None:
         await shown(driven, "No session is open")
         await driven.pilot.pause()
         assert driven.text().count("Use that version.") == 1 and not driven.app.note.display
+        driven.app.do("new")  # which fails again, and is answered
+        while not driven.app.note.display:
+            await driven.pilot.pause(0.01)
 
 
 async def test_a_model_that_is_refused_leaves_the_start_page_and_says_why() -> None:
