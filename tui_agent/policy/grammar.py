@@ -103,10 +103,10 @@ def fits_path(pattern: str, relative: str | None, absolute: str, *, certain: boo
     target = absolute if pattern.startswith("/") else relative
     if target is None:
         return False
-    steps = _steps(pattern, certain)
+    shape = _shape(pattern, certain)
     if not certain:
         target = folded(target)
-    return (not steps.begins or target.startswith(steps.begins)) and _fits(steps.shapes, target or ".")
+    return (not shape.begins or target.startswith(shape.begins)) and _fits(shape.shapes, target or ".")
 
 
 def may_be_below(pattern: str, relative: str | None, absolute: str) -> bool:
@@ -138,7 +138,7 @@ def folded(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Steps:
+class _Shape:
     """A path's pattern, name by name. `begins`: what every path that fits begins with."""
 
     shapes: tuple[str, ...]
@@ -146,11 +146,11 @@ class _Steps:
 
 
 @lru_cache(maxsize=1024)
-def _steps(pattern: str, certain: bool) -> _Steps:
+def _shape(pattern: str, certain: bool) -> _Shape:
     shape = pattern if pattern.startswith("/") else posixpath.normpath(pattern)
     shapes = tuple(part for part in (shape if certain else folded(shape)).split("/") if part)
     first = shapes[0] if shapes and _SIGNS.isdisjoint(shapes[0]) else ""
-    return _Steps(shapes, "" if not first or shape.startswith("/") else first)
+    return _Shape(shapes, "" if not first or shape.startswith("/") else first)
 
 
 def _fits(shapes: Sequence[str], path: str) -> bool:

@@ -81,17 +81,13 @@ class ScriptReader:
         self.functions: set[str] = set()
         self.ruin = ""
         self.unread = False
+        self.top = False
         self._words = WordReader(raw, self._substitution, self.problems.append, certain, counts)
         self._bodies: dict[str, Node] = {}
         self._inside: list[str] = []
         """The functions whose bodies are being read."""
         self._called: set[str] = set()
         self._calls = 0
-
-    @property
-    def top(self) -> bool:
-        """See `Script.top`."""
-        return self._words.top
 
     def visit(self, node: "Node", scope: Scope, depth: int) -> Scope:
         """Read a statement; the scope in which what follows it stands if it succeeds."""
@@ -106,7 +102,11 @@ class ScriptReader:
         if kind == "command":
             return self._command(node, scope, (), depth)
         if kind in ("while_statement", "c_style_for_statement"):
-            self._endless(spawning(node))
+            started = spawning(node)
+            if started:
+                self.problems.append("a loop in it starts programs without waiting for them")
+            if started == "only":
+                self.ruin = "a loop in it starts programs for ever"
         if kind == "redirected_statement":
             return self._redirected(node, scope, depth)
         if kind == "list":
@@ -135,12 +135,6 @@ class ScriptReader:
         if node.is_named and kind != "comment":
             self._unknown(node, scope, depth)
         return scope
-
-    def _endless(self, starts: str) -> None:
-        if starts:
-            self.problems.append("a loop in it starts programs without waiting for them")
-        if starts == "only":
-            self.ruin = "a loop in it starts programs for ever"
 
     def _children(self, node: "Node", scope: Scope, depth: int) -> Scope:
         inner = scope
@@ -249,11 +243,13 @@ class ScriptReader:
             self.ruin = f"the function {name} starts itself again and again"
 
     def uncalled(self) -> None:
-        """Read the functions that nothing calls, or that call themselves: their commands are listed all the same."""
+        """Read the functions that nothing calls, or that call themselves: their commands are listed all the same. It is the
+        last that is read."""
         for name, body in list(self._bodies.items()):
             if name not in self._called:
                 del self._bodies[name]
                 self._defined(name, body, Scope(places=(None,)), 0)
+        self.top = self._words.top
 
     def _call(self, command: Command, scope: Scope, depth: int) -> Scope:
         """A call of the script's own function: what its body does with these words."""
