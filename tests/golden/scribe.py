@@ -12,11 +12,11 @@ from tui_agent.protocol.display import DisplayBlock, TerminalBlock
 from tui_agent.protocol.effects import Effect, Reads, digest
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.events.context import ContextPacked, Section, SectionName
+from tui_agent.protocol.events.context import ContextPacked, CountedMessage, Section, SectionName
 from tui_agent.protocol.events.model import FinishReason, ModelDelta, ModelRequested, ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted, ToolStatus
-from tui_agent.protocol.events.turn import IterationFinished, IterationStarted
+from tui_agent.protocol.events.turn import IterationFinished, IterationStarted, UserMessageReceived
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId, SessionId
 from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextContent, TextPart, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo
@@ -62,9 +62,15 @@ class Scribe:
         self.iteration = 0
         self.local = 0
         self.messages = 1
+        self._uncounted: dict[AgentId, list[CountedMessage]] = {}
 
     def emit(self, payload: Payload, *, agent: AgentId | None = None) -> Envelope:
-        return self.log.append(payload, agent=agent or self.agent)
+        event = self.log.append(payload, agent=agent or self.agent)
+        said = _said(payload)
+        if said:
+            message = CountedMessage(seq=event.seq, tokens=4 + len(said) // 4)
+            self._uncounted.setdefault(event.agent, []).append(message)
+        return event
 
     def wait(self, seconds: float) -> None:
         self.clock.time = round(self.clock.time + seconds, 6)
@@ -96,7 +102,7 @@ class Scribe:
     def end_iteration(self, begun: float, seconds: float, action: str = "calls") -> None:
         self.until(round(begun + seconds, 6))
         self.emit(
-            IterationFinished(iteration=self.iteration, action=action, duration_ms=round(seconds * 1_000, 3))  # type: ignore[arg-type]
+            IterationFinished(iteration=self.iteration, action=action, duration_ms=round(seconds * 1_000, 3))
         )
 
     def pack(self, request: RequestId, sections: Sequence[tuple[SectionName, int]]) -> None:
@@ -111,6 +117,9 @@ class Scribe:
                     Section(name=name, raw_chars=tokens * 4, chars=tokens * 4, tokens=tokens)
                     for name, tokens in sections
                 ),
+                counted_tokens=total,
+                tokenizer="characters",
+                added=tuple(self._uncounted.pop(self.agent, [])),
                 prefix_digest="5d1f0c7a9be2",
             )
         )
@@ -214,7 +223,7 @@ class Scribe:
             PermissionDecided(
                 call_id=part.call_id,
                 request_id=None,
-                decision=decision,  # type: ignore[arg-type]
+                decision=decision,
                 by="rule",
                 policy="ask",
                 rule_id=rule,
@@ -259,3 +268,16 @@ class Scribe:
 def fingerprint(text: str) -> str:
     """The digest that a file's content would have."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _said(payload: Payload) -> str:
+    """What a model reads of an event; empty where it is no message."""
+    match payload:
+        case UserMessageReceived(text=text):
+            return str(text)
+        case ModelResponded(parts=parts):
+            return " ".join(part.model_dump_json() for part in parts)
+        case ToolFinished(content=content):
+            return " ".join(piece.model_dump_json() for piece in content)
+        case _:
+            return ""

@@ -14,7 +14,7 @@ from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
 from tui_agent.protocol.ids import MAIN_AGENT, CallId, RequestId
-from tui_agent.protocol.parts import TextPart
+from tui_agent.protocol.parts import TextPart, ToolCallPart
 
 REQUESTS = 40
 """Requests that are told of."""
@@ -189,8 +189,10 @@ class Ledger:
 
 
 def _names(answer: ModelResponded) -> str:
+    """The beginning of an answer's words; of one without any, what it calls."""
     words = [text_preview(part.text) for part in answer.parts if isinstance(part, TextPart)]
-    return " ".join(" ".join(words)[:_WORDS].split())
+    calls = [part.name for part in answer.parts if isinstance(part, ToolCallPart)]
+    return " ".join((" ".join(words).strip() or ", ".join(calls))[:_WORDS].split())
 
 
 def _sums(pairs: Iterable[tuple[str, int]]) -> tuple[LedgerSum, ...]:

@@ -67,7 +67,7 @@ def test_each_message_has_its_tool_and_its_file() -> None:
     assert [(one.who, one.what, one.tokens) for one in view.messages] == [
         ("read_file", "src/a.py", 800),
         ("you", "Do it", 20),
-        ("answer", "", 10),
+        ("answer", "run_command", 10),
     ]
     assert [(one.name, one.count, one.tokens) for one in view.files] == [("src/a.py", 1, 800)]
     assert [one.name for one in view.tools] == ["read_file", "you", "answer"]

@@ -37,14 +37,14 @@ def _sums(
     rows = [viewer.gap(width), _row(viewer, width, title, "times", "tokens", "price", room, head=True)]
     for one in sums[:MOST]:
         cost = _price(one.tokens, price)
-        rows.append(_row(viewer, width, one.name, str(one.count), units.kilo(one.tokens), cost, room))
+        rows.append(_row(viewer, width, one.name, str(one.count), units.tokens(one.tokens), cost, room))
     rest = sums[MOST:]
     if rest:
         tokens = sum(one.tokens for one in rest)
         cost = _price(tokens, price)
         name = f"{len(rest)} more"
         times = str(sum(one.count for one in rest))
-        rows.append(_row(viewer, width, name, times, units.kilo(tokens), cost, room))
+        rows.append(_row(viewer, width, name, times, units.tokens(tokens), cost, room))
     return rows
 
 
@@ -57,7 +57,7 @@ def _messages(viewer: Viewer, view: "LedgerView", width: int, price: float | Non
     for one in view.messages[:MOST]:
         name = f"{one.who}  {one.what}".rstrip()
         cost = _price(one.tokens, price)
-        rows.append(_row(viewer, width, name, str(one.seq), units.kilo(one.tokens), cost, room))
+        rows.append(_row(viewer, width, name, str(one.seq), units.tokens(one.tokens), cost, room))
     return rows
 
 
@@ -73,7 +73,7 @@ def _requests(viewer: Viewer, requests: "Sequence[LedgerRequest]", width: int) -
         cached = "" if one.cached_tokens is None or not one.input_tokens else _share(one)
         left: list[Part] = [
             part(_fitted(viewer, said, room), viewer.style("warning" if one.broken else "t1")),
-            (units.kilo(one.input_tokens or one.tokens).rjust(9), viewer.style()),
+            (units.tokens(one.input_tokens or one.tokens).rjust(9), viewer.style()),
             (cached.rjust(9), viewer.style("t2")),
         ]
         rows.append(viewer.line(width, left))
