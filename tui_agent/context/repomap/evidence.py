@@ -109,7 +109,7 @@ def telling(symbols: Sequence[Symbol]) -> list[float]:
     """What each symbol tells of a file where there is no question: types and what is long, not what is nested."""
     return [
         0.0
-        if one.kind in ("variable", "constant", "macro", "key", "prototype")
+        if one.kind in ("variable", "constant", "define", "key", "prototype")
         else (one.end - one.line + 1) ** 0.5
         * (2.0 if one.kind in _CONTAINERS else 1.0)
         * (0.4 if one.parent else 1.0)

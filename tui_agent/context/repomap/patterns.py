@@ -40,7 +40,7 @@ PATTERNS: dict[str, Patterns] = {
         ("rule", r"^(?P<name>[.#@]?[a-zA-Z_][^{};\n]{0,100}?) *\{"),
         ("variable", r"^[ \t]*(?P<name>(?:--|\$|@)[\w-]+) *:"),
     ),
-    "toml": _of(("table", r"^\[+(?P<name>[^\]\n]{1,120})\]"), ("key", r"^(?P<name>[\w.-]+) *=")),
+    "toml": _of(("section", r"^\[+(?P<name>[^\]\n]{1,120})\]"), ("key", r"^(?P<name>[\w.-]+) *=")),
     "ini": _of(("section", r"^\[(?P<name>[^\]\n]{1,120})\]")),
     "yaml": _of(("key", r"^(?:  )?(?P<name>[A-Za-z_][\w./-]*):(?: |$)")),
     "make": _of(

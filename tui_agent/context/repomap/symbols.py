@@ -5,6 +5,7 @@ words and no symbols, never an error.
 """
 
 import re
+import time
 from bisect import bisect_right
 from typing import NamedTuple
 
@@ -15,10 +16,16 @@ MAX_SYMBOLS = 2_000
 """Of one file; what comes later in it is found by its words only."""
 MAX_SIGNATURE = 140
 MAX_NAME = 100
+SECONDS = 1.5
+"""What finding the symbols of one file may take: some queries need squared time on what is nested very deeply."""
 _LINES_OF_SIGNATURE = 6
-_NAMES_ONLY = frozenset({"variable", "constant", "key", "property"})
-"""Kinds whose values are not shown: they can be secrets, and are noise."""
+_NAMES_ONLY = frozenset(
+    "variable constant define key property section heading id block rule stage test label target".split()  # noqa: SIM905
+)
+"""Kinds of which only the name is shown: values can be secrets, and are noise."""
 _BLANKS = re.compile(r"\s+")
+_WORDS_BEFORE = re.compile(rb"[ \t]*(?:[a-z]+ +){1,3}")
+"""What a grammar leaves out of a definition: `export`, `type`."""
 _ASCII = bytes(range(128)) + b"Z" * 128
 _SCOPES = frozenset(
     {
@@ -63,14 +70,19 @@ def _parsed(language: str, data: bytes) -> list[_Found] | None:
     # The scanner of bash's grammar looks characters up in a table of bytes.
     tree = known.parser.parse(data.translate(_ASCII) if known.ascii_only else data)
     found: dict[int, _Found] = {}
-    for _, captured in known.cursor.matches(tree.root_node):
+    until = time.monotonic() + SECONDS
+    found_by_query = known.cursor.matches(
+        tree.root_node, progress_callback=lambda _: time.monotonic() > until
+    )
+    for _, captured in found_by_query:
         name = captured["name"][0]
-        for kind, nodes in captured.items():
-            if kind != "name" and name.start_byte not in found:
-                node = nodes[0]
-                found[name.start_byte] = _Found(
-                    node.start_byte, node.end_byte, kind, name.start_byte, name.end_byte
-                )
+        kind, nodes = next(each for each in captured.items() if each[0] != "name")
+        known_as = found.get(name.start_byte)
+        if known_as is None or (known_as.kind in _NAMES_ONLY and kind not in _NAMES_ONLY):
+            node = nodes[0]
+            found[name.start_byte] = _Found(
+                node.start_byte, node.end_byte, kind, name.start_byte, name.end_byte
+            )
         if len(found) >= MAX_SYMBOLS:
             break
     return sorted(found.values())
@@ -81,11 +93,11 @@ def _matched(language: str, data: bytes) -> list[_Found]:
     for kind, pattern in patterns_of(language):
         for match in pattern.finditer(data):
             start, end = match.span("name")
-            found.setdefault(start, _Found(start, match.end(), kind, start, end))
+            found.setdefault(start, _Found(match.start(), match.end(), kind, start, end))
             if len(found) >= MAX_SYMBOLS:
                 break
     ordered = sorted(found.values())
-    ends = [*(one.start for one in ordered[1:]), len(data)][: len(ordered)]
+    ends = [*(one.name_start for one in ordered[1:]), len(data)][: len(ordered)]
     return [one._replace(end=max(one.end, end - 1)) for one, end in zip(ordered, ends, strict=True)]
 
 
@@ -111,18 +123,22 @@ def _described(found: list[_Found], data: bytes) -> tuple[Symbol, ...]:
 
 
 def _signature(one: _Found, name: str, data: bytes, breaks: list[int]) -> str:
-    if one.kind in _NAMES_ONLY or one.kind == "heading":
+    if one.kind in _NAMES_ONLY:
         return name
     first = bisect_right(breaks, one.name_start - 1)
     line_start = breaks[first - 1] + 1 if first else 0
-    start = max(line_start, one.start) if one.start <= one.name_start else line_start
+    start = max(line_start, one.start)
+    if _WORDS_BEFORE.fullmatch(data, line_start, start):
+        start = line_start
+    last = max(one.end, one.name_end)
     end = start
     for number in range(first, first + _LINES_OF_SIGNATURE):
-        end = breaks[number] if number < len(breaks) else len(data)
+        end = min(last, breaks[number]) if number < len(breaks) else last
         text = data[start:end]
-        if end - start >= 4 * MAX_SIGNATURE or text.count(b"(") <= text.count(b")"):
+        if end == last or end - start >= 4 * MAX_SIGNATURE or text.count(b"(") <= text.count(b")"):
             break
     short = _one_line(data[start : min(end, start + 4 * MAX_SIGNATURE)]).rstrip(" {:;=\\")
+    short = short.replace("( ", "(").replace(", )", ")").replace(" )", ")")
     return short if len(short) <= MAX_SIGNATURE else short[: MAX_SIGNATURE - 1] + "…"
 
 

@@ -9,5 +9,6 @@
 (enum_specifier name: (type_identifier) @name body: (_)) @enum
 (type_definition declarator: (type_identifier) @name) @type
 (preproc_function_def name: (identifier) @name) @macro
-(preproc_def name: (identifier) @name) @macro
+(preproc_def name: (identifier) @name) @define
 (translation_unit (declaration declarator: (init_declarator declarator: (identifier) @name)) @variable)
+(translation_unit (declaration declarator: (init_declarator declarator: (array_declarator declarator: (identifier) @name))) @variable)

@@ -9,7 +9,7 @@
 (enum_specifier name: (type_identifier) @name body: (_)) @enum
 (type_definition declarator: (type_identifier) @name) @type
 (preproc_function_def name: (identifier) @name) @macro
-(preproc_def name: (identifier) @name) @macro
+(preproc_def name: (identifier) @name) @define
 (translation_unit (declaration declarator: (init_declarator declarator: (identifier) @name)) @variable)
 ; what C++ adds: classes, namespaces, members inside and outside their class.
 (class_specifier name: (_) @name body: (_)) @class
@@ -21,3 +21,4 @@
 (function_definition declarator: (reference_declarator (function_declarator declarator: [(field_identifier) (qualified_identifier) (operator_name) (identifier)] @name))) @method
 (field_declaration declarator: (function_declarator declarator: (field_identifier) @name)) @method
 (concept_definition name: (identifier) @name) @type
+(translation_unit (declaration declarator: (init_declarator declarator: (array_declarator declarator: (identifier) @name))) @variable)

@@ -1,0 +1,66 @@
+"""Words of questions and of code meet in one form."""
+
+import pytest
+
+from tui_agent.context.repomap.words import MAX_TERMS, Query, pieces, split, stem
+
+
+@pytest.mark.parametrize(
+    ("word", "wanted"),
+    [
+        ("parseConfigFile", ("pars", "config", "file")),
+        ("parse_config_file", ("pars", "config", "file")),
+        ("HTTPServer2", ("http", "server")),
+        ("__init__", ("init",)),
+        ("MAX_SIZE", ("max", "size")),
+        ("x", ()),
+        ("the", ()),
+        ("a" * 65, ()),
+    ],
+)
+def test_identifiers_are_split_where_case_or_sign_changes(word: str, wanted: tuple[str, ...]) -> None:
+    assert tuple(piece for part in word.strip("_").split("__") for piece in split(part)) == wanted
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("cache", "caches", "cached", "caching"),
+        ("parse", "parsed", "parsing", "parses"),
+        ("query", "queries"),
+        ("plan", "planned", "planning"),
+    ],
+)
+def test_forms_of_one_word_are_one(words: tuple[str, ...]) -> None:
+    assert len({stem(word) for word in words}) == 1
+
+
+def test_words_without_spaces_between_them_are_pairs_of_letters() -> None:
+    assert pieces("設定ファイル") == ["設定", "定フ", "ファ", "ァイ", "イル"]
+
+
+def test_names_of_code_weigh_more() -> None:
+    query = Query(
+        "The `required_plugins` option is ignored by PluginManager when consider_env() runs on CI_HOST"
+    )
+    assert {word for word, weight in query.weights.items() if weight > 1} >= {
+        "requir",
+        "plugin",
+        "manager",
+        "env",
+        "host",
+    }
+    assert query.weights["ignor"] == 1
+    assert "PluginManager" in query.names
+
+
+def test_a_long_question_keeps_its_names() -> None:
+    filler = " ".join(f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(300))
+    query = Query(f"{filler} `the_name`")
+    assert len(query.weights) == MAX_TERMS
+    assert query.weights["name"] > 1
+
+
+@pytest.mark.parametrize("text", ["", "   ", "?!", "the of and", "a b"])
+def test_a_question_without_words_is_none(text: str) -> None:
+    assert not Query(text)
