@@ -5,7 +5,6 @@ words and no symbols, never an error.
 """
 
 import re
-import time
 from bisect import bisect_right
 from typing import NamedTuple
 
@@ -16,8 +15,6 @@ MAX_SYMBOLS = 2_000
 """Of one file; what comes later in it is found by its words only."""
 MAX_SIGNATURE = 140
 MAX_NAME = 100
-SECONDS = 1.5
-"""What finding the symbols of one file may take: some queries need squared time on what is nested very deeply."""
 _LINES_OF_SIGNATURE = 6
 _NAMES_ONLY = frozenset(
     "variable constant define key property section heading id block rule stage test label target".split()  # noqa: SIM905
@@ -70,11 +67,7 @@ def _parsed(language: str, data: bytes) -> list[_Found] | None:
     # The scanner of bash's grammar looks characters up in a table of bytes.
     tree = known.parser.parse(data.translate(_ASCII) if known.ascii_only else data)
     found: dict[int, _Found] = {}
-    until = time.monotonic() + SECONDS
-    found_by_query = known.cursor.matches(
-        tree.root_node, progress_callback=lambda _: time.monotonic() > until
-    )
-    for _, captured in found_by_query:
+    for _, captured in known.cursor.matches(tree.root_node):
         name = captured["name"][0]
         kind, nodes = next(each for each in captured.items() if each[0] != "name")
         known_as = found.get(name.start_byte)
