@@ -1,6 +1,7 @@
 """The whole app on a fake session: golden logs in, keys in, rows of text out."""
 
-from collections.abc import AsyncIterator, Mapping
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,6 +14,8 @@ from tui_agent.store.line import decode
 from tui_agent.tui.app import AgentApp
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"
+PATIENCE = 30.0
+"""Seconds that a busy machine may take for what comes by itself."""
 NOWHERE = Path("/dev/null/nowhere")
 """A folder that can neither be there nor be made."""
 ENVIRON = {"HOME": str(NOWHERE), "TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8"}
@@ -54,6 +57,13 @@ class Driven:
     async def type(self, text: str) -> None:
         """Text, letter by letter."""
         await self.press(*("space" if char == " " else char for char in text))
+
+    async def until(self, done: Callable[[], object]) -> None:
+        """Wait until it is so. Fails with the screen as it is where that does not come about."""
+        end = time.monotonic() + PATIENCE
+        while not done():
+            assert time.monotonic() < end, self.text()
+            await self.pilot.pause(0.01)
 
     def rows(self) -> list[str]:
         """The screen as text."""

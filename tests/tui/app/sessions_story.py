@@ -161,13 +161,17 @@ async def open_sessions(
 
 async def shown(driven: Driven) -> SessionsScreen:
     """The list, once what was asked for it has come."""
-    for _ in range(100):
-        await driven.pilot.pause(0.01)
+
+    def there() -> bool:
         screen = driven.app.screen
-        if isinstance(screen, SessionsScreen) and quiet(screen):
-            await driven.pilot.pause()
-            return screen
-    raise AssertionError(driven.text())
+        return isinstance(screen, SessionsScreen) and quiet(screen)
+
+    await driven.pilot.pause()
+    await driven.until(there)
+    await driven.pilot.pause()
+    screen = driven.app.screen
+    assert isinstance(screen, SessionsScreen)
+    return screen
 
 
 def quiet(screen: SessionsScreen) -> bool:

@@ -18,14 +18,6 @@ from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.modals.approval import Approval
 
 
-async def _until(driven: Driven, done: Callable[[], bool]) -> None:
-    for _ in range(400):
-        if done():
-            return
-        await driven.pilot.pause(0.01)
-    raise AssertionError(driven.text())
-
-
 def asking_anew(session: FakeSession) -> Callable[[Command], None]:
     """An engine that asks its question again when it is let go on."""
     questions = [one.payload for one in session.records if isinstance(one, Envelope)]
@@ -43,7 +35,7 @@ async def answered(driven: Driven) -> None:
     """Say yes, once the question listens: it is deaf at first to keys that were typed blindly."""
     question = driven.app.screen
     assert isinstance(question, Approval)
-    await _until(driven, lambda: not question.deaf_now)
+    await driven.until(lambda: not question.deaf_now)
     await driven.press("y")
 
 
@@ -52,11 +44,11 @@ async def test_the_app_lets_the_turn_go_on_and_the_answer_goes_to_the_new_questi
     session = FakeSession(records)
     session.react = asking_anew(session)
     async with open_app(session=session) as driven:
-        await _until(driven, lambda: isinstance(driven.app.screen, Approval))
+        await driven.until(lambda: isinstance(driven.app.screen, Approval))
         assert [type(one) for one in session.submitted] == [GoOn]
         await driven.settle()
         assert "nothing of it has run" in driven.text()
-        await _until(driven, lambda: "this once" in driven.text())
+        await driven.until(lambda: "this once" in driven.text())
         await answered(driven)
         answer = session.submitted[-1]
         assert isinstance(answer, DecidePermission)
@@ -69,7 +61,7 @@ async def test_what_the_user_begins_instead_keeps_the_turn_from_going_on(tmp_pat
     session = FakeSession(records)
     options = SessionOptions(cwd=NOWHERE, data_dir=tmp_path / "data")
     async with open_app(session=session, options=replace(options, prompt=typed)) as driven:
-        await _until(driven, lambda: bool(session.submitted))
+        await driven.until(lambda: bool(session.submitted))
         await driven.pilot.pause()
         assert not any(isinstance(one, GoOn) for one in session.submitted)
         assert not isinstance(driven.app.screen, Approval)
@@ -79,7 +71,7 @@ async def test_enter_on_the_empty_line_asks_again_what_is_still_open(tmp_path: P
     records = await asked(tmp_path)
     session = FakeSession(records)
     async with open_app(session=session) as driven:
-        await _until(driven, lambda: bool(session.submitted))
+        await driven.until(lambda: bool(session.submitted))
         await driven.press("enter")
         assert [type(one) for one in session.submitted] == [GoOn, GoOn]
 
@@ -96,14 +88,12 @@ async def test_an_answer_to_an_engine_that_is_gone_opens_the_session_and_is_aske
     first = FakeSession(second.records[: end + 1])
     second.react = asking_anew(second)
     async with open_app(session=first) as driven:
-        await _until(driven, lambda: isinstance(driven.app.screen, Approval))
+        await driven.until(lambda: isinstance(driven.app.screen, Approval))
         first.end()
         await driven.pilot.pause()
         driven.app.spawn = lambda options: second
         stale = driven.app.screen
         await answered(driven)
-        await _until(
-            driven, lambda: isinstance(driven.app.screen, Approval) and driven.app.screen is not stale
-        )
+        await driven.until(lambda: isinstance(driven.app.screen, Approval) and driven.app.screen is not stale)
         assert not any(isinstance(one, DecidePermission) for one in first.submitted)
         assert [type(one) for one in second.submitted] == [GoOn]

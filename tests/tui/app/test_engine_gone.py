@@ -1,17 +1,8 @@
 """An engine that died or cannot store: nothing typed is lost, and there is a way on."""
 
-from collections.abc import Callable
-
 from tests.stubs.fake_session import FakeSession, FakeTrouble
-from tests.tui.app.driving import Driven, golden, open_app
+from tests.tui.app.driving import golden, open_app
 from tui_agent.protocol.commands import SubmitPrompt
-
-
-async def _until(driven: Driven, done: Callable[[], bool]) -> None:
-    for _ in range(200):
-        if done():
-            return
-        await driven.pilot.pause()
 
 
 async def test_a_message_after_the_engines_death_opens_the_session_again_and_is_sent() -> None:
@@ -26,7 +17,7 @@ async def test_a_message_after_the_engines_death_opens_the_session_again_and_is_
         await driven.type("my words")
         await driven.press("enter")
         await driven.pilot.pause()
-        await _until(driven, lambda: bool(second.submitted))
+        await driven.until(lambda: bool(second.submitted))
         sent = [command for command in second.submitted if isinstance(command, SubmitPrompt)]
         assert [command.text for command in sent] == ["my words"]
         assert not first.submitted or not isinstance(first.submitted[-1], SubmitPrompt)
@@ -43,7 +34,7 @@ async def test_after_the_engines_death_another_session_can_be_opened() -> None:
         await driven.pilot.pause()
         live = driven.app.live
         assert live is not None
-        await _until(driven, lambda: live.session is second)
+        await driven.until(lambda: live.session is second)
         assert live.session is second
 
 

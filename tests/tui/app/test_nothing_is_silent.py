@@ -45,11 +45,7 @@ async def test_every_action_of_palette_and_help_shows_something(action: Action) 
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
         before = seen(driven)
         driven.app.do(action.name, ARGUMENTS.get(action.name, ""))
-        for _ in range(100):
-            if seen(driven) != before:
-                return
-            await driven.pilot.pause(0.01)
-        raise AssertionError(f"{action.name} shows nothing")
+        await driven.until(lambda: seen(driven) != before)
 
 
 @pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40)])

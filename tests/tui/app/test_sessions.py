@@ -21,14 +21,6 @@ from tui_agent.tui.screens.sessions_rows import Line, arranged, matching, rows_o
 BIG = 5_000
 
 
-async def until(driven: Driven, done: Callable[[], object]) -> None:
-    for _ in range(200):
-        if done():
-            return
-        await driven.pilot.pause(0.01)
-    raise AssertionError(driven.text())
-
-
 def names(screen: SessionsScreen) -> list[str]:
     return [line.row.id[-1] if line.row else line.group for line in screen.sessions.lines]
 
@@ -130,7 +122,7 @@ async def test_a_stale_answer_never_replaces_a_newer_one() -> None:
     programs.gates["slow"] = asyncio.Event()
     async with open_sessions(programs) as (driven, screen):
         await driven.type("slow")
-        await until(driven, lambda: any(words[-1] == "slow" for words in programs.of("search")))
+        await driven.until(lambda: any(words[-1] == "slow" for words in programs.of("search")))
         await typed(driven, "er")
         assert [name for name in names(screen) if name.isdigit()] == ["6"]
         programs.gates["slow"].set()
@@ -180,7 +172,7 @@ async def test_enter_opens_the_chosen_session() -> None:
     async with open_sessions(Programs()) as (driven, _):
         driven.app.spawn = lambda options: other if options.session == other.id else FakeSession([])
         await driven.press("down", "enter")
-        await until(driven, lambda: driven.app.session_id == other.id)
+        await driven.until(lambda: driven.app.session_id == other.id)
 
 
 async def test_below_a_hundred_columns_enter_shows_more_first() -> None:
@@ -205,11 +197,11 @@ async def test_a_fork_at_the_end_is_asked_where_and_opened() -> None:
     async with open_sessions(programs) as (driven, _):
         driven.app.spawn = lambda options: made if options.session == made.id else FakeSession([])
         await driven.press("down", "f")
-        await until(driven, lambda: isinstance(driven.app.screen, ForkForm))
+        await driven.until(lambda: isinstance(driven.app.screen, ForkForm))
         assert "break-rounding" in driven.text() and "/code/timesheet" in driven.text()
         assert not programs.of("fork"), "nothing is made before it is said where"
         await driven.press("enter")
-        await until(driven, lambda: driven.app.session_id == made.id)
+        await driven.until(lambda: driven.app.session_id == made.id)
         assert programs.of("fork") == [("sessions", "fork", "ses_0000000000000002", "--at", "368", "--json")]
         assert len(driven.app.screen_stack) == 1
 
@@ -219,9 +211,9 @@ async def test_a_fork_that_is_refused_is_said_in_the_list() -> None:
     programs.failing["fork"] = "tui-agent: The log of that session is damaged."
     async with open_sessions(programs) as (driven, screen):
         await driven.press("down", "f")
-        await until(driven, lambda: isinstance(driven.app.screen, ForkForm))
+        await driven.until(lambda: isinstance(driven.app.screen, ForkForm))
         await driven.press("enter")
-        await until(driven, lambda: "The log of that session is damaged." in driven.text())
+        await driven.until(lambda: "The log of that session is damaged." in driven.text())
         assert over(driven) is screen
 
 
@@ -240,7 +232,7 @@ async def test_export_and_compare_go_to_the_command_line() -> None:
             driven.app.screen, SessionsScreen
         )
         await driven.press("c", "down", "enter")
-        await until(driven, lambda: any(words[0] == "compare" for words in programs.calls))
+        await driven.until(lambda: any(words[0] == "compare" for words in programs.calls))
         asked = next(words for words in programs.calls if words[0] == "compare")
         assert asked[1:3] == ("ses_0000000000000002", "ses_0000000000000003")
 
@@ -303,7 +295,7 @@ async def test_a_session_is_replayed_from_its_log(tmp_path: Path) -> None:
         await driven.press("down", "r")
         screen = driven.app.screen
         assert isinstance(screen, ReplayScreen)
-        await until(driven, lambda: screen.ready)
+        await driven.until(lambda: screen.ready)
         assert "event 196 of 196" in driven.text()
         await driven.press("escape")
         assert isinstance(over(driven), SessionsScreen)

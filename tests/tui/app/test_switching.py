@@ -1,7 +1,6 @@
 """Another session in place of the open one: what is sent meanwhile is meant for the new one, and nothing is lost."""
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,14 +12,6 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.errors import SessionLocked
 from tui_agent.protocol.commands import Command, Rename, SubmitPrompt
 from tui_agent.tui.modals.confirm import Confirm
-
-
-async def until(driven: Driven, done: Callable[[], object]) -> None:
-    for _ in range(200):
-        if done():
-            return
-        await driven.pilot.pause(0.01)
-    raise AssertionError(driven.text())
 
 
 def knowing(*ids: str) -> Programs:
@@ -56,7 +47,7 @@ async def test_a_message_that_is_sent_while_another_session_opens_goes_there(way
         await driven.type("not yet")
         assert second.gate is not None
         second.gate.set()
-        await until(driven, lambda: len(second.submitted) == 2)
+        await driven.until(lambda: len(second.submitted) == 2)
         assert said(second.submitted) == ["my words"] and isinstance(second.submitted[1], Rename)
         assert said(driven.session.submitted) == []
         assert driven.app.prompt.editor.text == "not yet"
@@ -71,7 +62,7 @@ async def test_a_message_for_a_session_that_cannot_be_opened_comes_back_into_the
         await driven.type("and more")
         assert locked.gate is not None
         locked.gate.set()
-        await until(driven, lambda: driven.app.note.display)
+        await driven.until(lambda: driven.app.note.display)
         assert driven.app.prompt.editor.text == "my words\nand more"
         assert "opening" not in driven.app.status.view.word
         await driven.press("enter")
@@ -88,8 +79,8 @@ async def test_what_follows_a_switch_that_waited_waits_for_that_session_too() ->
         for session in (second, third):
             assert session.gate is not None
             session.gate.set()
-            await until(driven, lambda opened=session: driven.app.live.session is opened)  # type: ignore[union-attr, misc]
-        await until(driven, lambda: bool(third.submitted))
+            await driven.until(lambda opened=session: driven.app.live.session is opened)  # type: ignore[union-attr, misc]
+        await driven.until(lambda: bool(third.submitted))
         assert said(third.submitted) == ["for the third"] and said(second.submitted) == []
 
 
@@ -109,12 +100,12 @@ async def test_two_messages_after_the_engines_death_open_the_session_once() -> N
         await send(driven, "two")
         assert second.gate is not None
         second.gate.set()
-        await until(driven, lambda: len(second.submitted) == 2)
+        await driven.until(lambda: len(second.submitted) == 2)
         assert len(opened) == 1 and driven.app.prompt.editor.text == ""
 
 
 async def answer(driven: Driven, key: str) -> None:
-    await until(driven, lambda: isinstance(driven.app.screen, Confirm))
+    await driven.until(lambda: isinstance(driven.app.screen, Confirm))
     assert isinstance(driven.app.screen, Confirm) and "Call this session nights?" in driven.text()
     driven.app.screen.hear_now()
     await driven.press(key)
@@ -123,13 +114,13 @@ async def answer(driven: Driven, key: str) -> None:
 async def test_a_word_that_is_no_session_names_this_one_after_a_question() -> None:
     async with open_app(golden("night_shift"), outside=knowing("ses_b")) as driven:
         await send(driven, "/session night shift")
-        await until(driven, lambda: driven.session.submitted)
+        await driven.until(lambda: driven.session.submitted)
         await send(driven, "/session nights")
         await answer(driven, "escape")
         assert len(driven.session.submitted) == 1
         await send(driven, "/session nights")
         await answer(driven, "enter")
-        await until(driven, lambda: len(driven.session.submitted) == 2)
+        await driven.until(lambda: len(driven.session.submitted) == 2)
         assert [one.title for one in driven.session.submitted if isinstance(one, Rename)] == [
             "night shift",
             "nights",
@@ -143,7 +134,7 @@ async def test_a_session_that_is_not_there_is_neither_made_nor_a_name(way: str) 
     async with open_app(golden("night_shift"), outside=knowing("ses_b")) as driven:
         driven.app.spawn = lambda options: opened.append(options) or held_back()  # type: ignore[func-returns-value]
         await send(driven, way)
-        await until(driven, lambda: driven.app.note.display)
+        await driven.until(lambda: driven.app.note.display)
         assert f"There is no session {way.split()[1]}." in driven.text()
         assert not opened and driven.session.submitted == []
         await send(driven, "goes on here")
@@ -156,10 +147,10 @@ async def test_the_beginning_of_an_id_opens_it_and_one_of_several_asks_for_more(
     async with open_app(golden("night_shift"), outside=knowing("ses_two", "ses_three")) as driven:
         driven.app.spawn = lambda options: asked.append(options.session) or other  # type: ignore[func-returns-value]
         await send(driven, "/session ses_t")
-        await until(driven, lambda: driven.app.note.display)
+        await driven.until(lambda: driven.app.note.display)
         assert "2 sessions begin with ses_t: ses_two, ses_three. Give more of the id." in driven.text()
         await send(driven, "/session ses_tw")
-        await until(driven, lambda: driven.app.session_id == "ses_two")
+        await driven.until(lambda: driven.app.session_id == "ses_two")
         assert asked == ["ses_two"]
 
 
@@ -184,7 +175,7 @@ async def test_another_session_opens_with_the_settings_that_it_was_recorded_with
             driven.app.do("open_session", "ses_b")
         else:
             await send(driven, way)
-        await until(driven, lambda: driven.app.session_id == "ses_b")
+        await driven.until(lambda: driven.app.session_id == "ses_b")
         assert opened == [SessionOptions(cwd=NOWHERE, data_dir=tmp_path, session="ses_b")]
 
 
@@ -193,12 +184,12 @@ async def test_while_a_turn_runs_a_name_can_be_given_and_no_other_session_opened
         await driven.type("/session nights")
         await driven.press("enter")
         await answer(driven, "enter")
-        await until(driven, lambda: driven.session.submitted)
+        await driven.until(lambda: driven.session.submitted)
         assert isinstance(driven.session.submitted[0], Rename)
         driven.app.hush()
         await driven.type("/session ses_b")
         await driven.press("enter")
-        await until(driven, lambda: driven.app.note.display)
+        await driven.until(lambda: driven.app.note.display)
         assert "A turn is running." in driven.text() and len(driven.session.submitted) == 1
 
 
@@ -213,18 +204,18 @@ async def test_a_session_that_another_window_holds_can_be_looked_on(tmp_path: Pa
     async with open_app(golden("night_shift"), outside=programs) as driven:
         driven.app.spawn = lambda _: locked
         await send(driven, "/session ses_b")
-        await until(driven, lambda: isinstance(driven.app.screen, Confirm))
+        await driven.until(lambda: isinstance(driven.app.screen, Confirm))
         assert "in use by process 7" in driven.text() and "Enter look on (read only)" in driven.text()
         assert isinstance(driven.app.screen, Confirm)
         driven.app.screen.hear_now()
         await driven.press("enter")
-        await until(driven, lambda: "event 149 of 149" in driven.text())
+        await driven.until(lambda: "event 149 of 149" in driven.text())
         with log.open("ab") as more:
             more.write(b"".join(lines[150:160]))
-        await until(driven, lambda: "event 159 of 159" in driven.text())
+        await driven.until(lambda: "event 159 of 159" in driven.text())
         await driven.press("left")
         with log.open("ab") as more:
             more.write(b"".join(lines[160:170]))
-        await until(driven, lambda: "event 158 of 169" in driven.text())
+        await driven.until(lambda: "event 158 of 169" in driven.text())
         await driven.press("escape")
         assert not driven.session.closed and log.read_bytes() == b"".join(lines[:170])
