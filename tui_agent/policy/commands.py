@@ -229,6 +229,7 @@ class CommandReader:
                 part.turn(program.otherwise, f"its {call.name} script may do more than read")
         if program.operands != "text" and program.does != "privilege":
             part.stand()
+        part.into = program.operands in ("copy", "move")
         match program.operands:
             case "text":
                 self._text(part, program, operands)

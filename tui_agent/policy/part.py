@@ -46,6 +46,8 @@ class Part:
     ruin: str = ""
     deep: bool = False
     """What it names is meant with everything below."""
+    into: bool = False
+    """What it writes is one more name in a folder, should that be one."""
     keeps: int = 0
     """How many words a rule for it keeps in front of `*`; 0: no such rule."""
 

@@ -122,8 +122,10 @@ class RunJudge:
                     yield found
 
     def _ruined(self, effect: Runs, part: Part) -> Iterator[Finding]:
-        """A root, a home or all of the workspace; the workspace itself may still be changed as a whole."""
-        for path in (*part.removes, *part.writes):
+        """A root, a home or all of the workspace; the workspace itself may still be changed as a whole, and what only comes
+        to lie in a folder changes nothing of it."""
+        writes = () if part.into and DESTRUCTIVE not in part.classes else part.writes
+        for path in (*part.removes, *writes):
             if not part.deep and path.rpartition("/")[2] != "**":
                 continue
             seen = from_cwd(effect, path)
@@ -172,6 +174,9 @@ class RunJudge:
         finding = self._by_profile(part, secrets)
         if own and finding.verdict == "ask":
             finding = replace(finding, reason=f"{part.program} is a program of this workspace here")
+        away = next((one for one in files if one.default_no), None)
+        if finding.verdict == "ask" and away is not None and not finding.default_no:
+            finding = replace(finding, reason=away.reason, risk=away.risk, default_no=True)
         yield finding
         if finding.verdict == "allow":  # of a program, not of the files that the line names beside it
             yield from files

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.policy.judging import decide
-from tui_agent.protocol.settings import POLICIES
+from tui_agent.protocol.settings import POLICIES, PolicyName
 
 RUIN = [
     "rm -rf /", "rm -rf /*", "rm -rf /?*", "rm -rf /[a-z]*", "rm -rf ~", "rm -rf ~/*", "rm -rf .", "rm -rf *", "rm -rf ./[a-zA-Z]*",
@@ -68,3 +68,14 @@ def test_what_destroys_is_asked_about_with_its_risk(script: str) -> None:
 )
 def test_a_loop_that_ends_or_waits_is_no_ruin(script: str) -> None:
     assert decide(script, "bypass").rule_id != "guard.ruin"
+
+
+@pytest.mark.parametrize(
+    "script", ["cp a ../b", "echo x > ../b", "mkdir -p ~/x", "make > ../log", "mv a ~", "cp -r src ~"]
+)
+def test_a_command_that_writes_outside_is_asked_about_with_its_risk(script: str) -> None:
+    policies: tuple[PolicyName, ...] = ("ask", "accept-edits")
+    for policy in policies:
+        found = decide(script, policy)
+        assert (found.verdict, found.risk, found.default_no) == ("ask", "It is outside this workspace.", True)
+    assert decide(script, "bypass").verdict == "allow"
