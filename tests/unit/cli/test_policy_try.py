@@ -2,13 +2,10 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.stubs.golden import GOLDEN, golden
-from tui_agent.cli.main import main
+from tests.unit.cli.conftest import Call
 from tui_agent.protocol.effects import Effect, Reads, Runs, Writes
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.env import EnvStarted
@@ -21,30 +18,7 @@ from tui_agent.store.decided import decided_in
 from tui_agent.store.redact import Redactor
 from tui_agent.store.sessions import SessionStore
 
-Call = Callable[..., tuple[int, str, str]]
 SETTINGS = SessionSettings(model=ModelInfo(profile="demo", provider="scripted", model="demo"))
-
-
-@pytest.fixture
-def work(tmp_path: Path) -> Path:
-    folder = tmp_path / "work"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def call(
-    tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Call:
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(work)
-
-    def run(*words: str) -> tuple[int, str, str]:
-        status = main([*words, "--data-dir", str(tmp_path)])
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return run
 
 
 class Written:

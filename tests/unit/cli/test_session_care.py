@@ -3,15 +3,14 @@
 import json
 import sqlite3
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
+from tests.unit.cli.conftest import Call
 from tui_agent.checkpoints.git_shadow import GitShadow
-from tui_agent.cli.main import main
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.events.turn import UserMessageReceived
@@ -22,30 +21,7 @@ from tui_agent.store.line import seal
 from tui_agent.store.redact import Redactor
 from tui_agent.store.sessions import SessionStore
 
-Call = Callable[..., tuple[int, str, str]]
 SETTINGS = SessionSettings(model=ModelInfo(profile="demo", provider="scripted", model="demo"))
-
-
-@pytest.fixture
-def work(tmp_path: Path) -> Path:
-    folder = tmp_path / "work"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def call(
-    tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Call:
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(work)
-
-    def run(*words: str) -> tuple[int, str, str]:
-        status = main([*words, "--data-dir", str(tmp_path)])
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return run
 
 
 def sessions(root: Path) -> SessionStore:

@@ -1,0 +1,34 @@
+"""The program called in this process, in a home and a folder of its own."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tui_agent.cli.main import main
+
+Call = Callable[..., tuple[int, str, str]]
+"""Words of a command line; its status, standard output, standard error."""
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def call(
+    tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Call:
+    """Calls of the program, whose data lie in the test's own folder."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(work)
+
+    def run(*words: str) -> tuple[int, str, str]:
+        status = main([*words, "--data-dir", str(tmp_path)])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run
