@@ -58,7 +58,7 @@ COMMANDS: tuple[Rule, ...] = (
     rule(
         "secret",
         "--",
-        r"(?i)--?(?:[a-z0-9]{1,20}-){0,4}(?:password|passwd|passphrase|pass|pwd|token|api-?key|secret|access-key|secret-key"
+        r"(?i)--?(?:[a-z0-9]{1,20}-){0,4}(?:password|passwd|passphrase|(?!by)[a-z]{0,8}pass(?:word)?|pwd|token|api-?key|secret|access-key|secret-key"
         rf"|storepass|keypass|psk)[ =]{{1,3}}{_VALUE}",
         _thought_up,
         within=True,
@@ -141,8 +141,24 @@ COMMANDS: tuple[Rule, ...] = (
     ),
     rule(
         "password",
+        "requirepass masterauth bindpw rootpw enable username snmp-server",
+        r"(?i)(?<![^\n])[ \t+-]{0,12}(?:requirepass|masterauth|bindpw|rootpw|enable (?:secret|password)(?: \d)?"
+        r"|username \S{1,60} (?:privilege \d{1,2} )?(?:secret|password)(?: \d)?|snmp-server community)[ \t]{1,8}[\"']?"
+        r"(?P<secret>[^\s\"'$<{][^\s\"']{3,200})",
+        _given,
+        within=True,
+        lines=1,
+    ),
+    rule(
+        "token",
+        "cargo vault npm fly",
+        r"\b(?:cargo|vault|npm|fly)\s{1,3}login\s{1,3}(?P<secret>[A-Za-z0-9._-]{16,400})",
+        lambda match: looks_random(match["secret"], 16),
+    ),
+    rule(
+        "password",
         "net",
-        r"(?i)\bnet[ \t]{1,3}use[ \t]{1,3}\S{1,10}[ \t]{1,3}\\\\\S{1,200}[ \t]{1,3}(?:/\S{1,60}[ \t]{1,3}){0,2}(?P<secret>[^\s/]{4,200})",
+        r"(?i)\bnet[ \t]{1,3}use[ \t]{1,3}(?:\S{1,10}[ \t]{1,3})?\\\\\S{1,200}[ \t]{1,3}(?:/\S{1,60}[ \t]{1,3}){0,2}(?P<secret>[^\s/]{4,200})",
         _given,
     ),
     rule(

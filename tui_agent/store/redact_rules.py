@@ -115,7 +115,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         "secret",
-        "salt hmac jwt cookie dsn pepper session_id sessionid _auth key otp",
+        "salt hmac jwt cookie dsn pepper session_id sessionid _auth -auth key otp",
         rf"(?i)(?<![a-z]){WEAK_WORD}[\"']?\s{{0,3}}(?::=|=>|[:=])\s{{0,3}}[\"']?(?P<secret>[A-Za-z0-9+/=_.~!@#$%^*-]{{20,4000}})",
         weakly_assigned,
         begins=re.compile(WEAK_WORD),

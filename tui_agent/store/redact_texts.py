@@ -124,6 +124,14 @@ TEXTS: tuple[Rule, ...] = (
     ),
     rule(
         "secret",
+        "key secret token pass pwd credential",
+        rf"(?i)(?:key|name)=[\"']{_NAMED}[\"'][^<>]{{0,100}}>\s{{0,20}}(?:<value>)?(?P<secret>[^<>\s]{{4,4000}})</",
+        _given,
+        within=True,
+        begins=re.compile(r"(?:key|name)=[\"']"),
+    ),
+    rule(
+        "secret",
         "<key>",
         rf"(?i)<key>{_NAMED}</key>\s{{0,20}}<string>(?P<secret>[^<>\s]{{4,4000}})</string>",
         _given,

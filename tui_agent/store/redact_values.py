@@ -47,7 +47,7 @@ _HASH = re.compile(
 _HASHES = re.compile(r"(?<![A-Za-z0-9])[-_:/]?[a-f0-9]{40}(?:[a-f0-9]{24})?(?![A-Za-z0-9])")
 _UUID = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PLACE = re.compile(
-    r"(?i)(?:[a-z][a-z0-9+.-]*:)?//|^[./~]|^[a-z]:\\\\|/[\w.-]+\.[a-z0-9]{2,5}$|\.(?:py|js|ts|json|pem|txt|html?|ya?ml|toml|md|go|rs|com|org|net|io)$"
+    r"(?i)(?:[a-z][a-z0-9+.-]*:)?//|^[./~]|^[a-z]:\\\\|/[\w.-]+\.[a-z0-9]{2,5}$|\.(?:py|js|ts|json|pem|txt|html?|ya?ml|toml|md|go|rs|com|org|net|io|zip|t?gz|tar|jar|whl|png|jpe?g|svg|css|xml|csv|log|pdf|parquet|lock|sh)$"
 )
 _COUNTED = re.compile(
     r"(?i)(?<![a-z])(?:max|min|num|total|count|next|prev|page|input|output|prompt|completion|cached?|public|primary|foreign|sort|partition)[ _-]?$"
@@ -89,8 +89,12 @@ def assigned(match: re.Match[str]) -> bool:
     """Whether what stands behind a secret's name is one."""
     value, word = match["secret"], match["word"].lower()
     before = match.string[max(0, match.start() - 12) : match.start()]
-    if before.endswith("::") or (value.isidentifier() and word in value.lower()):
+    if before.endswith(":") and match.string[match.end("word") : match.start("secret")] == ":":
+        return False  # a piece of a name such as `arn:…:secret:db`
+    if _WITHIN_NAME.search(before) or (value.isidentifier() and word in value.lower()):
         return False
+    if re.search(r"secret[_-]?id$", word):
+        return looks_random(value, 20) and not _NAME_OF.fullmatch(value)
     if is_placeholder(value.lstrip("-+")) or _COUNTED.search(before) or _TELLS_OF.search(match["word"]):
         return False
     if value.isdigit() and (len(value) > 12 or not _NAMED.search(word) or word == "pass"):
@@ -110,8 +114,12 @@ def assigned(match: re.Match[str]) -> bool:
     return _bare(value, match["word"])
 
 
+_WITHIN_NAME = re.compile(
+    r"(?i)::\w*$|(?:idempotency|lock|request|forward|backward|starting|continuation)[ _-]?$"
+)
+"""Before a word that is a part of a name which is no secret's: `AWS::IAM::AccessKey`, `LockToken`."""
 _NAME_OF = re.compile(
-    r"\w+(?:\.\w+){2,}|_?[a-z_]+[0-9]{0,2}\.[A-Z][A-Za-z_]+|arn:.*|\w+\[.*\]|pk_(?:live|test)_.*|[a-z]+(?:-[a-z]+)*-(?:password|passwd|token|secret|secrets|key)"
+    r"\w+(?:\.\w+){2,}|[a-z_]+\.[a-z_]+|_?[a-z_]+[0-9]{0,2}\.[A-Z][A-Za-z_]+|arn:.*|\w+\[.*\]|pk_(?:live|test)_.*|[a-z]+(?:-[a-z]+)*-(?:password|passwd|token|secret|secrets|key)"
 )
 """A class, a type, or a thing that is named after what it holds."""
 _PATH = re.compile(r"[~.]{0,2}(?:/[A-Za-z0-9_.@+-]{1,23})+/?")
