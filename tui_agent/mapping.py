@@ -6,12 +6,18 @@ Invariant: nothing is read before a map is wanted; files with secrets never come
 import time
 from pathlib import Path
 
+import anyio
 from anyio import CapacityLimiter, to_thread
 
 from tui_agent.context.repomap.facade import RepoMap
 from tui_agent.context.repomap.views import MapView
+from tui_agent.errors import EnvironmentFault
 from tui_agent.policy.showing import may_show, rules_digest
+from tui_agent.ports.knowledge import SymbolPlace
 from tui_agent.ports.repomap import MapShown, MapWish
+
+PATIENCE_S = 1.5
+"""What a message waits for the symbols that it mentions."""
 
 
 class SessionMaps:
@@ -24,6 +30,24 @@ class SessionMaps:
     async def shown(self, wish: MapWish) -> MapShown:
         """See `ports.repomap.RepoMaps`. A cancelled call leaves its thread to end by itself."""
         return await to_thread.run_sync(self._shown, wish, abandon_on_cancel=True, limiter=self._one)
+
+    async def defined(self, name: str) -> list[SymbolPlace]:
+        """Where a name is defined, the likeliest file first; `Class.method` by its last part. Nothing within
+        `PATIENCE_S`: none."""
+        with anyio.move_on_after(PATIENCE_S):
+            return await to_thread.run_sync(self._defined, name, abandon_on_cancel=True, limiter=self._one)
+        return []
+
+    def _defined(self, name: str) -> list[SymbolPlace]:
+        owner, _, own = name.replace("::", ".").rpartition(".")
+        try:
+            files = self._map.map(own).files
+        except EnvironmentFault:
+            return []
+        found = [(one, file.path) for file in files for one in file.symbols if one.name == own]
+        if owner:
+            found = [each for each in found if each[0].parent.endswith(owner.rpartition(".")[2])] or found
+        return [SymbolPlace(own, path, one.line, one.end) for one, path in found]
 
     async def aclose(self) -> None:
         """End what still builds the index."""

@@ -4,7 +4,6 @@ Invariant: nothing happens on import; what `session` opens it closes, whatever h
 """
 
 import os
-import platform
 import random
 import sys
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
@@ -20,9 +19,9 @@ from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.checkpoints.limits import limits_of
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import PROJECT_FOLDER
-from tui_agent.context.instructions import InstructionFiles
 from tui_agent.context.tokens import Tokens
 from tui_agent.context.tokens import bundled as vocabulary
+from tui_agent.contributing import Contributing
 from tui_agent.engine.clients import Clients
 from tui_agent.engine.model_agent import ModelAgent
 from tui_agent.engine.parts import EngineParts
@@ -33,12 +32,6 @@ from tui_agent.errors import ConfigError, PluginError, TuiAgentError
 from tui_agent.ground import Ground, ground, require_decision
 from tui_agent.hooking import hooks, listeners
 from tui_agent.mapping import SessionMaps
-from tui_agent.middleware.instructions import Instructions
-from tui_agent.middleware.memory import WorkingMemory
-from tui_agent.middleware.prompts import PromptTexts
-from tui_agent.middleware.repo_map import RepoMapSection
-from tui_agent.middleware.sections import prompt_sections
-from tui_agent.middleware.stuck import StuckNotice
 from tui_agent.middleware.subagents import Subagents
 from tui_agent.models.factory import NO_MODEL, ModelFactory
 from tui_agent.models.replay import recorded_answers
@@ -48,9 +41,6 @@ from tui_agent.plugin_host.discover import PluginPlaces
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.policy.rule_file import append_rule
 from tui_agent.ports.agent import Agent
-from tui_agent.ports.delegate import Role
-from tui_agent.ports.environment import Environment
-from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
 from tui_agent.ports.repomap import RepoMaps
 from tui_agent.protocol.base import JsonMap
@@ -220,6 +210,8 @@ def _assemble(
         recorder.append(event)
     env = _environment(base, workspace, recorder)
     maps = SessionMaps(workspace, base.config.paths.repo_maps)
+    said = Contributing(base, recorder, maps)
+    said.tell()
     clients = Clients(partial(_client_for, models))
     parts = EngineParts(
         recorder=recorder,
@@ -227,12 +219,16 @@ def _assemble(
         env=env,
         tools=tools,
         policy=judge,
-        middlewares=_middlewares(base, recorder, loaded, env, log, subagents.roles, maps),
+        middlewares=[
+            *said.middlewares(env, log, subagents.roles),
+            *(one.middleware for one in loaded.middlewares),
+        ],
         agents=_agents(loaded),
         client=clients.get,
         resolve_model=models.resolve,
         tokens=Tokens(vocabulary),
         repomap=maps,
+        knowledge=said.knowledge,
         jitter=random.random,
         clock=base.clock,
         ids=base.ids,
@@ -449,28 +445,6 @@ def _tools(loaded: LoadedPlugins) -> tuple[ToolRegistry, list[PluginFailed]]:
 
 def _remember(path: Path, rule: str) -> None:
     append_rule(path, rule)
-
-
-def _middlewares(
-    base: Ground,
-    recorder: Recorder,
-    loaded: LoadedPlugins,
-    env: Environment,
-    log: SessionLog,
-    roles: Sequence[Role],
-    maps: RepoMaps,
-) -> list[Middleware]:
-    texts = PromptTexts((base.config.paths.config_dir / "prompts",))
-    system = f"{platform.system()} {platform.machine()}, Python {sys.version_info[0]}.{sys.version_info[1]}"
-    files = InstructionFiles(env, base.config.paths.config_dir, project=not base.config.ignored)
-    built_in = [
-        *prompt_sections(texts, system, "bash", roles),
-        Instructions(files, lambda: recorder.state, log.blobs.text),
-        StuckNotice(lambda: recorder.state),
-        WorkingMemory(lambda: recorder.state),
-        RepoMapSection(maps),
-    ]
-    return [*built_in, *(offered.middleware for offered in loaded.middlewares)]
 
 
 def _agents(loaded: LoadedPlugins) -> dict[str, Callable[[], Agent]]:

@@ -25,6 +25,7 @@ from tui_agent.ports.checkpoint import Checkpoints
 from tui_agent.ports.delegate import Delegation
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.hook import Hook
+from tui_agent.ports.knowledge import Knowledge
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import Finished, ModelChunk, ModelClient, ModelRequest, TextChunk, ToolCallChunk
 from tui_agent.ports.policy import Decision, PolicyFacts
@@ -240,6 +241,7 @@ async def running(
     facts: JsonMap | None = None,
     env: Callable[[Path], Environment] = LocalEnvironment,
     delegation: Delegation | None = None,
+    knowledge: Knowledge | None = None,
     repomap: RepoMaps | None = None,
 ) -> AsyncIterator[Bench]:
     """An engine that serves until the block ends; `env` makes the environment of a workspace."""
@@ -275,6 +277,7 @@ async def running(
         hooks=hooks,
         hook_facts=facts or {},
         delegation=delegation or Delegation(),
+        knowledge=knowledge or Knowledge(),
     )
     engine = Engine(parts, lambda error: bench[0].trouble(error))
     bench.append(Bench(engine, recorder, model, [], clients.append, on_event=on_event))

@@ -13,7 +13,7 @@ from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.knowledge import SymbolPlace
 
-SEARCH_S: Final = 2.0
+SEARCH_S: Final = 1.0
 MOST_PLACES: Final = 3
 MOST_LINES: Final = 60
 MOST_BYTES: Final = 500_000

@@ -24,6 +24,8 @@ MAX_LINES: Final = 2_000
 MAX_ALL_CHARS: Final = 160_000
 MAX_ENTRIES: Final = 200
 MAX_IMAGE_BYTES: Final = 5_000_000
+MOST_SYMBOLS: Final = 5
+"""So many names of a message are looked up as symbols: each may take a moment."""
 SYMBOL_LINES: Final = 60
 SYMBOL_PLACES: Final = 3
 HEX_BYTES: Final = 64
@@ -54,9 +56,10 @@ async def expand(text: str, sources: Sources) -> tuple[Mention, ...]:
     """What the message mentions, in order; only those that are found, refused, or could only have been meant as one."""
     places = await to_thread.run_sync(possible, text, sources.env.root)
     found: list[Mention] = []
-    room = sources.room
+    room, names = sources.room, 0
     for place in places:
-        mention = await _mention(place, sources, room)
+        names += bool(place.symbol)
+        mention = await _mention(place, sources, room, named=names <= MOST_SYMBOLS)
         if mention is None or any(_same(mention, one) for one in found):
             continue
         room -= len(mention.text) if isinstance(mention.text, str) else 0
@@ -64,7 +67,7 @@ async def expand(text: str, sources: Sources) -> tuple[Mention, ...]:
     return tuple(found)
 
 
-async def _mention(place: Possible, sources: Sources, room: int) -> Mention | None:
+async def _mention(place: Possible, sources: Sources, room: int, *, named: bool) -> Mention | None:
     refused = ""
     for wanted in place.readings:
         try:
@@ -78,10 +81,10 @@ async def _mention(place: Possible, sources: Sources, room: int) -> Mention | No
             return await _found(wanted, info, sources, room)
         except EnvironmentFault as fault:
             return Mention(given=wanted.given, kind="refused", path=wanted.path, note=fault.message)
-    if place.symbol:
-        named = await _symbol(place, sources, room)
-        if named is not None:
-            return named
+    if place.symbol and named:
+        symbol = await _symbol(place, sources, room)
+        if symbol is not None:
+            return symbol
     if not place.meant:
         return None
     return Mention(given=place.given, kind="missing", note=refused or "there is no such file")
@@ -192,10 +195,10 @@ def _bounded(lines: Sequence[str], first: int, last: int, room: int) -> tuple[li
 
 async def _symbol(place: Possible, sources: Sources, room: int) -> Mention | None:
     name = re.split(r"\.|::", place.symbol)[-1]
+    places: Sequence[SymbolPlace] = ()
     if sources.symbols is not None:
-        places: Sequence[SymbolPlace] = await sources.symbols(place.symbol)
-    else:
-        places = await search_definitions(name, sources.env)
+        places = await sources.symbols(place.symbol)
+    places = places or await search_definitions(name, sources.env)
     texts, paths = [], []
     for one in places[:SYMBOL_PLACES]:
         if sources.may_read(one.path, sources.env.resolve(one.path)):

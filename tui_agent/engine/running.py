@@ -197,6 +197,7 @@ class CallRunner:
             deadline=None if timeout is None else parts.clock.monotonic() + timeout,
             state=parts.recorder.state_of(agent),
             ask=partial(self._asker.ask, agent=agent) if "ask" in tool.spec.needs else None,
+            skills=parts.knowledge.skills if "skills" in tool.spec.needs else None,
             jobs=self._jobs.of_call(call.call_id, agent, granted) if "jobs" in tool.spec.needs else None,
             may_read=partial(may_read, parts, agent, call.name),
             repomap=parts.repomap if "repomap" in tool.spec.needs else None,

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,26 @@ FindSymbol: TypeAlias = Callable[[str], Awaitable[Sequence[SymbolPlace]]]
 
 
 @dataclass(frozen=True, slots=True)
+class SkillText:
+    """A text of a skill, and the names of its other files."""
+
+    name: str
+    file: str
+    text: str
+    files: tuple[str, ...] = ()
+
+
+class Skills(Protocol):
+    """The skills of a session."""
+
+    def read(self, name: str, file: str = "") -> SkillText:
+        """The skill's body (without `file`), or a file below its folder. Blocking. Raises `ToolError`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class Knowledge:
     """What wiring hands in; None: there is none."""
 
     symbols: FindSymbol | None = None
+    skills: Skills | None = None

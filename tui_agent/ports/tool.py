@@ -10,6 +10,7 @@ from tui_agent.folds.session_state import SessionStateView
 from tui_agent.ports.delegate import Delegates
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.job import Jobs
+from tui_agent.ports.knowledge import Skills
 from tui_agent.ports.log import Blobs
 from tui_agent.ports.repomap import RepoMaps
 from tui_agent.protocol.base import JsonMap, LongText
@@ -19,7 +20,7 @@ from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import Content
 
-Service: TypeAlias = Literal["ask", "delegate", "repomap", "notes", "state", "jobs"]
+Service: TypeAlias = Literal["ask", "delegate", "repomap", "notes", "skills", "state", "jobs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class ToolContext:
     rule denies."""
     ask: AskUser | None = None
     jobs: Jobs | None = None
+    skills: Skills | None = None
     repomap: RepoMaps | None = None
     delegate: Delegates | None = None
 

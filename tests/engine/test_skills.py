@@ -1,0 +1,147 @@
+"""Skills: what the model is told of them, what it reads on demand, and what is wrong with broken ones."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.engine.harness import call, running, say
+from tests.stubs.tool_context import tools_of
+from tui_agent.config.project_files import look
+from tui_agent.context.skills import SkillShelf, parted
+from tui_agent.errors import ToolError
+from tui_agent.middleware.skills import Skills
+from tui_agent.ports.knowledge import Knowledge
+from tui_agent.protocol.commands import SubmitPrompt
+from tui_agent.protocol.events.instructions import SkillsLoaded
+from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.parts import TextContent
+
+PDF = "---\nname: pdf\ndescription: Reads and fills\n  PDF files.\n---\n\n# PDF\n\nUse pdftotext.\n"
+
+
+def _put(folder: Path, text: str = PDF, name: str = "SKILL.md") -> Path:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+    return folder
+
+
+def test_the_front_matter_is_read_with_quotes_and_lines_that_go_on() -> None:
+    head, body = parted('---\nname: "x"\ndescription: >\n  two\n  lines\nother: 1\n---\nbody\n')
+    assert head == {"name": "x", "description": "two lines", "other": "1"} and body == "body"
+    assert parted("no front matter") == ({}, "no front matter")
+    assert parted("---\nnever: ended") == ({}, "---\nnever: ended")
+
+
+async def test_the_model_is_told_name_and_description_and_reads_the_body_when_it_needs_it(
+    tmp_path: Path,
+) -> None:
+    user = tmp_path / "skills"
+    _put(_put(user / "pdf"), "import sys\n", "scripts/fill.py")
+    shelf = SkillShelf(user)
+    answers = [
+        call(("read_skill", '{"name": "pdf"}'), ("read_skill", '{"name": "pdf", "file": "scripts/fill.py"}')),
+        call(("read_skill", '{"name": "pdf", "file": "../other.md"}'), ("read_skill", '{"name": "nope"}')),
+        say("done"),
+    ]
+    tools = list(tools_of("skills").values())
+    knowledge = Knowledge(skills=shelf)
+    async with running(tmp_path, answers, tools, middlewares=[Skills(shelf)], knowledge=knowledge) as bench:
+        bench.submit(SubmitPrompt(text="Fill the form."))
+        await bench.until("turn.finished")
+    system = bench.model.requests[0].system
+    assert "- pdf: Reads and fills PDF files." in system and "pdftotext" not in system
+    said = [
+        (event.status, str(event.content[0].text))
+        for event in bench.of(ToolFinished)
+        if isinstance(event, ToolFinished) and isinstance(event.content[0], TextContent)
+    ]
+    assert said[0][0] == "ok" and "Use pdftotext." in said[0][1]
+    assert "[files of this skill: scripts/fill.py]" in said[0][1]
+    assert said[1] == ("ok", "import sys\n")
+    assert said[2][0] == said[3][0] == "failed"
+    assert "not below the skill's folder" in said[2][1] and "There are: pdf" in said[3][1]
+
+
+async def test_one_that_comes_later_is_told_from_the_next_turn_on(tmp_path: Path) -> None:
+    shelf = SkillShelf(tmp_path / "skills")
+    async with running(tmp_path, [say("1"), say("2"), say("3")], middlewares=[Skills(shelf)]) as bench:
+        bench.submit(SubmitPrompt(text="a"))
+        await bench.until("turn.finished")
+        _put(tmp_path / "skills" / "pdf")
+        for count in (2, 3):
+            bench.submit(SubmitPrompt(text="b"))
+            await bench.until("turn.finished", count)
+    assert [bool("pdf" in request.system) for request in bench.model.requests] == [False, True, True]
+    assert len(bench.of(SkillsLoaded)) == 1
+
+
+def test_a_trusted_projects_are_used_as_they_were_trusted_and_hide_the_users(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    own = _put(project / ".tui_agent" / "skills" / "pdf", PDF.replace("pdftotext", "the project's way"))
+    _put(own, "one", "more/a.txt")
+    _put(tmp_path / "skills" / "pdf")
+    trusted = look(project)
+    (own / "SKILL.md").write_text(PDF.replace("pdftotext", "something else by now"))
+    shelf = SkillShelf(tmp_path / "skills", trusted)
+    assert [(one.name, one.origin, bool(one.fault)) for one in shelf.records] == [
+        ("pdf", "project", False),
+        ("pdf", "user", True),
+    ]
+    found = shelf.read("pdf")
+    assert "the project's way" in found.text and found.files == ("more/a.txt",)
+    assert shelf.read("pdf", "more/a.txt").text == "one"
+    with pytest.raises(ToolError, match=r"no file other.txt"):
+        shelf.read("pdf", "other.txt")
+
+
+def _no_head(folder: Path) -> None:
+    _put(folder, "# Just text\n")
+
+
+def _no_description(folder: Path) -> None:
+    _put(folder, "---\nname: pdf\n---\nbody")
+
+
+def _bad_name(folder: Path) -> None:
+    _put(folder, "---\nname: ../../x\ndescription: d\n---\nbody")
+
+
+def _latin(folder: Path) -> None:
+    _put(folder)
+    (folder / "SKILL.md").write_bytes(b"---\nname: caf\xe9\n---\n")
+
+
+def _huge(folder: Path) -> None:
+    _put(folder, PDF + "x" * 300_000)
+
+
+def _absent(folder: Path) -> None:
+    folder.mkdir(parents=True)
+
+
+def _a_folder(folder: Path) -> None:
+    (folder / "SKILL.md").mkdir(parents=True)
+
+
+@pytest.mark.parametrize("make", [_no_head, _no_description, _bad_name, _latin, _huge, _absent, _a_folder])
+def test_a_broken_one_is_listed_with_what_is_wrong_and_the_others_work(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    make(tmp_path / "broken")
+    _put(tmp_path / "pdf")
+    shelf = SkillShelf(tmp_path)
+    faults = {one.path.rpartition("/")[2]: one.fault for one in shelf.records}
+    assert faults["broken"] and faults["pdf"] == ""
+    assert "pdftotext" in shelf.read("pdf").text
+
+
+def test_a_link_in_a_skill_leads_nowhere_else(tmp_path: Path) -> None:
+    folder = _put(tmp_path / "skills" / "pdf")
+    (tmp_path / "secret.txt").write_text("hidden")
+    (folder / "a.txt").symlink_to(tmp_path / "secret.txt")
+    (folder / "out").symlink_to(tmp_path)
+    shelf = SkillShelf(tmp_path / "skills")
+    for file in ("a.txt", "out/secret.txt", "/etc/passwd", "a/../../x"):
+        with pytest.raises(ToolError):
+            shelf.read("pdf", file)

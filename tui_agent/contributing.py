@@ -1,0 +1,63 @@
+"""Composition: what goes into a session's prompts beside the conversation, and what can be looked up for it.
+
+Invariant: a project's instructions and skills are there only where nothing of its files is left aside.
+"""
+
+import platform
+import sys
+from collections.abc import Sequence
+
+from tui_agent.context.instructions import InstructionFiles
+from tui_agent.context.skills import FOLDER, SkillShelf
+from tui_agent.engine.recorder import Recorder
+from tui_agent.ground import Ground
+from tui_agent.mapping import SessionMaps
+from tui_agent.middleware.instructions import Instructions
+from tui_agent.middleware.memory import WorkingMemory
+from tui_agent.middleware.prompts import PromptTexts
+from tui_agent.middleware.repo_map import RepoMapSection
+from tui_agent.middleware.sections import prompt_sections
+from tui_agent.middleware.skills import Skills, news
+from tui_agent.middleware.stuck import StuckNotice
+from tui_agent.ports.delegate import Role
+from tui_agent.ports.environment import Environment
+from tui_agent.ports.knowledge import Knowledge
+from tui_agent.ports.middleware import Middleware
+from tui_agent.store.log import SessionLog
+
+
+class Contributing:
+    """One session's."""
+
+    def __init__(self, base: Ground, recorder: Recorder, maps: SessionMaps) -> None:
+        self._base = base
+        self._recorder = recorder
+        self._maps = maps
+        self._shelf = SkillShelf(base.config.paths.config_dir / FOLDER, base.config.project)
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """What mentions and tools look up."""
+        return Knowledge(symbols=self._maps.defined, skills=self._shelf)
+
+    def tell(self) -> None:
+        """Record the skills that there are, where they are others than the session knows."""
+        event = news(self._shelf.records, self._recorder.state)
+        if event is not None:
+            self._recorder.append(event)
+
+    def middlewares(self, env: Environment, log: SessionLog, roles: Sequence[Role]) -> list[Middleware]:
+        """The product's own, in their order."""
+        config, recorder = self._base.config, self._recorder
+        texts = PromptTexts((config.paths.config_dir / "prompts",))
+        version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+        system = f"{platform.system()} {platform.machine()}, Python {version}"
+        files = InstructionFiles(env, config.paths.config_dir, project=not config.ignored)
+        return [
+            *prompt_sections(texts, system, "bash", roles),
+            Instructions(files, lambda: recorder.state, log.blobs.text),
+            Skills(self._shelf),
+            StuckNotice(lambda: recorder.state),
+            WorkingMemory(lambda: recorder.state),
+            RepoMapSection(self._maps),
+        ]
