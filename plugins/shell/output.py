@@ -17,6 +17,8 @@ TAIL_CHARS = 10_000
 SHOWN_LINES = 400
 LIVE_CHARS = 64_000
 LIVE_PIECE = 2_000
+LIVE_EDGE = 200
+"""Characters of the end of one endless line: what stands in front of the note has its rows beside it."""
 LIVE_PAUSE_S = 0.5
 _SPACE = re.compile(r"\s")
 _CONTROL = re.compile(
@@ -37,6 +39,7 @@ class Live:
         self._shown_at = 0.0
         self._newest = ""
         self._waiting = 0
+        self._line_ended = False
         self._due: asyncio.TimerHandle | None = None
 
     def take(self, data: bytes) -> None:
@@ -45,6 +48,7 @@ class Live:
         if self._room and text:
             first, text = text[: self._room], text[self._room :]
             self._room -= len(first)
+            self._line_ended = first.endswith("\n")
             self._progress(first)
         if not text:
             return
@@ -65,23 +69,25 @@ class Live:
         self.close()
         self._due = None
         self._shown_at = time.monotonic()
-        self._progress(_sample(self._newest, self._waiting))
-        self._newest, self._waiting = "", 0
+        text = _sample(self._newest, self._waiting, "" if self._line_ended else "\n")
+        self._progress(text)
+        self._newest, self._waiting, self._line_ended = "", 0, text.endswith("\n")
 
 
-def _sample(newest: str, waiting: int) -> str:
-    """The end of so many characters, in whole lines where there are any, behind a note of what is not shown.
+def _sample(newest: str, waiting: int, joint: str) -> str:
+    """The end of so many characters, in whole lines where there are any, behind a note of what is not shown, which
+    begins its line by `joint`.
 
     A word that still grows may be held back on its way; a sample that is nothing but a piece of one ends its line.
     """
     left_out = waiting - len(newest)
     if not left_out:
         return newest
-    begin = newest.find("\n") + 1
-    shown = newest[begin:] or newest
+    begin = newest.find("\n", 0, -1) + 1
+    shown = newest[begin:] if begin else newest[-LIVE_EDGE:]
     left_out = waiting - len(shown)
     ended = shown if _SPACE.search(shown) else f"{shown}\n"
-    return f"\n[… {left_out:,} characters …]\n{ended}"
+    return f"{joint}[… {left_out:,} characters …]\n{ended}"
 
 
 @dataclass(frozen=True, slots=True)

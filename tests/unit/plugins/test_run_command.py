@@ -196,7 +196,7 @@ async def test_of_one_endless_line_its_head_and_its_end_stand_around_the_note():
     said = "".join(recorded)
     live.close()
     assert said.startswith("headxxxx") and len(said) > 60_000
-    assert re.search(r"x\n\[… 4,007 characters …\]\nx{1997}end\n\Z", said)
+    assert re.search(r"x\n\[… 5,807 characters …\]\nx{197}end\n\Z", said)
 
 
 async def test_the_newest_of_a_flood_is_shown_when_it_pauses():
@@ -215,7 +215,7 @@ async def test_the_newest_of_a_flood_is_shown_when_it_pauses():
     assert "ready" not in "".join(recorded)
     with anyio.fail_after(5):
         await seen.wait()
-    assert recorded[-1].startswith("\n[… 1,") and recorded[-1].endswith("\n0123456789\nserver ready\n")
+    assert recorded[-1].startswith("[… 1,") and recorded[-1].endswith("\n0123456789\nserver ready\n")
     assert " …]\n0123456789\n" in recorded[-1]
 
 
