@@ -158,6 +158,18 @@ def tools(s: Scribe, read: ToolCallPart, run: ToolCallPart) -> None:
     s.emit(FileRead(path="app.py", digest=fingerprint("a"), size=9, first_line=1, last_line=3, whole=True))
     table = TableBlock(columns=("line", "text"), rows=(("1", "import os"),), align="rl")
     s.finish(read, "1 import os", ms=4.0, summary="3 lines", display=(table,))
+    asked(s, run)
+    s.wait(1.0)
+    hooks(s, run)
+    decided(s, run)
+    s.emit(PermissionRevoked(rule="allow run make"))
+    s.start(run, writes=True)
+    s.emit(ToolProgress(call_id=run.call_id, text="compiling\n"))
+    ended(s, run)
+    jobs(s, run)
+
+
+def asked(s: Scribe, run: ToolCallPart) -> None:
     effects = (Runs(script="make"),)
     s.emit(
         PermissionRequested(
@@ -177,7 +189,9 @@ def tools(s: Scribe, read: ToolCallPart, run: ToolCallPart) -> None:
             default_no=True,
         )
     )
-    s.wait(1.0)
+
+
+def hooks(s: Scribe, run: ToolCallPart) -> None:
     s.emit(
         HookRan(
             event="before_tool",
@@ -204,6 +218,10 @@ def tools(s: Scribe, read: ToolCallPart, run: ToolCallPart) -> None:
             exit_code=1,
         )
     )
+
+
+def decided(s: Scribe, run: ToolCallPart) -> None:
+    effects = (Runs(script="make"),)
     s.emit(
         PermissionDecided(
             call_id=run.call_id,
@@ -219,9 +237,9 @@ def tools(s: Scribe, read: ToolCallPart, run: ToolCallPart) -> None:
             rule="allow run make",
         )
     )
-    s.emit(PermissionRevoked(rule="allow run make"))
-    s.start(run, writes=True)
-    s.emit(ToolProgress(call_id=run.call_id, text="compiling\n"))
+
+
+def ended(s: Scribe, run: ToolCallPart) -> None:
     s.emit(
         FileChanged(
             path="build/out.txt",
@@ -251,7 +269,6 @@ def tools(s: Scribe, read: ToolCallPart, run: ToolCallPart) -> None:
     )
     s.parts += 1
     s.emit(CheckpointTaken(part=s.parts - 1, commit="c" * 40, paths=("build/out.txt",)))
-    jobs(s, run)
 
 
 def jobs(s: Scribe, run: ToolCallPart) -> None:
