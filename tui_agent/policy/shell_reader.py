@@ -307,15 +307,14 @@ class ScriptReader:
             if child.is_named and child.type not in ("file_descriptor", "ERROR")
         ]
         words = [self._words.read(child, scope) for child in targets]
+        if words and b"\n" in self._raw[node.start_byte : targets[0].start_byte]:
+            self.problems.append("a redirection has no target")
+        extra += words[1:]
         if node.type == "herestring_redirect" or operator in ("<&-", ">&-"):
-            extra += words[1:]
             return
         if not words:
             self.problems.append("a redirection has no target")
             return
-        if b"\n" in self._raw[node.start_byte : targets[0].start_byte]:
-            self.problems.append("a redirection has no target")
-        extra += words[1:]
         if operator in (">&", "<&") and words[0].text.rstrip("-").isdigit():
             return
         both = any(child.type == "ERROR" for child in node.children)

@@ -54,6 +54,8 @@ ASKED = [
     "while read -r f; do wc \"$f\" & done < <(cat list)",
     "while [ -d . ]; do ls & done",
     "case a in ; *) pwd;; esac",
+    "ls<<<\n -la",
+    "cat <<<\nrm",
     "x='a[$(rm y)]'; echo $((x))",
     "read x < a; echo $((x))",
     "n=1; IFS= read n < a; echo $((n))",
