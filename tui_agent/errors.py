@@ -82,6 +82,10 @@ class ModelError(TuiAgentError):
     """The model or its provider failed for good."""
 
 
+class ContextOverflow(ModelError):
+    """The request is longer than the model's window."""
+
+
 class ToolError(TuiAgentError):
     """A tool cannot do what was asked. The message is written for the model."""
 

@@ -60,6 +60,7 @@ from tui_agent.session.fork_change import take_on_settings
 from tui_agent.session.local import LocalSession
 from tui_agent.session.past import Past, earlier_fold
 from tui_agent.session.resume import Unfinished, begin, take_up
+from tui_agent.shrinking import shrinking
 from tui_agent.store.bulk import many_objects
 from tui_agent.store.lineage import blobs_of
 from tui_agent.store.log import SessionLog
@@ -240,6 +241,7 @@ def _assemble(
         hooks=hooks(base, loaded, env),
         hook_facts=_hook_facts(log, env),
         delegation=subagents.rules,
+        shrinking=shrinking(base),
     )
     trouble = on_trouble if on_trouble is not None else _tell_stderr
     release = partial(_release, env, clients, maps)

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from tests.stubs.clock import SequentialIds
 from tui_agent.checkpoints.git_shadow import GitShadow
+from tui_agent.context.shrinking import Shrinking
 from tui_agent.context.tokens import Tokens
 from tui_agent.engine.model_agent import ModelAgent
 from tui_agent.engine.parts import EngineParts
@@ -240,6 +241,7 @@ async def running(
     hooks: Sequence[Hook] = (),
     facts: JsonMap | None = None,
     env: Callable[[Path], Environment] = LocalEnvironment,
+    shrinking: Shrinking | None = None,
     delegation: Delegation | None = None,
     knowledge: Knowledge | None = None,
     repomap: RepoMaps | None = None,
@@ -276,6 +278,7 @@ async def running(
         unkept=past.unkept() if recorder.state.forked is None else frozenset(),
         hooks=hooks,
         hook_facts=facts or {},
+        shrinking=shrinking or Shrinking(),
         delegation=delegation or Delegation(),
         knowledge=knowledge or Knowledge(),
     )

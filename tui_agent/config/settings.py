@@ -95,6 +95,23 @@ class CheckpointSettings(Table):
     )
 
 
+class ContextSettings(Table):
+    """The `[context]` table: when a history is made smaller, in shares of the model's window."""
+
+    reduce_at: float = Field(
+        0.70, ge=0, le=1, description="From here on old outputs are put away, without the model; 0: never."
+    )
+    compact_at: float = Field(
+        0.85,
+        ge=0,
+        le=1,
+        description="From here on old turns are summarised; 0: only by /compact, and where the provider finds a request too long.",
+    )
+    keep: float = Field(
+        0.20, ge=0.02, le=0.6, description="What of the newest messages stays word for word behind a summary."
+    )
+
+
 class SandboxSettings(Table):
     """The `[sandbox]` table: what confines the commands that an agent runs. A project cannot set it."""
 
@@ -143,6 +160,9 @@ class Config(Table):
         "auto", description="Whether the repository map goes into the context."
     )
     budgets: Budgets = Field(default_factory=Budgets, description="Limits that end a turn.")
+    context: ContextSettings = Field(
+        default_factory=ContextSettings, description="When a history is made smaller."
+    )
     checkpoints: CheckpointSettings = Field(
         default_factory=CheckpointSettings, description="What may be kept of the files for /undo."
     )

@@ -4,6 +4,7 @@ Invariant: every `model.requested` is followed by exactly one `model.responded` 
 """
 
 from collections.abc import Collection
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -11,18 +12,20 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.context.assemble import Assembly, Packed, Wanted
+from tui_agent.engine.compacting import Compacting
 from tui_agent.engine.context_watch import ContextWatch
 from tui_agent.engine.merge import Ticker
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.request import RequestBuilder
 from tui_agent.engine.states import StateKeeper
-from tui_agent.errors import ModelError
+from tui_agent.errors import ContextOverflow, ModelError
+from tui_agent.folds.session_state import SessionStateView
 from tui_agent.models.assembler import Assembler
 from tui_agent.models.backoff import wait
 from tui_agent.models.faults import transient
 from tui_agent.models.pricing import cost
 from tui_agent.ports.agent import Ask
-from tui_agent.ports.middleware import Middleware
+from tui_agent.ports.middleware import Fragment, Middleware
 from tui_agent.ports.model import (
     ModelFault,
     ModelNext,
@@ -37,7 +40,7 @@ from tui_agent.protocol.events.model import (
     ModelResponded,
     ModelRetried,
 )
-from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
+from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT, AgentId, CallId
 from tui_agent.protocol.messages import AssistantMessage
 from tui_agent.protocol.parts import ToolCallPart, Usage
 from tui_agent.protocol.settings import AgentState, SessionSettings
@@ -59,8 +62,10 @@ class ModelCaller:
         states: StateKeeper,
         agent: AgentId,
         used: set[CallId],
+        of: AgentId | None = None,
     ) -> None:
-        """`used` are the call ids of the session so far, shared by the callers of all its agents."""
+        """`used` are the call ids of the session so far, shared by the callers of all its agents. `of` is the agent whose
+        history is summarised; without one, requests are the agent's own, and its history is kept within the window."""
         self._parts = parts
         self._ticker = ticker
         self._states = states
@@ -71,6 +76,13 @@ class ModelCaller:
         """Messages of the newest request."""
         self._watch = ContextWatch(parts.recorder)
         self._used = used
+        self._of = agent if of is None else of
+        self.room: Compacting | None = None
+        """Keeps the history within the window."""
+        if of is not None:
+            return
+        summariser = ModelCaller(parts, ticker, states, COMPACTION_AGENT, used, of=agent)
+        self.room = Compacting(parts, states, agent, summariser.ask)
         self._used |= {
             part.call_id
             for message in parts.recorder.messages(agent)
@@ -80,17 +92,32 @@ class ModelCaller:
         }
 
     async def ask(self, ask: Ask) -> ModelReply:
-        """Run the middlewares' chain around one model call. Raises `ModelError` once a fault is final."""
+        """Run the middlewares' chain around one model call. Raises `ModelError` once a fault is final.
+
+        A history that comes near the window is made smaller first, and once more where the provider finds it too long.
+        """
+        room = self.room if ask.messages is None else None
+        try:
+            return await self._asked(ask, room)
+        except ContextOverflow as error:
+            if room is None:
+                raise
+            if not await room.overflowed():
+                raise room.explained(error) from error
+        try:
+            return await self._asked(ask, None)
+        except ContextOverflow as error:
+            raise room.explained(error) from error
+
+    async def _asked(self, ask: Ask, room: Compacting | None) -> ModelReply:
         recorder = self._parts.recorder
-        state = recorder.state_of(self._agent)
+        state = recorder.state_of(self._of)
         settings = _settings(state.settings)
         history = recorder.messages(self._agent) if ask.messages is None else ask.messages
         tools = self._parts.tools.schemas(ask.tools)
-        fragments = [
-            fragment for middleware in self._parts.middlewares for fragment in middleware.contribute(state)
-        ]
+        fragments = self._fragments(ask, state)
         request_id = self._parts.ids.request()
-        answer = settings.model.max_output or DEFAULT_MAX_OUTPUT
+        answer = ask.max_tokens or settings.model.max_output or DEFAULT_MAX_OUTPUT
         wanted = Wanted(
             request_id,
             settings.model,
@@ -102,6 +129,9 @@ class ModelCaller:
             session_context=state.session_context,
         )
         packed = await self._packed(wanted)
+        if room is not None and await room.make(packed.manifest, answer):
+            smaller = self._builder.messages(recorder.messages(self._agent))
+            packed = await self._packed(replace(wanted, messages=smaller))
         request = ModelRequest(
             request_id=request_id,
             model=settings.model,
@@ -115,6 +145,12 @@ class ModelCaller:
         for middleware in reversed(self._parts.middlewares):
             chain = partial(_wrapped, middleware, chain)
         return await chain(request)
+
+    def _fragments(self, ask: Ask, state: SessionStateView) -> list[Fragment]:
+        """What the middlewares add; a request for a summary is what it says and nothing else."""
+        if self._of != self._agent:
+            return [Fragment(id="compact", text=ask.system or "")]
+        return [each for middleware in self._parts.middlewares for each in middleware.contribute(state)]
 
     async def _packed(self, wanted: Wanted) -> Packed:
         """The request put together: in a thread where much is to be counted first."""
@@ -133,7 +169,7 @@ class ModelCaller:
     async def _call(self, manifest: ContextPacked, request: ModelRequest) -> ModelReply:
         parts, recorder = self._parts, self._parts.recorder
         recorder.append(manifest, agent=self._agent)
-        state = recorder.state_of(self._agent)
+        state = recorder.state_of(self._of)
         recorder.append(
             ModelRequested(
                 request_id=request.request_id,
@@ -144,6 +180,7 @@ class ModelCaller:
                 messages=len(request.messages),
                 max_tokens=request.max_tokens,
                 estimated_tokens=manifest.total_tokens,
+                purpose="answer" if self._of == self._agent else "compaction",
             ),
             agent=self._agent,
         )
@@ -160,7 +197,8 @@ class ModelCaller:
             wait = self._wait_for(fault, attempt)
             if wait is None:
                 call.failed(fault, attempt)
-                raise ModelError(fault.message, hint=fault.hint)
+                final = ContextOverflow if fault.kind == "overflow" else ModelError
+                raise final(fault.message, hint=fault.hint)
             await self._throttle(call, fault, attempt, wait)
             attempt += 1
 
@@ -292,6 +330,7 @@ class _Call:
             duration_ms=round((now - self._started) * 1000, 1),
             first_token_ms=None if first is None else round((first - self._started) * 1000, 1),
             provider_id=assembler.finished.provider_id if assembler.finished is not None else "",
+            request_id=self.request.request_id,
         )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tui_agent.context.shrinking import Shrinking
 from tui_agent.context.tokens import Tokens
 from tui_agent.engine.recorder import Recorder
 from tui_agent.ports.agent import Agent
@@ -62,6 +63,8 @@ class EngineParts:
     """In the order in which they are asked."""
     hook_facts: JsonMap = field(default_factory=dict)
     """What every hook is told: the session's id, its folder."""
+    shrinking: Shrinking = field(default_factory=Shrinking)
+    """When and how a history is made smaller."""
     delegation: Delegation = field(default_factory=Delegation)
     """Who can be delegated to, and within which limits."""
     knowledge: Knowledge = field(default_factory=Knowledge)

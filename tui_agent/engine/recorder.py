@@ -189,6 +189,10 @@ class Recorder:
         """Whether the log has this event, on the branch or not."""
         return self._log.holds(seq)
 
+    def history(self, agent: AgentId = MAIN_AGENT) -> ModelMessages:
+        """An agent's history with all that it has let go of; only to be looked at."""
+        return self._messages[agent]
+
     def messages(self, agent: AgentId = MAIN_AGENT) -> tuple[Message, ...]:
         """An agent's history as its model sees it."""
         return self._messages[agent].view()

@@ -12,6 +12,7 @@ from tui_agent.folds.session_state import SessionStateView
 from tui_agent.protocol.commands import (
     AnswerQuestion,
     Command,
+    Compact,
     DecidePermission,
     Delegate,
     GoOn,
@@ -20,6 +21,7 @@ from tui_agent.protocol.commands import (
     PlanRevert,
     Queue,
     Redo,
+    RestoreContext,
     Revert,
     RunUserShell,
     SendQueued,
@@ -56,9 +58,9 @@ def refusal(
     answers: Waiting[AnswerQuestion],
 ) -> Refusal | None:
     """Why a command is refused, None where it is not."""
-    what = "Your command" if state.shell is not None else "A turn"
+    what = "Your command" if state.shell is not None else "A compaction" if state.compacting else "A turn"
     match command:
-        case SubmitPrompt() | Delegate() if running and state.shell is None:
+        case SubmitPrompt() | Delegate() if running and state.shell is None and not state.compacting:
             return Refusal("A turn is running.", "Enter steers it, Tab sends after it, Esc stops it.")
         case Delegate() if running:
             return Refusal(f"{what} is running. A task can be given away after it.", _AFTER)
@@ -75,6 +77,10 @@ def refusal(
         case SetModel() | SetEffort() | SetAgent() | SetContextMode() if running:
             name = command.kind.removeprefix("set_").replace("_", " ")
             return Refusal(f"{what} is running. The {name} can change after it.", _AFTER)
+        case Compact() | RestoreContext() if running:
+            return Refusal(f"{what} is running. The context can be changed after it.", _AFTER)
+        case Compact() | RestoreContext() if state.open_calls:
+            return Refusal("A call waits for your decision.", "Answer it, or say what to do instead.")
         case RunUserShell() if running:
             return Refusal(f"{what} is running. Your next command can run after it.", _AFTER)
         case Revert() | Undo() | Redo() | PlanRevert() if running:

@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 from tui_agent.engine.attach import attachments
 from tui_agent.engine.checkpointing import Checkpointing
 from tui_agent.engine.closing import close_calls
+from tui_agent.engine.context_commands import change_context
 from tui_agent.engine.handing import require_role
 from tui_agent.engine.heard_prompts import HeardPrompts
 from tui_agent.engine.hooks import NOTHING, Heard
@@ -32,15 +33,18 @@ from tui_agent.protocol.commands import (
     AnswerQuestion,
     Close,
     Command,
+    Compact,
     DecidePermission,
     Delegate,
     GoOn,
     Interrupt,
     Pause,
+    PinContext,
     PlanRevert,
     Queue,
     Redo,
     Rename,
+    RestoreContext,
     Resume,
     Revert,
     RevokeRule,
@@ -202,6 +206,11 @@ class Engine:
                 apply_setting(self._parts, command)
             case RevokeRule():
                 revoke_rule(self._parts, command)
+            case Compact():
+                self._turns.reserve()
+                group.start_soon(self._compact, command, group)
+            case RestoreContext() | PinContext():
+                change_context(self._parts, command)
             case RunUserShell():
                 close_calls(self._parts.recorder, why=INSTEAD)
                 begin_user_shell(self._parts, command)
@@ -225,7 +234,7 @@ class Engine:
     def _message(self, command: SubmitPrompt | Steer | Queue, group: TaskGroup) -> None:
         recorder = self._parts.recorder
         images = attachments(self._parts.blobs, command.attachments)
-        if self._turns.running and isinstance(command, Steer) and recorder.state.shell is None:
+        if self._turns.running and isinstance(command, Steer) and not self._beside_a_turn:
             self._steer(UserSteered(text=command.text, attachments=images), group, command)
             return
         if self._turns.running:
@@ -236,6 +245,12 @@ class Engine:
             return
         message = UserMessageReceived(text=command.text, attachments=images)
         self._begin(message, group, command)
+
+    @property
+    def _beside_a_turn(self) -> bool:
+        """What runs is no turn that could be steered."""
+        state = self._parts.recorder.state
+        return state.shell is not None or state.compacting
 
     def _go_on(self, command: GoOn, group: TaskGroup) -> None:
         recorder = self._parts.recorder
@@ -384,6 +399,20 @@ class Engine:
             self._on_trouble(error)
         finally:
             self._turns.release()
+        queue = self._parts.recorder.state.queue
+        self._next_in_queue(group, awaited=any(one.queue_id not in before for one in queue))
+
+    async def _compact(self, command: Compact, group: TaskGroup) -> None:
+        """Summarise at the user's wish; what was said meanwhile goes after it."""
+        self._parts.recorder.cause = command.id
+        before = {one.queue_id for one in self._parts.recorder.state.queue}
+        try:
+            await self._turns.compact(command.focus)
+        except StoreError as error:
+            self._on_trouble(error)
+        finally:
+            self._turns.release()
+            self._guard(partial(self._states.set, AgentState.IDLE))
         queue = self._parts.recorder.state.queue
         self._next_in_queue(group, awaited=any(one.queue_id not in before for one in queue))
 

@@ -178,6 +178,12 @@ class Turns:
             if self._scope is scope:
                 self.release()
 
+    async def compact(self, focus: str) -> None:
+        """Summarise the main agent's history inside the reserved turn's cancel scope."""
+        with self.scope:
+            if self._caller.room is not None:
+                await self._caller.room.compact("user", focus)
+
     def _over(self) -> list[OpenCall]:
         """The open calls that end with their turn: all, unless the client is gone who could still be asked."""
         recorder = self._parts.recorder

@@ -49,6 +49,8 @@ class Ask:
     system: str | None = None
     tools: tuple[str, ...] | None = None
     """Names of the tools to offer; None offers all that the session has."""
+    max_tokens: int | None = None
+    """Tokens of the answer at most; None: as many as the model's description allows."""
 
 
 AskModel: TypeAlias = Callable[[Ask], Awaitable[ModelReply]]

@@ -111,6 +111,7 @@ class ModelReply:
     duration_ms: float
     first_token_ms: float | None = None
     provider_id: str = ""
+    request_id: RequestId | None = None
 
 
 ModelNext: TypeAlias = Callable[[ModelRequest], Awaitable[ModelReply]]

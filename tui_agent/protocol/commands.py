@@ -189,6 +189,29 @@ class SetBudgets(CommandBase):
     budgets: Budgets
 
 
+class Compact(CommandBase):
+    """Let a summary stand for all but the newest messages; `focus` is what it is to dwell on."""
+
+    kind: Literal["compact"] = "compact"
+    focus: str = ""
+
+
+class RestoreContext(CommandBase):
+    """Bring messages back into the context by their seqs; or all that the newest compaction, event `compaction`, took."""
+
+    kind: Literal["restore_context"] = "restore_context"
+    seqs: tuple[int, ...] = ()
+    compaction: int | None = None
+
+
+class PinContext(CommandBase):
+    """Keep these messages, word for word, in every summary to come; or no longer."""
+
+    kind: Literal["pin_context"] = "pin_context"
+    seqs: tuple[int, ...]
+    pinned: bool = True
+
+
 class RunUserShell(CommandBase):
     """Run the user's own command; `hidden` keeps its output out of the model's context."""
 
@@ -274,6 +297,9 @@ Command: TypeAlias = Annotated[
     | SetRepoMap
     | SetMapChoice
     | SetBudgets
+    | Compact
+    | RestoreContext
+    | PinContext
     | RunUserShell
     | StopJob
     | Rename

@@ -1,0 +1,329 @@
+"""L4: keeps an agent's history within the window: old outputs are put away, old turns summarised.
+
+Invariant: what is recorded leaves a legal history; a compaction that fails costs no turn: the summary is then put
+together from the record alone, and one that frees too little is not tried again in that turn.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final, Literal, TypeAlias
+
+from anyio import to_thread
+
+from tui_agent.context.shrinking import chars_of, cut_of, newest_needed, reducible
+from tui_agent.context.summary import Facts, summary_text, told, total_chars, transcript
+from tui_agent.engine.bringing import leave
+from tui_agent.engine.hooks import Heard, Hooks
+from tui_agent.engine.large import as_blob, line_count
+from tui_agent.engine.parts import EngineParts
+from tui_agent.engine.states import StateKeeper
+from tui_agent.errors import BlobMissing, ConfigError, ContextOverflow, ModelError
+from tui_agent.folds.session_view import COMPACTING
+from tui_agent.ports.agent import Ask, AskModel
+from tui_agent.ports.model import ModelReply
+from tui_agent.protocol.artifacts import Artifact
+from tui_agent.protocol.base import BlobText, LongText, text_preview
+from tui_agent.protocol.events.context import (
+    ContextCompacted,
+    ContextPacked,
+    ContextReduced,
+    ContextStuck,
+)
+from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT, AgentId, RequestId
+from tui_agent.protocol.messages import Message, ToolMessage, UserMessage
+from tui_agent.protocol.parts import ImageContent, TextContent, TextPart, ToolCallPart
+from tui_agent.protocol.settings import AgentState
+
+By: TypeAlias = Literal["limit", "user", "overflow"]
+
+CHARS_PER_TOKEN: Final = 4.0
+LEAST_FREED: Final = 0.10
+LEAST_CHARS: Final = 2_000
+"""Less than this is not worth a summary."""
+MOST_FAILURES: Final = 2
+SUMMARY_SHARE: Final = 0.20
+"""What of the window a summary may take."""
+ANSWER: Final = 4_096
+UNKNOWN_WINDOW: Final = 32_000
+"""What is worked with where nobody knows the window."""
+AT_ONCE: Final = 100
+"""Outputs that one event puts away."""
+NO_WAY_ON: Final = (
+    "/compact with other words, a model with a larger window (/model), or /new go on from here."
+)
+
+
+class Compacting:
+    """One agent's. `ask` asks the model for a summary under a request of its own."""
+
+    def __init__(self, parts: EngineParts, states: StateKeeper, agent: AgentId, ask: AskModel) -> None:
+        self._parts = parts
+        self._states = states
+        self._agent = agent
+        self._ask = ask
+        self._hooks = Hooks(parts)
+        self._turn = -1
+        self._stopped = False
+        """Nothing more is tried by itself in this turn."""
+        self._failures = 0
+
+    async def make(self, manifest: ContextPacked, answer: int) -> bool:
+        """Make room for a request and its answer, where it needs some; True if the history changed."""
+        self._begin()
+        window, limits = manifest.window, self._parts.shrinking
+        if not window:
+            return False
+        needed = _needed(manifest)
+        per_char = needed / max(1, manifest.raw_chars or manifest.total_chars)
+        freed = 0
+        if limits.reduce_at and needed >= limits.reduce_at * window:
+            freed = self._reduce(needed, window, per_char)
+        most = min(limits.compact_at * window, max(window - answer, window / 2))
+        if not limits.compact_at or needed - freed < most or self._stopped:
+            return freed > 0
+        return await self.compact("limit", before=needed - freed, per_char=per_char) or freed > 0
+
+    async def overflowed(self) -> bool:
+        """The provider found a request too long: make it smaller whatever we had counted. False: that is impossible."""
+        self._begin()
+        history = self._parts.recorder.messages(self._agent)
+        window = self._window()
+        total = total_chars(history)
+        freed = self._reduce(window, window, window / max(1, total), all_of_it=True)
+        if self._stopped:
+            return freed > 0
+        return await self.compact("overflow") or freed > 0
+
+    def explained(self, error: ContextOverflow) -> ContextOverflow:
+        """What a request that is too long though all was made smaller is told with, where one message is the cause."""
+        history = self._parts.recorder.messages(self._agent)
+        longest = max(map(chars_of, history), default=0) / CHARS_PER_TOKEN
+        window = self._window()
+        if longest < window / 2:
+            return error
+        hint = (
+            f"One message alone has about {longest:,.0f} tokens, and the model holds {window:,}. Put a long text into a"
+            " file and name it with @path; /undo takes the message back."
+        )
+        return ContextOverflow(error.message, hint=hint)
+
+    def _begin(self) -> None:
+        turn = self._parts.recorder.state.turn
+        if turn != self._turn:
+            self._turn, self._stopped, self._failures = turn, False, 0
+
+    def _window(self) -> int:
+        settings = self._parts.recorder.state_of(self._agent).settings
+        return (settings.model.window if settings is not None else 0) or UNKNOWN_WINDOW
+
+    # -- putting outputs away --------------------------------------------------------------------------------------
+
+    def _reduce(self, needed: int, window: int, per_char: float, *, all_of_it: bool = False) -> int:
+        """Put the oldest outputs away, many at once so that a provider's cache breaks once; the tokens that it freed."""
+        recorder, limits = self._parts.recorder, self._parts.shrinking
+        history = recorder.messages(self._agent)
+        keep = round(limits.keep * window / per_char)
+        spared = newest_needed(history, recorder.history(self._agent).forgotten.pinned)
+        possible = reducible(history, keep, spared)
+        wanted = needed if all_of_it else needed - limits.reduce_to * window
+        chosen, freed = list[ToolMessage](), 0.0
+        for message in possible:
+            if freed >= wanted:
+                break
+            chosen.append(message)
+            freed += max(0, chars_of(message) - 160) * per_char
+        if not chosen or (freed < LEAST_FREED * window and not all_of_it):
+            return 0
+        before = needed
+        for at in range(0, len(chosen), AT_ONCE):
+            part = chosen[at : at + AT_ONCE]
+            less = round(sum(max(0, chars_of(one) - 160) for one in part) * per_char)
+            self._put_away(part, before, max(0, before - less))
+            before = max(0, before - less)
+        return needed - before
+
+    def _put_away(self, messages: Sequence[ToolMessage], before: int, after: int) -> None:
+        self._parts.recorder.append(
+            ContextReduced(
+                call_ids=tuple(one.call_id for one in messages),
+                artifacts=tuple(self._artifact(one) for one in messages),
+                forgets=tuple(one.seq for one in messages),
+                before_tokens=before,
+                after_tokens=after,
+            ),
+            agent=self._agent,
+        )
+
+    def _artifact(self, message: ToolMessage) -> Artifact:
+        """The output that the model had been told, as an artifact; of one that has one already, that one."""
+        blobs = self._parts.blobs
+        words = [self._text(one.text) for one in message.content if isinstance(one, TextContent)]
+        images = sum(isinstance(one, ImageContent) for one in message.content)
+        whole = blobs.keep("\n".join([*words, *(["[an image]"] * images)]))
+        text = self._text(whole)
+        stored = whole if isinstance(whole, BlobText) else as_blob(text, blobs)
+        return Artifact.of(message.name, stored, lines=line_count(text), preview_size=0)
+
+    def _text(self, text: LongText) -> str:
+        try:
+            return self._parts.blobs.text(text)
+        except BlobMissing:
+            return text_preview(text)
+
+    # -- summarising -----------------------------------------------------------------------------------------------
+
+    async def compact(
+        self, by: By, focus: str = "", *, before: int = 0, per_char: float = 1 / CHARS_PER_TOKEN
+    ) -> bool:
+        """Let a summary stand for all but the newest messages; True if it does now."""
+        self._begin()
+        recorder, window = self._parts.recorder, self._window()
+        history = recorder.messages(self._agent)
+        total = max(1, total_chars(history))
+        if by == "overflow":  # our count was wrong: it was the whole window at least
+            per_char = max(per_char, window / total)
+        used = self._parts.recorder.meter.used if self._agent == MAIN_AGENT and by == "user" else 0
+        before = before or used or round(total * per_char)
+        self._states.set(AgentState.RUNNING, COMPACTING, agent=self._agent)
+        try:
+            heard = await self._heard(by, focus, before, window)
+            if heard.decision == "deny":
+                return self._stuck(f"A hook refused the compaction: {heard.reason or 'it gave no reason'}.")
+            focus = "\n".join([focus, *(ran.context for ran in heard.ran if isinstance(ran.context, str))])
+            keep = self._parts.shrinking.keep * window
+            if by == "user":
+                keep = min(keep, total * per_char / 4)
+            first = len(recorder.history(self._agent).forgotten.front(history))
+            cut = cut_of(history, round(keep / per_char), first)
+            if not cut or total_chars(history[first:cut]) < LEAST_CHARS:
+                return self._stuck("Nothing older than the newest messages is there to be summarised.")
+            return await self._summarise(by, focus.strip(), history, cut, first, before, per_char)
+        finally:
+            if by != "user":
+                self._states.set(AgentState.RUNNING, agent=self._agent)
+
+    async def _summarise(
+        self,
+        by: By,
+        focus: str,
+        history: Sequence[Message],
+        cut: int,
+        first: int,
+        before: int,
+        per_char: float,
+    ) -> bool:
+        recorder, window = self._parts.recorder, self._window()
+        gone, rest = history[:cut], history[cut:]
+        through = max(one.seq for one in history[first:cut])
+        room = round(SUMMARY_SHARE * window / per_char)
+        story, request, fault = await self._story(gone, focus, window, per_char, room)
+        if fault:
+            story = await to_thread.run_sync(partial(told, gone, room // 3, self._text))
+        make = partial(summary_text, self._facts(through), story, room, self._text)
+        summary = await to_thread.run_sync(make)
+        less = total_chars(gone) - len(summary)
+        after = max(0, before - round(less * per_char))
+        turns = sum(one.seq in recorder.history(self._agent).forgotten.spoken for one in gone)
+        recorder.append(
+            ContextCompacted(
+                through_seq=through,
+                summary=self._parts.blobs.keep(summary),
+                forgets=tuple(one.seq for one in gone),
+                turns=max(1, turns),
+                before_tokens=before,
+                after_tokens=after,
+                by=by,
+                focus=focus,
+                request_id=request,
+                fault=fault,
+            ),
+            agent=self._agent,
+        )
+        await self._hooks.tell("after_compaction", {"by": by, "tokens": after, "messages": len(rest) + 1})
+        if before - after < LEAST_FREED * before:
+            self._stuck(f"The summary freed only {before - after:,} of {before:,} tokens.")
+        return True
+
+    def _facts(self, through: int) -> Facts:
+        recorder = self._parts.recorder
+        fold, state = recorder.history(self._agent), recorder.state
+        return Facts(
+            originals=fold.originals(),
+            spoken=frozenset(fold.forgotten.spoken),
+            pinned=frozenset(fold.forgotten.pinned),
+            todo=state.todo if self._agent == MAIN_AGENT else (),
+            artifacts=tuple(state.artifacts.values()),
+            through=through,
+        )
+
+    async def _story(
+        self, gone: Sequence[Message], focus: str, window: int, per_char: float, room: int
+    ) -> tuple[str, RequestId | None, str]:
+        """What the model tells of these messages, its request, and what went wrong."""
+        prompt = self._parts.shrinking.prompt
+        if self._failures >= MOST_FAILURES:
+            return "", None, "it failed twice in this turn"
+        answer = min(ANSWER, max(256, window // 8))
+        left = max(500, round((window * 0.9 - answer) / per_char) - len(prompt) - len(focus) - 400)
+        words = await to_thread.run_sync(partial(transcript, gone, left, self._text))
+        dwell = f"\n\nThe user wants the summary to dwell on this:\n{focus}" if focus else ""
+        said = f"Summarise this part of the session:\n\n<session>\n{words}\n</session>{dwell}"
+        message = UserMessage(content=(TextContent(text=said),))
+        try:
+            reply = await self._ask(
+                Ask(messages=(message,), system=prompt, tools=(), max_tokens=answer),
+            )
+        except (ModelError, ContextOverflow, ConfigError) as error:
+            return self._failed(error.message)
+        leave(self._parts.recorder, COMPACTION_AGENT)
+        story, fault = _judged(reply, room)
+        if fault:
+            return self._failed(fault)
+        self._failures = 0
+        return story, reply.request_id, ""
+
+    def _failed(self, fault: str) -> tuple[str, None, str]:
+        self._failures += 1
+        if self._failures == MOST_FAILURES:
+            message = (
+                "The model failed twice to summarise; in this turn the summaries come from the record alone."
+            )
+            self._record_stuck(message, "/model chooses another one.", automatic=True)
+        return "", None, fault.rstrip(".")
+
+    async def _heard(self, by: By, focus: str, tokens: int, window: int) -> Heard:
+        messages = len(self._parts.recorder.messages(self._agent))
+        return await self._hooks.tell(
+            "before_compaction",
+            {"by": by, "focus": focus, "tokens": tokens, "window": window, "messages": messages},
+        )
+
+    def _stuck(self, message: str) -> Literal[False]:
+        """Say so, and leave it at that in this turn."""
+        self._stopped = True
+        self._record_stuck(message, NO_WAY_ON, automatic=False)
+        return False
+
+    def _record_stuck(self, message: str, hint: str, *, automatic: bool) -> None:
+        stuck = ContextStuck(message=message, hint=hint, automatic=automatic)
+        self._parts.recorder.append(stuck, agent=self._agent)
+
+
+def _needed(manifest: ContextPacked) -> int:
+    """Tokens that the request would take, had nothing been shortened to fit."""
+    raw = manifest.raw_chars or manifest.total_chars
+    if not manifest.total_chars:
+        return manifest.total_tokens
+    return round(manifest.total_tokens * max(1.0, raw / manifest.total_chars))
+
+
+def _judged(reply: ModelReply, room: int) -> tuple[str, str]:
+    """What an answer tells, and what is wrong with it as a summary."""
+    story = "\n".join(text_preview(part.text) for part in reply.parts if isinstance(part, TextPart)).strip()
+    if reply.finish == "refusal":
+        return "", "it refused"
+    if any(isinstance(part, ToolCallPart) for part in reply.parts) or not story:
+        return "", "it gave no summary"
+    if reply.finish == "length" or len(story) > room:
+        return "", "its summary was too long"
+    return story, ""
