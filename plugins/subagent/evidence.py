@@ -45,7 +45,9 @@ class Findings:
 
     def as_json(self) -> JsonMap:
         """The plain form, for the model that asked."""
-        evidence: list[JsonMap] = [{"path": one.path, "lines": one.lines, "what": one.what} for one in self.evidence]
+        evidence: list[JsonMap] = [
+            {"path": one.path, "lines": one.lines, "what": one.what} for one in self.evidence
+        ]
         return {
             "summary": self.summary,
             "evidence": list(evidence),

@@ -14,8 +14,9 @@ def as_json(said: Mapping[str, object]) -> str:
 
 
 def outcome(report: DelegateReport) -> str:
-    """The row's outcome: calls where it went well, else how it ended."""
-    calls = "1 call" if report.tool_calls == 1 else f"{report.tool_calls} calls"
+    """The row's outcome: calls (of models and tools) where it went well, else how it ended."""
+    count = report.iterations + report.tool_calls
+    calls = "1 call" if count == 1 else f"{count} calls"
     return calls if report.success else _ENDS[report.reason]
 
 

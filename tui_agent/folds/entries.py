@@ -81,6 +81,17 @@ class ReasoningEntry(EntryBase):
 
 
 @dataclass(frozen=True, slots=True)
+class Subtask:
+    """The delegate that works for a call, with its own meter: iterations begun, calls (of models and tools), tokens."""
+
+    agent: AgentId
+    name: str
+    iteration: int = 0
+    calls: int = 0
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ToolEntry(EntryBase):
     """A tool call. `output` is the live tail (at most 16 KB) while it runs; `blocks` the result's display."""
 
@@ -99,6 +110,8 @@ class ToolEntry(EntryBase):
     blocks: tuple[DisplayBlock, ...] = ()
     denied: str = ""
     full_output: LongText | None = None
+    subtask: Subtask | None = None
+    """Whose work the call is, where it is another agent's; `output` then tells what that one called."""
     asks: bool = False
     """The call is the question that stands behind it: its own row would say the same again, so it has none."""
 

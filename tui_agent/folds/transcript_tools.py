@@ -3,17 +3,17 @@
 from dataclasses import replace
 
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.folds.entries import ToolEntry, ToolState
+from tui_agent.folds.entries import Subtask, ToolEntry, ToolState
 from tui_agent.folds.transcript_draft import Draft
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.display import DiffBlock, TextBlock
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.files import FileChanged
-from tui_agent.protocol.events.model import ModelRequested
+from tui_agent.protocol.events.model import ModelRequested, ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted, ToolStatus
-from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.ids import AgentId, CallId
 
 ON_TOOLS: Handlers[Draft] = Handlers()
 
@@ -67,14 +67,36 @@ def _delegate_called(draft: Draft, row: int, words: str) -> bool:
         return False
     calls = draft.delegate_calls[row] = draft.delegate_calls.get(row, 0) + 1
     outcome = "1 call" if calls == 1 else f"{calls} calls"
-    draft.put(row, replace(entry, outcome=outcome, revision=draft.revision + 1))
+    subtask = replace(entry.subtask, calls=calls) if entry.subtask is not None else None
+    draft.put(row, replace(entry, outcome=outcome, subtask=subtask, revision=draft.revision + 1))
     return draft.grow(row, words + "\n") if words else True
 
 
 @ON_TOOLS.on(ModelRequested)
 def _model_called(draft: Draft, ev: Envelope, payload: ModelRequested) -> bool:
     row = draft.delegates.get(ev.agent)
-    return row is not None and _delegate_called(draft, row, "")
+    if row is None:
+        return False
+    _meter(draft, row, ev.agent, iteration=payload.local_iteration)
+    return _delegate_called(draft, row, "")
+
+
+@ON_TOOLS.on(ModelResponded)
+def _model_answered(draft: Draft, ev: Envelope, payload: ModelResponded) -> bool:
+    row = draft.delegates.get(ev.agent)
+    tokens = payload.usage.input_tokens + payload.usage.output_tokens
+    return row is not None and _meter(draft, row, ev.agent, tokens=tokens)
+
+
+def _meter(draft: Draft, row: int, agent: AgentId, *, iteration: int = 0, tokens: int = 0) -> bool:
+    """The meter on a delegate's row: its own iteration, and the tokens of all that work for the call."""
+    entry = draft.tool(row)
+    if entry is None or entry.subtask is None:
+        return False
+    now = entry.subtask
+    own = iteration if iteration and now.agent == agent else now.iteration
+    now = replace(now, iteration=own, tokens=now.tokens + tokens)
+    return draft.put(row, replace(entry, subtask=now, revision=draft.revision + 1))
 
 
 @ON_TOOLS.on(PermissionRequested)
@@ -155,7 +177,7 @@ def _finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> bool:
             state=state,
             outcome=payload.summary or entry.outcome,
             duration_ms=payload.duration_ms or took,
-            output="" if payload.display else entry.output,
+            output="" if payload.display and entry.subtask is None else entry.output,
             blocks=payload.display or (entry.blocks if state == "denied" else ()),
             full_output=payload.full_output,
             revision=draft.revision + 1,
@@ -171,7 +193,11 @@ def _spawned(draft: Draft, ev: Envelope, payload: AgentSpawned) -> bool:
     if row is None:
         return False
     draft.delegates[ev.agent] = row
-    return False
+    entry = draft.tool(row)
+    if entry is None or entry.subtask is not None:
+        return False
+    subtask = Subtask(ev.agent, payload.name)
+    return draft.put(row, replace(entry, subtask=subtask, revision=draft.revision + 1))
 
 
 @ON_TOOLS.on(AgentFinished)

@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tui_agent.folds.approvals import ApprovalsView
+from tui_agent.folds.session_state import SessionStateView
 from tui_agent.protocol.commands import AnswerQuestion, DecidePermission, GoOn
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import QuestionAsked
@@ -20,6 +21,12 @@ from tui_agent.tui.modals.question import Question
 if TYPE_CHECKING:
     from tui_agent.tui.app import AgentApp
     from tui_agent.tui.live import Live
+
+
+def asked_by(state: SessionStateView, request: PermissionRequested) -> str:
+    """Which delegate asks; empty where it is the main agent."""
+    agents = [one.agent for one in state.open_calls if one.call_id == request.call_id]
+    return next((one.agent for one in state.delegates if one.agent in agents), "")
 
 
 class Asking:
@@ -101,6 +108,7 @@ class Asking:
             waiting=len(self._view.permissions),
             blob=self._live.reading.blob_text,
             granted=state.granted,
+            who=asked_by(state, request),
         )
         modal.keys_changed = self._app.show_keys
         modal.spare = self._app.prompt.editor.post_message

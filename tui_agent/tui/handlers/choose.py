@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
-from tui_agent.protocol.commands import RevokeRule, SetAgent, SetBudgets, SetEffort
+from tui_agent.protocol.commands import Delegate, RevokeRule, SetAgent, SetBudgets, SetEffort
 from tui_agent.protocol.settings import EFFORTS, POLICIES, Budgets, Effort
 from tui_agent.tui import units
 from tui_agent.tui.first_look import theme_folders
@@ -63,9 +63,40 @@ def agent(live: "Live", argument: str) -> None:
                         now=text_of(row, "name") == now,
                     )
                     for row in rows
+                    if text_of(row, "kind") == "hub"
                 ]
             )
 
+    live.worker(ask(), "agents")
+
+
+def delegate(live: "Live", argument: str) -> None:
+    """A task for a named agent: `AGENT TASK`; without one, those that there are."""
+    name, _, task = argument.strip().partition(" ")
+    if task.strip():
+        live.submit(Delegate(agent=name, text=task.strip()))
+        return
+    picker = Picker(lambda: live.app.looks, "Delegate to", [])
+
+    def chosen(value: str | None) -> None:
+        if value is not None:
+            live.app.prompt.editor.put(f"/delegate {value} ")
+
+    async def ask() -> None:
+        _, said = await live.ask("agents", "list", "--json", *place(live.app.options))
+        rows = [row for row in json_rows(said) if text_of(row, "kind") == "delegate"]
+        if picker.is_attached:
+            picker.set_items(
+                [
+                    Item(text_of(row, "name"), text_of(row, "name"), about=text_of(row, "description"))
+                    for row in rows
+                ]
+            )
+
+    if name:
+        live.app.say("/delegate takes an agent and a task, as /delegate verify the tests pass.", "warning")
+        return
+    live.app.push_screen(picker, chosen)
     live.worker(ask(), "agents")
 
 
@@ -162,6 +193,7 @@ def _kept(name: str) -> str:
 HANDLERS: "dict[str, Callable[[Live, str], None]]" = {
     "reasoning": reasoning,
     "agent": agent,
+    "delegate": delegate,
     "policy": policy,
     "next_policy": next_policy,
     "plan": lambda live, _: live.set_policy("plan"),

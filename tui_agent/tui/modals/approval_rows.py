@@ -106,6 +106,8 @@ class ApprovalRows:
             (" ", self._sheet.style()),
             (question_of(self._sheet.request), self._sheet.style(bold=True)),
         ]
+        if self._sheet.who:
+            title.insert(2, part(f"{self._sheet.who}: ", self._sheet.style("accent", bold=True)))
         rows = [self._sheet.line(width, title, right)]
         if self._sheet.tiny:
             return rows

@@ -12,6 +12,7 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 
 from tui_agent.folds.spans import Span, TraceView
+from tui_agent.protocol.commands import Interrupt
 from tui_agent.tui.actions import footer
 from tui_agent.tui.handlers.json_view import open_events
 from tui_agent.tui.layer import takes
@@ -52,6 +53,8 @@ class TraceScreen(Screen[None]):
         self.spans = SpanList(looks)
         self.detail = SpanDetail(looks)
         self.footer = Footer(looks)
+        self._stoppable: bool | None = None
+        """Whether a subtask runs that could be stopped."""
         self._stand: object = None
         """What is shown."""
 
@@ -64,7 +67,7 @@ class TraceScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.header.set_views(self.live.state, self.live.views.meter.view())
-        self.footer.set_keys(footer(self.live.app.actions, ("trace",), running=False))
+        self._offer()
         self.footer.set_class(self.live.app.shape.airy, "-airy")
         self._fit()
         self.follow()
@@ -82,6 +85,12 @@ class TraceScreen(Screen[None]):
         self.footer.display = height >= 10
         self.head.styles.height = 4 if height >= 24 else 1
 
+    def _offer(self) -> None:
+        running = bool(self.live.state.delegates)
+        if running != self._stoppable:
+            self._stoppable = running
+            self.footer.set_keys(footer(self.live.app.actions, ("trace",), running=running))
+
     def follow(self) -> None:
         """Take the session's newest spans in."""
         view: TraceView = self.live.views.trace.view()
@@ -92,6 +101,7 @@ class TraceScreen(Screen[None]):
         if stand == self._stand and not running:
             return
         self._stand, self.head.older = stand, older
+        self._offer()
         self.spans.set_view(view, now)
         self.head.set_view(view, self.spans.filter, self.live.views.metrics.view().cost_usd, self.spans)
         self.header.set_views(self.live.state, self.live.views.meter.view())
@@ -124,6 +134,8 @@ class TraceScreen(Screen[None]):
                 self._enter()
             case "j" if self.chosen is not None:
                 open_events(self.live, self.chosen)
+            case "x" if self.chosen is not None:
+                self._stop(self.chosen)
             case "c" if self.chosen is not None:
                 self.live.app.copy_text(self.detail.plain(self.chosen, self.live))
             case _:
@@ -138,6 +150,14 @@ class TraceScreen(Screen[None]):
             return
         self.dismiss(None)
         self.live.chat.show_seq(span.first_seq)
+
+    def _stop(self, span: Span) -> None:
+        """End the subtask that the span belongs to, and nothing else."""
+        live = self.live
+        if any(one.agent == span.agent for one in live.state.delegates):
+            live.submit(Interrupt(scope="agent", agent=span.agent))
+        else:
+            live.app.say("That is no subtask that runs.", "warning")
 
     def _filter(self, index: int) -> None:
         self.spans.set_filter(FILTERS[index])

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from tui_agent.folds.entries import ToolEntry, ToolState
+from tui_agent.folds.entries import Subtask, ToolEntry, ToolState
 from tui_agent.protocol.display import DiffBlock, DisplayBlock, TerminalBlock, TextBlock
 from tui_agent.tui.symbols import Symbols
 from tui_agent.tui.text import clean, clean_line, fit, pad, width
@@ -27,7 +27,7 @@ from tui_agent.tui.transcript.blocks import (
 )
 from tui_agent.tui.transcript.look import STATE_COLUMN, TARGET_COLUMN, Look
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, width_of, wrap
-from tui_agent.tui.units import changed_lines, duration, elapsed
+from tui_agent.tui.units import changed_lines, duration, elapsed, tokens
 
 QUIET: Final = frozenset({"read", "search", "find", "list", "map", "glob", "grep"})
 QUICK_S: Final = 0.15
@@ -233,7 +233,7 @@ def _right(entry: ToolEntry, look: Look, now: float) -> list[Run]:
 def _outcome(entry: ToolEntry) -> str:
     outcome = clean(entry.outcome)
     if is_subtask(entry) and entry.state == "running" and outcome:
-        return outcome
+        return f"{outcome}{_meter(entry.subtask)}"
     if entry.state in ("queued", "running", "waiting", "denied", "interrupted"):
         return _WORDS[entry.state]
     if _diffs(entry.blocks) and outcome.startswith("+"):
@@ -241,6 +241,14 @@ def _outcome(entry: ToolEntry) -> str:
     if _is_long(outcome):
         return _leading(outcome) if _TALLY.fullmatch(outcome) else _WORDS.get(entry.state, "")
     return outcome or _WORDS.get(entry.state, "")
+
+
+def _meter(subtask: Subtask | None) -> str:
+    """Where a delegate stands: its iteration, and what it has used."""
+    if subtask is None or not subtask.iteration:
+        return ""
+    used = f" · {tokens(subtask.tokens)}" if subtask.tokens else ""
+    return f" · it {subtask.iteration}{used}"
 
 
 def _body(entry: ToolEntry, body: Body, *, opened: bool) -> list[Row]:
@@ -255,8 +263,8 @@ def _body(entry: ToolEntry, body: Body, *, opened: bool) -> list[Row]:
         if is_subtask(entry) and not opened:
             return rows + tail_rows(entry.output.strip().rsplit("\n", 1)[-1], 0, body)
         return rows + tail_rows(entry.output, omitted, body)
-    if entry.output and not entry.blocks:
-        rows += tail_rows(entry.output, 0, body)
+    if entry.output and (not entry.blocks or (opened and entry.subtask is not None)):
+        rows += tail_rows(entry.output.removesuffix("\n"), 0, body)
     blocks = entry.blocks
     if opened and entry.full_output is not None:
         # Opened by hand: all of the output instead of the part that the model saw.
