@@ -51,6 +51,21 @@ def test_a_demo_does_its_task(played: Played) -> None:
     assert tested.returncode == 0, tested.stderr
 
 
+def test_the_demo_of_an_api_gives_its_tests_to_a_subtask_and_stays_small(played: Played) -> None:
+    if not (played.work / "app.py").exists():
+        return  # the other demo
+    payloads = [event["payload"] for event in played.lines]
+    spawned = [event for event in played.lines if event["payload"]["kind"] == "agent.spawned"]
+    (begun,) = spawned
+    ended = next(event for event in played.lines if event["payload"]["kind"] == "agent.finished")
+    assert (begun["agent"], ended["agent"]) == ("subtask-1", "subtask-1")
+    assert ended["payload"]["success"] and ended["payload"]["files_created"] == ["test_app.py"]
+    packed = [each for each in payloads if each["kind"] == "context.packed"]
+    assert max(each["total_tokens"] / each["window"] for each in packed) < 0.4
+    own = [event["payload"] for event in played.lines if event["agent"] == "subtask-1"]
+    assert [each["local_iteration"] for each in own if each["kind"] == "iteration.started"] == [1, 2, 3]
+
+
 def test_a_demo_ends_with_its_turn_taken_back_and_brought_forward_again(played: Played) -> None:
     payloads = [event["payload"] for event in played.lines]
     message = next(event for event in played.lines if event["payload"]["kind"] == "user.message")

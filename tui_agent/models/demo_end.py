@@ -24,6 +24,8 @@ _REFUSED = (
     "Not run: ",
 )
 """How the results of calls begin that a person or a policy kept from running to their end."""
+_DELEGATES = "spawn_subtask"
+"""A subtask that did not end well was stopped, or refused what it needs."""
 
 
 def ending(answers: int, index: int, messages: tuple[Message, ...], *, wrong: bool) -> ScriptedAnswer | None:
@@ -57,8 +59,11 @@ def _ended(messages: tuple[Message, ...]) -> bool:
 
 def _refused(messages: tuple[Message, ...]) -> bool:
     return any(
-        isinstance(item, TextContent) and text_preview(item.text).startswith(_REFUSED)
+        message.name == _DELEGATES
+        or any(
+            isinstance(item, TextContent) and text_preview(item.text).startswith(_REFUSED)
+            for item in message.content
+        )
         for message in messages
         if isinstance(message, ToolMessage) and not message.ok
-        for item in message.content
     )
