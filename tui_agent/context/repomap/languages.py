@@ -35,7 +35,6 @@ class Ready(NamedTuple):
 
     parser: "Parser"
     cursor: "QueryCursor"
-    ascii_only: bool
 
 
 GRAMMARS: dict[str, Grammar] = {
@@ -49,7 +48,6 @@ GRAMMARS: dict[str, Grammar] = {
     "c": Grammar("tree_sitter_c", "language", "c"),
     "cpp": Grammar("tree_sitter_cpp", "language", "cpp"),
     "ruby": Grammar("tree_sitter_ruby", "language", "ruby"),
-    "bash": Grammar("tree_sitter_bash", "language", "bash"),
     "markdown": Grammar("tree_sitter_markdown", "language", "markdown"),
     "csharp": Grammar("tree_sitter_c_sharp", "language", "csharp"),
     "php": Grammar("tree_sitter_php", "language_php", "php"),
@@ -157,7 +155,7 @@ def ready(name: str) -> Ready | None:
 
     grammar, query = loaded
     language = Language(grammar)
-    return Ready(Parser(language), QueryCursor(Query(language, query)), name == "bash")
+    return Ready(Parser(language), QueryCursor(Query(language, query)))
 
 
 def _loaded(name: str) -> tuple[object, str] | None:

@@ -6,6 +6,7 @@ words and no symbols, never an error.
 
 import re
 from bisect import bisect_right
+from itertools import accumulate
 from typing import NamedTuple
 
 from tui_agent.context.repomap.languages import language_of, patterns_of, ready
@@ -15,6 +16,10 @@ MAX_SYMBOLS = 2_000
 """Of one file; what comes later in it is found by its words only."""
 MAX_SIGNATURE = 140
 MAX_NAME = 100
+MAX_DEPTH = 1_000
+"""Of brackets; what is nested more deeply is read by patterns, if at all."""
+_DEPTH = {**dict.fromkeys(b"([{", 1), **dict.fromkeys(b")]}", -1)}
+_NO_BRACKETS = bytes(set(range(256)) - _DEPTH.keys())
 _LINES_OF_SIGNATURE = 6
 _NAMES_ONLY = frozenset(
     "variable constant define key property section heading id block rule stage test label target".split()  # noqa: SIM905
@@ -23,7 +28,6 @@ _NAMES_ONLY = frozenset(
 _BLANKS = re.compile(r"\s+")
 _WORDS_BEFORE = re.compile(rb"[ \t]*(?:[a-z]+ +){1,3}")
 """What a grammar leaves out of a definition: `export`, `type`."""
-_ASCII = bytes(range(128)) + b"Z" * 128
 _SCOPES = frozenset(
     {
         "class",
@@ -62,10 +66,9 @@ def symbols_of(path: str, data: bytes, *, parse: bool = True) -> tuple[str, tupl
 
 def _parsed(language: str, data: bytes) -> list[_Found] | None:
     known = ready(language) if language else None
-    if known is None:
+    if known is None or too_deep(data):
         return None
-    # The scanner of bash's grammar looks characters up in a table of bytes.
-    tree = known.parser.parse(data.translate(_ASCII) if known.ascii_only else data)
+    tree = known.parser.parse(data)
     found: dict[int, _Found] = {}
     for _, captured in known.cursor.matches(tree.root_node):
         name = captured["name"][0]
@@ -79,6 +82,14 @@ def _parsed(language: str, data: bytes) -> list[_Found] | None:
         if len(found) >= MAX_SYMBOLS:
             break
     return sorted(found.values())
+
+
+def too_deep(data: bytes) -> bool:
+    """Whether brackets are nested so deeply that a query on the tree takes squared time."""
+    brackets = data.translate(None, _NO_BRACKETS)
+    if len(brackets) < MAX_DEPTH:
+        return False
+    return max(accumulate(map(_DEPTH.__getitem__, brackets))) > MAX_DEPTH
 
 
 def _matched(language: str, data: bytes) -> list[_Found]:

@@ -1,4 +1,0 @@
-; Functions, and variables that are set at the top.
-(function_definition name: (word) @name) @function
-(program (variable_assignment name: (variable_name) @name) @variable)
-(program (declaration_command (variable_assignment name: (variable_name) @name) @variable))
