@@ -19,6 +19,7 @@ from tui_agent.middleware.repo_map import RepoMapSection
 from tui_agent.middleware.sections import prompt_sections
 from tui_agent.middleware.skills import Skills, news
 from tui_agent.middleware.stuck import StuckNotice
+from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.ports.delegate import Role
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.knowledge import Knowledge
@@ -46,8 +47,10 @@ class Contributing:
         if event is not None:
             self._recorder.append(event)
 
-    def middlewares(self, env: Environment, log: SessionLog, roles: Sequence[Role]) -> list[Middleware]:
-        """The product's own, in their order."""
+    def middlewares(
+        self, env: Environment, log: SessionLog, roles: Sequence[Role], loaded: LoadedPlugins
+    ) -> list[Middleware]:
+        """The product's own, in their order, and those of plugins."""
         config, recorder = self._base.config, self._recorder
         texts = PromptTexts((config.paths.config_dir / "prompts",))
         version = f"{sys.version_info[0]}.{sys.version_info[1]}"
@@ -60,4 +63,5 @@ class Contributing:
             StuckNotice(lambda: recorder.state),
             WorkingMemory(lambda: recorder.state),
             RepoMapSection(self._maps),
+            *(offered.middleware for offered in loaded.middlewares),
         ]

@@ -199,11 +199,7 @@ def _assemble(
     if past.empty:
         begin(recorder, run, workspace=str(workspace), settings=settings, earlier=earlier)
     else:
-        _start_again(recorder, workspace, settings)
-        askable = log.blobs if base.options.attended else None
-        take_up(recorder, run, past.records, log.repaired, askable)
-        _take_on_changes(base, models, recorder)
-        _apply_options(base, recorder, settings)
+        _go_on(base, models, recorder, log, past, run, workspace, settings)
     tools, failed = _tools(loaded)
     judge, refused = judging.following(base, loaded.policy_tables)
     subagents = Subagents(base.config)
@@ -220,10 +216,7 @@ def _assemble(
         env=env,
         tools=tools,
         policy=judge,
-        middlewares=[
-            *said.middlewares(env, log, subagents.roles),
-            *(one.middleware for one in loaded.middlewares),
-        ],
+        middlewares=said.middlewares(env, log, subagents.roles, loaded),
         agents=_agents(loaded),
         client=clients.get,
         resolve_model=models.resolve,
@@ -247,6 +240,24 @@ def _assemble(
     release = partial(_release, env, clients, maps)
     warm = partial(models.warm, settings.model)
     return LocalSession(log, recorder, Engine(parts, trouble), base.ids, run.run_id, release, warm)
+
+
+def _go_on(
+    base: Ground,
+    models: ModelFactory,
+    recorder: Recorder,
+    log: SessionLog,
+    past: Unfinished,
+    run: RunStarted,
+    workspace: Path,
+    settings: SessionSettings,
+) -> None:
+    """Take the session up where an earlier run left it, with what this start asks for."""
+    _start_again(recorder, workspace, settings)
+    askable = log.blobs if base.options.attended else None
+    take_up(recorder, run, past.records, log.repaired, askable)
+    _take_on_changes(base, models, recorder)
+    _apply_options(base, recorder, settings)
 
 
 def _hook_facts(log: SessionLog, env: LocalEnvironment) -> JsonMap:

@@ -34,6 +34,7 @@ from tui_agent.protocol.commands import (
     SubmitPrompt,
     Undo,
     Unqueue,
+    WriteGuide,
 )
 from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage
 
@@ -62,6 +63,8 @@ def refusal(
     match command:
         case SubmitPrompt() | Delegate() if running and state.shell is None and not state.compacting:
             return Refusal("A turn is running.", "Enter steers it, Tab sends after it, Esc stops it.")
+        case WriteGuide() if running:
+            return Refusal(f"{what} is running. AGENTS.md can be written after it.", _AFTER)
         case Delegate() if running:
             return Refusal(f"{what} is running. A task can be given away after it.", _AFTER)
         case Delegate(text=text) if not text.strip():
@@ -87,6 +90,8 @@ def refusal(
             return Refusal(f"{what} is running. Going back is possible after it.", _AFTER)
         case Pause() if state.shell is not None:
             return Refusal("Your command is running. It cannot be paused.", _AFTER)
+        case WriteGuide():
+            return _turns_refusal(state, running)
         case SubmitPrompt() | Steer() | Queue():
             return _message_refusal(command, state, running)
         case Interrupt() | Pause() if not running:

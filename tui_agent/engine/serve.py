@@ -17,6 +17,7 @@ from tui_agent.engine.context_commands import change_context
 from tui_agent.engine.handing import require_role
 from tui_agent.engine.heard_prompts import HeardPrompts
 from tui_agent.engine.hooks import NOTHING, Heard
+from tui_agent.engine.init_agent import SOURCE
 from tui_agent.engine.jobs import Jobs
 from tui_agent.engine.mailbox import Mailbox, Waiting
 from tui_agent.engine.merge import Ticker
@@ -63,6 +64,7 @@ from tui_agent.protocol.commands import (
     SubmitPrompt,
     Undo,
     Unqueue,
+    WriteGuide,
 )
 from tui_agent.protocol.events.session import CommandRejected, SessionTitled
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued, UserSteered, UserUnqueued
@@ -179,6 +181,8 @@ class Engine:
                 self._message(command, group)
             case GoOn():
                 self._go_on(command, group)
+            case WriteGuide():
+                self._begin(UserMessageReceived(text="/init", source=SOURCE), group, command)
             case Delegate(agent=name, text=text):
                 require_role(self._parts, name)
                 self._begin(UserMessageReceived(text=text, to_agent=name), group, command)
@@ -362,7 +366,7 @@ class Engine:
     def _title(self, message: UserMessageReceived) -> None:
         """A session is named after its first prompt."""
         recorder = self._parts.recorder
-        if recorder.state.title or not isinstance(message.text, str):
+        if recorder.state.title or not isinstance(message.text, str) or message.source == SOURCE:
             return
         words = " ".join(message.text.split())
         if not words:

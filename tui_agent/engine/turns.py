@@ -17,6 +17,7 @@ from tui_agent.engine.delegating import Delegating
 from tui_agent.engine.gate import Gate
 from tui_agent.engine.handing import HandsOver
 from tui_agent.engine.hooks import Hooks
+from tui_agent.engine.init_agent import SOURCE, InitAgent
 from tui_agent.engine.jobs import Jobs
 from tui_agent.engine.loop import Outcome, TurnLoop
 from tui_agent.engine.mailbox import Waiting
@@ -136,7 +137,9 @@ class Turns:
         """The main agent's loop; where the user gave the task to a named agent, that one has it."""
         parts, settings = self._parts, self._parts.recorder.state.settings
         self._delegating.by = "agent" if addressed is None else "user"
-        if addressed is not None and settings is not None:
+        if addressed is not None and addressed.source == SOURCE and settings is not None:
+            parts = replace(parts, agents={settings.agent: partial(InitAgent, parts.env)})
+        elif addressed is not None and settings is not None:
             handing = partial(HandsOver, addressed.to_agent, parts.blobs.text(addressed.text))
             parts = replace(parts, agents={settings.agent: handing})
         return self._make_loop(parts, self._caller, MAIN_AGENT)
@@ -150,7 +153,7 @@ class Turns:
         recorder, clock, scope = self._parts.recorder, self._parts.clock, self.scope
         turn = recorder.state.turn + 1
         prompt = recorder.state.pending_prompt
-        addressed = prompt if prompt is not None and prompt.to_agent else None
+        addressed = prompt if prompt is not None and (prompt.to_agent or prompt.source == SOURCE) else None
         started = clock.monotonic()
         try:
             if not goes_on:

@@ -43,6 +43,12 @@ class Delegate(CommandBase):
     text: str
 
 
+class WriteGuide(CommandBase):
+    """Write a first AGENTS.md from what the repository's files show, without a model; add to one that is there."""
+
+    kind: Literal["write_guide"] = "write_guide"
+
+
 class GoOn(CommandBase):
     """Start a turn without a new message: the model goes on from where the branch ends.
 
@@ -278,6 +284,7 @@ class Close(CommandBase):
 Command: TypeAlias = Annotated[
     SubmitPrompt
     | Delegate
+    | WriteGuide
     | GoOn
     | Steer
     | Queue

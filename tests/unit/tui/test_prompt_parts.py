@@ -21,9 +21,8 @@ from tui_agent.tui.prompt.completion import (
     token_at,
 )
 from tui_agent.tui.prompt.draft import DraftFile
-from tui_agent.tui.prompt.files import list_files
+from tui_agent.tui.prompt.files import PathIndex, list_files
 from tui_agent.tui.prompt.history import History
-from tui_agent.tui.prompt.paths import PathIndex
 from tui_agent.tui.prompt.symbols import Symbol, defined
 
 

@@ -34,7 +34,7 @@ class UserMessageReceived(Payload):
     kind: Literal["user.message"] = "user.message"
     text: LongText
     attachments: tuple[ImageContent, ...] = ()
-    source: Literal["prompt", "queue", "simulated", "agent"] = "prompt"
+    source: Literal["prompt", "queue", "simulated", "agent", "init"] = "prompt"
     queue_id: RequestId | None = None
     mentions: tuple[Mention, ...] = ()
     to_agent: str = ""

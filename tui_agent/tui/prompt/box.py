@@ -28,7 +28,7 @@ from tui_agent.tui.prompt.completion import (
 from tui_agent.tui.prompt.editor import Editor
 from tui_agent.tui.prompt.files import FileIndex
 from tui_agent.tui.prompt.menu import Menu
-from tui_agent.tui.prompt.symbols import PAUSE_S, FindSymbols, Symbols, defined, worth_looking
+from tui_agent.tui.prompt.symbols import PAUSE_S, FindSymbols, Symbols, defined
 from tui_agent.tui.prompt.waiting import QueueRows
 from tui_agent.tui.rows import Part, cells, doing, part, row
 from tui_agent.tui.text import clean_line
@@ -218,7 +218,7 @@ class Prompt(Vertical):
         else:
             self._offer(file_candidates(token.query, self.files.paths, self._symbols.of(token.query)))
             if self._symbols.wanting(token.query):
-                self._symbols.timer = self.set_timer(PAUSE_S, self._look_for_symbols)
+                self._symbols.timer = self.set_timer(PAUSE_S, partial(self._look_for_symbols, token.query))
             if self.files.stale:
                 self.run_worker(
                     self._list_files, thread=True, exclusive=True, group="files", exit_on_error=False
@@ -229,16 +229,14 @@ class Prompt(Vertical):
         if root != self.files.root:
             self.editor.root, self.files, self._symbols = root, FileIndex(root), Symbols()
 
-    def _look_for_symbols(self) -> None:
-        """Once the typing pauses: what is typed by then."""
-        token = self._token
-        if token is not None and token.kind == "file" and worth_looking(token.query):
-            look = partial(self._list_symbols, token.query)
-            self.run_worker(look, thread=True, exclusive=True, group="symbols", exit_on_error=False)
+    def _look_for_symbols(self, query: str) -> None:
+        """Once the typing pauses."""
 
-    def _list_symbols(self, query: str) -> None:
-        self._symbols.take(query, self.find_symbols(self.files.root, query))
-        self.app.call_from_thread(self._complete)
+        def look() -> None:
+            self._symbols.take(query, self.find_symbols(self.files.root, query))
+            self.app.call_from_thread(self._complete)
+
+        self.run_worker(look, thread=True, exclusive=True, group="symbols", exit_on_error=False)
 
     def _list_files(self) -> None:
         self.files.refresh()

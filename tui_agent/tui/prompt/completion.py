@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from tui_agent.tui.actions import Action
-from tui_agent.tui.prompt.paths import PathIndex, name_of
+from tui_agent.tui.prompt.files import PathIndex, name_of
 from tui_agent.tui.prompt.symbols import Symbol
 
 BEFORE_SYMBOLS = 5

@@ -1,0 +1,126 @@
+"""/init without a model: what it finds in a repository, and that it writes like any agent."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.engine.harness import allow, ask, running
+from tests.stubs.tool_context import tools_of
+from tui_agent.context.first_guide import survey, written
+from tui_agent.context.found_commands import commands_of
+from tui_agent.environments.local import LocalEnvironment
+from tui_agent.protocol.commands import DecidePermission, Undo, WriteGuide
+from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.events.policy import PermissionRequested
+from tui_agent.protocol.events.turn import TurnFinished, UserMessageReceived
+from tui_agent.protocol.parts import TextPart
+
+FILES = list(tools_of("files").values())
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "workspace"
+    (folder / "src").mkdir(parents=True)
+    (folder / "tests").mkdir()
+    (folder / "src" / "app.py").write_text("x = 1\n")
+    (folder / "tests" / "test_app.py").write_text("def test(): ...\n")
+    (folder / "pyproject.toml").write_text(
+        '[project]\nname = "shop"\n[tool.ruff]\n[tool.pytest.ini_options]\n'
+    )
+    (folder / "Makefile").write_text("VAR := x\ninstall:\n\tpip install -e .\n\ntest: install\n\tpytest\n")
+    (folder / ".github" / "workflows").mkdir(parents=True)
+    (folder / ".github" / "workflows" / "ci.yml").write_text("on: push\n")
+    return folder
+
+
+def _said(events: list[object]) -> str:
+    parts = [part for event in events if isinstance(event, ModelResponded) for part in event.parts]
+    return next(str(part.text) for part in reversed(parts) if isinstance(part, TextPart))
+
+
+async def test_a_first_one_names_languages_commands_layout_and_checks(workspace: Path) -> None:
+    text = written(await survey(LocalEnvironment(workspace)))
+    assert "Languages: Python (2 files)." in text
+    assert "- Install: `make install` (Makefile)\n- Test: `make test` (Makefile)\n" in text
+    assert "- Lint: `ruff check .` (pyproject.toml)" in text and "python -m pytest" not in text
+    assert "- `src/`: 1 file, mostly Python" in text and "`.github/workflows/ci.yml`" in text
+
+
+@pytest.mark.parametrize(
+    ("texts", "paths", "wanted"),
+    [
+        ({"package.json": '{"scripts": {"test": "x", "dev": "y", "e; rm": "z"}}'}, ["pnpm-lock.yaml"],
+         {"pnpm install", "pnpm test", "pnpm run dev"}),
+        ({"Cargo.toml": ""}, [], {"cargo build", "cargo test", "cargo clippy", "cargo fmt"}),
+        ({"go.mod": "module x"}, [], {"go build ./...", "go test ./...", "go vet ./..."}),
+        ({"pyproject.toml": "[project]\ndependencies=['pytest']\n[tool.mypy]"}, ["uv.lock"],
+         {"uv sync", "python -m pytest", "mypy ."}),
+        ({"justfile": "test *args:\n  x\nset shell := ['a']\n"}, [], {"just test"}),
+        ({"package.json": "{broken", "pyproject.toml": "[broken"}, [], set()),
+        ({"package.json": "[" * 100_000, "pyproject.toml": "a = " + "[" * 100_000}, [], set()),
+    ],
+)  # fmt: skip
+def test_commands_are_found_where_a_repository_says_them(
+    texts: dict[str, str], paths: list[str], wanted: set[str]
+) -> None:
+    assert {one.command for one in commands_of(texts, frozenset([*paths, *texts]))} == wanted
+
+
+async def test_it_asks_shows_the_diff_is_recorded_and_can_be_undone(tmp_path: Path, workspace: Path) -> None:
+    async with running(tmp_path, [], FILES, policy=ask, checkpoints=True) as bench:
+        bench.submit(WriteGuide())
+        asked = (await bench.until("permission.requested")).payload
+        assert isinstance(asked, PermissionRequested) and asked.tool == "write_file"
+        assert not (workspace / "AGENTS.md").exists()
+        bench.submit(DecidePermission(request_id=asked.request_id, decision="allow"))
+        await bench.until("turn.finished")
+        assert "make test" in (workspace / "AGENTS.md").read_text()
+        assert [event.path for event in bench.of(FileChanged) if isinstance(event, FileChanged)] == [
+            "AGENTS.md"
+        ]
+        assert bench.model.requests == [], "no model is asked"
+        assert _said([event.payload for event in bench.events]).startswith("AGENTS.md is written.")
+        bench.submit(Undo())
+        await bench.until("session.head_moved")
+        await bench.until("checkpoint.restored")
+    assert not (workspace / "AGENTS.md").exists()
+
+
+async def test_denied_it_says_that_nothing_was_written(tmp_path: Path, workspace: Path) -> None:
+    async with running(tmp_path, [], FILES, policy=ask, interactive=False) as bench:
+        bench.submit(WriteGuide())
+        await bench.until("turn.finished")
+    assert not (workspace / "AGENTS.md").exists()
+    assert _said([event.payload for event in bench.events]) == "AGENTS.md was not written."
+    message = bench.of(UserMessageReceived)[0]
+    assert isinstance(message, UserMessageReceived) and (message.text, message.source) == ("/init", "init")
+
+
+async def test_to_one_that_is_there_only_what_it_lacks_is_added_and_nothing_twice(
+    tmp_path: Path, workspace: Path
+) -> None:
+    (workspace / "AGENTS.md").write_text("# Mine\n\nRun `make test`.\n")
+    async with running(tmp_path, [], FILES, policy=allow) as bench:
+        bench.submit(WriteGuide())
+        await bench.until("turn.finished")
+        text = (workspace / "AGENTS.md").read_text()
+        assert text.startswith("# Mine\n\nRun `make test`.\n\n## Commands found in the repository\n")
+        assert text.count("make test") == 1 and "make install" in text
+        bench.submit(WriteGuide())
+        ended = await bench.until("turn.finished", 2)
+    assert isinstance(ended.payload, TurnFinished) and ended.payload.reason == "finished"
+    assert (workspace / "AGENTS.md").read_text() == text
+    assert "nothing is to be added" in _said([event.payload for event in bench.events])
+
+
+async def test_an_empty_folder_and_a_folder_of_that_name(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    text = written(await survey(LocalEnvironment(tmp_path / "workspace")))
+    assert text.startswith("# For coding agents")
+    (tmp_path / "workspace" / "AGENTS.md").mkdir()
+    async with running(tmp_path, [], FILES, policy=allow) as bench:
+        bench.submit(WriteGuide())
+        await bench.until("turn.finished")
+    assert "AGENTS.md was not written: " in _said([event.payload for event in bench.events])
