@@ -219,6 +219,7 @@ _SLASH: Final[tuple[Action, ...]] = (
         args="AGENT TASK",
         ground=True,
     ),
+    _a("compact", "summarise old turns; list shows what was", "Work", slash="/compact", args="[focus|list]"),
     _a("jobs", "background jobs: what they print, and ending them", "Work", slash="/jobs"),
     _a("copy", "copy the last answer", "Work", slash="/copy"),
     _a("editor", "write the message in your editor", "Work", slash="/editor", keys=("ctrl+g",)),

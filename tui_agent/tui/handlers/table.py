@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tui_agent.tui.handlers import (
     branching,
     choose,
+    compacting,
     comparing,
     doctor,
     exporting,
@@ -38,4 +39,5 @@ HANDLERS: "Mapping[str, Callable[[Live, str], None]]" = {
     **exporting.HANDLERS,
     **trusting.HANDLERS,
     **work.HANDLERS,
+    **compacting.HANDLERS,
 }

@@ -1,0 +1,112 @@
+"""`/compact`: the command, the row that tells of it, and the list of what was put away."""
+
+import pytest
+
+from tests.stubs.fake_session import FakeSession
+from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.protocol.commands import Compact, PinContext, RestoreContext
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.context import ContextCompacted, ContextPinned, ContextStuck
+from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.tui.modals.picker import Picker
+
+
+def story() -> FakeSession:
+    """Golden talk, all of which a summary stands for."""
+    records = golden("night_shift")
+    session = FakeSession(list[Record](records))
+    session.feed(
+        ContextCompacted(
+            through_seq=records[-1].seq,
+            summary="# What came before\nThe duration was parsed anew.",
+            forgets=(),
+            turns=2,
+            before_tokens=42_000,
+            after_tokens=1_200,
+            by="user",
+        ),
+        after=3.0,
+    )
+    return session
+
+
+async def listed(driven: Driven) -> Picker:
+    await driven.type("/compact list")
+    await driven.press("enter")
+    await driven.until(lambda: isinstance(driven.app.screen, Picker))
+    screen = driven.app.screen
+    assert isinstance(screen, Picker)
+    return screen
+
+
+async def chosen(driven: Driven, words: str) -> None:
+    """Filter, and take what is left."""
+    await driven.type(words)
+    await driven.press("enter")
+
+
+def task(session: FakeSession) -> Envelope:
+    first = (
+        one
+        for one in session.records
+        if isinstance(one, Envelope) and isinstance(one.payload, UserMessageReceived)
+    )
+    return next(first)
+
+
+async def test_the_command_carries_its_focus() -> None:
+    async with open_app(session=story()) as driven:
+        await driven.type("/compact the parser")
+        await driven.press("enter")
+        assert isinstance(driven.session.submitted[-1], Compact)
+        assert driven.session.submitted[-1].focus == "the parser"
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_its_row_says_how_much_it_saved(size: tuple[int, int]) -> None:
+    async with open_app(session=story(), size=size) as driven:
+        shown = " ".join(driven.text().split())
+        assert "2 turns summarised: the context went from 42.0k to 1.2k tokens" in shown
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_what_a_summary_stands_for_is_listed_by_turn_and_the_summary_can_be_taken_back(
+    size: tuple[int, int],
+) -> None:
+    async with open_app(session=story(), size=size) as driven:
+        picker = await listed(driven)
+        assert "Take the newest summary back" in driven.text() and "Turn 1" in driven.text()
+        assert len(picker.items) > 5
+        await driven.press("enter")
+        command = driven.session.submitted[-1]
+        assert isinstance(command, RestoreContext)
+        assert command.compaction == driven.session.records[-1].seq
+
+
+async def test_one_message_is_brought_back_or_pinned() -> None:
+    async with open_app(session=story()) as driven:
+        seq = task(driven.session).seq
+        for deed, wanted in (
+            ("Bring", RestoreContext(seqs=(seq,))),
+            ("Keep it", PinContext(seqs=(seq,))),
+        ):
+            await listed(driven)
+            await driven.press("down", "enter")
+            await driven.until(lambda: "Show it whole" in driven.text())
+            await chosen(driven, deed)
+            command = driven.session.submitted[-1]
+            assert command.model_copy(update={"id": wanted.id}) == wanted
+        driven.session.feed(ContextPinned(seqs=(seq,)))
+        await driven.settle()
+        await listed(driven)
+        assert "pinned" in driven.text()
+
+
+async def test_nothing_put_away_is_said_and_no_way_on_is_a_warning() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await listed(driven)
+        assert "Nothing was put away" in driven.text()
+        await driven.press("escape")
+        driven.session.feed(ContextStuck(message="The summary freed only 3 of 900 tokens.", hint="/new"))
+        await driven.settle()
+        assert "freed only 3 of 900" in driven.text()
