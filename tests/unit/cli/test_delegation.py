@@ -1,0 +1,69 @@
+"""Delegation through the composition root: options, environment, an agent of the user's, and a script for a model."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.conftest import Call
+from tui_agent.config.paths import find
+
+SCRIPT = """
+answers:
+  - calls:
+      - delegate_readonly: {task: Find it.}
+      - spawn_subtask: {prompt: Check it., agent: mine}
+  - text: Done.
+conversations:
+  - match: {first_user: Check it., system: You are mine.}
+    answers: [{text: Checked.}]
+"""
+FINDS = "answers: [{text: 'It is in a.py:3. Confidence: high'}]"
+
+
+def payloads(out: str, kind: str) -> list[dict[str, Any]]:
+    found = (json.loads(line)["payload"] for line in out.splitlines())
+    return [payload for payload in found if payload["kind"] == kind]
+
+
+@pytest.fixture
+def script(work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (work / "main.yaml").write_text(SCRIPT)
+    (work / "finds.yaml").write_text(FINDS)
+    agents = find(work, {"HOME": str(tmp_path / "home")}).config_dir / "agents"
+    agents.mkdir(parents=True)
+    (agents / "mine.md").write_text("---\ndescription: checks\n---\nYou are mine.")
+    (agents / "broken.md").write_text("---\nname")
+    return f"scripted:{work / 'main.yaml'}"
+
+
+@pytest.mark.parametrize("by", ["option", "environment"])
+def test_an_investigator_has_the_model_that_option_or_environment_name(
+    call: Call, script: str, work: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    finds = f"scripted:{work / 'finds.yaml'}"
+    words = ["run", "go", "--model", script, "--json", "--no-plugins"]
+    if by == "option":
+        words += ["--investigator-model-profile", finds]
+    else:
+        monkeypatch.setenv("TUI_AGENT_INVESTIGATOR_MODEL_PROFILE", finds)
+    status, out, err = call(*words)
+    assert status == 0, err
+    first, second = payloads(out, "agent.spawned")
+    assert (first["name"], first["model"]["model"]) == ("investigator", "finds")
+    assert (second["name"], second["model"]["model"]) == ("mine", "main")
+    reports = [one["data"] for one in payloads(out, "tool.finished")]
+    assert reports[0]["evidence"] == [{"path": "a.py", "lines": "3", "what": ""}]
+    assert (reports[0]["confidence"], reports[1]["summary"]) == ("high", "Checked.")
+
+
+def test_a_file_that_is_no_agent_is_told_of_and_the_others_are_offered(call: Call, script: str) -> None:
+    _, out, _ = call("agents", "list", "--json")
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert "mine" in [row.get("name") for row in rows]
+    assert [Path(row["source"]).name for row in rows if row["kind"] == "fault"] == ["broken.md"]
+    _, out, err = call("agents", "list")
+    assert "broken.md is no agent" in err and "mine" in out
+    _, out, _ = call("run", "go", "--model", script, "--json")
+    assert any("broken.md" in one["message"] for one in payloads(out, "error.raised"))
