@@ -6,7 +6,7 @@ Invariant: nothing happens on import; what `session` opens it closes, whatever h
 import os
 import random
 import sys
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -34,7 +34,7 @@ from tui_agent.hooking import hooks, listeners
 from tui_agent.mapping import SessionMaps
 from tui_agent.middleware.subagents import Subagents
 from tui_agent.models.factory import NO_MODEL, ModelFactory
-from tui_agent.models.replay import recorded_answers
+from tui_agent.models.replay import Recording, recording
 from tui_agent.plugin_host.bundled import bundled
 from tui_agent.plugin_host.copies import lay_out
 from tui_agent.plugin_host.discover import PluginPlaces
@@ -45,7 +45,6 @@ from tui_agent.ports.model import ModelClient
 from tui_agent.ports.repomap import RepoMaps
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.env import EnvStarted
-from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.session import (
     RunStarted,
@@ -157,8 +156,8 @@ def model_factory(base: Ground, loaded: LoadedPlugins | None = None) -> ModelFac
     return models
 
 
-def _recorded(store: SessionStore, session_id: str) -> Sequence[ModelResponded]:
-    return recorded_answers(store.read(session_id), blobs_of(store.folder(session_id)))
+def _recorded(store: SessionStore, session_id: str) -> Recording:
+    return recording(store.read(session_id), blobs_of(store.folder(session_id)))
 
 
 def _hold(base: Ground) -> tuple[SessionLog, bool]:

@@ -6,7 +6,7 @@ client of that kind is made.
 """
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, cast
@@ -18,12 +18,11 @@ from tui_agent.models import efforts, pricing, script_format
 from tui_agent.models.chaos import ChaosClient
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.names import require_name
-from tui_agent.models.replay import ReplayClient
+from tui_agent.models.replay import Recording, ReplayClient
 from tui_agent.models.routes import Route, Routes
 from tui_agent.models.scripted import ScriptedClient
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import ModelClient
-from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.settings import Effort, ModelInfo
 
 DEFAULT_DEMO = "todo-api"
@@ -60,7 +59,7 @@ class ModelFactory:
         environ: Mapping[str, str],
         clock: Clock,
         *,
-        replay_source: Callable[[str], Sequence[ModelResponded]] | None = None,
+        replay_source: Callable[[str], Recording] | None = None,
         demo_scripts: Path = Path(),
     ) -> None:
         self._profiles = {**BUILT_IN, **config_models}
@@ -108,7 +107,8 @@ class ModelFactory:
                 self.client(self.resolve(inner, info.base_url, info.effort)), seed, self._clock
             )
         if name.startswith("replay:"):
-            return ReplayClient(self._recorded(name), name, self._clock)
+            said = self._recorded(name)
+            return ReplayClient(said.answers, name, self._clock, said.delegates)
         script = self._script_path(name)
         if script is not None:
             demo = name.partition(":")[0] == "demo"
@@ -214,7 +214,7 @@ class ModelFactory:
         known = ", ".join(self.demos()) or "none"
         raise ConfigError(f"There is no demo '{demo}'.", hint=f"Known demos: {known}.")
 
-    def _recorded(self, name: str) -> Sequence[ModelResponded]:
+    def _recorded(self, name: str) -> Recording:
         if self._replay_source is None:
             raise ConfigError(f"{name} cannot be replayed here.", hint="Choose another model.")
         return self._replay_source(name.partition(":")[2])

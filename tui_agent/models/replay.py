@@ -1,11 +1,13 @@
 """L3: a model that gives a session's recorded answers again, in order.
 
-Invariant: which answer comes depends on how many stand in the history; nothing is asked of any provider.
+Invariant: which answer comes depends on the conversation alone: a delegate's is told by its task, and how many answers
+stand in the history says which is next. Nothing is asked of any provider.
 """
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
+from dataclasses import dataclass, field
 
 from anyio.lowlevel import checkpoint
 
@@ -24,17 +26,33 @@ from tui_agent.ports.model import (
 )
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId
-from tui_agent.protocol.messages import AssistantMessage
-from tui_agent.protocol.parts import ModelPart, PatchPart, ReasoningPart, TextPart, ToolCallPart
+from tui_agent.protocol.messages import AssistantMessage, UserMessage
+from tui_agent.protocol.parts import ModelPart, PatchPart, ReasoningPart, TextContent, TextPart, ToolCallPart
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What a session's models answered: the main agent's, and each delegate's by its task."""
+
+    answers: Sequence[ModelResponded] = ()
+    delegates: Mapping[str, Sequence[ModelResponded]] = field(default_factory=dict)
 
 
 class ReplayClient:
     """Gives recorded answers as chunks. `name` stands in messages."""
 
-    def __init__(self, answers: Sequence[ModelResponded], name: str, clock: Clock) -> None:
+    def __init__(
+        self,
+        answers: Sequence[ModelResponded],
+        name: str,
+        clock: Clock,
+        delegates: Mapping[str, Sequence[ModelResponded]] | None = None,
+    ) -> None:
         self._answers = tuple(answers)
+        self._delegates = delegates or {}
         self._name = name
         self._clock = clock
 
@@ -48,17 +66,34 @@ class ReplayClient:
     async def _chunks(self, request: ModelRequest) -> AsyncGenerator[ModelChunk, None]:
         await checkpoint()
         index = sum(isinstance(message, AssistantMessage) for message in request.messages)
-        if index >= len(self._answers):
+        answers = self._delegates.get(_task(request), self._answers)
+        if index >= len(answers):
             yield fault(
                 "script",
-                f"{self._name} has {len(self._answers)} recorded answers, and a further one was asked for.",
+                f"{self._name} has {len(answers)} recorded answers, and a further one was asked for.",
             )
             return
-        answer = self._answers[index]
+        answer = answers[index]
         for number, part in enumerate(answer.parts):
             yield _chunk(part, number)
         yield UsageChunk(answer.usage, answer.cost_usd)
         yield Finished(answer.finish, answer.provider_id)
+
+
+def recording(records: Sequence[Record], blobs: BlobReader) -> Recording:
+    """All answers on the current branch of a log, by the agent that they were given to."""
+    tasks: dict[str, Sequence[ModelResponded]] = {}
+    for record in branch(records):
+        if isinstance(record, Envelope) and isinstance(record.payload, AgentSpawned):
+            tasks.setdefault(blobs.text(record.payload.task), recorded_answers(records, blobs, record.agent))
+    return Recording(recorded_answers(records, blobs), tasks)
+
+
+def _task(request: ModelRequest) -> str:
+    """The words that a conversation begins with."""
+    first = next((one for one in request.messages if isinstance(one, UserMessage)), None)
+    texts = [one.text for one in first.content if isinstance(one, TextContent)] if first is not None else []
+    return "".join(text_preview(text) for text in texts)
 
 
 def recorded_answers(

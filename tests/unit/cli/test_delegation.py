@@ -18,6 +18,8 @@ answers:
 conversations:
   - match: {first_user: Check it., system: You are mine.}
     answers: [{text: Checked.}]
+  - match: {first_user: Find it.}
+    answers: [{text: Not found.}]
 """
 FINDS = "answers: [{text: 'It is in a.py:3. Confidence: high'}]"
 
@@ -67,3 +69,15 @@ def test_a_file_that_is_no_agent_is_told_of_and_the_others_are_offered(call: Cal
     assert "broken.md is no agent" in err and "mine" in out
     _, out, _ = call("run", "go", "--model", script, "--json")
     assert any("broken.md" in one["message"] for one in payloads(out, "error.raised"))
+
+
+def test_a_recording_answers_delegates_as_they_were_answered(call: Call, script: str, work: Path) -> None:
+    _, out, _ = call("run", "go", "--model", script, "--json", "--no-plugins")
+    session = json.loads(out.splitlines()[0])["session"]
+    first = [(one["agent"], one["payload"]["kind"]) for one in map(json.loads, out.splitlines())]
+    (work / "main.yaml").unlink()
+    status, again, err = call("run", "go", "--model", f"replay:{session}", "--json", "--no-plugins")
+    assert status == 0, err
+    second = [(one["agent"], one["payload"]["kind"]) for one in map(json.loads, again.splitlines())]
+    own = [one for one in first if one[0] != "main" and one[1] != "model.delta"]
+    assert own and own == [one for one in second if one[0] != "main" and one[1] != "model.delta"]

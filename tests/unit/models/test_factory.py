@@ -14,7 +14,7 @@ from tui_agent.models.chaos import ChaosClient
 from tui_agent.models.chat_completions import ChatCompletionsClient
 from tui_agent.models.endpoint import normalised
 from tui_agent.models.factory import ModelFactory
-from tui_agent.models.replay import ReplayClient
+from tui_agent.models.replay import Recording, ReplayClient
 from tui_agent.models.responses import ResponsesClient
 from tui_agent.models.scripted import ScriptedClient
 from tui_agent.protocol.settings import ModelInfo
@@ -34,7 +34,7 @@ PROFILES = {
 
 def factory(tmp_path: Path = Path("/nonexistent"), **environ: str) -> ModelFactory:
     return ModelFactory(
-        PROFILES, environ, FakeClock(), replay_source=lambda session: [], demo_scripts=tmp_path
+        PROFILES, environ, FakeClock(), replay_source=lambda session: Recording(), demo_scripts=tmp_path
     )
 
 
