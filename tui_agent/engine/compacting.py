@@ -38,6 +38,8 @@ By: TypeAlias = Literal["limit", "user", "overflow"]
 
 CHARS_PER_TOKEN: Final = 4.0
 LEAST_FREED: Final = 0.10
+WORTH_BREAKING: Final = 0.20
+"""Share of the window below which putting outputs away is not worth a provider's cache, while there is room."""
 LEAST_CHARS: Final = 2_000
 """Less than this is not worth a summary."""
 MOST_FAILURES: Final = 2
@@ -132,7 +134,9 @@ class Compacting:
                 break
             chosen.append(message)
             freed += max(0, chars_of(message) - 160) * per_char
-        if not chosen or (freed < LEAST_FREED * window and not all_of_it):
+        near = limits.compact_at and needed >= limits.compact_at * window
+        least = 0.0 if all_of_it else LEAST_FREED if near else WORTH_BREAKING
+        if not chosen or freed < least * window:
             return 0
         before = needed
         for at in range(0, len(chosen), AT_ONCE):

@@ -13,6 +13,7 @@ from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextPacked,
     ContextReduced,
+    ContextRestored,
     Section,
     SectionName,
 )
@@ -91,6 +92,7 @@ TAKES = (
     ModelResponded,
     ContextCompacted,
     ContextReduced,
+    ContextRestored,
     SettingsChanged,
     SessionStarted,
 )
@@ -114,6 +116,7 @@ class MeterState:
     cache_break: str
     request: RequestId | None
     answer: Usage
+    saved: int = 0
 
 
 class ContextMeter:
@@ -133,6 +136,8 @@ class ContextMeter:
         self._cache_break = ""
         self._request: RequestId | None = None
         self._answer = Usage()
+        self._saved = 0
+        """Tokens that come back where the newest summary is taken back."""
         self._packed_now: ContextPacked | None = None
         """The newest manifest, whose sections are not worked out yet, and the totals that came since."""
         self._totals: list[int] = []
@@ -168,8 +173,13 @@ class ContextMeter:
                 ContextCompacted(before_tokens=before, after_tokens=after)
                 | ContextReduced(before_tokens=before, after_tokens=after)
             ):
+                if isinstance(ev.payload, ContextCompacted):
+                    self._saved = max(0, before - after)
                 self._set(max(0, self._used - max(0, before - after)))
                 self._estimated, self._answer = True, Usage()
+            case ContextRestored(compaction=int()):
+                self._set(self._used + self._saved)
+                self._estimated, self._saved = True, 0
             case SettingsChanged(key="model", value=dict() as model):
                 window = model.get("window")
                 self._window = window if isinstance(window, int) else 0

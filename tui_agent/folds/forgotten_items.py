@@ -1,7 +1,7 @@
 """L1: what a history has let go of, as rows for a person: each message, in which turn, and where it is now."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from tui_agent.folds.forgotten import preview
@@ -48,7 +48,9 @@ def forgotten_view(fold: ModelMessages) -> ForgottenView:
         if one.seq in here and one.seq not in reduced:
             continue
         where: Where = "line" if one.seq in here else "summary"
-        rows.append(_item(one, max(1, turn), where, pinned=one.seq in gone.pinned))
+        row = _item(one, max(1, turn), where, pinned=one.seq in gone.pinned)
+        told = isinstance(one, UserMessage) and one.seq not in gone.spoken
+        rows.append(replace(row, who="note") if told else row)
     newest = gone.layers[-1].seq if gone.front(held) else None
     return ForgottenView(tuple(rows), newest)
 

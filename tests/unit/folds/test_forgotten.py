@@ -1,6 +1,7 @@
 """What a history lets go of, and how it comes back."""
 
 from tests.stubs.story import Story, called, finished, requested, responded, started, tool_call
+from tui_agent.folds.context_meter import ContextMeter
 from tui_agent.folds.forgotten import RESTORED
 from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.protocol.artifacts import Artifact
@@ -115,6 +116,15 @@ def test_one_item_of_a_summary_comes_back_as_a_message_at_the_end() -> None:
     back = fold.view()[-1]
     assert isinstance(back, UserMessage) and words(back).startswith(RESTORED) and "all of it" in words(back)
     assert not check_pairs(fold.view())
+
+
+def test_the_meter_falls_with_a_summary_and_rises_where_it_is_taken_back() -> None:
+    meter, story = ContextMeter(), Story()
+    for payload in (requested("r1"), responded("r1", "so", tokens=5_000), compacted(1)):
+        meter.apply(story(payload))
+    assert meter.view().used == 4_200 and meter.view().estimated
+    meter.apply(story(ContextRestored(compaction=2)))
+    assert meter.view().used == 5_000
 
 
 def test_pins_and_a_persons_own_words_are_known() -> None:
