@@ -32,6 +32,7 @@ from tui_agent.protocol.commands import (
     SubmitPrompt,
 )
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.context import ContextWarned
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded, ModelRetried
 from tui_agent.protocol.events.policy import PermissionRequested
@@ -39,6 +40,7 @@ from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
 from tui_agent.protocol.events.todo import TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.parts import TextPart
 from tui_agent.tui.keeping import stored
 from tui_agent.tui.linear_trust import ask_about_files
@@ -78,8 +80,24 @@ class Linear:
         if self.state.apply(record):
             self.under_way = False
         self.approvals.apply(record)
-        for line in self.lines(record):
+        lines = self.lines(record) if record.agent == MAIN_AGENT else self._of_delegate(record)
+        for line in lines:
             self.say(clean(line))
+
+    def _of_delegate(self, record: Envelope) -> list[str]:
+        """What is said about a subtask: how it begins and ends, its calls and its questions, each under its name; not its
+        words, which are not the answer."""
+        match record.payload:
+            case AgentSpawned(task=task):
+                return [f"{record.agent} begins, {clean_line(text_preview(task))}"]
+            case AgentFinished(success=success, reason=reason):
+                return [f"{record.agent} {'is done' if success else f'ended, {reason}'}"]
+            case ModelDelta() | ModelResponded():
+                return []
+            case PermissionRequested():
+                return [f"{record.agent} asks", *self.lines(record)]
+            case _:
+                return [f"{record.agent}, {line}" for line in self.lines(record)]
 
     def lines(self, record: Envelope) -> list[str]:
         """What is said about an event."""

@@ -37,6 +37,22 @@ def test_a_turn_reads_as_lines() -> None:
     assert not any("\x1b" in line for line in said)
 
 
+def test_a_subtask_is_told_under_its_name_and_its_words_are_no_answer() -> None:
+    _, said, session = told("night_shift")
+    own = [line for line in said if line.startswith("investigator-1")]
+    assert own[0].startswith("investigator-1 begins, ") and own[-1] == "investigator-1 is done"
+    assert any(line.startswith("investigator-1, tool ") and "denied" in line for line in own)
+    answers = [
+        record.payload
+        for record in session.records
+        if isinstance(record, Envelope)
+        and isinstance(record.payload, ModelResponded)
+        and record.agent == "investigator-1"
+    ]
+    words = [part.text for one in answers for part in one.parts if isinstance(part, TextPart)]
+    assert words and not any(str(text) in line for text in words for line in said)
+
+
 def test_an_approval_is_a_numbered_list_and_a_number_answers_it() -> None:
     linear, said, session = told("night_shift")
     said.clear()
