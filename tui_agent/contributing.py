@@ -41,11 +41,14 @@ class Contributing:
         """What mentions and tools look up."""
         return Knowledge(symbols=self._maps.defined, skills=self._shelf)
 
-    def tell(self) -> None:
-        """Record the skills that there are, where they are others than the session knows."""
-        event = news(self._shelf.records, self._recorder.state)
+    @classmethod
+    def begun(cls, base: Ground, recorder: Recorder, maps: SessionMaps) -> "Contributing":
+        """Look, and record the skills that there are, where they are others than the session knows."""
+        made = cls(base, recorder, maps)
+        event = news(made._shelf.records, recorder.state)
         if event is not None:
-            self._recorder.append(event)
+            recorder.append(event)
+        return made
 
     def middlewares(
         self, env: Environment, log: SessionLog, roles: Sequence[Role], loaded: LoadedPlugins

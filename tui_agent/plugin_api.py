@@ -9,6 +9,7 @@ Panes, commands and projections are lazy `"module:name"` references and are load
 """
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 from pydantic import BaseModel
@@ -85,6 +86,11 @@ class PluginApi(Protocol):
     @property
     def plugin(self) -> str:
         """The registering plugin's name."""
+        ...
+
+    @property
+    def notes_folder(self) -> Path | None:
+        """Where this project's notes across sessions lie; it need not be there. None where there is no project."""
         ...
 
     def tool(self, tool: Tool[ArgsT]) -> None:

@@ -17,6 +17,7 @@ import anyio
 from tui_agent import __version__, confining, judging
 from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.checkpoints.limits import limits_of
+from tui_agent.config.notes import notes_folder
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.context.tokens import Tokens
@@ -206,8 +207,7 @@ def _assemble(
         recorder.append(event)
     env = _environment(base, workspace, recorder)
     maps = SessionMaps(workspace, base.config.paths.repo_maps)
-    said = Contributing(base, recorder, maps)
-    said.tell()
+    said = Contributing.begun(base, recorder, maps)
     clients = Clients(partial(_client_for, models))
     parts = EngineParts(
         recorder=recorder,
@@ -431,6 +431,7 @@ def plugin_places(base: Ground) -> PluginPlaces:
         project=lay_out(base.config.project, PROJECT_PLUGINS, paths.trusted_copies),
         extra=tuple(dict.fromkeys((*base.config.plugin_dirs, *options.plugin_dirs))),
         only_bundled=options.no_plugins,
+        notes=notes_folder(base.config),
     )
 
 

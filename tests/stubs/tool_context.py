@@ -27,6 +27,8 @@ PLUGINS = Path(__file__).parents[2] / "plugins"
 class Collecting:
     """A `PluginApi` that only collects tools."""
 
+    notes_folder: Path | None = None
+
     def __init__(self) -> None:
         self.tools: dict[str, Any] = {}
 

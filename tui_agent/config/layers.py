@@ -136,6 +136,11 @@ def _own_layer(project: Project, path: Path) -> Tree:
             f"{path}: a project cannot name plugin_dirs, for trust is bound to the files in {PROJECT_FOLDER}/.",
             hint=f"Put the plugins into {PROJECT_FOLDER}/plugins/.",
         )
+    if "notes_dir" in tree:
+        raise ConfigError(
+            f"{path}: a project cannot name notes_dir, for what lies there is sent to the model unasked.",
+            hint="Set it in your own configuration file.",
+        )
     if "sandbox" in tree:
         raise ConfigError(
             f"{path}: a project cannot set [sandbox], for that would open what confines its own commands.",

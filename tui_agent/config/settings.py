@@ -188,6 +188,10 @@ class Config(Table):
     )
     plugin_dirs: tuple[UserPath, ...] = Field((), description="More folders to look for plugins in.")
     plugins_disabled: tuple[str, ...] = Field((), description="Names of plugins that are not loaded.")
+    notes_dir: UserPath = Field(
+        Path(),
+        description="Where notes across sessions lie, a folder a project; empty: `notes/` in data_dir.",
+    )
     data_dir: UserPath = Field(Path(), description="Where sessions lie.")
     cache_dir: UserPath = Field(Path(), description="Where repository maps lie; can be deleted.")
 

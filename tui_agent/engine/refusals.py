@@ -90,9 +90,7 @@ def refusal(
             return Refusal(f"{what} is running. Going back is possible after it.", _AFTER)
         case Pause() if state.shell is not None:
             return Refusal("Your command is running. It cannot be paused.", _AFTER)
-        case WriteGuide():
-            return _turns_refusal(state, running)
-        case SubmitPrompt() | Steer() | Queue():
+        case SubmitPrompt() | Steer() | Queue() | WriteGuide():
             return _message_refusal(command, state, running)
         case Interrupt() | Pause() if not running:
             return Refusal("Nothing is running.")
@@ -126,9 +124,9 @@ def nothing_to_answer(history: Sequence[Message]) -> Refusal | None:
 
 
 def _message_refusal(
-    command: SubmitPrompt | Steer | Queue, state: SessionStateView, running: bool
+    command: SubmitPrompt | Steer | Queue | WriteGuide, state: SessionStateView, running: bool
 ) -> Refusal | None:
-    if not command.text.strip() and not command.attachments:
+    if not isinstance(command, WriteGuide) and not command.text.strip() and not command.attachments:
         return Refusal("The message is empty.")
     return _turns_refusal(state, running and state.shell is None)
 

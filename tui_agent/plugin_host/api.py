@@ -45,7 +45,10 @@ _EVENT = re.compile(r"[a-z]+(\.[a-z_]+)?|\*")
 class OwnedApi:
     """`PluginApi` for one plugin. `taken` maps `"kind:name"` to the plugin that owns the name already."""
 
-    def __init__(self, plugin: str, folder: Path | None, taken: Mapping[str, str]) -> None:
+    def __init__(
+        self, plugin: str, folder: Path | None, taken: Mapping[str, str], notes: Path | None = None
+    ) -> None:
+        self._notes = notes
         self._plugin = plugin
         self._folder = folder
         self._taken = taken
@@ -57,6 +60,11 @@ class OwnedApi:
     def plugin(self) -> str:
         """The registering plugin's name."""
         return self._plugin
+
+    @property
+    def notes_folder(self) -> Path | None:
+        """Where this project's notes lie."""
+        return self._notes
 
     def close(self) -> None:
         """From here on a registration raises: `register` has returned."""

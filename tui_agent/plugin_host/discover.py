@@ -28,6 +28,8 @@ class PluginPlaces:
     extra: tuple[Path, ...] = field(default=())
     entry_points: bool = True
     only_bundled: bool = False
+    notes: Path | None = None
+    """Where this project's notes lie; None where there is no project, as in a check."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,7 +126,7 @@ class PluginHost:
         if not callable(register):
             raise PluginError(f"It has no function {name}(api).")
         folder = found.path if found.path is None or found.path.is_dir() else found.path.parent
-        api = OwnedApi(found.name, folder, self._taken)
+        api = OwnedApi(found.name, folder, self._taken, self._places.notes)
         try:
             register(api)
         finally:

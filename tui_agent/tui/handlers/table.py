@@ -14,6 +14,7 @@ from tui_agent.tui.handlers import (
     comparing,
     doctor,
     exporting,
+    knowledge,
     look,
     model,
     replaying,
@@ -40,4 +41,5 @@ HANDLERS: "Mapping[str, Callable[[Live, str], None]]" = {
     **trusting.HANDLERS,
     **work.HANDLERS,
     **compacting.HANDLERS,
+    **knowledge.HANDLERS,
 }

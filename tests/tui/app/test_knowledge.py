@@ -1,0 +1,109 @@
+"""/skills, /init and /memory in the app."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.config.layers import load
+from tui_agent.config.notes import notes_folder
+from tui_agent.config.options import SessionOptions
+from tui_agent.protocol.commands import SubmitPrompt, WriteGuide
+from tui_agent.protocol.events.instructions import (
+    InstructionFile,
+    InstructionsLoaded,
+    SkillRecord,
+    SkillsLoaded,
+)
+from tui_agent.protocol.events.session import SettingsChanged
+from tui_agent.protocol.settings import ModelInfo
+from tui_agent.tui.handlers.knowledge import GUIDE
+
+SKILLS = SkillsLoaded(
+    skills=(
+        SkillRecord(name="pdf", description="Reads [bold]PDF[/] files.", origin="user", path="/x/pdf"),
+        SkillRecord(name="broken", description="", origin="project", path="y", fault="it has no description"),
+    )
+)
+
+
+async def _command(driven: Driven, words: str) -> None:
+    await driven.type(words)
+    await driven.press("escape", "enter")
+
+
+async def _until(driven: Driven, holds: Callable[[], bool]) -> None:
+    for _ in range(200):
+        if holds():
+            return
+        await driven.pilot.pause(0.02)
+    raise AssertionError(driven.text())
+
+
+async def test_skills_are_listed_with_their_origin_and_faults_and_one_goes_into_the_message() -> None:
+    for size in ((120, 40), (80, 24)):
+        async with open_app(golden("night_shift"), size=size) as driven:
+            driven.session.feed(SKILLS)
+            await driven.settle()
+            await driven.type("Read the form")
+            driven.app.live.act("skills", "")  # type: ignore[union-attr]
+            await _until(driven, lambda: "Skills" in driven.text())
+            shown = driven.text()
+            assert "Reads [bold]PDF[/] files." in shown and "user" in shown
+            assert "it has no description" in shown
+            await driven.press("enter")
+            await _until(driven, lambda: driven.app.prompt.editor.text != "Read the form")
+            assert driven.app.prompt.editor.text == "Use the skill pdf: Read the form"
+
+
+async def test_without_skills_the_sheet_says_where_one_goes() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await _command(driven, "/skills")
+        await _until(driven, lambda: "SKILL.md" in driven.text())
+
+
+async def test_init_asks_the_model_where_there_is_one_and_else_the_program_itself() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await _command(driven, "/init")
+        assert driven.session.submitted == [SubmitPrompt(id=driven.session.submitted[0].id, text=GUIDE)]
+        none = ModelInfo(profile="", provider="none", model="", window=0).model_dump(mode="json")
+        driven.session.feed(SettingsChanged(key="model", value=none, previous=None))
+        await driven.settle()
+        await _command(driven, "/init")
+        assert isinstance(driven.session.submitted[-1], WriteGuide)
+
+
+async def test_memory_lists_the_notes_and_shows_one(tmp_path: Path) -> None:
+    (tmp_path / "shop").mkdir()
+    options = SessionOptions(cwd=tmp_path / "shop", data_dir=tmp_path / "data")
+    folder = notes_folder(load(options, {"HOME": str(tmp_path)}))
+    assert folder.parent == tmp_path / "data" / "notes" and folder.name.startswith("shop-")
+    async with open_app(golden("night_shift"), options=options) as driven:
+        await _command(driven, "/memory")
+        await _until(driven, lambda: "None yet." in driven.text())
+        await driven.press("escape")
+        folder.mkdir(parents=True)
+        (folder / "payments.md").write_text("# How [b]payments[/b] work\n\nRefunds go through the ledger.\n")
+        await _command(driven, "/memory")
+        await _until(driven, lambda: "How [b]payments[/b] work" in driven.text())
+        assert "payments" in driven.text() and "1970" not in driven.text()
+        await driven.press("escape")
+        await _command(driven, "/memory payments")
+        await _until(driven, lambda: "Refunds go through the ledger." in driven.text())
+        await driven.press("escape")
+        await _command(driven, "/memory nope")
+        await _until(driven, lambda: "There is no note nope." in driven.text())
+
+
+async def test_status_lists_the_instructions_and_what_was_left_out() -> None:
+    guide = InstructionFile(
+        path="AGENTS.md", scope="project", sha256="a" * 64, size=9, tokens=1_300, text="Use tabs."
+    )
+    loaded = InstructionsLoaded(
+        why="turn", files=(guide,), order=("AGENTS.md",), notes=("x/AGENTS.md is cut.",)
+    )
+    async with open_app(golden("night_shift")) as driven:
+        driven.session.feed(loaded)
+        await driven.settle()
+        await _command(driven, "/status")
+        await _until(driven, lambda: "AGENTS.md (1k tokens)" in driven.text())
+        assert "x/AGENTS.md is cut." in driven.text()

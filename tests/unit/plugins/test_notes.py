@@ -1,0 +1,148 @@
+"""Notes across sessions: found by their words, written whole and only where the policy lets it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.harness import call, running, say
+from tests.stubs.tool_context import PLUGINS, Bench, Collecting, text
+from tui_agent.errors import ToolError
+from tui_agent.plugin_host.modules import forget, import_from
+from tui_agent.policy.rules import RulePolicy
+from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
+from tui_agent.protocol.effects import Internal, Writes
+from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
+
+KEY = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(one.name for one in folder.iterdir()) if folder.exists() else []
+
+
+def _made(folder: Path) -> None:
+    folder.mkdir(parents=True)
+
+
+class _Noting(Collecting):
+    """A `PluginApi` of a project with notes."""
+
+    def __init__(self, folder: Path | None) -> None:
+        super().__init__()
+        self.notes_folder = folder
+
+
+def _tools(folder: Path | None) -> dict[str, Any]:
+    api = _Noting(folder)
+    import_from("notes", PLUGINS / "notes").register(api)
+    forget("notes")
+    return api.tools
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "notes" / "shop-12345678"
+
+
+@pytest.fixture
+def bench(tmp_path: Path, notes: Path) -> Bench:
+    (tmp_path / "workspace").mkdir()
+    return Bench(tmp_path / "workspace", _tools(notes))
+
+
+async def test_what_was_written_is_found_by_its_words_with_file_and_line(bench: Bench, notes: Path) -> None:
+    await bench.run("write_note", title="Payments", text="We use Stripe.\n\nRefunds go through the ledger.")
+    await bench.run("write_note", title="Tests", text="Run them with make test. The ledger is faked.")
+    found = await bench.run("search_notes", query="how do refunds work?")
+    assert text(found).startswith("payments.md:5\nRefunds go through the ledger.")
+    both = await bench.run("search_notes", query="ledger refunds", max_results=5)
+    assert [line for line in text(both).splitlines() if line.endswith((":3", ":5"))] == [
+        "payments.md:5",
+        "tests.md:3",
+    ]
+    assert text(await bench.run("search_notes", query="ledger", max_results=1)).count(".md:") == 1
+    assert "No note" in text(await bench.run("search_notes", query="kubernetes"))
+    assert (notes / "payments.md").stat().st_mode & 0o777 == 0o600
+
+
+async def test_the_same_title_replaces_the_note_and_the_diff_says_what_changes(
+    bench: Bench, notes: Path
+) -> None:
+    first = await bench.run("write_note", title="Tests", text="One.")
+    preview = await bench.preview("write_note", title="Tests", text="Two.")
+    second = await bench.run("write_note", title="Tests", text="Two.")
+    assert "-One.\n+Two.\n" in preview.blocks[0].diff and preview.content
+    assert text(first) == "Kept the note tests.md." and text(second) == "Replaced the note tests.md."
+    assert (notes / "tests.md").read_text() == "# Tests\n\nTwo.\n"
+    assert _names(notes) == ["tests.md"]
+
+
+@pytest.mark.parametrize(
+    "title", ["../../etc/passwd", "/etc/passwd", "..", "ünïcödé", "日本", "a\0b", "x" * 100]
+)
+async def test_a_title_never_leads_out_of_the_folder(bench: Bench, notes: Path, title: str) -> None:
+    [effect] = bench.effects("write_note", title=title, text="x")
+    assert isinstance(effect, Writes) and Path(effect.path).parent == notes
+    assert "\0" not in effect.path and Path(effect.path).name.endswith(".md")
+    assert bench.effects("search_notes", query=title) == (Internal(what="notes"),)
+
+
+async def test_links_huge_and_damaged_notes_harm_nothing(bench: Bench, notes: Path, tmp_path: Path) -> None:
+    _made(notes)
+    (tmp_path / "secret.md").write_text("the password is hunter2")
+    (notes / "link.md").symlink_to(tmp_path / "secret.md")
+    (notes / "bytes.md").write_bytes(b"password \xff\xfe\x00")
+    (notes / "folder.md").mkdir()
+    (notes / "long.md").write_text("word " * 400_000)
+    found = text(await bench.run("search_notes", query="password hunter2"))
+    assert "hunter2" not in found and "bytes.md:1" in found
+    with pytest.raises(ToolError, match="larger than 200 KB"):
+        await bench.run("write_note", title="big", text="x" * 300_000)
+
+
+async def test_a_note_that_cannot_be_written_is_told(bench: Bench, notes: Path) -> None:
+    _made(notes.parent)
+    (notes.parent / notes.name).write_text("a file where the folder should be")
+    with pytest.raises(ToolError, match="cannot be written"):
+        await bench.run("write_note", title="x", text="y")
+
+
+def test_without_a_project_there_are_no_tools() -> None:
+    assert _tools(None) == {}
+
+
+async def test_writing_is_asked_about_searching_is_not_and_without_anyone_nothing_is_written(
+    tmp_path: Path, notes: Path
+) -> None:
+    answers = [
+        call(
+            ("search_notes", '{"query": "x"}'), ("write_note", f'{{"title": "T", "text": "because {KEY}"}}')
+        ),
+        say("done"),
+    ]
+    tools = list(_tools(notes).values())
+    async with running(tmp_path, answers, tools, policy=RulePolicy().decide) as bench:
+        bench.submit(SubmitPrompt(text="note it"))
+        asked = (await bench.until("permission.requested")).payload
+        assert isinstance(asked, PermissionRequested) and asked.tool == "write_note"
+        assert _names(notes) == []
+        bench.submit(DecidePermission(request_id=asked.request_id, decision="allow"))
+        await bench.until("turn.finished")
+    assert (notes / "t.md").read_text() == "# T\n\nbecause [redacted: github token]\n"
+    decided = [one.decision for one in bench.of(PermissionDecided) if isinstance(one, PermissionDecided)]
+    assert decided == ["allow", "allow"]
+    answers = [call(("write_note", '{"title": "U", "text": "no"}')), say("done")]
+    for profile, name in (("ask", "ses_b"), ("accept-edits", "ses_c"), ("plan", "ses_d")):
+        async with running(
+            tmp_path,
+            list(answers),
+            tools,
+            policy=RulePolicy().decide,
+            interactive=False,
+            session=name,
+            policy_name=profile,  # type: ignore[arg-type]
+        ) as bench:
+            bench.submit(SubmitPrompt(text="note it"))
+            await bench.until("turn.finished")
+    assert _names(notes) == ["t.md"]
