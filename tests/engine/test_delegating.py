@@ -12,6 +12,7 @@ from tests.engine.talks import Talks, rules, spawn, tools, use
 from tui_agent.folds.session_state import SessionState
 from tui_agent.policy.rules import RulePolicy
 from tui_agent.ports.delegate import Delegation
+from tui_agent.ports.model import ModelFault, UsageChunk
 from tui_agent.protocol.commands import Delegate, Interrupt, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
@@ -22,7 +23,7 @@ from tui_agent.protocol.events.tool import ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, UserMessageReceived
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId
 from tui_agent.protocol.messages import check_pairs
-from tui_agent.protocol.parts import TextContent
+from tui_agent.protocol.parts import TextContent, Usage
 from tui_agent.protocol.settings import Budgets
 
 
@@ -226,6 +227,29 @@ async def test_a_delegate_whose_time_is_up_reports(tmp_path: Path) -> None:
         assert (await turn(bench)).reason == "finished"
         report = told(results(bench)[0])
         assert (report["success"], report["reason"]) == (False, "budget") and "time" in report["summary"]
+
+
+async def test_a_delegate_whose_model_fails_reports_and_the_turn_goes_on(tmp_path: Path) -> None:
+    refused = [ModelFault("auth", "The key is wrong.")]
+    talks = Talks(Main=[spawn("Child: go"), say("Done.")], Child=[refused])
+    async with talking(tmp_path, talks) as bench:
+        assert (await turn(bench)).reason == "finished"
+        report = told(results(bench)[0])
+        assert (report["success"], report["reason"]) == (False, "failed")
+        assert "The key is wrong" in report["summary"]
+
+
+async def test_what_a_delegate_costs_counts_against_the_sessions_limit(tmp_path: Path) -> None:
+    def dear(answer: list[Any]) -> list[Any]:
+        return [UsageChunk(Usage(input_tokens=10, output_tokens=1), 0.6), *answer]
+
+    endless = [dear(use("glob", pattern=f"{number}*")) for number in range(9)]
+    talks = Talks(Main=[spawn("Child: go"), say("Done.")], Child=endless)
+    async with talking(tmp_path, talks, budgets=Budgets(max_cost_usd=1.0)) as bench:
+        assert (await turn(bench)).reason == "cost_limit"
+        ended = bench.of(AgentFinished)[0]
+        assert isinstance(ended, AgentFinished) and ended.reason == "budget"
+        assert ended.cost_usd == pytest.approx(1.2) and len(talks.of("Child")) == 2
 
 
 async def test_a_delegate_that_says_nothing_has_failed(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ async def test_a_subtask_that_works_is_one_row_with_its_own_meter_and_its_newest
             await begun(driven)
             row = next(row for row in driven.rows() if "[Subtask]" in row and "count the" in row)
             assert "3 calls · it 1" in row
+            assert "1 subtask" in driven.rows()[0]
             assert any("│ find *.py" in row for row in driven.rows())
 
 

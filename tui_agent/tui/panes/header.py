@@ -90,6 +90,9 @@ class Header(LinePane):
         jobs = self._jobs(width)
         if jobs:
             pieces.append([part(jobs, doing(self.style("accent"), "jobs"))])
+        subtasks = len(self.state.delegates) if self.state is not None and width >= 70 else 0
+        if subtasks:
+            pieces.append([part(units.plural(subtasks, "subtask"), doing(self.style("accent"), "trace"))])
         pieces.append([self._policy(), *self._sandbox(width)])
         cost = self._cost()
         if cost and width >= 30 and not self.shape.tiny:
