@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tui_agent.context.repomap import indexing, languages, worker
-from tui_agent.context.repomap.answering import Ask, Basis, from_index, from_scan, view
+from tui_agent.context.repomap.answering import Ask, from_index, from_scan, view
 from tui_agent.context.repomap.kept import Kept, Known, opened, place, remove
 from tui_agent.context.repomap.listing import Entry, Listing, examine, list_files, looked_again
 from tui_agent.context.repomap.views import MapView
@@ -89,18 +89,19 @@ class RepoMap:
             ask = Ask(
                 Query(query or ""), max_tokens, max_files, tuple(pinned), frozenset(hidden), frozenset(recent)
             )
-            return view(self._basis(listing, ask), ask, partial=not complete)
+            return self._answer(listing, ask, partial=not complete)
 
-    def _basis(self, listing: Listing, ask: Ask) -> Basis:
+    def _answer(self, listing: Listing, ask: Ask, *, partial: bool) -> MapView:
         """From the index where it has enough, else from the files themselves."""
         root = os.fspath(self.root)
         if self._kept is not None and len(self._known) >= ENOUGH * len(listing.entries):
             try:
-                return from_index(self._kept, self._known, listing, root, ask)
+                return view(from_index(self._kept, self._known, listing, root, ask), ask, partial=partial)
             except BROKEN:
                 self._drop()
                 remove(self.index)
-        return from_scan(listing, root, ask)
+                partial = True
+        return view(from_scan(listing, root, ask), ask, partial=partial)
 
     def touched(self, paths: Sequence[str]) -> None:
         """Files that were just written or removed: their new content counts from the next map on."""
@@ -129,15 +130,9 @@ class RepoMap:
         """End the worker, unless it is to last, and let go of the index."""
         with self._lock:
             self._drop()
-            child, self._child = self._child, None
-            if child is not None and not self._lasting:
-                if child.stdin is not None:
-                    child.stdin.close()
-                with suppress(subprocess.TimeoutExpired):
-                    child.wait(2.0)
-                if child.poll() is None:
-                    child.kill()
-                    child.wait()
+            if self._child is not None:
+                worker.end(self._child, lasting=self._lasting)
+                self._child = None
 
     def _shows(self, path: str) -> bool:
         if path in self._cleared:
@@ -160,6 +155,8 @@ class RepoMap:
         return self._listing
 
     def _open(self) -> Kept | None:
+        if self._kept is not None and not self._kept.in_place():
+            self._drop()
         if self._kept is None:
             try:
                 self._kept = opened(self.index, f"{languages.digest()} {self._rules}")
@@ -214,7 +211,7 @@ class RepoMap:
         if worker.is_building(self.index):
             return
         if self._child is not None:
-            self._child.wait()
+            worker.end(self._child, lasting=False)
         key = f"{languages.digest()} {self._rules}"
         with suppress(OSError):
             self._child = worker.start(self.index, key, self.root, changed, gone, lasting=self._lasting)
@@ -231,7 +228,8 @@ class RepoMap:
         try:
             indexing.update(kept, os.fspath(self.root), changed, gone)
             self._known = kept.files()
-        except sqlite3.Error:
+        except BROKEN:
             self._drop()
+            remove(self.index)
             return False
         return True

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from tui_agent.context.repomap.listing import Entry
 from tui_agent.context.repomap.views import Symbol
 
-VERSION = 1
+VERSION = 2
 """Of the tables and of how words are cut; another one is built anew."""
 BUSY_MS = 5_000
 _SCHEMA = """
@@ -88,6 +88,7 @@ class Kept:
             if not self._fits(key):
                 self._rebuild(key)
             path.chmod(0o600)
+            self._path, self._inode = path, path.stat().st_ino
         except sqlite3.Error:
             self._db.close()
             raise
@@ -95,6 +96,13 @@ class Kept:
     def close(self) -> None:
         """Let go of the file."""
         self._db.close()
+
+    def in_place(self) -> bool:
+        """Whether the file is still the one at its path: nobody has deleted it."""
+        try:
+            return self._path.stat().st_ino == self._inode
+        except OSError:
+            return False
 
     def _fits(self, key: str) -> bool:
         if self._db.execute("PRAGMA user_version").fetchone()[0] != VERSION:

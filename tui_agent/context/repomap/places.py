@@ -8,7 +8,8 @@ from functools import lru_cache
 
 from tui_agent.context.repomap.words import Query
 
-DEMOTED = 0.5
+DEMOTED, SPOKEN_OF = 0.5, 0.7
+"""What a match counts in a test, a document, foreign code or configuration, and where the question speaks of such."""
 _TEST = re.compile(
     r"(?:^|/)(?:tests?|testing|__tests__|specs?|testdata|fixtures?|__mocks__|__snapshots__|e2e|benchmarks?)/"
     r"|(?:^|/)(?:test_[^/]*|[^/]*(?:[._-](?:test|tests|spec)|_test))\.[a-z0-9]+$|(?:^|/)conftest\.py$|[a-z0-9]tests?\.(?:java|kt|cs|scala|swift|php)$"
@@ -20,6 +21,9 @@ _DOC = re.compile(
 _FOREIGN = re.compile(
     r"(?:^|/)(?:vendor|vendored|_vendor|third[_-]?party|node_modules|deps|external|extern|dist|build|out)/|\.min\."
 )
+_SETTINGS = re.compile(
+    r"\.(?:json|ya?ml|toml|cfg|ini|xml|conf|properties|snap|html|css)$|(?:^|/)\.[^/]+(?:/|$)"
+)
 _ENTRY = re.compile(
     r"(?:^|/)(?:__main__|main|app|cli|cmd|server|index|lib|mod|manage|wsgi|asgi|setup|application|program)\.[a-z]+$|(?:^|/)cmd/[^/]+/main\.go$"
 )
@@ -27,20 +31,23 @@ _ENTRY = re.compile(
 
 @lru_cache(maxsize=65_536)
 def kind_of(path: str) -> str:
-    """`test`, `doc`, `foreign`, or empty for what the repository is about."""
+    """`test`, `doc`, `foreign`, `settings`, or empty for what the repository is about."""
     small = path.lower()
     if _TEST.search(small):
         return "test"
     if _FOREIGN.search(small):
         return "foreign"
-    return "doc" if _DOC.search(small) else ""
+    if _DOC.search(small):
+        return "doc"
+    return "settings" if _SETTINGS.search(small) else ""
 
 
 def weight_of(path: str, query: Query) -> float:
     """What a match in this file counts, for this question."""
     kind = kind_of(path)
-    wanted = (kind == "test" and query.about_tests) or (kind == "doc" and query.about_docs)
-    return 1.0 if not kind or wanted else DEMOTED
+    if not kind:
+        return 1.0
+    return SPOKEN_OF if kind in query.about else DEMOTED
 
 
 def is_entry(path: str) -> bool:

@@ -21,7 +21,7 @@ LOOKED_INTO = 50
 WINDOW_SHARE, HISTORY_SHARE, NEIGHBOUR_SHARE = 0.5, 0.3, 0.1
 FIRM, SEEDS = 10, 8
 """Neighbours of the first `SEEDS` come in behind the first `FIRM`."""
-FULL_TRUST = 0.5
+FULL_TRUST = 0.25
 """The share of a question's words in a past message from which the past counts fully."""
 Reader = Callable[[str], bytes]
 

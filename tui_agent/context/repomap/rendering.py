@@ -114,4 +114,4 @@ def clean(text: str) -> str:
     """One line without anything that a terminal obeys or an eye cannot see; broken bytes of names get a sign."""
     if text.isascii() and text.isprintable():
         return text
-    return replaced(text.encode("utf-8", "replace").decode("utf-8", "replace"), "�", "")
+    return replaced(text.encode("utf-8", "replace").decode("utf-8", "replace"), "�", "").replace("\n", "�")

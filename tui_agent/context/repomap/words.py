@@ -12,7 +12,7 @@ _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 MAX_WORD = 64
 """Characters; a longer run is data, not a word."""
-_DOUBLED = re.compile(r"([bdfgmnprt])\1$")
+_DOUBLED = re.compile(r"(?<=..)([bdfgmnprt])\1$")
 
 STOP = frozenset(
     """a about above after again all also always am an and any are as at be because been before being below between
@@ -30,13 +30,15 @@ def stem(word: str) -> str:
     if len(word) > 3 and word.endswith("s"):
         if word.endswith("ies") and len(word) > 4:
             word = word[:-3] + "y"
+        elif word.endswith(("xes", "ches", "shes", "sses", "zes")):
+            word = word[:-2]
         elif not word.endswith(("ss", "us", "is")):
             word = word[:-1]
     if len(word) > 5 and word.endswith("ing"):
         word = _DOUBLED.sub(r"\1", word[:-3])
     elif len(word) > 4 and word.endswith("ed"):
         word = _DOUBLED.sub(r"\1", word[:-2])
-    if len(word) > 4 and word.endswith("e"):
+    if len(word) > 3 and word.endswith("e"):
         word = word[:-1]
     return word
 
@@ -95,29 +97,50 @@ _IDENTIFIER = re.compile(
     r"[A-Za-z0-9_$.]*(?:[a-z0-9][A-Z]|[A-Za-z0-9]_+[A-Za-z0-9])[\w$]*|\b[A-Z][A-Z0-9]{2,}\b"
 )
 _CALLED = re.compile(r"\b([A-Za-z_]\w+)\(")
+_HASH = re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b")
 MAX_QUERY = 20_000
 MAX_TERMS = 48
 IDENTIFIER_WEIGHT = 3
 
 
+ABOUT: dict[str, frozenset[str]] = {
+    kind: frozenset(stem(word) for word in words)
+    for kind, words in {
+        "test": ("test", "spec", "fixture"),
+        "doc": ("doc", "documentation", "readme", "changelog", "example", "guide", "tutorial"),
+        "settings": (
+            "yaml",
+            "json",
+            "toml",
+            "workflow",
+            "ci",
+            "settings",
+            "css",
+            "html",
+            "stylesheet",
+            "template",
+        ),
+    }.items()
+}
+"""Words of a question that speak of a kind of file."""
+
+
 class Query:
-    """A question: its comparable words with their weights, the names of code in it, and what it is about.
+    """A question: its comparable words with their weights, the names of code in it, and the kinds of files that it is
+    about (see `places.kind_of`).
 
     Only the first `MAX_QUERY` characters and the first `MAX_TERMS` words of the highest weight count.
     """
 
     def __init__(self, text: str) -> None:
-        text = text[:MAX_QUERY]
+        text = _HASH.sub(" ", text[:MAX_QUERY])
         names = [*_TICKED.findall(text), *_IDENTIFIER.findall(text), *_CALLED.findall(text)]
         self.names = frozenset(word for name in names for word in raw_words(name))
         strong = {piece for name in names for piece in pieces(name)}
-        ordered = dict.fromkeys(pieces(text))
+        ordered = dict.fromkeys(piece for piece in pieces(text) if not piece.isdigit())
         terms = sorted(ordered, key=lambda term: term not in strong)[:MAX_TERMS]
         self.weights = {term: IDENTIFIER_WEIGHT if term in strong else 1 for term in terms}
-        self.about_tests = bool({"test", "spec", "fixtur"} & self.weights.keys())
-        self.about_docs = bool(
-            {"doc", "document", "documentation", "readm", "changelog"} & self.weights.keys()
-        )
+        self.about = frozenset(kind for kind, words in ABOUT.items() if words & self.weights.keys())
 
     def __bool__(self) -> bool:
         return bool(self.weights)

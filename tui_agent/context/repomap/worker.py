@@ -26,6 +26,7 @@ FILE_S = 8.0
 SPLIT_BYTES = 3_000_000
 """From so many bytes on a second process helps."""
 PATIENCE_S = 60.0
+END_S = 2.0
 
 
 class Note:
@@ -62,9 +63,20 @@ def start(
     job = {"index": str(index), "key": key, "root": os.fspath(root), "gone": gone, "lasting": lasting}
     child = _spawn([], index.parent)
     _give(child.stdin, job, entries)
-    if lasting and child.stdin is not None:
-        child.stdin.close()
     return child
+
+
+def end(child: subprocess.Popen[bytes], *, lasting: bool) -> None:
+    """Let go of a process: it ends when it has written what it has read, at most `END_S` later, or goes on by itself."""
+    if child.stdin is not None:
+        child.stdin.close()
+    if lasting:
+        return
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(END_S)
+    if child.poll() is None:
+        child.kill()
+        child.wait()
 
 
 def _spawn(words: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
@@ -127,10 +139,9 @@ def _whole(index: Path, root: str, entries: list[Entry], job: dict[str, Any]) ->
         _give(helper.stdin, {**job, "part": 1}, others)
     _read_all(index, job["key"], root, mine, {**job, "part": 0})
     if helper is not None:
-        try:
+        with suppress(subprocess.TimeoutExpired):
             helper.wait(PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            helper.kill()
+        end(helper, lasting=False)
     keeping = kept.opened(index, job["key"])
     try:
         if job["gone"]:

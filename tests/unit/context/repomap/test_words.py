@@ -8,11 +8,11 @@ from tui_agent.context.repomap.words import MAX_TERMS, Query, pieces, split, ste
 @pytest.mark.parametrize(
     ("word", "wanted"),
     [
-        ("parseConfigFile", ("pars", "config", "file")),
-        ("parse_config_file", ("pars", "config", "file")),
+        ("parseConfigFile", ("pars", "config", "fil")),
+        ("parse_config_file", ("pars", "config", "fil")),
         ("HTTPServer2", ("http", "server")),
         ("__init__", ("init",)),
-        ("MAX_SIZE", ("max", "size")),
+        ("MAX_SIZE", ("max", "siz")),
         ("x", ()),
         ("the", ()),
         ("a" * 65, ()),
@@ -26,6 +26,9 @@ def test_identifiers_are_split_where_case_or_sign_changes(word: str, wanted: tup
     "words",
     [
         ("cache", "caches", "cached", "caching"),
+        ("fix", "fixes", "fixed", "fixing"),
+        ("add", "adds", "added", "adding"),
+        ("size", "sizes", "sized", "sizing"),
         ("parse", "parsed", "parsing", "parses"),
         ("query", "queries"),
         ("plan", "planned", "planning"),
@@ -58,9 +61,15 @@ def test_a_long_question_keeps_its_names() -> None:
     filler = " ".join(f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(300))
     query = Query(f"{filler} `the_name`")
     assert len(query.weights) == MAX_TERMS
-    assert query.weights["name"] > 1
+    assert query.weights["nam"] > 1
 
 
 @pytest.mark.parametrize("text", ["", "   ", "?!", "the of and", "a b"])
 def test_a_question_without_words_is_none(text: str) -> None:
     assert not Query(text)
+
+
+def test_hashes_and_numbers_are_no_words_of_a_question() -> None:
+    words = Query("gone since 597e418cb02883418f2cebb41400e8e61413f651 in 0.112.4").weights
+    assert not any(char.isdigit() for word in words for char in word)
+    assert "gon" in words

@@ -1,0 +1,112 @@
+"""Any bytes in any file: the map is there, within its budget, and the same twice."""
+
+import tempfile
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tui_agent.context.repomap.facade import RepoMap
+from tui_agent.context.repomap.symbols import symbols_of
+from tui_agent.context.repomap.words import Query
+
+SUFFIXES = [
+    "py",
+    "js",
+    "ts",
+    "tsx",
+    "go",
+    "rs",
+    "java",
+    "c",
+    "cpp",
+    "rb",
+    "sh",
+    "md",
+    "sql",
+    "html",
+    "css",
+    "toml",
+    "yml",
+    "kt",
+    "x",
+]
+CODE = st.lists(
+    st.sampled_from(
+        [
+            b"def f(",
+            b"class A",
+            b"{",
+            b"}",
+            b"(",
+            b")",
+            b"\n",
+            b"\r\n",
+            b" ",
+            b"=>",
+            b"function ",
+            b"# ",
+            b"'",
+            b'"',
+            b"fn ",
+            b"\xff",
+            b"\xc3",
+            b"=",
+            b";",
+            b":",
+            b"name",
+        ]
+    ),
+    max_size=60,
+).map(b"".join)
+CONTENT = st.one_of(st.binary(max_size=400), CODE)
+
+
+@given(st.sampled_from(SUFFIXES), CONTENT)
+@settings(max_examples=300, deadline=None)
+def test_any_bytes_have_symbols_within_the_file(suffix: str, data: bytes) -> None:
+    _, symbols = symbols_of(f"a.{suffix}", data)
+    last = data.count(b"\n") + 1
+    assert all(1 <= one.line <= one.end <= last for one in symbols)
+    assert all(one.name and "\n" not in one.signature for one in symbols)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([f"d/f{n}.{suffix}" for n, suffix in enumerate(SUFFIXES)]),
+        CONTENT,
+        min_size=1,
+        max_size=6,
+    ),
+    st.one_of(st.none(), st.text(max_size=40), st.sampled_from(["def class name", "`f` A name"])),
+    st.integers(min_value=61, max_value=3_000),
+)
+@settings(max_examples=25, deadline=None)
+def test_any_files_have_a_map_within_its_budget(
+    files: dict[str, bytes], query: str | None, tokens: int
+) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        root = Path(place, "repo")
+        (root / "d").mkdir(parents=True)
+        for name, data in files.items():
+            (root / name).write_bytes(data)
+        no_folder = Path(place, "file")
+        no_folder.touch()
+        scanned = RepoMap(root, no_folder)
+        first = scanned.map(query, tokens)
+        assert scanned.map(query, tokens) == first
+        indexed = RepoMap(root, Path(place, "cache"), patience=60.0)
+        view = indexed.map(query, tokens)
+        assert view == indexed.map(query, tokens)
+        for each in (first, view):
+            assert len(each.text) <= tokens * 3.3 * 1.15
+            each.text.encode()
+        assert not view.partial
+        indexed.close()
+        scanned.close()
+
+
+@given(st.text(max_size=300))
+@settings(max_examples=300, deadline=None)
+def test_any_text_is_a_question(text: str) -> None:
+    assert all(word and '"' not in word for word in Query(text).weights)

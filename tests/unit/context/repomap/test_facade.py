@@ -1,0 +1,273 @@
+"""A map of a folder: what it shows, what it never shows, and that nothing costs the map."""
+
+import random
+import sqlite3
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tui_agent.context.repomap import worker
+from tui_agent.context.repomap.facade import RepoMap
+from tui_agent.context.repomap.kept import place, remove
+from tui_agent.context.repomap.views import MapView
+from tui_agent.errors import EnvironmentFault
+
+FILES = {
+    "shop/basket.py": "class Basket:\n    def add(self, item): ...\n    def remove_coupon(self, coupon): ...\n",
+    "shop/coupon.py": "from shop.basket import Basket\n\ndef apply_coupon(basket):\n    return Basket()\n",
+    "shop/mail.py": "def send_receipt(address): ...\n",
+    "tests/test_coupon.py": "def test_apply_coupon():\n    apply_coupon()\n    coupon = 1\n",
+    "README.md": "# Shop\n\nSells things.\n",
+    ".env": "COUPON=secret\n",
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        (tmp_path / "repo" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "repo" / name).write_text(text)
+    return tmp_path / "repo"
+
+
+class Maps:
+    """Maps of one folder, closed in the end."""
+
+    def __init__(self) -> None:
+        self._open: list[RepoMap] = []
+
+    def __call__(
+        self,
+        root: Path,
+        cache: str = "cache",
+        hides: str = ".env",
+        rules: str = "",
+        patience: float = 1.0,
+    ) -> RepoMap:
+        made = RepoMap(
+            root, root.parent / cache, may_show=lambda path: hides not in path, rules=rules, patience=patience
+        )
+        self._open.append(made)
+        return made
+
+    def close(self) -> None:
+        for each in self._open:
+            each.close()
+
+
+@pytest.fixture
+def repo_map() -> Iterator[Maps]:
+    maps = Maps()
+    yield maps
+    maps.close()
+
+
+def paths(view: MapView) -> list[str]:
+    return [one.path for one in view.files]
+
+
+def test_what_fits_the_question_comes_first_with_the_symbols_that_fit(root: Path, repo_map: Maps) -> None:
+    view = repo_map(root).map("apply a coupon to the basket", refresh=True)
+    assert set(paths(view)[:2]) == {"shop/coupon.py", "shop/basket.py"}
+    assert "def apply_coupon(basket)" in view.text
+    assert "Basket: def remove_coupon(self, coupon)" in view.text
+    assert not view.partial
+    assert view.total == 5
+
+
+def test_tests_come_first_where_the_question_is_about_them(root: Path, repo_map: Maps) -> None:
+    assert paths(repo_map(root).map("test of apply_coupon", refresh=True))[0] == "tests/test_coupon.py"
+
+
+def test_without_a_question_what_others_lean_on_comes_first(root: Path, repo_map: Maps) -> None:
+    view = repo_map(root).map(refresh=True)
+    assert paths(view)[0] == "shop/basket.py"
+    assert paths(view)[-2:] == ["README.md", "tests/test_coupon.py"] or "README.md" in paths(view)[-2:]
+
+
+def test_secret_files_are_neither_listed_nor_indexed_nor_shown(root: Path, repo_map: Maps) -> None:
+    mapped = repo_map(root)
+    view = mapped.map("coupon secret env", refresh=True)
+    assert ".env" not in paths(view)
+    assert ".env" not in view.text
+    assert view.skipped["secret"] == 1
+    kept = b"".join(path.read_bytes() for path in mapped.index.parent.iterdir())
+    assert b".env" not in kept
+
+
+@pytest.mark.parametrize("query", [None, "coupon", "nothing of this kind"])
+def test_the_same_files_and_question_give_the_same_bytes(
+    root: Path, repo_map: Maps, query: str | None
+) -> None:
+    first = repo_map(root).map(query, refresh=True)
+    again = repo_map(root).map(query)
+    other = repo_map(root, "other")
+    assert first == again == other.map(query, refresh=True)
+
+
+def test_an_index_that_grew_says_what_a_new_one_says(root: Path, repo_map: Maps) -> None:
+    grown = repo_map(root)
+    grown.map("coupon", refresh=True)
+    (root / "shop/coupon.py").write_text("def expire_coupon(): ...\n")
+    (root / "shop/tax.py").write_text("def coupon_tax(): ...\n")
+    (root / "shop/mail.py").unlink()
+    view = grown.map("coupon", refresh=True)
+    new = repo_map(root, "other")
+    assert view == new.map("coupon", refresh=True)
+    assert "expire_coupon" in view.text
+    assert "coupon_tax" in view.text
+
+
+def test_a_file_that_was_touched_counts_from_the_next_map_on(root: Path, repo_map: Maps) -> None:
+    mapped = repo_map(root)
+    mapped.map("receipt", refresh=True)
+    (root / "shop/mail.py").write_text("def send_invoice(address): ...\n")
+    (root / "shop/new.py").write_text("def invoice(): ...\n")
+    mapped.touched(["shop/mail.py", "shop/new.py", ".env"])
+    assert set(paths(mapped.map("invoice"))[:2]) == {"shop/mail.py", "shop/new.py"}
+    (root / "shop/new.py").unlink()
+    mapped.touched(["shop/new.py"])
+    assert "shop/new.py" not in mapped.map("invoice").text
+
+
+def test_pinned_hidden_and_recent_files(root: Path, repo_map: Maps) -> None:
+    mapped = repo_map(root)
+    mapped.map(refresh=True)
+    assert paths(mapped.map("coupon", pinned=["README.md"]))[0] == "README.md"
+    hidden = mapped.map("coupon", hidden=["shop/coupon.py"])
+    assert "shop/coupon.py" not in hidden.text
+    assert paths(mapped.map(recent=["shop/mail.py"]))[0] == "shop/mail.py"
+
+
+def test_the_first_answer_needs_no_index(root: Path, repo_map: Maps) -> None:
+    (root / "big.txt").write_text("filler words here\n" * 50_000)
+    (root / "large.txt").write_text("filler words here\n" * 50_000)
+    mapped = repo_map(root, patience=0.0)
+    view = mapped.map("apply a coupon")
+    assert view.partial
+    assert paths(view)[0] == "shop/coupon.py"
+    assert "def apply_coupon(basket)" in view.text
+    assert "partial" in view.text
+    assert mapped.wait(60)
+    assert not mapped.map("apply a coupon").partial
+
+
+def test_where_nothing_can_be_kept_the_map_is_scanned(root: Path, repo_map: Maps) -> None:
+    (root.parent / "cache").write_text("a file in the folder's place")
+    view = repo_map(root).map("apply a coupon")
+    assert paths(view)[0] == "shop/coupon.py"
+
+
+@pytest.mark.parametrize("damage", [b"", b"not a database" * 400, None])
+def test_a_broken_index_is_built_anew(root: Path, repo_map: Maps, damage: bytes | None) -> None:
+    before = repo_map(root).map("coupon", refresh=True)
+    repo_map.close()
+    index = place(root.parent / "cache", root)
+    if damage is None:
+        raw = bytearray(index.read_bytes())
+        raw[4096:] = random.Random(1).randbytes(len(raw) - 4096)
+        index.write_bytes(raw)
+    else:
+        index.write_bytes(damage)
+    repo_map(root).map("coupon", refresh=True)
+    assert repo_map(root).map("coupon", refresh=True) == before
+
+
+def test_an_index_that_is_deleted_under_a_map_is_built_anew(root: Path, repo_map: Maps) -> None:
+    mapped = repo_map(root)
+    before = mapped.map("coupon", refresh=True)
+    remove(mapped.index)
+    assert mapped.map("coupon", refresh=True) == before
+
+
+def test_rows_that_make_no_sense_are_built_anew(root: Path, repo_map: Maps) -> None:
+    before = repo_map(root).map("coupon", refresh=True)
+    with sqlite3.connect(place(root.parent / "cache", root)) as db:
+        db.execute("UPDATE details SET symbols=x'00'")
+    db.close()
+    mapped = repo_map(root)
+    mapped.map("coupon")
+    assert mapped.map("coupon", refresh=True) == before
+
+
+def test_another_rule_of_what_is_secret_makes_the_index_anew(root: Path, repo_map: Maps) -> None:
+    repo_map(root, hides="no such", rules="1").map("coupon", refresh=True)
+    stricter = repo_map(root, hides="coupon", rules="2")
+    assert "shop/coupon.py" not in stricter.map("coupon", refresh=True).text
+
+
+def test_a_file_at_which_a_worker_died_keeps_its_words(root: Path, repo_map: Maps) -> None:
+    index = place(root.parent / "cache", root)
+    index.parent.mkdir()
+    Path(f"{index}.now0").write_text("shop/coupon.py")
+    view = repo_map(root).map("apply_coupon", refresh=True)
+    assert "shop/coupon.py" in paths(view)
+    assert "def apply_coupon" not in view.text
+    assert worker.ended_by(index) == frozenset()
+
+
+def test_what_cannot_be_parsed_costs_nothing(root: Path, repo_map: Maps) -> None:
+    noise = random.Random(7)
+    (root / "deep.py").write_bytes(b"(" * 200_000 + b")" * 200_000)
+    (root / "deep.js").write_bytes(b"f(" * 100_000)
+    (root / "noise.py").write_bytes(noise.randbytes(200_000).replace(b"\0", b""))
+    (root / "noise.c").write_bytes(noise.randbytes(200_000).replace(b"\0", b""))
+    (root / "min.js").write_bytes(b"var coupon=1;" * 100_000)
+    (root / "wide.py").write_bytes("\ufeffdef wide_coupon(): ...\n".encode("utf-16-le"))
+    (root / "crlf.py").write_bytes(b"def crlf_coupon(a,\r\n    b):\r\n    return a\r\n")
+    view = repo_map(root).map("coupon", max_tokens=3_000, refresh=True)
+    assert {"shop/coupon.py", "wide.py", "crlf.py"} <= set(paths(view))
+    assert "def crlf_coupon(a, b)" in view.text
+    assert "def wide_coupon()" in view.text
+    assert "min.js" not in view.text
+    assert not view.partial
+
+
+def test_names_that_are_not_utf_8_are_shown_with_a_sign(root: Path, repo_map: Maps) -> None:
+    (root / "shop/b\udcffd_coupon.py").write_text("def coupon(): ...\n")
+    view = repo_map(root).map("coupon", refresh=True)
+    assert "shop/b?d_coupon.py" in view.text
+    view.text.encode()
+
+
+def test_past_commits_speak_for_the_files_that_they_touched(root: Path, repo_map: Maps) -> None:
+    def git(*words: str) -> None:
+        identity = ("-c", "user.name=t", "-c", "user.email=t@t")
+        subprocess.run(["git", *identity, *words], cwd=root, check=True, capture_output=True)
+
+    git("init")
+    git("add", "shop", "tests", "README.md")
+    git("commit", "-m", "first")
+    (root / "shop/mail.py").write_text("def send_receipt(address): return 1\n")
+    git("commit", "-am", "Stop the flaky teardown of the zeppelin")
+    view = repo_map(root).map("zeppelin teardown is flaky", refresh=True)
+    assert paths(view)[0] == "shop/mail.py"
+    assert "history" in view.files[0].reasons
+
+
+def test_five_thousand_files_are_mapped_at_once(tmp_path: Path, repo_map: Maps) -> None:
+    for folder in range(50):
+        (tmp_path / f"repo/f{folder}").mkdir(parents=True)
+        for number in range(100):
+            (tmp_path / f"repo/f{folder}/m{number}.py").write_text(f"def work_{folder}_{number}(): ...\n")
+    mapped = repo_map(tmp_path / "repo", patience=0.0)
+    begun = time.process_time()
+    view = mapped.map("work 7 where is work_31_7")
+    assert time.process_time() - begun < 4.0
+    assert view.total == 5_000
+    assert len(view.text) <= 1_200 * 3.3
+    assert mapped.wait(100)
+    begun = time.process_time()
+    mapped.map("work 7 where is work_31_7")
+    assert time.process_time() - begun < 2.0
+
+
+def test_an_empty_folder_and_one_that_is_gone(tmp_path: Path, repo_map: Maps) -> None:
+    (tmp_path / "repo").mkdir()
+    view = repo_map(tmp_path / "repo").map("x", refresh=True)
+    assert view.files == ()
+    with pytest.raises(EnvironmentFault):
+        repo_map(tmp_path / "gone").map()

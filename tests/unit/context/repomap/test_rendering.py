@@ -1,0 +1,57 @@
+"""The text of a map: order, room, grouping, what is left out."""
+
+import pytest
+
+from tui_agent.context.repomap.budget import room_of, symbols_at
+from tui_agent.context.repomap.rendering import clean, rendered
+from tui_agent.context.repomap.views import RankedFile, Symbol
+
+
+def file(number: int, symbols: int = 5) -> RankedFile:
+    found = tuple(
+        Symbol(f"f{n}", "function", n * 10 + 1, n * 10 + 5, f"def f{n}(a)", "C") for n in range(symbols)
+    )
+    return RankedFile(f"dir{number % 3}/file{number}.py", 1.0, (), found)
+
+
+def test_a_small_map_as_it_is_read() -> None:
+    text, shown, detailed = rendered(
+        [file(1, 2), RankedFile("b.md", 0.5, ())], ["c/d.py"], 1_000, {"binary": 3}, partial=True, asked=True
+    )
+    assert text == (
+        "Files of the repository (3), best matches first; lines and symbols below a path.\n"
+        "dir1/file1.py\n  1-5 C: def f0(a)\n  11-15 C: def f1(a)\nb.md\n"
+        "1 more: c/ 1\n"
+        "Left out: 3 binary.\n"
+        "The index is still being built: this map is partial.\n"
+    )
+    assert (shown, detailed) == (2, 2)
+
+
+@pytest.mark.parametrize("tokens", [60, 200, 1_000, 2_000, 8_000])
+def test_it_never_is_longer_than_its_room(tokens: int) -> None:
+    files = [file(n) for n in range(400)]
+    text, shown, _ = rendered(files, ["x/y.py"] * 50, tokens, {"binary": 1}, partial=False, asked=True)
+    assert len(text) <= room_of(tokens)
+    assert shown <= 400
+
+
+def test_bare_paths_stand_by_folder_in_the_order_of_the_best() -> None:
+    files = [file(n, 0) for n in range(60)]
+    text, shown, detailed = rendered(files, [], 1_200, {}, partial=False, asked=True)
+    bare = [line for line in text.splitlines() if line.startswith("dir")][detailed:]
+    assert shown == len(bare) + detailed
+    assert [line.split("/")[0] for line in bare] == sorted(
+        (line.split("/")[0] for line in bare), key=lambda name: ["dir0", "dir1", "dir2"].index(name)
+    )
+
+
+def test_a_better_place_shows_no_fewer_symbols() -> None:
+    for tokens in (500, 1_500, 4_000, 9_000):
+        counts = [symbols_at(place, tokens) for place in range(100)]
+        assert counts == sorted(counts, reverse=True)
+
+
+def test_no_path_or_signature_moves_a_terminal() -> None:
+    assert clean("a\x1b[31mb\nc") == "a�[31mb�c"
+    assert clean("b\udcffd") == "b?d"
