@@ -5,14 +5,13 @@ Invariant: loads no parser, no schema and no model where the index is fresh; the
 
 import argparse
 import hashlib
-import json
 import os
-import sys
 from importlib import import_module
 from pathlib import Path
 
 import tui_agent
 from tui_agent.cli.options import Parser, count
+from tui_agent.cli.output import say, say_json_lines, warn
 from tui_agent.config import paths
 from tui_agent.context.repomap.facade import RepoMap
 from tui_agent.context.repomap.rendering import clean
@@ -35,6 +34,12 @@ def configure(parser: Parser) -> None:
         "--max-tokens", metavar="N", type=count, default=1200, help="how long it may be (default 1200)"
     )
     parser.add_argument("--max-files", metavar="N", type=count, help="how many files it may name")
+    parser.add_argument(
+        "--pin", metavar="PATH", action="append", default=[], help="a file that comes first; may be repeated"
+    )
+    parser.add_argument(
+        "--hide", metavar="PATH", action="append", default=[], help="a file that is left out; may be repeated"
+    )
     parser.add_argument("--refresh", action="store_true", help="wait until every file is in the index")
     parser.add_argument("--json", action="store_true", help="one object a file, in rank order")
     parser.add_argument(
@@ -59,17 +64,29 @@ def run(arguments: argparse.Namespace) -> int:
     )
     try:
         shown = repo_map.map(
-            arguments.query, arguments.max_tokens, max_files=arguments.max_files, refresh=arguments.refresh
+            arguments.query,
+            arguments.max_tokens,
+            max_files=arguments.max_files,
+            refresh=arguments.refresh,
+            pinned=arguments.pin,
+            hidden=arguments.hide,
         )
     finally:
         repo_map.close()
-    sys.stdout.write("".join(f"{line}\n" for line in lines(shown)) if arguments.json else shown.text)
+    if arguments.json:
+        say_json_lines(map(as_json, shown.files))
+        warn(summary(shown))
+    else:
+        say(shown.text.removesuffix("\n"))
     return 0
 
 
-def lines(shown: MapView) -> list[str]:
-    """One JSON object a file."""
-    return [json.dumps(as_json(one)) for one in shown.files]
+def summary(shown: MapView) -> str:
+    """What the objects alone do not tell."""
+    words = f"{len(shown.files)} of {shown.total} files, about {shown.tokens} tokens"
+    left_out = ", ".join(f"{count} {reason}" for reason, count in sorted(shown.skipped.items()))
+    words += f"; left out: {left_out}" if left_out else ""
+    return words + ("; the index is still being built" if shown.partial else "")
 
 
 def as_json(one: RankedFile) -> dict[str, object]:

@@ -1,4 +1,5 @@
-"""L7: what commands print. Invariant: colour only on a terminal that wants it; foreign text never moves the cursor."""
+"""L7: what commands print. Invariant: colour only on a terminal that wants it; foreign text never moves the cursor; loads
+nothing of the product but what cleans text."""
 
 import json
 import os
@@ -9,7 +10,6 @@ from datetime import datetime
 from typing import TextIO
 
 from tui_agent.letters import replaced
-from tui_agent.protocol.envelope import Envelope, Record
 
 
 def printable(text: str, *, lines: bool = False) -> str:
@@ -52,13 +52,6 @@ _UNSEEN = re.compile(
     "\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e01ef]"
 )
 """Delete and the C1 controls, bidi controls, line separators, what has no width, selectors, lone surrogates, and tags."""
-
-
-def record_json(record: Record) -> str:
-    """A record as one JSON line: the envelope as it happens, which is the log's line but for the checksum."""
-    if isinstance(record, Envelope):
-        return plain_json(record.model_dump_json())
-    return plain_json(json.dumps(record.raw, ensure_ascii=False))
 
 
 def say_text(text: str) -> None:

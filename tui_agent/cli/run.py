@@ -4,6 +4,7 @@ What the policy would ask about is denied, because nobody is there to answer.
 """
 
 import argparse
+import json
 import sys
 from contextlib import redirect_stdout
 from functools import partial
@@ -14,7 +15,7 @@ import anyio
 from tui_agent import wiring
 from tui_agent.cli.headless import Begin, Coda, Outcome, Show, result_lines, run_supervised, trouble
 from tui_agent.cli.options import EVERYTHING, GROUPS, count, session_options
-from tui_agent.cli.output import record_json, say
+from tui_agent.cli.output import plain_json, say
 from tui_agent.cli.parts import PartStream
 from tui_agent.cli.supervise import kept_running
 from tui_agent.config.options import SessionOptions
@@ -193,3 +194,10 @@ def finish(outcome: Outcome, *, as_json: bool) -> int:
     if outcome.exit:
         say(f"tui-agent: {trouble(outcome)}", file=sys.stderr)
     return outcome.exit
+
+
+def record_json(record: Record) -> str:
+    """A record as one JSON line: the envelope as it happens, which is the log's line but for the checksum."""
+    if isinstance(record, Envelope):
+        return plain_json(record.model_dump_json())
+    return plain_json(json.dumps(record.raw, ensure_ascii=False))

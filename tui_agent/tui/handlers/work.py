@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.protocol.commands import RunUserShell
 from tui_agent.tui.screens.jobs import JobsScreen
+from tui_agent.tui.screens.map import MapScreen
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
@@ -66,6 +67,11 @@ def jobs(live: "Live", argument: str) -> None:
     live.app.push_screen(JobsScreen(live))
 
 
+def repo_map(live: "Live", argument: str) -> None:
+    """The map of the repository, for a question or for the newest message."""
+    live.app.push_screen(MapScreen(live, argument))
+
+
 def editor(live: "Live", argument: str) -> None:
     """Write the message in the user's editor."""
     written = live.app.prompt.editor
@@ -97,6 +103,7 @@ HANDLERS: "dict[str, Callable[[Live, str], None]]" = {
     "search": search,
     "copy": copy,
     "jobs": jobs,
+    "map": repo_map,
     "editor": editor,
     "start": start,
     "demo": demo,

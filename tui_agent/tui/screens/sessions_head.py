@@ -31,7 +31,10 @@ class SessionsHeader(Header):
 
 
 class SessionsHead(PageHead):
-    """Title and count, the field, the columns. `asked` is what the field is for, where not for searching."""
+    """Title and count, the field, the columns. `asked` is what the field is for, where not for searching; `hint` says what
+    typing does."""
+
+    hint = "searches names and all text"
 
     def __init__(self, looks: Callable[[], Looks]) -> None:
         super().__init__(looks)
@@ -53,7 +56,7 @@ class SessionsHead(PageHead):
         quiet, text = palette.rich("t3", "s2"), palette.rich("t1", "s2")
         bar = palette.rich("accent" if self.typing else "border-strong", "s0")
         asked: list[Part] = [(f"{self.asked} ", palette.rich("t2", "s2"))] if self.asked else []
-        said = "" if self.asked and not self.said else self.said or "searches names and all text"
+        said = "" if self.asked and not self.said else self.said or self.hint
         room = max(8, width - 6 - cells(asked))
         right = said if self.field.text and len(said) + len(self.field.text) + 6 < room else ""
         hint = said or "a name"

@@ -1,0 +1,158 @@
+"""`/map`: the ranking that the model gets, why each file stands where it does, and the keys that steer it."""
+
+import json
+
+import pytest
+
+from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.protocol.commands import SetMapChoice, SetRepoMap
+from tui_agent.tui.screens.map import MapScreen
+
+FILES: tuple[tuple[str, float, list[str], list[tuple[str, int, int, str]]], ...] = (
+    (
+        "src/night\u202eshift.py",
+        12.0,
+        ["words: shift"],
+        [("class Shift", 1, 9, ""), ("def hours(self)", 3, 5, "Shift")],
+    ),
+    ("src/report.py", 6.0, ["used by shift.py"], [("def total()", 2, 2, "")]),
+    ("docs/a guide.md", 1.5, ["doc"], []),
+)
+
+
+class MapProgram:
+    """`tui-agent map` as the screen asks it: answers with the files that are not hidden, and notes how it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, ...]] = []
+        self.status = 0
+
+    async def __call__(self, *words: str) -> tuple[int, str]:
+        if words[0] != "map":
+            return 1, ""
+        self.asked.append(words)
+        if self.status:
+            return self.status, "tui-agent: The folder cannot be mapped.\n"
+        hidden = [words[at + 1] for at, word in enumerate(words) if word == "--hide"]
+        rows = [
+            {
+                "path": path,
+                "score": score,
+                "reasons": reasons,
+                "symbols": [
+                    {
+                        "name": "n",
+                        "kind": "def",
+                        "line": line,
+                        "end": end,
+                        "signature": text,
+                        "parent": parent,
+                    }
+                    for text, line, end, parent in symbols
+                ],
+            }
+            for path, score, reasons, symbols in FILES
+            if path not in hidden
+        ]
+        said = "tui-agent: 3 of 41 files, about 90 tokens; left out: 2 minified\n"
+        return 0, "".join(f"{json.dumps(row)}\n" for row in rows) + said
+
+    def option(self, name: str) -> str:
+        return self.asked[-1][self.asked[-1].index(name) + 1]
+
+
+async def opened(driven: Driven, argument: str = "") -> MapScreen:
+    driven.app.do("map", argument)
+    await shown(driven)
+    page = driven.app.screen
+    assert isinstance(page, MapScreen)
+    return page
+
+
+async def shown(driven: Driven) -> None:
+    """The answer to what was asked last stands on the page."""
+    await driven.pilot.pause()
+    page = driven.app.screen
+    assert isinstance(page, MapScreen)
+    await driven.until(lambda: not page.top.said.endswith("…"))
+    await driven.pilot.pause()
+
+
+@pytest.mark.parametrize("size", [(160, 45), (120, 40), (80, 24), (60, 14)])
+async def test_the_files_stand_in_their_order_with_their_symbols(size: tuple[int, int]) -> None:
+    program = MapProgram()
+    async with open_app(golden("night_shift"), size=size, outside=program) as driven:
+        await opened(driven, "where are hours counted")
+        text = driven.text()
+        assert program.option("--query") == "where are hours counted"
+        assert program.option("--max-tokens") == "1200"
+        assert "\u202e" not in text and "class Shift" in text
+        assert "Repository map" in text and "3 of 41 files, about 90 tokens" in text
+        if size[0] >= 100:
+            assert "left out: 2 minified" in text and "Why it stands here" in text
+
+
+async def test_the_newest_message_is_the_question_until_another_is_typed() -> None:
+    program = MapProgram()
+    async with open_app(golden("night_shift"), outside=program) as driven:
+        page = await opened(driven)
+        newest = driven.app.live.state.root_task if driven.app.live is not None else ""
+        assert newest and program.option("--query") == " ".join(newest.split())[:300]
+        await driven.press("slash", "ctrl+u", "w", "e", "e", "k", "enter")
+        await shown(driven)
+        assert program.option("--query") == "week" and not page.own
+
+
+async def test_what_is_pinned_hidden_and_how_long_it_is_become_settings_of_the_session() -> None:
+    program = MapProgram()
+    async with open_app(golden("night_shift"), outside=program) as driven:
+        page = await opened(driven)
+        await driven.press("down", "down", "down", "p")
+        await shown(driven)
+        assert program.option("--pin") == "src/report.py"
+        assert page.chosen is not None and page.chosen.path == "src/report.py"
+        await driven.press("h")
+        await shown(driven)
+        assert program.option("--hide") == "src/report.py"
+        assert "src/report.py" not in [one.path for one in page.answer.files]
+        assert page.files[-1].path == "src/report.py" and "hidden" in driven.text()
+        assert page.chosen is page.files[-1]
+        await driven.press("plus")
+        await shown(driven)
+        assert program.option("--max-tokens") == "2400"
+        chosen = [one.choice for one in driven.session.submitted if isinstance(one, SetMapChoice)]
+        assert chosen[-1].pinned == chosen[-1].hidden == ("src/report.py",)
+        assert [one.max_tokens for one in chosen] == [1200, 1200, 2400]
+        await driven.press("r")
+        await shown(driven)
+        assert "--refresh" in program.asked[-1]
+        await driven.press("h")
+        await shown(driven)
+        assert "src/report.py" in [one.path for one in page.answer.files] and len(page.files) == 3
+
+
+async def test_whether_the_model_gets_a_map_by_itself_is_switched() -> None:
+    async with open_app(golden("night_shift"), outside=MapProgram()) as driven:
+        await opened(driven)
+        await driven.press("i")
+        (switched,) = [one for one in driven.session.submitted if isinstance(one, SetRepoMap)]
+        assert switched.mode == "off"
+
+
+async def test_enter_mentions_the_file_in_the_message() -> None:
+    async with open_app(golden("night_shift"), outside=MapProgram()) as driven:
+        await opened(driven)
+        await driven.press("end", "enter")
+        await driven.pilot.pause()
+        assert driven.app.prompt.editor.message == '@"docs/a guide.md" '
+        assert not isinstance(driven.app.screen, MapScreen)
+
+
+async def test_a_map_that_cannot_be_made_says_why() -> None:
+    program = MapProgram()
+    program.status = 1
+    async with open_app(golden("night_shift"), outside=program) as driven:
+        await opened(driven)
+        assert "The folder cannot be mapped." in driven.text()
+        await driven.press("p", "h", "enter", "down", "escape")
+        assert not isinstance(driven.app.screen, MapScreen)

@@ -1,0 +1,363 @@
+"""L7: the map of the repository: what the model is shown of it, why each file stands where it does, and the ways to steer it.
+
+Invariant: the ranking is the command line's, which is the model's; what is pinned, hidden and how long the map is are
+settings of the session. A key waits for no answer.
+"""
+
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events, on
+from textual.strip import Strip
+
+from tui_agent.protocol.commands import SetMapChoice, SetRepoMap
+from tui_agent.protocol.settings import MapChoice
+from tui_agent.tui import units
+from tui_agent.tui.actions import Scope, footer
+from tui_agent.tui.layer import takes
+from tui_agent.tui.panes.base import Intent
+from tui_agent.tui.rows import Part, cells, part, row
+from tui_agent.tui.screens.listing import Listing
+from tui_agent.tui.screens.map_answers import Answer, MapFile, MapLine, answer_of, lines_of, words
+from tui_agent.tui.screens.page import HEADS_FROM, OPENS, Facts, Page
+from tui_agent.tui.screens.sessions_head import SessionsHead, rows_for
+from tui_agent.tui.text import clean_line, fit
+from tui_agent.tui.theme import Role
+
+if TYPE_CHECKING:
+    from tui_agent.tui.live import Live
+
+STEPS = (300, 600, 1_200, 2_400, 4_800, 9_600)
+"""Tokens that the budget goes through."""
+MOST_QUERY = 300
+PINNED = "pinned"
+"""The reason that the ranking gives for what was pinned."""
+FOLLOW_S = 0.25
+_BAR = 9
+_SCORE_FROM = 60
+"""Cells of the list from which on the score has a bar."""
+
+
+class MapListing(Listing):
+    """Rows of which the empty ones cannot be chosen."""
+
+    lines: "list[MapLine]" = []
+
+    def choose(self, at: int) -> None:
+        at = max(0, min(self.count - 1, at))
+        if self.lines and self.lines[at] is None:
+            at += 1 if at > self.at else -1
+        super().choose(at)
+
+
+class MapScreen(Page):
+    """Keys are in the registry, scopes `map` and `map_find`."""
+
+    scope: ClassVar[Scope] = "map"
+    AUTO_FOCUS = "MapListing"
+    DEFAULT_CSS = """
+    MapScreen MapListing {
+        height: 1fr; overflow-x: hidden; overflow-y: scroll; scrollbar-size: 1 1; background: $s0;
+    }
+    """
+
+    def __init__(self, live: "Live", query: str = "") -> None:
+        super().__init__(live)
+        self.head = self.top = SessionsHead(self.looks_of)
+        self.listing = self.map_rows = MapListing(self.looks_of, self.draw_row)
+        self.own = not query
+        """The question is the newest message, not one that was typed here."""
+        newest = " ".join(live.state.root_task.split())[:MOST_QUERY]
+        self.top.field.insert(query or newest)
+        self.top.field.at = 0
+        self.top.typing = False
+        self.top.hint = "a question, a task, names"
+        self.top.columns = self._columns
+        self.answer = Answer()
+        self.files: list[MapFile] = []
+        """What the answer has, and behind it what is hidden, so that it can be shown again."""
+        self._settings = live.state.settings
+        self.choice = MapChoice() if live.state.settings is None else live.state.settings.map
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.read()
+        self.set_interval(FOLLOW_S, self.follow)
+
+    def follow(self) -> None:
+        """Show what became of a setting that was changed here."""
+        settings = self.live.state.settings
+        if settings is not self._settings:
+            self._settings = settings
+            self.show_detail()
+
+    def show_keys(self) -> None:
+        scope: Scope = "map_find" if self.top.typing else "map"
+        keys = footer(self.live.app.actions, (scope,), running=False)
+        if self.narrow and not self._open and not self.top.typing:
+            keys = [(key, "more about it" if key == "Enter" else word) for key, word in keys]
+        self.footer.set_keys(keys)
+
+    def _fit(self) -> None:
+        super()._fit()
+        self.head.styles.height = rows_for(self.app.size.height)
+        self._arrange()
+
+    # -- the answer ------------------------------------------------------------------------------------------------
+
+    def read(self, *, refresh: bool = False) -> None:
+        """Ask for the map (again)."""
+        self.top.said = "mapping …"
+        self.show_head()
+        asked = words(
+            self.top.field.text.strip(), self.choice, str(self.live.app.options.cwd), refresh=refresh
+        )
+        self.run_worker(partial(self._read, asked), name="map", group="map", exclusive=True)  # type: ignore[arg-type]  # of a result that nobody takes
+
+    async def _read(self, asked: list[str]) -> None:
+        status, said = await self.live.ask(*asked)
+        self.answer = answer_of(status, said)
+        self.top.said = "words of the last message" if self.own else ""
+        if self.answer.fault:
+            self.say(clean_line(self.answer.fault), "error")
+        self._arrange()
+        self.show_head()
+        self.show_detail()
+
+    def _arrange(self) -> None:
+        held = self.chosen
+        hidden = [MapFile(path, 0.0, ("hidden",), ()) for path in self.choice.hidden]
+        self.files = [*self.answer.files, *hidden]
+        lines = lines_of(self.files, airy=self.app.size.height >= HEADS_FROM)
+        places = (at for at, one in enumerate(lines) if one and held and self.files[one[0]].path == held.path)
+        same = next(places, 0)
+        self.map_rows.lines = lines
+        self.map_rows.set_count(len(lines), same)
+
+    @property
+    def chosen(self) -> MapFile | None:
+        """The file under the cursor."""
+        line = self._line
+        return None if line is None else self.files[line[0]]
+
+    @property
+    def _line(self) -> MapLine:
+        lines, at = self.map_rows.lines, self.map_rows.at
+        return lines[at] if at < len(lines) and len(lines) == self.map_rows.count else None
+
+    # -- drawing ---------------------------------------------------------------------------------------------------
+
+    def show_head(self) -> None:
+        self.top.title = [("Repository map", self.top.style(bold=True))]
+        said = self.answer.said.partition(";")[0]
+        self.top.right = [part(said, self.top.style("t2"))] if said else []
+        self.top.show()
+
+    def _columns(self, width: int) -> Strip:
+        quiet = self.style("t3")
+        score = "    score     " if width >= _SCORE_FROM else "    "
+        return row(width, [(f"{score}  file and symbols", quiet)], [("why", quiet)], fill=quiet)
+
+    def draw_row(self, at: int, width: int, chosen: bool) -> Strip:
+        ground: Role = "selection" if chosen else "s0"
+        line = self.map_rows.lines[at] if at < len(self.map_rows.lines) else None
+        if line is None:
+            return row(width, [], fill=self.style())
+        one = self.files[line[0]]
+        return (
+            self._symbol_row(one, line[1], width, ground)
+            if line[1] >= 0
+            else self._file_row(one, width, ground)
+        )
+
+    def _file_row(self, one: MapFile, width: int, ground: Role) -> Strip:
+        symbols = self.looks_of().symbols
+        fill = self.style(ground=ground)
+        mark = symbols.chosen if ground == "selection" else " "
+        left: list[Part] = [
+            (mark, self.style("accent", ground=ground)),
+            (" ", fill),
+            *self._marks(one, ground),
+        ]
+        if width >= _SCORE_FROM:
+            full = round(one.share * _BAR)
+            left += [
+                (f"{round(one.share * 100):>3} ", self.style("t2", ground=ground)),
+                (symbols.meter_full * full, self.style("accent", ground=ground)),
+                (symbols.meter_rest * (_BAR - full), self.style("border-strong", ground=ground)),
+                ("  ", fill),
+            ]
+        room = max(8, width - cells(left) - 2)
+        path = fit(clean_line(one.path), room, symbols.ellipsis)
+        left.append((path, self.style(bold=True, ground=ground)))
+        rest = room - len(path) - 3
+        why = fit(clean_line(", ".join(one.reasons)), max(0, rest), symbols.ellipsis) if rest > 8 else ""
+        return row(width, left, [(why, self.style("t2", ground=ground))] if why else (), fill=fill)
+
+    def _marks(self, one: MapFile, ground: Role) -> list[Part]:
+        pinned = one.path in self.choice.pinned
+        return [("+ " if pinned else "  ", self.style("accent" if pinned else "t3", ground=ground))]
+
+    def _symbol_row(self, one: MapFile, at: int, width: int, ground: Role) -> Strip:
+        symbols = self.looks_of().symbols
+        symbol = one.symbols[at]
+        fill = self.style(ground=ground)
+        indent = " " * (2 + (_BAR + 6 if width >= _SCORE_FROM else 0))
+        mark = symbols.chosen if ground == "selection" else " "
+        lines = f"{symbol.line}-{symbol.end}" if symbol.end > symbol.line else str(symbol.line)
+        room = max(8, width - len(indent) - len(lines) - 6)
+        text = fit(clean_line(symbol.signature), room, symbols.ellipsis)
+        left: list[Part] = [
+            (mark, self.style("accent", ground=ground)),
+            (f" {indent}", fill),
+            (text, self.style("t1", ground=ground)),
+        ]
+        return row(width, left, [(lines, self.style("t3", ground=ground))], fill=fill)
+
+    def detail_rows(self, width: int) -> list[Strip]:
+        facts = Facts(self.looks_of(), width)
+        facts.gap()
+        one = self.chosen
+        if one is not None:
+            facts.text(one.path, bold=True)
+            facts.heading("Why it stands here")
+            for reason in one.reasons:
+                if reason != PINNED:
+                    facts.text(reason, "t2")
+            if one.path in self.choice.pinned:
+                facts.text("pinned: it always comes first", "accent")
+            if one.symbols:
+                facts.heading("Shown of it")
+            for symbol in one.symbols:
+                facts.fact(f"{symbol.line}-{symbol.end}", symbol.signature.strip())
+        elif not self.top.said.endswith("…"):
+            facts.text(self.answer.fault or "Nothing to map here: no file with text was found.", "t3")
+        self._budget(facts)
+        return facts.rows
+
+    def _budget(self, facts: Facts) -> None:
+        """What the model gets of it, and by what way."""
+        facts.heading("For the model")
+        facts.fact("budget", f"{units.tokens(self.choice.max_tokens)} tokens")
+        facts.fact("sees", f"{units.plural(len(self.answer.files), 'file')}, as on the left")
+        settings = self.live.state.settings
+        auto = settings is not None and settings.repo_map == "auto" and settings.context_mode != "none"
+        when = "with a session's first message, and after a compaction" if auto else "only when it asks"
+        facts.fact("gets it", when, "t1" if auto else "warning")
+        facts.fact("hidden", ", ".join(clean_line(path) for path in self.choice.hidden))
+        rest = self.answer.said.partition(";")[2].strip()
+        facts.fact("besides", rest, "t2")
+
+    # -- keys ------------------------------------------------------------------------------------------------------
+
+    def on_key(self, event: events.Key) -> None:
+        if not self.top.typing or event.key in ("up", "down", "f1"):
+            self._look(typing=False)
+            super().on_key(event)
+        elif takes(self, event):
+            self._typed(event)
+
+    def _typed(self, event: events.Key) -> None:
+        match event.key:
+            case "enter":
+                self._look(typing=False)
+                self.read()
+            case "escape":
+                self._look(typing=False)
+            case _:
+                self.own = False
+                self.top.field.key(event.key, event.character)
+                self.top.show()
+
+    def on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        self._look(typing=True)
+        self.own = False
+        self.top.field.insert(event.text)
+        self.top.show()
+
+    def take_key(self, key: str) -> None:
+        match key:
+            case "slash":
+                self.top.field.at = len(self.top.field.text)
+                self._look(typing=True)
+            case "at":
+                self.use()
+            case "p":
+                self._toggle("pinned")
+            case "h":
+                self._toggle("hidden")
+            case "plus" | "equals_sign":
+                self._longer(1)
+            case "minus":
+                self._longer(-1)
+            case "i":
+                self._inject()
+            case "r":
+                self.read(refresh=True)
+            case _:
+                pass
+
+    def use(self) -> None:
+        """Mention the chosen file in the message, and go back to it."""
+        one = self.chosen
+        if one is None:
+            return
+        editor = self.live.app.prompt.editor
+        ahead = "" if not editor.message or editor.message[-1].isspace() else " "
+        path = f'"{one.path}"' if any(char.isspace() for char in one.path) else one.path
+        editor.insert(f"{ahead}@{path} ")
+        self.dismiss(None)
+
+    def _toggle(self, which: str) -> None:
+        one = self.chosen
+        if one is None:
+            return
+        known: tuple[str, ...] = getattr(self.choice, which)
+        now = tuple(path for path in known if path != one.path) if one.path in known else (*known, one.path)
+        self._choose(self.choice.model_copy(update={which: now}))
+        said = "no more" if one.path in known else "from now on"
+        self.say(f"{clean_line(one.path)} is {which} {said}.")
+
+    def _longer(self, by: int) -> None:
+        now = self.choice.max_tokens
+        steps = [step for step in STEPS if (step > now if by > 0 else step < now)]
+        if not steps:
+            self.say(
+                "The map is as long as it can be." if by > 0 else "The map is as short as it can be.",
+                "warning",
+            )
+            return
+        self._choose(self.choice.model_copy(update={"max_tokens": min(steps) if by > 0 else max(steps)}))
+
+    def _choose(self, choice: MapChoice) -> None:
+        self.choice = choice
+        if self.live.connected:
+            self.live.submit(SetMapChoice(choice=choice))
+        self.read()
+
+    def _inject(self) -> None:
+        settings = self.live.state.settings
+        if settings is None or not self.live.connected:
+            self.say("There is no session yet; --repo-map-mode off begins one without a map.", "warning")
+            return
+        mode = "off" if settings.repo_map == "auto" else "auto"
+        self.live.submit(SetRepoMap(mode="off" if mode == "off" else "auto"))
+        self.say(
+            "The model gets a map only when it asks."
+            if mode == "off"
+            else "New sessions and compactions get a map."
+        )
+
+    def _look(self, *, typing: bool) -> None:
+        if typing != self.top.typing:
+            self.top.typing = typing
+            self.show_keys()
+            self.top.show()
+
+    @on(Intent)
+    def _pressed(self, event: Intent) -> None:
+        """A press on the field types into it."""
+        if event.name not in OPENS and event.name == "find":
+            event.stop()
+            self._look(typing=True)
