@@ -4,6 +4,7 @@ Invariant: every call returns a map, whatever is in the files and in the cache; 
 at any time. Synchronous: to be called in a thread. Calls of one object wait for each other.
 """
 
+import hashlib
 import os
 import sqlite3
 import struct
@@ -44,7 +45,8 @@ class RepoMap:
 
     `cache_folder`: where the index is kept, outside of the repository. `may_show`: whether a path may be listed, read and
     shown at all; `rules` names what it decides by (another name makes the index anew). `patience`: seconds that an answer
-    may wait for changed files. `lasting`: a worker goes on when this process ends.
+    may wait for changed files. `lasting`: a worker goes on when this process ends. `fresh_for`: seconds in which a second
+    map does not look for changes again that nobody told by `touched`.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class RepoMap:
         rules: str = "",
         patience: float = 1.0,
         lasting: bool = False,
+        fresh_for: float = 0.0,
     ) -> None:
         self.root = Path(os.path.realpath(root))
         self.index = place(cache_folder, self.root)
@@ -66,7 +69,9 @@ class RepoMap:
         self._known: dict[str, Known] = {}
         self._version = -1
         self._listing: Listing | None = None
+        self._fresh_for, self._looked = fresh_for, float("-inf")
         self._cleared: set[str] = set()
+        self._hidden: set[str] = set()
         self._child: subprocess.Popen[bytes] | None = None
 
     def map(
@@ -111,6 +116,7 @@ class RepoMap:
             names = [name for name in paths if self._shows(name)]
             now = examine(self.root, sorted(names), self._shows, (0, 0)).entries
             there = {entry.path for entry in now}
+            self._looked = float("-inf")
             self._update([*now], [name for name in names if name not in there])
 
     def wait(self, seconds: float) -> bool:
@@ -135,16 +141,37 @@ class RepoMap:
                 self._child = None
 
     def _shows(self, path: str) -> bool:
-        if path in self._cleared:
+        if path in self._cleared or path in self._known:
             return True
-        if path in self._known or self._may_show(path):
+        mark = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
+        if mark in self._hidden:
+            return False
+        if self._may_show(path):
             self._cleared.add(path)
             return True
+        self._hidden.add(mark)
         return False
+
+    def _remember_hidden(self) -> None:
+        """Keep which paths are not to be shown, as hashes, so that the next process need not ask again."""
+        kept = self._open()
+        if kept is None:
+            return
+        try:
+            known = set(kept.meta("hidden").split())
+            if not self._hidden <= known:
+                with kept.writing():
+                    kept.set_meta("hidden", " ".join(sorted(self._hidden | known)))
+            self._hidden |= known
+        except sqlite3.Error:
+            self._drop()
 
     def _listed(self) -> Listing:
         self._open()
         self._reload()
+        self._remember_hidden()
+        if self._listing is not None and time.monotonic() - self._looked < self._fresh_for:
+            return self._listing
         try:
             if self._listing is None:
                 self._listing = list_files(self.root, self._shows)
@@ -152,6 +179,8 @@ class RepoMap:
                 self._listing = looked_again(self.root, self._listing, self._shows)
         except OSError as error:
             raise EnvironmentFault(f"The folder {self.root} cannot be mapped: {error.strerror}.") from error
+        self._remember_hidden()
+        self._looked = time.monotonic()
         return self._listing
 
     def _open(self) -> Kept | None:

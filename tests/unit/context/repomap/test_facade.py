@@ -271,3 +271,27 @@ def test_an_empty_folder_and_one_that_is_gone(tmp_path: Path, repo_map: Maps) ->
     assert view.files == ()
     with pytest.raises(EnvironmentFault):
         repo_map(tmp_path / "gone").map()
+
+
+def test_what_is_secret_is_asked_once_and_kept_without_its_name(root: Path, repo_map: Maps) -> None:
+    asked: list[str] = []
+
+    def may_show(path: str) -> bool:
+        asked.append(path)
+        return path != ".env"
+
+    for _ in range(2):
+        mapped = RepoMap(root, root.parent / "cache", may_show=may_show)
+        assert ".env" not in mapped.map("coupon", refresh=True).text
+        mapped.close()
+    assert sorted(asked) == sorted(FILES)
+
+
+def test_a_look_holds_for_as_long_as_it_is_told(root: Path) -> None:
+    mapped = RepoMap(root, root.parent / "cache", fresh_for=1_000.0)
+    mapped.map("invoice", refresh=True)
+    (root / "shop/new.py").write_text("def invoice(): ...\n")
+    assert "shop/new.py" not in mapped.map("invoice").text
+    mapped.touched(["shop/new.py"])
+    assert "def invoice()" in mapped.map("invoice").text
+    mapped.close()

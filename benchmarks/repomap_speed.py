@@ -1,0 +1,143 @@
+"""How long the repository map takes, and what it holds: cold, built, warm, in a new process, after a touched file.
+
+usage: python -m benchmarks.repomap_speed DIR... [--aider PYTHON] [--query Q]
+
+Each folder is measured in processes of their own, in CPU seconds (user and system, children included) and wall seconds;
+the first depend less on what else the machine does. `--aider` is the interpreter of an environment in which the package
+aider-chat is installed: its map of the same files is then measured in the same way, in the same run, as a reference.
+"""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+QUERY = "where is the cache of related objects filled and invalidated"
+OURS = """
+import json, os, resource, sys, time
+from pathlib import Path
+from tui_agent.context.repomap.facade import RepoMap
+root, cache, query = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+def cpu():
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+def timed(act):
+    c, w = time.process_time(), time.perf_counter()
+    made = act()
+    return made, round(time.process_time() - c, 3), round(time.perf_counter() - w, 3)
+said = {}
+m = RepoMap(root, cache, patience=0.0)
+view, *said["first answer, cold"] = timed(lambda: m.map(query))
+c, w = cpu(), time.perf_counter()
+m.wait(600)
+m.close()
+said["index built (both processes)"] = [round(cpu() - c, 3), round(time.perf_counter() - w, 3)]
+m = RepoMap(root, cache)
+m.map(query)
+view, *said["warm, with a question"] = timed(lambda: m.map(query))
+_, *said["warm, without a question"] = timed(lambda: m.map())
+some = next(one.path for one in view.files if one.symbols)
+data = (root / some).read_bytes()
+(root / some).write_bytes(data + b"\\n")
+_, *said["after one touched file"] = timed(lambda: m.map(query))
+(root / some).write_bytes(data)
+said["files"] = view.total
+said["partial"] = view.partial
+said["index MB"] = round(m.index.stat().st_size / 1e6, 1)
+m.close()
+said["peak MB"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+said["worker's peak MB"] = round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)
+print(json.dumps(said))
+"""
+AIDER = """
+import json, os, resource, subprocess, sys, time
+t, c = time.perf_counter(), time.process_time()
+from aider.repomap import RepoMap
+root, query = sys.argv[1], sys.argv[2]
+os.chdir(root)
+class Quiet:
+    def tool_output(self, *a, **k): pass
+    tool_error = tool_warning = tool_output
+    def read_text(self, name, silent=False):
+        try: return open(name, encoding="utf-8", errors="ignore").read()
+        except OSError: return None
+class Model:
+    def token_count(self, text): return len(text) / 3.3
+files = subprocess.run(["git", "ls-files", "-z"], capture_output=True, text=True).stdout.split("\\0")
+files = [os.path.join(root, f) for f in files if f] or [os.path.join(d, f) for d, _, fs in os.walk(root) for f in fs if ".aider" not in d]
+said = {"import": [round(time.process_time() - c, 3), round(time.perf_counter() - t, 3)]}
+words = set(query.split())
+for name in ("first answer, cold", "warm, with a question"):
+    c, w = time.process_time(), time.perf_counter()
+    m = RepoMap(map_tokens=1024, root=root, main_model=Model(), io=Quiet())
+    m.get_repo_map([], files, mentioned_fnames=set(), mentioned_idents=words, force_refresh=True)
+    said[name] = [round(time.process_time() - c, 3), round(time.perf_counter() - w, 3)]
+said["peak MB"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+said["files"] = len(files)
+print(json.dumps(said))
+"""
+NEW = """
+import resource, subprocess, sys, time
+w = time.perf_counter()
+subprocess.run([sys.executable, "-P", "-m", "tui_agent", "map", "-C", sys.argv[1], "--query", sys.argv[2]], stdout=subprocess.DEVNULL, check=True)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(round(used.ru_utime + used.ru_stime, 3), round(time.perf_counter() - w, 3))
+"""
+
+
+def measured(python: str, program: str, *words: str, home: Path) -> str:
+    done = subprocess.run(
+        [python, "-W", "ignore", "-c", program, *words],
+        capture_output=True,
+        text=True,
+        env=environment(home),
+        check=False,
+    )
+    if done.returncode:
+        return f"failed: {(done.stderr.strip().splitlines() or ['?'])[-1]}"
+    return done.stdout.strip().splitlines()[-1]
+
+
+def environment(home: Path) -> dict[str, str]:
+    return {
+        "HOME": str(home),
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "PYTHONPATH": str(Path(__file__).resolve().parents[1]),
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("--aider", metavar="PYTHON")
+    parser.add_argument("--query", default=QUERY)
+    arguments = parser.parse_args()
+    for folder in arguments.folders:
+        home = Path(tempfile.mkdtemp(prefix="repomap-speed-"))
+        try:
+            root = str(folder.resolve())
+            print(f"{folder.name}   (CPU s, wall s)")
+            show(measured(sys.executable, OURS, root, str(home / "cache"), arguments.query, home=home))
+            for name in ("new process, cold", "new process, again", "new process, again"):
+                print(f"  {name:32} {measured(sys.executable, NEW, root, arguments.query, home=home)}")
+            if arguments.aider:
+                print("  aider")
+                show(measured(arguments.aider, AIDER, root, arguments.query, home=home), indent=4)
+                shutil.rmtree(folder / ".aider.tags.cache.v4", ignore_errors=True)
+        finally:
+            shutil.rmtree(home, ignore_errors=True)
+
+
+def show(said: str, indent: int = 2) -> None:
+    if said.startswith("failed"):
+        print(f"{' ' * indent}{said}")
+        return
+    for name, value in json.loads(said).items():
+        print(f"{' ' * indent}{name:{34 - indent}} {value}")
+
+
+if __name__ == "__main__":
+    main()

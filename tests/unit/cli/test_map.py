@@ -1,0 +1,89 @@
+"""`tui-agent map`: what it prints, what it hides, what it loads."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tui_agent.cli.exit_codes import Exit
+
+
+def run(root: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    environment = {
+        **os.environ,
+        "HOME": str(root.parent / "home"),
+        "XDG_CACHE_HOME": str(root.parent / "caches"),
+    }
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "tui_agent", "map", "-C", str(root), *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment,
+        check=False,
+    )
+
+
+def make(root: Path) -> Path:
+    root.mkdir()
+    (root / "login.py").write_text("def check_password(user): ...\n")
+    (root / "mail.py").write_text("def send(): ...\n")
+    (root / ".env").write_text("PASSWORD=hunter2\n")
+    (root / "models.toml").write_text("password = 1\n")
+    return root
+
+
+def test_it_prints_the_map_and_keeps_its_index_in_the_users_cache_folder(tmp_path: Path) -> None:
+    root = make(tmp_path / "repo")
+    done = run(root, "--query", "where is the password checked", "--refresh")
+    assert done.returncode == Exit.DONE, done.stderr
+    assert done.stdout.splitlines()[1:3] == ["login.py", "  1 def check_password(user): ..."]
+    assert ".env" not in done.stdout
+    assert "models.toml" not in done.stdout
+    assert "2 secret" in done.stdout
+    assert list((tmp_path / "caches/tui-agent/repomap").glob("repo-*.sqlite3"))
+    assert sorted(path.name for path in root.iterdir()) == [".env", "login.py", "mail.py", "models.toml"]
+
+
+def test_json_is_one_object_a_file_in_rank_order(tmp_path: Path) -> None:
+    done = run(make(tmp_path / "repo"), "--query", "password", "--refresh", "--json", "--max-files", "1")
+    (only,) = [json.loads(line) for line in done.stdout.splitlines()]
+    assert only["path"] == "login.py"
+    assert only["score"] > 0
+    assert "words" in only["reasons"]
+    assert only["symbols"][0]["name"] == "check_password"
+
+
+def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+    done = run(tmp_path / "gone")
+    assert done.returncode == Exit.USAGE
+    assert "There is no folder" in done.stderr
+
+
+def test_a_map_of_what_is_known_loads_neither_parser_nor_schema(tmp_path: Path) -> None:
+    root = make(tmp_path / "repo")
+    assert run(root, "--refresh").returncode == Exit.DONE
+    program = (
+        "import sys\nfrom tui_agent.cli.main import main\n"
+        f"main(['map', '-C', {str(root)!r}, '--query', 'password'])\n"
+        "print(*sorted(name.split('.')[0] for name in sys.modules), file=sys.stderr)"
+    )
+    environment = {**os.environ, "HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": str(tmp_path / "caches")}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment,
+        check=True,
+    )
+    assert not set(done.stderr.split()) & {
+        "tree_sitter",
+        "pydantic",
+        "textual",
+        "litellm",
+        "tiktoken",
+        "httpx",
+        "anyio",
+    }
