@@ -292,7 +292,7 @@ def jobs(s: Scribe, run: ToolCallPart) -> None:
 
 def delegate_turn(s: Scribe) -> None:
     at = s.begin_iteration()
-    part = s.call("spawn_subtask", {"task": "Count the files."})
+    part = s.call("spawn_subtask", {"prompt": "Count the files."})
     request = s.ask(1_400, (("system", 500), ("messages", 900)), ("spawn_subtask",))
     s.reply(request, calls=[part], usage=(1_400, 30, 900), cost=0.002, seconds=1.0)
     s.called(part, "[Subtask]", "Count the files.")
@@ -308,13 +308,28 @@ def delegate_turn(s: Scribe) -> None:
             tools=("glob",),
             model=SONNET,
             call_id=part.call_id,
+            policy="read-only-delegate",
+            max_tokens=4_096,
+            max_iterations=20,
         )
     )
     inner = s.begin_iteration(level=1)
     request = s.ask(300, (("system", 200), ("messages", 100)), ("glob",))
     s.reply(request, text="There are 12.", usage=(300, 10, 0), cost=0.001, seconds=1.0)
     s.end_iteration(inner, 1.0, "message")
-    s.emit(AgentFinished(success=True, summary="There are 12.", reason="completed"))
+    s.emit(
+        AgentFinished(
+            success=True,
+            summary="There are 12.",
+            reason="completed",
+            iterations=1,
+            model_calls=1,
+            input_tokens=300,
+            output_tokens=10,
+            cost_usd=0.001,
+            duration_ms=1_000.0,
+        )
+    )
     s.agent = AgentId("main")
     s.finish(part, "There are 12.", ms=1_000.0, summary="1 call")
     s.emit(
