@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Confidence: TypeAlias = Literal["high", "medium", "low"]
-
 from tui_agent.plugin_api import JsonMap
+
+Confidence: TypeAlias = Literal["high", "medium", "low"]
 
 MOST = 40
 MOST_WORDS = 400
