@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from tui_agent.context.budgets import ORDER, Room
 from tui_agent.context.counting import Counted
+from tui_agent.context.truncate import head_and_tail
 from tui_agent.protocol.events.context import SectionName
 from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, TextContent
-from tui_agent.tools.truncate import head_and_tail
 
 SHORT_BYTES, SHORT_LINES = 1_200, 24
 """What a block is shortened to: about 300 tokens."""

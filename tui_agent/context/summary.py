@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tui_agent.context.shrinking import TESTS, calls_of, chars_of, path_of
+from tui_agent.context.truncate import head_and_tail
 from tui_agent.folds.forgotten import call_words, preview, quoted
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import LongText
@@ -16,7 +17,6 @@ from tui_agent.protocol.events.todo import TodoItem
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart
-from tui_agent.tools.truncate import head_and_tail
 
 TITLE: Final = "# What came before"
 STORY: Final = "What was done and found"

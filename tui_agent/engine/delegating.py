@@ -11,6 +11,7 @@ from typing import Literal
 
 import anyio
 
+from tui_agent.context.truncate import head_and_tail
 from tui_agent.engine.ask import ModelCaller
 from tui_agent.engine.closing import close_calls
 from tui_agent.engine.delegate_brief import Brief, Unheard
@@ -28,7 +29,6 @@ from tui_agent.protocol.messages import AssistantMessage, Message
 from tui_agent.protocol.parts import TextPart
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.tools.names import canonical
-from tui_agent.tools.truncate import head_and_tail
 
 FILE_TOOLS = ("read_file", "write_file", "edit_file", "list_directory", "glob", "grep")
 """What a delegate may use where neither the call nor its role says."""

@@ -11,6 +11,7 @@ from functools import partial
 import anyio
 from anyio import to_thread
 
+from tui_agent.context.truncate import MAX_LINES, head_and_tail
 from tui_agent.errors import BlobMissing, EnvironmentFault
 from tui_agent.ports.log import Blobs
 from tui_agent.ports.tool import ToolResult
@@ -18,7 +19,6 @@ from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.parts import Content, TextContent
-from tui_agent.tools.truncate import MAX_LINES, head_and_tail
 
 LARGE, SEEN, LEAST = 24_000, 60_000, 2_000
 """Bytes of a result that are told: at most; of a file that counts as seen once it is read; and whatever the window."""

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from operator import is_
 from typing import TypeVar
 
+from tui_agent.context.truncate import head_and_tail
 from tui_agent.ports.log import BlobReader
 from tui_agent.protocol.base import Frozen, LongText
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, ImageContent, ModelPart, ReasoningPart, TextPart, ToolCallPart
-from tui_agent.tools.truncate import head_and_tail
 
 F = TypeVar("F", bound=Frozen)
 

@@ -6,6 +6,7 @@ Invariant: `user.shell_started` is always followed by `user.shell_finished`, wit
 import codecs
 from collections.abc import Sequence
 
+from tui_agent.context.truncate import head_and_tail
 from tui_agent.engine.merge import Merger, Ticker
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.printed import Output
@@ -23,7 +24,6 @@ from tui_agent.protocol.events.turn import (
     UserShellStarted,
 )
 from tui_agent.protocol.settings import AgentState
-from tui_agent.tools.truncate import head_and_tail
 
 TIMEOUT = 600.0
 MAX_OUTPUT = 2_000_000
