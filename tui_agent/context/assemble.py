@@ -30,7 +30,7 @@ from tui_agent.protocol.settings import ContextMode, ModelInfo
 SEPARATOR = "\n\n---\n\n"
 BEHIND: frozenset[SectionName] = frozenset(("working_memory", "repo_map"))
 """Fragments of these sections change within a turn: they stand behind the history, so that what is before stays cached."""
-STEP = 0.25
+PORTION = 0.25
 """A history that does not fit is shortened by so much of the room at once: else every request would begin otherwise than
 the one before, and nothing of it would be cached."""
 SECTION_ORDER: tuple[SectionName, ...] = (
@@ -158,8 +158,8 @@ class Assembly:
                 excess -= size
         if excess <= 0:
             return Fitted(list(counted))
-        step = max(1, round(most * STEP))
-        fitted = self._fitting.fit(counted, sections, room, -(-excess // step) * step)
+        portion = max(1, round(most * PORTION))
+        fitted = self._fitting.fit(counted, sections, room, -(-excess // portion) * portion)
         for section, positions in fitted.short.items():
             for at in positions:
                 shares[section].chars -= counted[at].chars - fitted.counted[at].chars
