@@ -108,8 +108,8 @@ class Asking:
             waiting=len(self._view.permissions),
             blob=self._live.reading.blob_text,
             granted=state.granted,
-            who=asked_by(state, request),
         )
+        modal.who = asked_by(state, request)
         modal.keys_changed = self._app.show_keys
         modal.spare = self._app.prompt.editor.post_message
         modal.ahead = self.ahead()

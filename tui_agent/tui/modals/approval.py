@@ -44,15 +44,14 @@ class Approval(Sheet[DecidePermission | None]):
         waiting: int,
         blob: ReadLong,
         granted: Sequence[str] = (),
-        who: str = "",
     ) -> None:
-        """`who` is the delegate that asks, where it is not the main agent."""
         super().__init__(looks)
         self.request = request
         self.policy = policy
         self.workspace = workspace
         self.waiting = waiting
-        self.who = who
+        self.who = ""
+        """The delegate that asks, where it is not the main agent."""
         self.chosen: Answer = "n" if request.default_no else "y"
         self.word = Field()
         self.rule: Field | None = None
