@@ -193,9 +193,7 @@ def _assemble(
     recorder = _recorder(log, before, past, loaded, plain=base.config.secrets.model_sees == "plain")
     run = _run(base, settings)
     workspace = _workspace(base, recorder, past)
-    state = recorder.state
-    lost = state.forked is None and any(call.started and call.writes for call in state.open_calls)
-    unkept = past.unkept() if state.forked is None else frozenset()
+    lost, unkept = _left_open(recorder, past)
     if past.empty:
         begin(recorder, run, workspace=str(workspace), settings=settings, earlier=earlier)
     else:
@@ -257,6 +255,14 @@ def _go_on(
     take_up(recorder, run, past.records, log.repaired, askable)
     _take_on_changes(base, models, recorder)
     _apply_options(base, recorder, settings)
+
+
+def _left_open(recorder: Recorder, past: Unfinished) -> tuple[bool, frozenset[str]]:
+    """Whether a call that writes was cut off, and which files no checkpoint keeps; a fork has nothing of that."""
+    state = recorder.state
+    if state.forked is not None:
+        return False, frozenset()
+    return any(call.started and call.writes for call in state.open_calls), past.unkept()
 
 
 def _hook_facts(log: SessionLog, env: LocalEnvironment) -> JsonMap:

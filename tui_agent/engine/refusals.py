@@ -49,6 +49,21 @@ class Refusal:
 
 
 _AFTER = "Esc stops it."
+_BACK = "Going back is possible after it."
+_CONTEXT = "The context can be changed after it."
+_LATER: dict[type[Command], str] = {
+    Compact: _CONTEXT,
+    Delegate: "A task can be given away after it.",
+    GoOn: "The agent can go on after it.",
+    PlanRevert: _BACK,
+    Redo: _BACK,
+    RestoreContext: _CONTEXT,
+    Revert: _BACK,
+    RunUserShell: "Your next command can run after it.",
+    Undo: _BACK,
+    WriteGuide: "AGENTS.md can be written after it.",
+}
+"""What has to wait for the end of whatever runs."""
 
 
 def refusal(
@@ -63,16 +78,12 @@ def refusal(
     match command:
         case SubmitPrompt() | Delegate() if running and state.shell is None and not state.compacting:
             return Refusal("A turn is running.", "Enter steers it, Tab sends after it, Esc stops it.")
-        case WriteGuide() if running:
-            return Refusal(f"{what} is running. AGENTS.md can be written after it.", _AFTER)
-        case Delegate() if running:
-            return Refusal(f"{what} is running. A task can be given away after it.", _AFTER)
+        case _ if running and type(command) in _LATER:
+            return Refusal(f"{what} is running. {_LATER[type(command)]}", _AFTER)
         case Delegate(text=text) if not text.strip():
             return Refusal("There is no task.", "/delegate AGENT TASK")
         case Delegate():
             return _turns_refusal(state, running)
-        case GoOn() if running:
-            return Refusal(f"{what} is running. The agent can go on after it.", _AFTER)
         case GoOn() if state.open_calls:
             return None  # the turn that was counted goes on: what it asked is asked again
         case GoOn():
@@ -80,14 +91,8 @@ def refusal(
         case SetModel() | SetEffort() | SetAgent() | SetContextMode() if running:
             name = command.kind.removeprefix("set_").replace("_", " ")
             return Refusal(f"{what} is running. The {name} can change after it.", _AFTER)
-        case Compact() | RestoreContext() if running:
-            return Refusal(f"{what} is running. The context can be changed after it.", _AFTER)
         case Compact() | RestoreContext() if state.open_calls:
             return Refusal("A call waits for your decision.", "Answer it, or say what to do instead.")
-        case RunUserShell() if running:
-            return Refusal(f"{what} is running. Your next command can run after it.", _AFTER)
-        case Revert() | Undo() | Redo() | PlanRevert() if running:
-            return Refusal(f"{what} is running. Going back is possible after it.", _AFTER)
         case Pause() if state.shell is not None:
             return Refusal("Your command is running. It cannot be paused.", _AFTER)
         case SubmitPrompt() | Steer() | Queue() | WriteGuide():

@@ -26,10 +26,12 @@ from tui_agent.engine.refusals import Refusal, nothing_to_answer, refusal
 from tui_agent.engine.rewind import Rewind
 from tui_agent.engine.settings import apply_setting, revoke_rule
 from tui_agent.engine.states import StateKeeper
+from tui_agent.engine.titling import title_after
 from tui_agent.engine.turns import Turns
 from tui_agent.engine.unanswered import INSTEAD
 from tui_agent.engine.usershell import begin_user_shell, run_user_shell
 from tui_agent.errors import CheckpointError, ConfigError, StoreError, TuiAgentError, UsageError
+from tui_agent.folds.session_state import SessionStateView
 from tui_agent.protocol.commands import (
     AnswerQuestion,
     Close,
@@ -71,7 +73,6 @@ from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued, User
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import AgentState
 
-TITLE_LENGTH = 48
 _GOING = {
     "revert": "going back",
     "undo": "going back",
@@ -238,7 +239,7 @@ class Engine:
     def _message(self, command: SubmitPrompt | Steer | Queue, group: TaskGroup) -> None:
         recorder = self._parts.recorder
         images = attachments(self._parts.blobs, command.attachments)
-        if self._turns.running and isinstance(command, Steer) and not self._beside_a_turn:
+        if self._turns.running and isinstance(command, Steer) and not _beside_a_turn(recorder.state):
             self._steer(UserSteered(text=command.text, attachments=images), group, command)
             return
         if self._turns.running:
@@ -249,12 +250,6 @@ class Engine:
             return
         message = UserMessageReceived(text=command.text, attachments=images)
         self._begin(message, group, command)
-
-    @property
-    def _beside_a_turn(self) -> bool:
-        """What runs is no turn that could be steered."""
-        state = self._parts.recorder.state
-        return state.shell is not None or state.compacting
 
     def _go_on(self, command: GoOn, group: TaskGroup) -> None:
         recorder = self._parts.recorder
@@ -353,7 +348,7 @@ class Engine:
         recorder = self._parts.recorder
         recorder.cause = command.id if command is not None else None
         close_calls(recorder, why=INSTEAD)
-        self._title(message)
+        title_after(recorder, message)
         recorder.append(message)
         self._heard.record(heard)
         self._run_turn(group, goes_on=False)
@@ -362,17 +357,6 @@ class Engine:
         self._turns.reserve()
         group.start_soon(self._baseline)
         group.start_soon(partial(self._turn, group, goes_on=goes_on))
-
-    def _title(self, message: UserMessageReceived) -> None:
-        """A session is named after its first prompt."""
-        recorder = self._parts.recorder
-        if recorder.state.title or not isinstance(message.text, str) or message.source == SOURCE:
-            return
-        words = " ".join(message.text.split())
-        if not words:
-            return
-        cut = words if len(words) <= TITLE_LENGTH else words[:TITLE_LENGTH].rsplit(" ", 1)[0] + "…"
-        recorder.append(SessionTitled(title=cut, by="auto"))
 
     async def _turn(self, group: TaskGroup, *, goes_on: bool) -> None:
         try:
@@ -461,6 +445,11 @@ class Engine:
         reason = refusal(command, self._parts.recorder.state, True, self._decisions, self._answers)
         if reason is not None:
             self._reject(command, reason)
+
+
+def _beside_a_turn(state: SessionStateView) -> bool:
+    """What runs is no turn that could be steered."""
+    return state.shell is not None or state.compacting
 
 
 def _from_queue(waiting: UserQueued) -> UserMessageReceived:
