@@ -20,8 +20,8 @@ from tui_agent.tui.handlers.knowledge import GUIDE
 
 SKILLS = SkillsLoaded(
     skills=(
-        SkillRecord(name="pdf", description="Reads [bold]PDF[/] files.", origin="user", path="/x/pdf"),
         SkillRecord(name="broken", description="", origin="project", path="y", fault="it has no description"),
+        SkillRecord(name="pdf", description="Reads [bold]PDF[/] files.", origin="user", path="/x/pdf"),
     )
 )
 

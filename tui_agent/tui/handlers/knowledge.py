@@ -45,7 +45,7 @@ def skills(live: "Live", argument: str) -> None:
             right=one.origin,
             offered=not one.fault,
         )
-        for one in live.state.skills
+        for one in sorted(live.state.skills, key=lambda one: bool(one.fault))
     ]
     where = "skills/NAME/SKILL.md in your configuration folder, or .tui_agent/skills/ of a trusted project"
     picker = Picker(lambda: live.app.looks, "Skills", items, empty=f"No skills. One is {where}.")

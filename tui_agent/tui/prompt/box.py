@@ -165,7 +165,7 @@ class Prompt(Vertical):
             count = len(self.menu.candidates)
             note = {
                 "command": f"{count} of {len(self.actions)} commands",
-                "file": f"{count} of {len(self.files.paths.files)} files",
+                "file": f"{count} found in {len(self.files.paths.files)} files",
                 "argument": f"{count} to choose from",
             }[self._token.kind]
         elif self._searching is not None:
