@@ -1,18 +1,20 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
-from tests.engine.harness import Bench, call, running, say
+from tests.engine.harness import Bench, EchoTool, Words, call, running, say
 from tests.engine.talks import Talks, rules, spawn, tools, use
 from tui_agent.folds.session_state import SessionState
 from tui_agent.policy.rules import RulePolicy
-from tui_agent.ports.delegate import Delegation
+from tui_agent.ports.delegate import Delegation, Errand
 from tui_agent.ports.model import ModelFault, UsageChunk
+from tui_agent.ports.tool import ToolContext, ToolResult
 from tui_agent.protocol.commands import Delegate, Interrupt, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
@@ -382,3 +384,25 @@ async def test_delegates_below_delegates_only_where_the_settings_say_so(tmp_path
         ]
         assert levels == [("subtask", 1), ("subtask", 2)]
         assert told(results(bench)[-1])["files_created"] == ["g.txt"]
+
+
+class Handing(EchoTool):
+    """A plugin's own tool that writes, and delegates."""
+
+    async def run(self, args: Words, ctx: ToolContext) -> ToolResult:
+        assert ctx.delegate is not None
+        report = await ctx.delegate.run(Errand(args.words))
+        return ToolResult(ok=True, content=(TextContent(text=report.summary),))
+
+
+async def test_a_tool_that_writes_and_delegates_does_not_wait_for_itself(tmp_path: Path) -> None:
+    handing = Handing("handing", safe=False, writes=True, timeout=None)
+    handing.spec = replace(handing.spec, needs=frozenset({"delegate"}))  # type: ignore[misc]
+    talks = Talks(
+        Main=[use("handing", words="Child: write"), say("Done.")],
+        Child=[use("write_file", path="a.txt", content="x"), say("Written.")],
+    )
+    async with running(tmp_path, [], [*tools(), handing], delegation=rules()) as bench:
+        bench.use(talks)
+        assert (await turn(bench)).reason == "finished"
+        assert "Written." in str(results(bench, "handing")[0].content)

@@ -89,8 +89,8 @@ class CallRunner:
         allowed: the files that were judged are opened, wherever its paths lead by now."""
         effects = tool.effects(args)
         writes = any(isinstance(effect, Writes | Runs | Connects) for effect in effects)
-        if not writes:
-            return await self._run(call, tool, args, agent, verdict, writes=False)
+        if not writes or "delegate" in tool.spec.needs:  # a delegate's own calls would wait for its end
+            return await self._run(call, tool, args, agent, verdict, writes=writes)
         async with self._changing:
             return await self._run(call, tool, args, agent, verdict, writes=True)
 
