@@ -3,12 +3,14 @@
 Invariant: nothing is read before a map is wanted; files with secrets never come near it.
 """
 
+import tempfile
 import time
 from pathlib import Path
 
 import anyio
 from anyio import CapacityLimiter, to_thread
 
+from tui_agent.config.settings import Config
 from tui_agent.context.repomap.facade import RepoMap
 from tui_agent.context.repomap.views import MapView
 from tui_agent.errors import EnvironmentFault
@@ -18,6 +20,13 @@ from tui_agent.ports.repomap import MapShown, MapWish
 
 PATIENCE_S = 1.5
 """What a message waits for the symbols that it mentions."""
+
+
+def index_folder(workspace: Path, config: Config) -> Path:
+    """Where the index is kept: in the user's cache; that of a workspace below the folder for temporary files beside the
+    sessions, so that a demo leaves nothing."""
+    passing = workspace.resolve().is_relative_to(Path(tempfile.gettempdir()).resolve())
+    return config.data_dir / "repomap" if passing else config.paths.repo_maps
 
 
 class SessionMaps:

@@ -32,7 +32,7 @@ from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import ConfigError, PluginError, TuiAgentError
 from tui_agent.ground import Ground, ground, require_decision
 from tui_agent.hooking import hooks, listeners
-from tui_agent.mapping import SessionMaps
+from tui_agent.mapping import SessionMaps, index_folder
 from tui_agent.middleware.subagents import Subagents
 from tui_agent.models.factory import NO_MODEL, ModelFactory
 from tui_agent.models.replay import Recording, recording
@@ -204,7 +204,7 @@ def _assemble(
     for event in [*loaded.events, *failed, *refused, *subagents.faulty]:
         recorder.append(event)
     env = _environment(base, workspace, recorder)
-    maps = SessionMaps(workspace, base.config.paths.repo_maps)
+    maps = SessionMaps(workspace, index_folder(workspace, base.config))
     said = Contributing.begun(base, recorder, maps)
     clients = Clients(partial(_client_for, models))
     parts = EngineParts(

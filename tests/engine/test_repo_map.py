@@ -1,6 +1,7 @@
 """The map of the repository in a running session: with the first message, as a tool, and where nobody wants one."""
 
 import json
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -8,8 +9,10 @@ import pytest
 
 from tests.engine.harness import call, running, say
 from tests.stubs.tool_context import text, tools_of
+from tui_agent.config.layers import load
+from tui_agent.config.options import SessionOptions
 from tui_agent.errors import EnvironmentFault
-from tui_agent.mapping import SessionMaps
+from tui_agent.mapping import SessionMaps, index_folder
 from tui_agent.middleware.repo_map import RepoMapSection
 from tui_agent.ports.repomap import MapShown, MapWish
 from tui_agent.ports.tool import ToolResult
@@ -118,3 +121,9 @@ async def test_the_tool_maps_the_workspace_without_its_secrets(tmp_path: Path) -
             assert isinstance(used, RepomapUsed) and not used.injected and used.files[0] == "lock.py"
     finally:
         await maps.aclose()
+
+
+def test_the_index_of_a_passing_workspace_is_kept_beside_its_sessions(tmp_path: Path) -> None:
+    config = load(SessionOptions(cwd=tmp_path, data_dir=tmp_path / "data"), {"HOME": str(tmp_path)})
+    assert index_folder(Path(tempfile.gettempdir(), "demo"), config) == tmp_path / "data" / "repomap"
+    assert index_folder(Path("/srv/project"), config) == config.paths.repo_maps

@@ -41,7 +41,7 @@ from tui_agent.protocol.events.model import (
     ModelRetried,
 )
 from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT, AgentId, CallId
-from tui_agent.protocol.messages import AssistantMessage
+from tui_agent.protocol.messages import AssistantMessage, SummaryMessage
 from tui_agent.protocol.parts import ToolCallPart, Usage
 from tui_agent.protocol.settings import AgentState, SessionSettings
 
@@ -156,7 +156,8 @@ class ModelCaller:
         """The request put together: in a thread where much is to be counted first."""
         new = len(wanted.messages) - self._counted
         # The very first question of a session goes out by an estimate of characters: it waits for nothing.
-        if not self._parts.tokens.ready and len(wanted.messages) > 1:
+        begun = any(isinstance(message, AssistantMessage | SummaryMessage) for message in wanted.messages)
+        if begun and not self._parts.tokens.ready:
             await to_thread.run_sync(self._assembly.begin_counting)
             new = len(wanted.messages)
         if new < COUNTED_AT_ONCE:
