@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -179,7 +180,7 @@ def patterns_of(name: str) -> Patterns:
 
 
 def digest() -> str:
-    """What decides which symbols are found in the same file: queries, patterns and what is registered."""
+    """What decides which symbols are found in the same file: queries, patterns, which grammars are installed, what is registered."""
     found = hashlib.sha256()
     for path in sorted(QUERIES.glob("*.scm")):
         found.update(path.read_bytes())
@@ -189,6 +190,7 @@ def digest() -> str:
         ).encode()
     )
     found.update(repr(sorted(_SUFFIXES.items())).encode())
+    found.update(repr([name for name, one in GRAMMARS.items() if find_spec(one.module) is None]).encode())
     found.update(
         repr([(name, one.query, len(one.patterns)) for name, one in sorted(_added.items())]).encode()
     )

@@ -109,7 +109,8 @@ def main() -> None:
         with suppress(sqlite3.Error, OSError):
             _read_all(index, job["key"], root, entries, job)
         return
-    with Path(f"{index}.lock").open("w") as lock:
+    fd = os.open(f"{index}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(fd, "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
