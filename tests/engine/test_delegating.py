@@ -11,6 +11,7 @@ import pytest
 from tests.engine.harness import Bench, EchoTool, Words, call, running, say
 from tests.engine.talks import Talks, rules, spawn, tools, use
 from tui_agent.folds.session_state import SessionState
+from tui_agent.middleware.memory import WorkingMemory
 from tui_agent.policy.rules import RulePolicy
 from tui_agent.ports.delegate import Delegation, Errand
 from tui_agent.ports.model import ModelFault, UsageChunk
@@ -18,6 +19,7 @@ from tui_agent.ports.tool import ToolContext, ToolResult
 from tui_agent.protocol.commands import Delegate, Interrupt, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
+from tui_agent.protocol.events.context import MemoryUpdated
 from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import CommandRejected
@@ -406,3 +408,19 @@ async def test_a_tool_that_writes_and_delegates_does_not_wait_for_itself(tmp_pat
         bench.use(talks)
         assert (await turn(bench)).reason == "finished"
         assert "Written." in str(results(bench, "handing")[0].content)
+
+
+async def test_what_a_delegate_looks_at_does_not_fill_the_memory_above_it(tmp_path: Path) -> None:
+    talks = Talks(
+        Main=[use("read_file", path="seen.py"), spawn("Child: look"), say("Done.")],
+        Child=[use("read_file", path="looked_at.py"), say("It is there.")],
+    )
+    (tmp_path / "workspace").mkdir()
+    for name in ("seen.py", "looked_at.py"):
+        (tmp_path / "workspace" / name).write_text("a = 1\n")
+    memory = lambda recorder: WorkingMemory(lambda: recorder.state)  # noqa: E731 - made once there is a recorder
+    async with talking(tmp_path, talks, middlewares=[memory]) as bench:
+        assert (await turn(bench)).reason == "finished"
+        known = str(bench.recorder.state.memory)
+        assert "seen.py" in known and "looked_at.py" not in known
+        assert under(bench, MemoryUpdated, "subtask-1") == []

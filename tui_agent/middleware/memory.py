@@ -44,7 +44,8 @@ class WorkingMemory(BaseMiddleware):
         """The result as it is, with what it changes in the memory."""
         result = await nxt(call)
         state = self._state()
-        changed = learnt(state.memory, call, result) if _keeps(state) else {}
+        own = _keeps(state) and not state.delegates  # what a delegate found out, its report says
+        changed = learnt(state.memory, call, result) if own else {}
         return replace(result, events=(*result.events, MemoryUpdated(blocks=changed))) if changed else result
 
 
