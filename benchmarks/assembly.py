@@ -1,0 +1,70 @@
+"""What putting a request together costs: `python -m benchmarks.assembly` prints JSON, times in milliseconds of CPU.
+
+A history of about 100,000 tokens: the first request counts all of it, each further one what was added; and the same with
+a window that it does not fit, so that old results are shortened.
+"""
+
+import json
+import statistics
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tui_agent.context.assemble import Assembly, Wanted
+from tui_agent.context.tokens import Tokens, bundled
+from tui_agent.ports.middleware import Fragment
+from tui_agent.protocol.ids import CallId, RequestId
+from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
+from tui_agent.protocol.settings import ModelInfo
+
+TOKENS = 100_000
+REQUESTS = 40
+PAIR = 560
+"""Tokens of an answer with its result."""
+FRAGMENTS = (Fragment(id="identity", text="You are careful. " * 200),)
+
+
+def history() -> Iterator[Message]:
+    """A message of the user's, then calls with results of 2,000 characters, without end."""
+    source = Path(__file__).read_text(encoding="utf-8")
+    yield UserMessage(content=(TextContent(text="Look at everything."),), seq=0)
+    number = 0
+    while True:
+        number += 1
+        call = ToolCallPart(call_id=CallId(str(number)), name="read_file", arguments={"path": f"{number}.py"})
+        yield AssistantMessage(parts=(TextPart(text="I look at the next one."), call), model="m", seq=number)
+        result = TextContent(text=f"{number}\n{source[:2_000]}")
+        yield ToolMessage(call_id=call.call_id, name=call.name, content=(result,), seq=number)
+
+
+def measure(window: int) -> dict[str, float]:
+    """The first request's time, and the median and longest of those after it."""
+    tokens = Tokens(bundled)
+    tokens.load()
+    assembly, said, spent = Assembly(tokens), history(), []
+    messages = [next(said)]
+    model = ModelInfo(profile="m", provider="scripted", model="m", window=window)
+    while len(messages) < 2 * TOKENS // PAIR:
+        messages += [next(said), next(said)]
+    for _ in range(REQUESTS):
+        wanted = Wanted(RequestId("r"), model, FRAGMENTS, tuple(messages), (), 8_000)
+        began = time.process_time()
+        packed = assembly.pack(wanted)
+        spent.append((time.process_time() - began) * 1000)
+        messages += [next(said), next(said)]
+    return {
+        "tokens": packed.manifest.total_tokens,
+        "first_ms": round(spent[0], 1),
+        "next_median_ms": round(statistics.median(spent[1:]), 2),
+        "next_most_ms": round(max(spent[1:]), 2),
+    }
+
+
+def main() -> None:
+    """Print the figures."""
+    print(json.dumps({"fits": measure(200_000), "does_not_fit": measure(90_000)}))
+
+
+if __name__ == "__main__":
+    main()
