@@ -34,6 +34,8 @@ class Kept:
     content: tuple[Content, ...]
     full_output: LongText | None = None
     artifact: Artifact | None = None
+    environment: bool = False
+    """Something of it could not be stored."""
 
 
 def limit_of(window: int, *, seen: bool = False) -> int:

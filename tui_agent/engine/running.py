@@ -66,6 +66,8 @@ class CallRunner:
         self._asker = asker
         self._scopes: dict[CallId, anyio.CancelScope] = {}
         self._written: dict[CallId, set[str]] = {}
+        self._told_of: set[CallId] = set()
+        """Calls of which it was said that something could not be stored."""
         self.printed = Printed()
         """The output of calls without a result: of those that run, and of those that were stopped with their turn."""
 
@@ -229,10 +231,15 @@ class CallRunner:
         window = settings.model.window if settings is not None else 0
         kept = await kept_whole(result, call.name, window, blobs)
         self._tell_faults(call, agent, blobs)
+        if call.call_id in self._told_of:
+            self._told_of.discard(call.call_id)
+            kept = replace(kept, environment=True)
         return kept
 
     def _tell_faults(self, call: ToolCallPart, agent: AgentId, blobs: KeptOrCut) -> None:
-        for fault in blobs.faults[:1]:
+        """Once for a call, however many of its texts could not be stored."""
+        for fault in blobs.faults[:1] if call.call_id not in self._told_of else ():
+            self._told_of.add(call.call_id)
             error = ErrorRaised(where=f"artifact of {call.name}", message=fault.message, hint=fault.hint)
             self._parts.recorder.append(error, agent=agent)
 
@@ -260,7 +267,7 @@ class CallRunner:
             full_output=kept.full_output,
             artifact=kept.artifact,
             duration_ms=round(duration_ms, 1),
-            environment=result.environment,
+            environment=result.environment or kept.environment,
         )
         try:
             recorder.append(end, agent=agent)
