@@ -32,6 +32,9 @@ from tui_agent.protocol.events.session import CommandRejected, SettingsChanged
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage, check_pairs
 from tui_agent.protocol.parts import TextContent
+from tui_agent.session.clock import SystemClock
+from tui_agent.store.redact import Redactor
+from tui_agent.store.sessions import SessionStore
 
 PROMPT = "You write the summary."
 LIMITS = Shrinking(prompt=PROMPT)
@@ -212,6 +215,24 @@ async def test_one_message_comes_back_and_a_pin_holds_over_the_next_compaction(t
         await compact(bench, count=2)
         assert "output of call 0" in words(bench.recorder.messages()[0])
         assert not check_pairs(bench.recorder.messages())
+
+
+async def test_a_later_run_and_a_fork_take_a_summary_back_too(tmp_path: Path) -> None:
+    model = Worker([*work(5), say("ok")])
+    async with running(tmp_path, [], [Output()], shrinking=ONLY_SUMMARIES) as bench:
+        bench.use(model)
+        await turn(bench, TASK)
+        before = bench.recorder.messages()
+        seq = (await compact(bench)).seq
+        last = bench.recorder.state.seq
+    store = SessionStore(tmp_path / "sessions", SystemClock(), Redactor())
+    store.fork("ses_test", last, "ses_fork")
+    for session in ("ses_test", "ses_fork"):
+        async with running(tmp_path, [say("ok")], session=session, shrinking=LIMITS) as bench:
+            assert words(bench.recorder.messages()[0]).startswith(TITLE)
+            bench.submit(RestoreContext(compaction=seq))
+            await bench.until("context.restored")
+            assert bench.recorder.messages() == before
 
 
 async def test_what_cannot_come_back_is_refused(tmp_path: Path) -> None:

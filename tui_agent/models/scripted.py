@@ -139,10 +139,10 @@ class ScriptedClient:
     def _place(self, key: str, request: ModelRequest) -> _Place:
         """The entry for a request: as many as there are answers in the history; where a part of it was compacted
         away, the one after the last that was given."""
-        # Two delegates of one kind are two conversations: their first words tell them apart.
-        place = self._places.setdefault(
-            f"{key}|{_first_user(request.messages)[:200] if key else ''}", _Place()
-        )
+        # Two delegates of one kind are two conversations: their first words tell them apart. What is asked without tools,
+        # such as a summary, moves no conversation that has some.
+        words = _first_user(request.messages)[:200] if key else ""
+        place = self._places.setdefault(f"{key}|{bool(request.tools)}|{words}", _Place())
         if place.request_id == request.request_id:
             place.attempts += 1
             return place

@@ -39,9 +39,12 @@ class Talk:
         self.client = ScriptedClient(parse(text), "test.yaml", self.clock)
         self.count = 0
 
-    async def ask(self, *messages: Message, system: str = "", again: bool = False) -> Assembler:
+    async def ask(
+        self, *messages: Message, system: str = "", again: bool = False, tools: bool = True
+    ) -> Assembler:
         self.count += not again
-        request = ModelRequest(RequestId(f"r{self.count}"), INFO, system, messages, (READ,), 100)
+        offered = (READ,) if tools else ()
+        request = ModelRequest(RequestId(f"r{self.count}"), INFO, system, messages, offered, 100)
         assembler = Assembler(("read_file",))
         async with self.client.stream(request) as chunks:
             async for chunk in chunks:
@@ -80,6 +83,14 @@ async def test_after_a_compaction_the_script_goes_on() -> None:
     talk = Talk(THREE)
     await talk.text(user("a"))
     await talk.text(user("a"), said("one"), user("b"))
+    assert await talk.text(SummaryMessage(text="earlier"), user("c")) == "three"
+
+
+async def test_the_request_for_a_summary_leaves_the_script_where_it_was() -> None:
+    talk = Talk(THREE)
+    await talk.text(user("a"))
+    await talk.text(user("a"), said("one"), user("b"))
+    await talk.ask(user("summarise this"), system="You summarise.", tools=False)
     assert await talk.text(SummaryMessage(text="earlier"), user("c")) == "three"
 
 
