@@ -119,14 +119,17 @@ class InstructionFiles:
 
     def _above(self, reading: _Reading, root: Path) -> None:
         """The folders between the top of the repository and the workspace."""
-        home = Path.home()
+        home = Path(os.path.expanduser("~"))  # noqa: PTH111 - it raises nothing where there is no home
         above: list[Path] = []
         for folder in (root, *root.parents):
             if folder == home or folder.parent == folder:
                 return
             above.append(folder)
-            if (folder / ".git").exists():
-                break
+            try:
+                if (folder / ".git").exists():
+                    break
+            except OSError:
+                return  # what cannot be looked into has nothing to say
         else:
             return
         for folder in reversed(above[1:]):

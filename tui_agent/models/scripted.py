@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from anyio.lowlevel import checkpoint
 
@@ -265,11 +266,16 @@ def _length(message: Message) -> int:
 
 
 def _first_user(messages: tuple[Message, ...]) -> str:
-    return next((_text(m.content) for m in messages if isinstance(m, UserMessage)), "")
+    return next((_text(m.content) for m in messages if _spoken(m)), "")
 
 
 def _last_user(messages: tuple[Message, ...]) -> str:
-    return next((_text(m.content) for m in reversed(messages) if isinstance(m, UserMessage)), "")
+    return next((_text(m.content) for m in reversed(messages) if _spoken(m)), "")
+
+
+def _spoken(message: Message) -> TypeGuard[UserMessage]:
+    """The user's own words: not the files that they mention, no map, nothing that stands in one request only."""
+    return isinstance(message, UserMessage) and not (message.mentioned or message.mapped or message.passing)
 
 
 def _last_results(messages: tuple[Message, ...]) -> list[ToolMessage]:

@@ -31,6 +31,10 @@ def result(text: str, name: str = "read_file", *, ok: bool = True) -> ToolMessag
     return ToolMessage(call_id=CallId("c"), name=name, content=(TextContent(text=text),), ok=ok)
 
 
+def beside(text: str, **what: bool) -> UserMessage:
+    return UserMessage(content=(TextContent(text=text),), **what)  # type: ignore[arg-type]
+
+
 class Talk:
     """A scripted client and requests with fresh ids."""
 
@@ -214,3 +218,9 @@ def test_a_script_that_does_not_fit_the_format_names_the_place(text: str, words:
     with pytest.raises(ConfigError) as caught:
         parse(text, "test.yaml")
     assert words in caught.value.message
+
+
+@pytest.mark.parametrize("what", ["mentioned", "mapped", "passing"])
+async def test_what_stands_beside_the_users_words_is_not_taken_for_them(what: str) -> None:
+    talk = Talk("answers:\n  - expect: {last_user: [fix it]}\n    text: Fixed.\n")
+    assert await talk.text(user("fix it"), beside('<file path="a.py">', **{what: True})) == "Fixed."
