@@ -16,26 +16,24 @@ from tui_agent.tui import units
 from tui_agent.tui.actions import Scope, footer
 from tui_agent.tui.layer import takes
 from tui_agent.tui.panes.base import Intent
-from tui_agent.tui.rows import Part, cells, part, row
+from tui_agent.tui.rows import part, row
 from tui_agent.tui.screens.listing import Listing
 from tui_agent.tui.screens.map_answers import Answer, MapFile, MapLine, answer_of, lines_of, words
+from tui_agent.tui.screens.map_rows import MapRows
 from tui_agent.tui.screens.page import HEADS_FROM, OPENS, Facts, Page
 from tui_agent.tui.screens.sessions_head import SessionsHead, rows_for
-from tui_agent.tui.text import clean_line, fit
+from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme import Role
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
 
-STEPS = (300, 600, 1_200, 2_400, 4_800, 9_600)
+LENGTHS = (300, 600, 1_200, 2_400, 4_800, 9_600)
 """Tokens that the budget goes through."""
 MOST_QUERY = 300
 PINNED = "pinned"
 """The reason that the ranking gives for what was pinned."""
 FOLLOW_S = 0.25
-_BAR = 9
-_SCORE_FROM = 60
-"""Cells of the list from which on the score has a bar."""
 
 
 class MapListing(Listing):
@@ -72,7 +70,8 @@ class MapScreen(Page):
         self.top.field.at = 0
         self.top.typing = False
         self.top.hint = "a question, a task, names"
-        self.top.columns = self._columns
+        self.drawing = MapRows(self.looks_of)
+        self.top.columns = self.drawing.columns
         self.answer = Answer()
         self.files: list[MapFile] = []
         """What the answer has, and behind it what is hidden, so that it can be shown again."""
@@ -153,66 +152,15 @@ class MapScreen(Page):
         self.top.right = [part(said, self.top.style("t2"))] if said else []
         self.top.show()
 
-    def _columns(self, width: int) -> Strip:
-        quiet = self.style("t3")
-        score = "    score     " if width >= _SCORE_FROM else "    "
-        return row(width, [(f"{score}  file and symbols", quiet)], [("why", quiet)], fill=quiet)
-
     def draw_row(self, at: int, width: int, chosen: bool) -> Strip:
         ground: Role = "selection" if chosen else "s0"
         line = self.map_rows.lines[at] if at < len(self.map_rows.lines) else None
         if line is None:
             return row(width, [], fill=self.style())
         one = self.files[line[0]]
-        return (
-            self._symbol_row(one, line[1], width, ground)
-            if line[1] >= 0
-            else self._file_row(one, width, ground)
-        )
-
-    def _file_row(self, one: MapFile, width: int, ground: Role) -> Strip:
-        symbols = self.looks_of().symbols
-        fill = self.style(ground=ground)
-        mark = symbols.chosen if ground == "selection" else " "
-        left: list[Part] = [
-            (mark, self.style("accent", ground=ground)),
-            (" ", fill),
-            *self._marks(one, ground),
-        ]
-        if width >= _SCORE_FROM:
-            full = round(one.share * _BAR)
-            left += [
-                (f"{round(one.share * 100):>3} ", self.style("t2", ground=ground)),
-                (symbols.meter_full * full, self.style("accent", ground=ground)),
-                (symbols.meter_rest * (_BAR - full), self.style("border-strong", ground=ground)),
-                ("  ", fill),
-            ]
-        room = max(8, width - cells(left) - 2)
-        path = fit(clean_line(one.path), room, symbols.ellipsis)
-        left.append((path, self.style(bold=True, ground=ground)))
-        rest = room - len(path) - 3
-        why = fit(clean_line(", ".join(one.reasons)), max(0, rest), symbols.ellipsis) if rest > 8 else ""
-        return row(width, left, [(why, self.style("t2", ground=ground))] if why else (), fill=fill)
-
-    def _marks(self, one: MapFile, ground: Role) -> list[Part]:
-        pinned = one.path in self.choice.pinned
-        return [("+ " if pinned else "  ", self.style("accent" if pinned else "t3", ground=ground))]
-
-    def _symbol_row(self, one: MapFile, at: int, width: int, ground: Role) -> Strip:
-        symbols = self.looks_of().symbols
-        symbol = one.symbols[at]
-        fill = self.style(ground=ground)
-        indent = " " * (2 + (_BAR + 6 if width >= _SCORE_FROM else 0))
-        mark = symbols.chosen if ground == "selection" else " "
-        lines = f"{symbol.line}-{symbol.end}" if symbol.end > symbol.line else str(symbol.line)
-        room = max(8, width - len(indent) - len(lines) - 6)
-        text = fit(clean_line(symbol.signature), room, symbols.ellipsis)
-        left: list[Part] = [
-            (mark, self.style("accent", ground=ground)),
-            (f" {indent}", fill),
-            (text, self.style("t1", ground=ground)),
-        ]
-        return row(width, left, [(lines, self.style("t3", ground=ground))], fill=fill)
+        if line[1] >= 0:
+            return self.drawing.symbol(one.symbols[line[1]], width, ground)
+        return self.drawing.file(one, width, ground, pinned=one.path in self.choice.pinned)
 
     def detail_rows(self, width: int) -> list[Strip]:
         facts = Facts(self.looks_of(), width)
@@ -321,14 +269,14 @@ class MapScreen(Page):
 
     def _longer(self, by: int) -> None:
         now = self.choice.max_tokens
-        steps = [step for step in STEPS if (step > now if by > 0 else step < now)]
-        if not steps:
+        others = [one for one in LENGTHS if (one > now if by > 0 else one < now)]
+        if not others:
             self.say(
                 "The map is as long as it can be." if by > 0 else "The map is as short as it can be.",
                 "warning",
             )
             return
-        self._choose(self.choice.model_copy(update={"max_tokens": min(steps) if by > 0 else max(steps)}))
+        self._choose(self.choice.model_copy(update={"max_tokens": min(others) if by > 0 else max(others)}))
 
     def _choose(self, choice: MapChoice) -> None:
         self.choice = choice
