@@ -1,9 +1,8 @@
 """What a message mentions, as the prompt offers it and the transcript tells of it."""
 
-from collections.abc import Callable
 from pathlib import Path
 
-from tests.tui.app.driving import Driven, golden, open_app
+from tests.tui.app.driving import golden, open_app
 from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.mentions import Mention
@@ -33,14 +32,6 @@ async def test_the_row_says_what_was_sent_and_what_was_not() -> None:
             assert "left as text: there is no such file" in shown
 
 
-async def _until(driven: Driven, holds: Callable[[], bool]) -> None:
-    for _ in range(200):
-        if holds():
-            return
-        await driven.pilot.pause(0.02)
-    raise AssertionError(driven.text())
-
-
 async def test_files_folders_and_symbols_are_offered_behind_an_at(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "cart.py").write_text("class Cartridge: ...\n")
@@ -56,14 +47,14 @@ async def test_files_folders_and_symbols_are_offered_behind_an_at(tmp_path: Path
 
         prompt.find_symbols = find
         await driven.type("see @cart")
-        await _until(driven, lambda: any(one.label == "Cartridge" for one in prompt.menu.candidates))
+        await driven.until(lambda: any(one.label == "Cartridge" for one in prompt.menu.candidates))
         labels = [one.label for one in prompt.menu.candidates]
         assert labels == ["src/cart.py", "Cartridge"] and asked[-1] == "cart"
-        await _until(driven, lambda: "src/cart.py:1" in driven.text())
+        await driven.until(lambda: "src/cart.py:1" in driven.text())
         await driven.press("down", "tab")
         assert prompt.editor.text == "see @Cartridge "
         await driven.press("@", "s", "r")
-        await _until(driven, lambda: bool(prompt.menu.candidates))
+        await driven.until(lambda: bool(prompt.menu.candidates))
         await driven.press("tab")
         assert prompt.editor.text == "see @Cartridge @src/"
-        await _until(driven, lambda: [one.label for one in prompt.menu.candidates] == ["src/", "src/cart.py"])
+        await driven.until(lambda: [one.label for one in prompt.menu.candidates] == ["src/", "src/cart.py"])
