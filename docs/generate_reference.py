@@ -21,6 +21,8 @@ from tui_agent.config.layers import FALLBACKS, VARIABLES
 from tui_agent.config.settings import (
     CheckpointSettings,
     Config,
+    ContextSettings,
+    DelegationSettings,
     ModelProfile,
     SandboxSettings,
     SecretSettings,
@@ -180,6 +182,10 @@ def configuration_page() -> str:
     lines += ["\n## `[models.NAME]`\n\nExamples for vendors and local servers: [models.md](models.md).", head]
     lines += settings(ModelProfile)
     lines += ["\n## `[budgets]`", head, *settings(Budgets)]
+    lines += ["\n## `[context]`\n\nWhat they mean: [context.md](context.md).", head]
+    lines += settings(ContextSettings)
+    lines += ["\n## `[delegation]`\n\nWhat they mean: [delegation.md](delegation.md).", head]
+    lines += settings(DelegationSettings)
     lines += ["\n## `[checkpoints]`\n\nWhat they mean: [checkpoints.md](checkpoints.md).", head]
     lines += settings(CheckpointSettings)
     lines += ["\n## `[sandbox]`\n\nWhat it promises: [sandbox.md](sandbox.md).", head]
