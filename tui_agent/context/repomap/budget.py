@@ -4,7 +4,7 @@ Invariant: pure arithmetic. A token is `CHARS_PER_TOKEN` characters, as measured
 """
 
 CHARS_PER_TOKEN = 3.3
-DETAIL_SHARE = 0.68
+DETAIL_SHARE = 0.55
 """Of the room, what files with symbols may take; the rest is for bare paths."""
 TAIL = 0.06
 """Of the room, what is left for folders and for what was left out."""

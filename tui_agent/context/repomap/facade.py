@@ -16,8 +16,9 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tui_agent.context.repomap import indexing, languages, worker
+from tui_agent.context.repomap import history, indexing, languages, worker
 from tui_agent.context.repomap.answering import Ask, from_index, from_scan, view
+from tui_agent.context.repomap.indexing import UNSETTLED
 from tui_agent.context.repomap.kept import Kept, Known, opened, place, remove
 from tui_agent.context.repomap.listing import Entry, Listing, examine, list_files, looked_again
 from tui_agent.context.repomap.views import MapView
@@ -31,6 +32,8 @@ SOON_BYTES = 1_500_000
 ENOUGH = 0.6
 """The share of files in the index from which it answers."""
 REFRESH_S = 120.0
+MEND_S = 30.0
+"""Time between two looks at whether graph and history are up to date."""
 BROKEN = (sqlite3.Error, zlib.error, struct.error, ValueError, TypeError)
 """What reading an index raises that someone else has written into."""
 
@@ -72,6 +75,7 @@ class RepoMap:
         self._fresh_for, self._looked = fresh_for, float("-inf")
         self._cleared: set[str] = set()
         self._hidden: set[str] = set()
+        self._mended = float("-inf")
         self._child: subprocess.Popen[bytes] | None = None
 
     def map(
@@ -217,19 +221,39 @@ class RepoMap:
             return False
         changed, gone = self._changes(listing)
         if not changed and not gone and not refresh:
-            return not self._is_building()
+            self._mend()
+            return True
         if (
             len(changed) <= SMALL_FILES
             and sum(entry.size for entry in changed) <= SMALL_BYTES
             and self._known
         ):
-            return self._update(changed, gone)
+            done = self._update(changed, gone)
+            if not refresh:
+                return done
+            changed, gone = [], []
         size = sum(entry.size for entry in changed)
         self._begin(changed, gone)
-        waiting = REFRESH_S if refresh else self._patience if self._known or size <= SOON_BYTES else 0.0
-        done = self.wait(waiting)
+        self.wait(REFRESH_S if refresh else self._patience if self._known or size <= SOON_BYTES else 0.0)
         self._reload()
-        return done
+        return not any(self._is_behind(entry) for entry in self._changes(listing)[0])
+
+    def _is_behind(self, entry: Entry) -> bool:
+        """Whether the index lacks a changed file: not where it was only read too soon after it was written."""
+        known = self._known.get(entry.path)
+        return known is None or known.entry.mtime_ns != UNSETTLED
+
+    def _mend(self) -> None:
+        """Have the graph and the history brought up to date, where they are behind the files; nobody waits for it."""
+        if self._kept is None or time.monotonic() - self._mended < MEND_S:
+            return
+        self._mended = time.monotonic()
+        try:
+            behind = not self._kept.meta("graph") or self._kept.meta("history") != history.head(self.root)
+        except sqlite3.Error:
+            return
+        if behind and self._known:
+            self._begin([], [])
 
     def _changes(self, listing: Listing) -> tuple[list[Entry], list[str]]:
         known, present = self._known, {entry.path for entry in listing.entries}

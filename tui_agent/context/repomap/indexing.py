@@ -23,6 +23,8 @@ _TELLING = re.compile(r"[^\W\d_]{6}|[^\W\d]\w*?(?:_|[a-z0-9][A-Z])\w")
 """What is long, or made of several words, is likely to name something."""
 MAX_TIMES = 200
 """How often one word of a file counts at most: BM25 hardly tells more apart."""
+UNSETTLED = -1
+"""In place of the time of a file that could be written again within the same tick of its file system."""
 _COARSE_NS, _FINE_NS = 2_000_000_000, 20_000_000
 
 splitter = Splitter()
@@ -80,4 +82,4 @@ def _settled(entry: Entry) -> Entry:
     """With a key that will not hold, where the file could be written again within the same tick of its file system."""
     tick = _COARSE_NS if entry.mtime_ns % 1_000_000_000 == 0 else _FINE_NS
     fresh = time.time_ns() - entry.mtime_ns < tick
-    return entry._replace(mtime_ns=-1) if fresh else entry
+    return entry._replace(mtime_ns=UNSETTLED) if fresh else entry

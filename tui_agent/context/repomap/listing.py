@@ -34,6 +34,9 @@ BINARY = frozenset(
     snap map pack idx swp dmg iso deb rpm apk ipa keystore jks p12 pfx der crt cer""".split()  # noqa: SIM905 - read as a list of words
 )
 
+TRANSLATIONS = frozenset({"po", "pot", "xlf", "xliff"})
+"""The same texts in many languages: they cost more words than the program has, and nobody asks for them."""
+
 
 class Entry(NamedTuple):
     """A file and its key: a file whose key is the same is taken to be the same."""
@@ -128,8 +131,11 @@ def _unfit(name: str, seen: os.stat_result) -> str:
     base = name.rpartition("/")[2]
     if base in LOCKS:
         return "lock file"
-    if base.rpartition(".")[2].lower() in BINARY:
+    suffix = base.rpartition(".")[2].lower()
+    if suffix in BINARY:
         return "binary"
+    if suffix in TRANSLATIONS:
+        return "translation"
     return "too large" if seen.st_size > MAX_BYTES else ""
 
 
