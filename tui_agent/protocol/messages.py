@@ -25,6 +25,11 @@ class UserMessage(Frozen):
     mentioned: bool = False
     mapped: bool = False
 
+    @property
+    def words(self) -> bool:
+        """Whether it is what was said, and nothing that goes along with it."""
+        return not (self.passing or self.mentioned or self.mapped)
+
 
 class AssistantMessage(Frozen):
     """A model's answer, with the model profile that gave it (reasoning goes back to the same model only)."""
