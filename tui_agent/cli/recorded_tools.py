@@ -37,13 +37,14 @@ _ENGINES = (
     "model.",
     "checkpoint.",
     "context.",
+    "memory.",
     "iteration.",
     "turn.",
     "user.",
     "run.",
     "env.",
 )
-"""Kinds that the engine records by itself while a call runs."""
+"""Kinds that come by themselves while a call runs, of the engine and of the working memory: no part of a result."""
 
 
 WAIT_S = 2.0

@@ -26,6 +26,7 @@ from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import TuiAgentError, UsageError
 from tui_agent.folds.divergence import Divergence, Turn, compared, first_difference, turns
 from tui_agent.ground import Ground
+from tui_agent.middleware.memory import WorkingMemory
 from tui_agent.middleware.prompts import PromptTexts
 from tui_agent.middleware.sections import prompt_sections
 from tui_agent.middleware.stuck import StuckNotice
@@ -179,7 +180,8 @@ class Bench:
     def _parts(self, loaded: LoadedPlugins, client: ReplayClient, alone: bool) -> EngineParts:
         base, recorder = self._base, self._recorder
         texts = PromptTexts((base.config.paths.config_dir / "prompts",))
-        own = [*prompt_sections(texts, "", "bash"), StuckNotice(lambda: recorder.state)]
+        memory = WorkingMemory(lambda: recorder.state)
+        own = [*prompt_sections(texts, "", "bash"), StuckNotice(lambda: recorder.state), memory]
         agents = {"default": ModelAgent, **{offered.name: offered.make for offered in loaded.agents}}
         return EngineParts(
             recorder=recorder,
