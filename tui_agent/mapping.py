@@ -3,13 +3,13 @@
 Invariant: nothing is read before a map is wanted; files with secrets never come near it.
 """
 
-import tempfile
 import time
 from pathlib import Path
 
 import anyio
 from anyio import CapacityLimiter, to_thread
 
+from tui_agent.config.options import SessionOptions
 from tui_agent.config.settings import Config
 from tui_agent.context.repomap.facade import RepoMap
 from tui_agent.context.repomap.views import MapView
@@ -22,11 +22,10 @@ PATIENCE_S = 1.5
 """What a message waits for the symbols that it mentions."""
 
 
-def index_folder(workspace: Path, config: Config) -> Path:
-    """Where the index is kept: in the user's cache; that of a workspace below the folder for temporary files beside the
-    sessions, so that a demo leaves nothing."""
-    passing = workspace.resolve().is_relative_to(Path(tempfile.gettempdir()).resolve())
-    return config.data_dir / "repomap" if passing else config.paths.repo_maps
+def index_folder(options: SessionOptions, config: Config) -> Path:
+    """Where the index is kept: in the user's cache; beside the sessions where those have a place of their own, so that a
+    demo leaves nothing."""
+    return config.paths.repo_maps if options.data_dir is None else options.data_dir / "repomap"
 
 
 class SessionMaps:

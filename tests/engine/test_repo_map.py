@@ -1,7 +1,6 @@
 """The map of the repository in a running session: with the first message, as a tool, and where nobody wants one."""
 
 import json
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -123,7 +122,8 @@ async def test_the_tool_maps_the_workspace_without_its_secrets(tmp_path: Path) -
         await maps.aclose()
 
 
-def test_the_index_of_a_passing_workspace_is_kept_beside_its_sessions(tmp_path: Path) -> None:
-    config = load(SessionOptions(cwd=tmp_path, data_dir=tmp_path / "data"), {"HOME": str(tmp_path)})
-    assert index_folder(Path(tempfile.gettempdir(), "demo"), config) == tmp_path / "data" / "repomap"
-    assert index_folder(Path("/srv/project"), config) == config.paths.repo_maps
+def test_the_index_lies_beside_sessions_that_have_a_place_of_their_own(tmp_path: Path) -> None:
+    config = load(SessionOptions(cwd=tmp_path), {"HOME": str(tmp_path)})
+    own = SessionOptions(cwd=tmp_path, data_dir=tmp_path / "data")
+    assert index_folder(own, config) == tmp_path / "data" / "repomap"
+    assert index_folder(SessionOptions(cwd=tmp_path), config) == config.paths.repo_maps
