@@ -65,7 +65,7 @@ def from_index(kept: Kept, known: Mapping[str, Known], listing: Listing, root: s
         words = {path: score for path, score in words.items() if path in text}
         past = ranking.by_history(kept, query, text.keys())
         order = ranking.ranked(words, past, query, values, reader(root))
-        order = ranking.completed(order, kept, text, ask.hidden)
+        order = ranking.completed(order, kept, text, ask.hidden, query)
         if len(order) < ENOUGH:
             order += _unmatched(order, ranks)
     else:

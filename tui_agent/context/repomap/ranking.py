@@ -20,6 +20,7 @@ MATCHES = 1_000
 LOOKED_INTO = 50
 WINDOW_SHARE, HISTORY_SHARE, NEIGHBOUR_SHARE = 0.5, 0.3, 0.1
 FIRM, SEEDS = 10, 8
+LATER_SHARE = 0.3
 """Neighbours of the first `SEEDS` come in behind the first `FIRM`."""
 FULL_TRUST = 0.25
 """The share of a question's words in a past message from which the past counts fully."""
@@ -108,7 +109,7 @@ def _reasons(
 
 
 def completed(
-    order: Sequence[Ranked], kept: Kept, known: Mapping[str, Known], hidden: Collection[str]
+    order: Sequence[Ranked], kept: Kept, known: Mapping[str, Known], hidden: Collection[str], query: Query
 ) -> list[Ranked]:
     """The same with the neighbours of the first files moved up behind the firm ones."""
     by_id = {one.id: path for path, one in known.items()}
@@ -123,7 +124,7 @@ def completed(
                 path = by_id.get(at, "")
                 if path and path not in hidden:
                     bonus[path] = max(bonus.get(path, 0.0), seed.score * weight / total)
-    firm, rest = list(order[:FIRM]), {one.path: one for one in order[FIRM:]}
+    firm, rest = list(order[:FIRM]), {one.path: _later(one, query) for one in order[FIRM:]}
     taken = {one.path for one in firm}
     for path, value in bonus.items():
         if path not in taken:
@@ -134,6 +135,14 @@ def completed(
                 reasons=(*old.reasons, "neighbour"),
             )
     return firm + sorted(rest.values(), key=lambda one: (-one.score, one.path))
+
+
+def _later(one: Ranked, query: Query) -> Ranked:
+    """Behind the first files, what the repository is about comes before tests, documents and settings."""
+    kind = kind_of(one.path)
+    if not kind or kind in query.about:
+        return one
+    return one._replace(score=round(one.score * LATER_SHARE, 4))
 
 
 NOT_CODE = frozenset(
