@@ -10,6 +10,9 @@ from tests.stubs.sse_server import Reply
 from tui_agent.models.chat_completions import ChatCompletionsClient
 from tui_agent.models.responses import ResponsesClient
 
+STALLED_S = 1.0
+"""So long a silence is waited for; a server on a busy machine must have got the request by then."""
+
 
 @pytest.mark.parametrize(
     ("shape", "case"),
@@ -22,7 +25,8 @@ from tui_agent.models.responses import ResponsesClient
 )
 async def test_a_fault_has_one_outcome(shape: str, case: Case) -> None:
     make = ChatCompletionsClient if shape == "chat" else ResponsesClient
-    async with http_rig(shape, make, "m", case.reply, timeout=0.3) as rig:  # type: ignore[arg-type]
+    timeout = STALLED_S if case.reply.fault.startswith("stall") else 30.0
+    async with http_rig(shape, make, "m", case.reply, timeout=timeout) as rig:  # type: ignore[arg-type]
         outcome = await answer(rig)
         assert rig.server is not None
         assert len(rig.server.requests) == 1
