@@ -20,7 +20,7 @@ from tui_agent.store.summary import SessionSummary, summarise
 
 Behind: TypeAlias = Callable[[], None]
 FILE = "index.sqlite"
-VERSION = 4
+VERSION = 5
 BUSY_MS = 2_000
 WORTH = 50
 """Sessions from which on a list keeps an index."""

@@ -26,7 +26,7 @@ CREATE TABLE sessions (
   updated REAL NOT NULL, title TEXT NOT NULL, events INTEGER NOT NULL, size INTEGER NOT NULL,
   damaged INTEGER NOT NULL, newer INTEGER NOT NULL, counted_to INTEGER, turns INTEGER, cost REAL, named TEXT,
   counted_model TEXT, counted_place TEXT, outcome TEXT NOT NULL, model TEXT NOT NULL, parent TEXT NOT NULL, forked_at INTEGER,
-  stamp TEXT NOT NULL, file INTEGER NOT NULL, read_to INTEGER NOT NULL DEFAULT 0);
+  stamp TEXT NOT NULL, file INTEGER NOT NULL, read_to INTEGER NOT NULL DEFAULT 0, ends BLOB NOT NULL DEFAULT x'');
 CREATE TABLE places (number INTEGER PRIMARY KEY, workspace TEXT NOT NULL UNIQUE);
 CREATE TABLE texts (
   number INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL);
@@ -67,7 +67,7 @@ def known_rows(
     rows = {
         row[0]: row
         for row in db.execute(
-            f"SELECT name, stamp, file, workspace, {', '.join(_COLUMNS)}"
+            f"SELECT name, stamp, file, workspace, {', '.join(_COLUMNS)}, read_to, ends"
             " FROM sessions JOIN places ON places.number = sessions.place"
         )
     }
@@ -78,10 +78,30 @@ def known_rows(
         if row is None or row[2] != stand.file:
             stale.append((stand, None))
         elif row[1] != stand.stamp:
-            stale.append((stand, _figures(row[11:17])))
+            goes_on = _goes_on(stand, max(row[-2], row[11] or 0), row[-1])
+            stale.append((stand, _figures(row[11:17]) if goes_on else None))
         else:
-            found.append(_summary(stand.folder, row[3:]))
+            found.append(_summary(stand.folder, row[3:-2]))
     return found, stale
+
+
+_ENDS = 24
+"""Bytes of a line's end: its checksum is among them."""
+
+
+def _goes_on(stand: Stand, known: int, ends: bytes) -> bool:
+    """Whether a log only grew since it was known up to a byte: after a crash it may have lost its end, and got another."""
+    return known <= stand.size and _ends(stand, known) == ends
+
+
+def _ends(stand: Stand, known: int) -> bytes:
+    """What stands before a byte of a log; nothing where it is gone meanwhile."""
+    try:
+        with (stand.folder / EVENTS).open("rb") as log:
+            log.seek(max(0, known - _ENDS))
+            return log.read(min(known, _ENDS))
+    except FileNotFoundError:
+        return b""
 
 
 def _figures(row: tuple[Any, ...]) -> Figures | None:
@@ -113,9 +133,10 @@ def _summary(folder: Path, row: tuple[Any, ...]) -> SessionSummary:
 
 
 def put(db: sqlite3.Connection, stand: Stand, summary: SessionSummary) -> None:
-    """Keep what a list shows of a session. Its texts stay, unless its log is another file or has shrunk."""
-    old = db.execute("SELECT file, read_to FROM sessions WHERE name = ?", (summary.id,)).fetchone()
-    if old is not None and (old[0] != stand.file or old[1] > stand.size):
+    """Keep what a list shows of a session. Its texts stay, unless its log is another file or was written anew."""
+    columns = "file, max(read_to, coalesce(counted_to, 0)), ends"
+    old = db.execute(f"SELECT {columns} FROM sessions WHERE name = ?", (summary.id,)).fetchone()
+    if old is not None and (old[0] != stand.file or not _goes_on(stand, old[1], old[2])):
         drop(db, summary.id)
     db.execute("INSERT OR IGNORE INTO places (workspace) VALUES (?)", (summary.workspace,))
     (place,) = db.execute("SELECT number FROM places WHERE workspace = ?", (summary.workspace,)).fetchone()
@@ -146,6 +167,14 @@ def put(db: sqlite3.Connection, stand: Stand, summary: SessionSummary) -> None:
             summary.forked_at,
         ),
     )
+    _mark(db, stand, summary.id)
+
+
+def _mark(db: sqlite3.Connection, stand: Stand, name: str) -> None:
+    """Keep what stands before the last byte that is known of a log."""
+    known = "max(read_to, coalesce(counted_to, 0))"
+    (end,) = db.execute(f"SELECT {known} FROM sessions WHERE name = ?", (name,)).fetchone()
+    db.execute("UPDATE sessions SET ends = ? WHERE name = ?", (_ends(stand, end), name))
 
 
 _STORED = ("place", "stamp", "file", *_COLUMNS)
@@ -170,10 +199,12 @@ AT_ONCE = 64 * 1024 * 1024
 def take_in(db: sqlite3.Connection, stand: Stand, most: int = AT_ONCE) -> bool:
     """Take in what is new in a session's log; True where that was too much for once, and more is left."""
     before = db.execute(
-        "SELECT counted_to, turns, cost, named, counted_model, counted_place, file FROM sessions WHERE name = ?",
+        "SELECT counted_to, turns, cost, named, counted_model, counted_place, file,"
+        " max(read_to, coalesce(counted_to, 0)), ends FROM sessions WHERE name = ?",
         (stand.folder.name,),
     ).fetchone()
-    known = _figures(before[:6]) if before is not None and before[6] == stand.file else None
+    grew = before is not None and before[6] == stand.file and _goes_on(stand, *before[7:])
+    known = _figures(before[:6]) if grew else None
     summary = summarise(stand.folder, known)
     if summary is None:
         return False
@@ -197,4 +228,5 @@ def take_in(db: sqlite3.Connection, stand: Stand, most: int = AT_ONCE) -> bool:
             sums = counted(piece, sums, blobs)
         put(db, stand, summarise(stand.folder, sums) or summary)
     db.execute("UPDATE sessions SET read_to = ? WHERE number = ?", (offset, number))
+    _mark(db, stand, summary.id)
     return left

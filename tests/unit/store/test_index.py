@@ -115,6 +115,20 @@ def test_a_log_that_was_cut_or_replaced_is_read_again(tmp_path: Path) -> None:
     assert ("ses_001", 5) in hits(sessions, "mended")
 
 
+def test_a_log_that_lost_its_end_in_a_crash_and_grew_again_is_read_again(tmp_path: Path) -> None:
+    sessions = talked(tmp_path, 1)
+    assert hits(sessions, "mended") == [("ses_000", 5)]
+    path = sessions.folder("ses_000") / "events.jsonl"
+    path.write_bytes(path.read_bytes()[:-1])  # what was not on the disk yet
+    log = sessions.open("ses_000")
+    for number in range(6):
+        log.append(said(f"again{number}"))
+    log.close()
+    assert sessions.list() == plain(sessions)
+    assert [len(hits(sessions, f"again{number}")) for number in range(6)] == [1] * 6
+    assert hits(sessions, "mended") == []
+
+
 def garbage(index: SessionIndex) -> None:
     index.path.write_bytes(b"not a database at all" * 500)
 
