@@ -14,6 +14,7 @@ from tui_agent.cli.policy_rules import PLACE
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import UsageError
 from tui_agent.ground import ground
+from tui_agent.policy.part import GIT
 from tui_agent.ports.policy import Decision, Policy, PolicyFacts
 from tui_agent.protocol.effects import Runs
 
@@ -100,8 +101,10 @@ def judge(policy: Policy, command: str, facts: PolicyFacts, env: LocalEnvironmen
         path: env.resolve(os.path.expanduser(path))  # noqa: PTH111 - as a shell does
         for path in policy.paths(effects, facts.granted)
     }
-    own = env.own_programs(policy.programs(effects))
-    return policy.decide(TOOL, effects, replace(facts, resolved=resolved, own_programs=own))
+    programs = policy.programs(effects)
+    own, steered = env.own_programs(programs), GIT in programs and env.git_is_steered()
+    known = replace(facts, resolved=resolved, own_programs=own, git_steered=steered)
+    return policy.decide(TOOL, effects, known)
 
 
 def as_json(command: str, decision: Decision) -> dict[str, object]:

@@ -21,6 +21,7 @@ from tui_agent.engine.states import StateKeeper
 from tui_agent.environments.reaching import ReachingEnvironment, reaching
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.policy.edited import wrong_with
+from tui_agent.policy.part import GIT
 from tui_agent.policy.script import NETWORK
 from tui_agent.ports.environment import FindsPrograms
 from tui_agent.ports.policy import Decision, PolicyFacts
@@ -166,7 +167,8 @@ class Gate:
 
     def _judge(self, case: _Case, judged: dict[str, str], *more: str) -> Decision:
         state = self._parts.recorder.state_of(case.agent)
-        env = self._parts.env
+        env, programs = self._parts.env, self._parts.policy.programs(case.effects)
+        finder = env if isinstance(env, FindsPrograms) else None
         facts = PolicyFacts(
             workspace=env.root,
             policy=state.settings.policy if state.settings else "ask",
@@ -174,10 +176,9 @@ class Gate:
             granted=(*state.granted, *more),
             allowed_tools=allowed_tools(self._parts, case.agent),
             interactive=self._parts.interactive or case.heard.decision in {"allow", "deny"},
-            own_programs=env.own_programs(self._parts.policy.programs(case.effects))
-            if isinstance(env, FindsPrograms)
-            else frozenset(),
-            top_of_repository=isinstance(env, FindsPrograms) and env.top_of_repository(),
+            own_programs=finder.own_programs(programs) if finder else frozenset(),
+            git_steered=finder is not None and GIT in programs and finder.git_is_steered(),
+            top_of_repository=finder is not None and finder.top_of_repository(),
             sandboxed=bool(env.sandbox.kind),
         )
         return self._parts.policy.decide(case.call.name, case.effects, facts)

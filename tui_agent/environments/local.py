@@ -18,6 +18,7 @@ from tui_agent.config.programs import find_program
 from tui_agent.environments import spawn
 from tui_agent.environments.contain import Containment, fault
 from tui_agent.environments.descendants import LINUX, carriers
+from tui_agent.environments.git_programs import runs_programs
 from tui_agent.environments.keeping import Keeping
 from tui_agent.environments.local_files import LocalFiles
 from tui_agent.environments.opening import OpenFolder
@@ -168,6 +169,10 @@ class LocalEnvironment:
             for name, at in found.items()
             if at is not None and any(one.startswith(prefix) for one in (at, os.path.realpath(at)))
         )
+
+    def git_is_steered(self) -> bool:
+        """See `ports.environment.FindsPrograms`."""
+        return runs_programs(self.root)
 
     def top_of_repository(self) -> bool:
         """See `ports.environment.FindsPrograms`."""

@@ -6,7 +6,7 @@ rows that are too many, those of commands that destroy or act with other rights 
 
 from collections.abc import Collection, Iterator, Sequence
 
-from tui_agent.policy.part import Part
+from tui_agent.policy.part import Part, started
 from tui_agent.policy.programs import Table
 from tui_agent.policy.runs import from_cwd, read_runs
 from tui_agent.policy.script import ARBITRARY, DESTRUCTIVE, NETWORK, PRIVILEGE, READ_ONLY, WORKSPACE, ranked
@@ -49,7 +49,7 @@ def _more(left: Sequence[Deed]) -> Deed:
 def programs_of(effects: Sequence[Effect], programs: Table | None = None) -> tuple[str, ...]:
     """The bare names by which commands start programs."""
     found = (
-        part.words[0] if part.words else part.program
+        started(part)
         for effect in effects
         if isinstance(effect, Runs)
         for part in read_runs(effect, programs).parts

@@ -131,3 +131,12 @@ def moved(part: Part, places: tuple[str | None, ...]) -> Part:
                     out.patterns.add(found[-1])
         setattr(out, name, found)
     return out
+
+
+GIT = "git"
+
+
+def started(part: Part) -> str:
+    """The name by which a command starts its program. Wherever git lies, the repository's configuration is the same."""
+    name = (part.words[0] if part.words else part.program) or ""
+    return GIT if name.rpartition("/")[2] == GIT else name

@@ -10,7 +10,7 @@ from tui_agent.policy.file_rules import FileRules
 from tui_agent.policy.findings import Finding
 from tui_agent.policy.grammar import Rule, fits_words
 from tui_agent.policy.offers import always_fit
-from tui_agent.policy.part import Part
+from tui_agent.policy.part import GIT, Part, started
 from tui_agent.policy.paths import Place, place
 from tui_agent.policy.profiles import Profile
 from tui_agent.policy.programs import Table
@@ -37,6 +37,8 @@ _UNBOUND = frozenset({NETWORK, DESTRUCTIVE, PRIVILEGE})
 """What a yes is needed for in a sandbox, too."""
 _SINGLE = frozenset({"rm", "unlink", "rmdir"})
 """Programs that take away only what is named, where nothing says otherwise."""
+
+STEERED = "this repository's configuration names programs that git would run"
 
 
 class RunJudge:
@@ -160,7 +162,8 @@ class RunJudge:
             for _, at in self._places(effect, part.looks)
             if not at.inside and at.absolute not in ("/dev/null", "/dev/stdin", "/dev/stdout")
         ]
-        own = (part.words[0] if part.words else part.program) in self._facts.own_programs
+        steered = self._facts.git_steered and started(part) == GIT
+        own = steered or (part.words[0] if part.words else part.program) in self._facts.own_programs
         if part.harmless and not own:
             yield from files
             yield from (self._files.read(at) for at in outside)
@@ -173,7 +176,9 @@ class RunJudge:
             return
         finding = self._by_profile(part, secrets)
         if own and finding.verdict == "ask":
-            finding = replace(finding, reason=f"{part.program} is a program of this workspace here")
+            name = part.program
+            why = STEERED if steered else f"{name} is a program of this workspace here"
+            finding = replace(finding, reason=why)
         away = next((one for one in files if one.default_no), None)
         if finding.verdict == "ask" and away is not None and not finding.default_no:
             finding = replace(finding, reason=away.reason, risk=away.risk, default_no=True)

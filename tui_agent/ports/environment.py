@@ -169,6 +169,10 @@ class FindsPrograms(Protocol):
         """Those of these bare names that would start a program that lies in the workspace, links followed."""
         ...
 
+    def git_is_steered(self) -> bool:
+        """Whether the configuration that lies with the repository names programs that git would run where it looks."""
+        ...
+
     def top_of_repository(self) -> bool:
         """Whether its root is the top of a git repository, so that `git rev-parse --show-toplevel` names it."""
         ...

@@ -23,6 +23,8 @@ class PolicyFacts:
     interactive: bool = True
     own_programs: frozenset[str] = frozenset()
     """Names of programs that are found in the workspace, where anyone may have put them: of them nothing is known."""
+    git_steered: bool = False
+    """The repository's own configuration names programs that git would run, also where it only looks."""
     top_of_repository: bool = False
     """The workspace is the top of its repository: `git rev-parse --show-toplevel` names it."""
     sandboxed: bool = False

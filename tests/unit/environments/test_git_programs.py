@@ -1,0 +1,118 @@
+"""A repository whose own configuration names programs for git: then git itself is judged as one of them."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tui_agent.cli.main import main
+from tui_agent.environments.git_programs import runs_programs
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    root = tmp_path / "work"
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    return root
+
+
+def configured(root: Path, *lines: str) -> Path:
+    config = root / ".git" / "config"
+    config.write_text(config.read_text() + "\n".join(lines) + "\n")
+    return root
+
+
+RUN = {
+    "fsmonitor": ["[core]", "  fsmonitor = touch /tmp/x; false"],
+    "upper case": ["[CORE]", "\tFsMonitor=./watch"],
+    "on the section's line": ["[core] fsmonitor = ./watch"],
+    "external diff": ["[diff]", "external = ./show"],
+    "a diff driver": ['[diff "pdf"]', "textconv = ./to-text"],
+    "a diff command": ['[diff "x \\"y"]', 'command = "./it"'],
+    "a filter": ['[filter "f"]', "clean = ./clean"],
+    "a long filter": ['[filter "f"]', "process = ./serve"],
+    "gpg": ['[gpg "ssh"]', "program = ./sign"],
+    "more configuration": ["[include]", "path = ../more"],
+    "more for a place": ['[includeIf "gitdir:/"]', "path = /x"],
+    "a dotted section": ["[diff.pdf]", "textconv = ./to-text"],
+    "over two lines": ["[core]", "fsmonitor = \\", "./watch"],
+}
+LOOK = {
+    "a usual one": [
+        '[remote "origin"]',
+        "url = https://example.org/x.git",
+        '[branch "main"]',
+        "remote = origin",
+    ],
+    "its own watcher": ["[core]", "fsmonitor = true", "untrackedCache = true"],
+    "large files": ['[filter "lfs"]', "clean = git-lfs clean -- %f", "process = git-lfs filter-process"],
+    "hooks of husky": ["[core]", "hooksPath = .husky/_"],
+    "a comment": ["[core]", "# fsmonitor = ./watch", "; external = x"],
+    "a helper for passwords": ["[credential]", "helper = store"],
+    "another section's": ["[mine]", "fsmonitor = ./watch"],
+}
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_it_is_found_what_git_would_run(repository: Path, name: str) -> None:
+    assert runs_programs(str(configured(repository, *RUN[name])))
+
+
+@pytest.mark.parametrize("name", LOOK)
+def test_a_usual_configuration_names_none(repository: Path, name: str) -> None:
+    assert not runs_programs(str(configured(repository, *LOOK[name])))
+
+
+def test_the_repository_above_of_a_worktree_and_of_a_submodule_count_too(repository: Path) -> None:
+    below = repository / "src" / "deep"
+    below.mkdir(parents=True)
+    module = repository / ".git" / "modules" / "lib"
+    module.mkdir(parents=True)
+    (module / "config").write_text("[core]\nbare = false\n")
+    assert not runs_programs(str(below))
+    (module / "config").write_text("[core]\nfsmonitor = ./watch\n")
+    assert runs_programs(str(below))
+    (module / "config").unlink()
+    linked = repository.parent / "linked"
+    own = repository / ".git" / "worktrees" / "linked"
+    own.mkdir(parents=True)
+    linked.mkdir()
+    (linked / ".git").write_text(f"gitdir: {own}\n")
+    (own / "commondir").write_text("../..\n")
+    assert not runs_programs(str(linked))
+    configured(repository, "[diff]", "external = ./show")
+    assert runs_programs(str(linked))
+
+
+def test_a_hook_that_runs_at_a_look_and_a_configuration_that_cannot_be_read_count(repository: Path) -> None:
+    hook = repository / ".git" / "hooks" / "post-index-change"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\n")
+    assert not runs_programs(str(repository))
+    hook.chmod(0o755)
+    assert runs_programs(str(repository))
+    hook.unlink()
+    config = repository / ".git" / "config"
+    config.unlink()
+    config.symlink_to("/dev/zero")
+    assert runs_programs(str(repository))
+
+
+def test_without_a_repository_there_is_nothing(tmp_path: Path) -> None:
+    assert not runs_programs(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "line", ["git status", "/usr/bin/git diff", "cd src && git log | head", "time git ls-files"]
+)
+def test_a_look_by_git_is_asked_about_then(
+    repository: Path, line: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = ["policy", "check", "--json", "--cwd", str(repository), "--", line]
+    main(words)
+    assert json.loads(capfd.readouterr().out)["decision"] == "allow"
+    configured(repository, "[core]", "fsmonitor = ./watch")
+    main(words)
+    judged = json.loads(capfd.readouterr().out)
+    assert judged["decision"] == "ask" and "configuration" in judged["reason"], judged
