@@ -9,12 +9,17 @@ SECRET_WORD = (
     r"(?:(?=[acehlmpst])(?:api[_-]?key|apikey|access[_-]?key|secret[_-]?key|private[_-]?key|auth[_-]?key|account[_-]?key|app[_-]?key"
     r"|signing[_-]?key|encryption[_-]?key|master[_-]?key|shared[_-]?key|service[_-]?key|license[_-]?key|storage[_-]?key"
     r"|admin[_-]?key|hash[_-]?key|secret|token|passwd|password|pass[_-]?phrase|passcode|passwort|pwd|credentials?"
-    r"|connection[_-]?string|psk|(?<![a-z0-9])pass|(?-i:(?<=[a-z])Pass)|(?<![a-z0-9])pat|mnemonic))"
+    r"|connection[_-]?string|psk|(?<![a-z0-9])pass|(?-i:(?<=[a-z])Pass)"
+    r"|(?:(?<=db)|(?<=ftp)|(?<=smtp)|(?<=mail)|(?<=user)|(?<=root)|(?<=admin)|(?<=sql)|(?<=ldap)|(?<=redis))pass(?![a-z])|(?<![a-z0-9])pat|mnemonic))"
 )
 WORDS = re.compile(
     SECRET_WORD.replace("(?=[acehlmpst])", "")
     .replace("(?<![a-z0-9])pat", "pat(?<![a-z0-9]pat)")
     .replace("(?<![a-z0-9])pass|(?-i:(?<=[a-z])Pass)", "pass")
+    .replace(
+        "|(?:(?<=db)|(?<=ftp)|(?<=smtp)|(?<=mail)|(?<=user)|(?<=root)|(?<=admin)|(?<=sql)|(?<=ldap)|(?<=redis))pass(?![a-z])",
+        "",
+    )
 )
 """Finds such words, and few more, in lower case. It begins with letters, and so is found far quicker than one that looks
 back first."""

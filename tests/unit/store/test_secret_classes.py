@@ -38,6 +38,18 @@ PLAIN = (
 )
 
 
+@pytest.mark.parametrize("name", ["DBPASS", "SMTPPASS", "ftppass", "userpass", "MYSQLPASS"])
+@pytest.mark.parametrize("place", ["{}=@@", "export {}=@@", '{} = "@@"'])
+def test_a_name_that_ends_in_pass_without_a_border_is_known(name: str, place: str) -> None:
+    value = made(12)
+    assert value not in REDACTOR.text(place.format(name).replace("@@", value))
+
+
+@pytest.mark.parametrize("text", ["compass=north4711east", "bypass=ab9Kd82hs", "userpassage = ab9Kd82hs"])
+def test_other_words_with_these_letters_stay(text: str) -> None:
+    assert REDACTOR.text(text) == text
+
+
 @pytest.mark.parametrize("place", PLAIN)
 @pytest.mark.parametrize("word", ["sunflower", "rosebush"])
 def test_a_plain_word_is_a_password_where_programs_are_configured(place: str, word: str) -> None:
