@@ -19,8 +19,7 @@ def change_context(parts: EngineParts, command: RestoreContext | PinContext) -> 
         case PinContext(seqs=seqs, pinned=pinned):
             recorder.append(ContextPinned(seqs=seqs, pinned=pinned), cause=command.id)
         case RestoreContext(seqs=seqs, compaction=compaction):
-            newest = fold.forgotten.layers[-1].seq if fold.forgotten.layers else None
-            if compaction is not None and compaction != newest:
+            if compaction is not None and compaction != fold.forgotten.newest:
                 raise ConfigError("Only the newest summary can be taken back.", hint=LIST)
             if compaction is None and not seqs:
                 raise ConfigError("Nothing was named that could come back.", hint=LIST)

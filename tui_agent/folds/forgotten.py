@@ -1,6 +1,8 @@
 """L1: what a history has let go of, and can have back: summaries' originals, results that stand as a line, pins.
 
-Invariant: nothing is lost: `originals` is the whole history in its order, whatever was compacted, reduced or undone.
+Invariant: nothing near is lost: `originals` is the history in its order, whatever was compacted, reduced or undone. Of what
+lies further back than `WHOLE` messages only a person's words, pins and the newest of them are held: a session that goes on
+for weeks stays small, and the log has it all.
 """
 
 import json
@@ -13,16 +15,22 @@ from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart
 
+WHOLE = 1_500
+"""Messages behind summaries that are held whole."""
+FIRST_WORDS, NEWEST_WORDS = 20, 400
+"""Of a person's words further back: the task stands in the first."""
 REDUCED = "[This output was put away to save room. "
 RESTORED = "[Brought back from before the summary: "
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What one compaction, event `seq`, took out of the history, in order. The newest layer's summary leads the history."""
+    """What one compaction, event `seq`, took out of the history, in order. The newest layer's summary leads the history. A
+    `thin` one is only what is held of all that lies far back, and cannot be put back."""
 
     seq: int
     messages: tuple[Message, ...]
+    thin: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +70,31 @@ class Forgotten:
         still = {id(one) for one in stay}
         gone = (*held[:first], *(one for one in held[first:] if id(one) not in still))
         self.layers.append(Layer(summary.seq, gone))
+        while sum(len(one.messages) for one in self.layers if not one.thin) > WHOLE and self._thin():
+            pass
         return [summary, *stay]
+
+    @property
+    def newest(self) -> int | None:
+        """The newest compaction, where it can be taken back."""
+        return self.layers[-1].seq if self.layers and not self.layers[-1].thin else None
+
+    def _thin(self) -> bool:
+        """Let go of the oldest layer that is whole, but for a person's words and what is pinned; the newest stays."""
+        far = self.layers[0] if self.layers[0].thin else Layer(-1, ())
+        layer = self.layers[int(far.thin)]
+        if layer is self.layers[-1]:
+            return False
+        held = [one for one in layer.messages if one.seq in self.spoken or one.seq in self.pinned]
+        words = [*far.messages, *held]
+        if len(words) > FIRST_WORDS + NEWEST_WORDS:
+            pinned = [one for one in words[FIRST_WORDS:-NEWEST_WORDS] if one.seq in self.pinned]
+            words = [*words[:FIRST_WORDS], *pinned, *words[-NEWEST_WORDS:]]
+        for one in layer.messages:
+            if isinstance(one, ToolMessage) and one.seq not in self.pinned:
+                self.reduced.pop(one.call_id, None)
+        self.layers[: int(far.thin) + 1] = [Layer(layer.seq, tuple(words), thin=True)]
+        return True
 
     def front(self, held: Sequence[Message]) -> Sequence[Message]:
         """The newest summary, where the history begins with one."""
@@ -100,7 +132,7 @@ class Forgotten:
     def undo(self, held: Sequence[Message], compaction: int, open_calls: Collection[CallId]) -> list[Message]:
         """Put back all that the newest compaction took; of another one nothing."""
         front = self.front(held)
-        if not front or self.layers[-1].seq != compaction:
+        if not front or self.newest != compaction:
             return list(held)
         layer = self.layers.pop()
         return legal([*layer.messages, *held[len(front) :]], open_calls)

@@ -51,7 +51,7 @@ def forgotten_view(fold: ModelMessages) -> ForgottenView:
         row = _item(one, max(1, turn), where, pinned=one.seq in gone.pinned)
         told = isinstance(one, UserMessage) and one.seq not in gone.spoken
         rows.append(replace(row, who="note") if told else row)
-    newest = gone.layers[-1].seq if gone.front(held) else None
+    newest = gone.newest if gone.front(held) else None
     return ForgottenView(tuple(rows), newest)
 
 

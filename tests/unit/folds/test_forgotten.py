@@ -2,7 +2,7 @@
 
 from tests.stubs.story import Story, called, finished, requested, responded, started, tool_call
 from tui_agent.folds.context_meter import ContextMeter
-from tui_agent.folds.forgotten import RESTORED
+from tui_agent.folds.forgotten import RESTORED, WHOLE
 from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText
@@ -158,4 +158,40 @@ def test_what_a_hook_says_before_a_compaction_is_for_the_summary_alone() -> None
     fold.apply(
         Story()(HookRan(event="before_compaction", command="x", source="user", context="keep the names"))
     )
+    assert fold.view() == before
+
+
+def test_a_session_that_goes_on_for_weeks_holds_only_what_is_near() -> None:
+    fold, story = ModelMessages(), Story()
+    seq = last = 0
+    for round_ in range(60):
+        last = seq
+        for payload in (
+            UserMessageReceived(text=f"please {round_}", source="prompt"),
+            *(
+                one
+                for call in range(25)
+                for one in (
+                    requested(f"r{round_}.{call}"),
+                    responded(f"r{round_}.{call}", tool_call(f"c{round_}.{call}")),
+                    finished(f"c{round_}.{call}"),
+                )
+            ),
+            compacted(last),
+        ):
+            fold.apply(story(payload))
+            seq += 1
+    whole = [layer for layer in fold.forgotten.layers if not layer.thin]
+    assert sum(len(layer.messages) for layer in whole) <= WHOLE + 60
+    assert len(fold.forgotten.layers) == len(whole) + 1
+    held = [words(one) for one in fold.originals() if isinstance(one, UserMessage)]
+    assert held[:2] == ["please 0", "please 1"] and held[-1] == "please 59" and len(held) == 60
+    assert check_pairs(fold.view()) == []
+    for layer in reversed(whole):
+        assert fold.forgotten.newest == layer.seq
+        fold.apply(story(ContextRestored(seqs=(), compaction=layer.seq)))
+        assert check_pairs(fold.view()) == []
+    before = fold.view()
+    assert fold.forgotten.newest is None
+    fold.apply(story(ContextRestored(seqs=(), compaction=fold.forgotten.layers[-1].seq)))
     assert fold.view() == before
