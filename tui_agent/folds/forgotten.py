@@ -15,9 +15,9 @@ from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart
 
-WHOLE = 1_500
+WHOLE = 400
 """Messages behind summaries that are held whole."""
-FIRST_WORDS, NEWEST_WORDS = 20, 400
+FIRST_WORDS, NEWEST_WORDS = 20, 200
 """Of a person's words further back: the task stands in the first."""
 REDUCED = "[This output was put away to save room. "
 RESTORED = "[Brought back from before the summary: "
