@@ -1,10 +1,11 @@
 """A replay of records on the screen: keys in, rows of text out."""
 
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from tests.stubs.quick_pilot import QuickPilot, piloted
-from tests.tui.app.driving import ENVIRON, NOWHERE
+from tests.tui.app.driving import ENVIRON, NOWHERE, PATIENCE
 from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.envelope import Record
@@ -47,6 +48,13 @@ class Replayed:
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
         await self.pilot.pause()
+
+    async def until_shows(self, expected: str) -> None:
+        """Wait until the screen is this: what is behind is painted with the next frame. Fails with the screen as it is."""
+        end = time.monotonic() + PATIENCE
+        while self.text() != expected and time.monotonic() < end:
+            await self.pilot.pause(0.01)
+        assert self.text() == expected
 
     def rows(self) -> list[str]:
         """The screen as text."""
