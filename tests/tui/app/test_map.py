@@ -131,6 +131,17 @@ async def test_what_is_pinned_hidden_and_how_long_it_is_become_settings_of_the_s
         assert "src/report.py" in [one.path for one in page.answer.files] and len(page.files) == 3
 
 
+async def test_without_a_message_nothing_is_said_of_one_and_an_unknown_score_is_not_told() -> None:
+    async def program(*words: str) -> tuple[int, str]:
+        return 0, '{"path": "a.py", "score": 0.0, "reasons": [], "symbols": []}\n'
+
+    async with open_app(size=(120, 40), outside=program) as driven:
+        await opened(driven)
+        (row,) = [row for row in driven.rows() if "─  a.py" in row]
+        assert not any(char.isdigit() for char in row.partition("a.py")[0])
+        assert "words of the last message" not in driven.text()
+
+
 async def test_whether_the_model_gets_a_map_by_itself_is_switched() -> None:
     async with open_app(golden("night_shift"), outside=MapProgram()) as driven:
         await opened(driven)

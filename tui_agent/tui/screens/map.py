@@ -116,7 +116,8 @@ class MapScreen(Page):
     async def _read(self, asked: list[str]) -> None:
         status, said = await self.live.ask(*asked)
         self.answer = answer_of(status, said)
-        self.top.said = "words of the last message" if self.own else ""
+        own = self.own and self.top.field.text
+        self.top.said = "words of the last message" if own else ""
         if self.answer.fault:
             self.say(clean_line(self.answer.fault), "error")
         self._arrange()

@@ -40,8 +40,11 @@ class MapRows:
         ]
         if width >= _SCORE_FROM:
             full = round(one.share * _BAR)
+            score = (
+                str(round(one.share * 100)) if one.share else ""
+            )  # before there is an index nobody knows it
             left += [
-                (f"{round(one.share * 100):>3} ", self._style("t2", ground=ground)),
+                (f"{score:>3} ", self._style("t2", ground=ground)),
                 (symbols.meter_full * full, self._style("accent", ground=ground)),
                 (symbols.meter_rest * (_BAR - full), self._style("border-strong", ground=ground)),
                 ("  ", fill),
