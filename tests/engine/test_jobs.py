@@ -59,10 +59,11 @@ def ends(bench: Bench) -> Sequence[JobFinished]:
 
 
 async def test_a_job_goes_on_after_its_call_and_is_read_on(tmp_path: Path) -> None:
-    command = "echo up; read -r line < gate; echo $line; read -r line < gate"
+    command = "echo up; read -r line < gate; echo $line; read -r line < shut"
     (tmp_path / "workspace").mkdir()
     gate = tmp_path / "workspace" / "gate"
     os.mkfifo(gate)
+    os.mkfifo(gate.with_name("shut"))  # of its own: who opened the gate may still have it open
     async with serving(tmp_path, job(command), say("up"), read(), read(), stop()) as bench:
         await turn(bench)
         assert "job-1 has been running in the background" in told(bench)[0] and "up" in told(bench)[0]
