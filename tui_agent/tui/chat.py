@@ -177,7 +177,8 @@ class Chat:
         self.widget.display = self._glimpsed is None and not self.start.display
 
     async def glimpse(self, records: Sequence[Record]) -> None:
-        """The end of a long session at once, until the whole of it is folded and shown in its place."""
+        """The end of a long session at once, until the whole of it is folded and shown in its place. Returns once it is
+        painted: what is worked out after it must not hold it up."""
         fold = Transcript()
         for record in records:
             if isinstance(record, Envelope):
@@ -188,6 +189,9 @@ class Chat:
             self.start.display = self.widget.display = False
             self._glimpsed = await self._mounted("glimpse")
             self._glimpsed.set_view(fold.view(), fold.drain())
+            painted = asyncio.Event()
+            if self.app.call_after_refresh(painted.set):
+                await painted.wait()
 
     def end_glimpse(self) -> None:
         """Take the first look away: the whole is there, or there will be none."""
