@@ -62,7 +62,7 @@ COMMANDS: tuple[Rule, ...] = (
         rf"|storepass|keypass|psk)[ =]{{1,3}}{_VALUE}",
         _thought_up,
         within=True,
-        begins=re.compile(r"-(?=[a-z-])"),
+        begins=r"-(?=[a-z-])",
     ),
     rule(
         "password",
@@ -135,7 +135,7 @@ COMMANDS: tuple[Rule, ...] = (
         rf"|mysqli_connect\(|getConnection\()\s{{0,3}}(?:[^,()\n]{{1,100}},\s{{0,3}}){{1,2}}{_LOGIN}",
         _thought_up,
         within=True,
-        begins=re.compile(
+        begins=(
             r"basicauth\(|auth\s{0,2}=|networkcredential\(|passwordauthentication\(|usernamepasswordcredentials\(|mysqli_connect\(|getconnection\("
         ),
     ),
@@ -174,7 +174,7 @@ COMMANDS: tuple[Rule, ...] = (
         r"(?:sudo[ \t]{1,3}-S|sudo[ \t]{1,3}chpasswd|chpasswd|passwd|[^\n|]{1,200}(?:--password-stdin|--with-token|-stdin))",
         _given,
         within=True,
-        begins=re.compile(r"echo|printf"),
+        begins=r"echo|printf",
     ),
     rule(
         "password",
@@ -206,7 +206,7 @@ COMMANDS: tuple[Rule, ...] = (
         rf"(?i)(?:\b(?:env|setx|setenv|export|arg)|\bset\s{{1,3}}-[a-z]{{1,4}})\s{{1,3}}[\w]{{0,60}}{SECRET_WORD}\w{{0,10}}\s{{1,3}}{_VALUE}",
         _thought_up,
         within=True,
-        begins=re.compile(r"(?:env|setx|setenv|export|arg|set)\s"),
+        begins=r"(?:env|setx|setenv|export|arg|set)\s",
     ),
     rule(
         "secret",
@@ -230,7 +230,7 @@ COMMANDS: tuple[Rule, ...] = (
         rf"(?i)(?:\bauth\s{{0,2}}=\s{{0,2}}\(|\bauth\(|(?:BasicAuth|login|Credentials|connect|Client)\()\s{{0,2}}[bfru]?[\"'][^\"'\n]{{1,100}}[\"']\s{{0,2}},\s{{0,2}}[bfru]?{_LOGIN}",
         _random_or_odd,
         within=True,
-        begins=re.compile(r"auth\s{0,2}=\s{0,2}\(|auth\(|login\(|credentials\(|connect\(|client\("),
+        begins=r"auth\s{0,2}=\s{0,2}\(|auth\(|login\(|credentials\(|connect\(|client\(",
     ),
     rule(
         "login token",
@@ -238,13 +238,13 @@ COMMANDS: tuple[Rule, ...] = (
         r"(?i)\blogin\(\s{0,2}[\"'](?P<secret>[^\s\"']{20,400})[\"']",
         lambda match: looks_random(match["secret"], 20),
         within=True,
-        begins=re.compile(r"login\("),
+        begins=r"login\(",
     ),
     rule(
         "secret",
         "client(",
         r"(?i)client\(\s{0,2}[\"'][^\"'\n]{1,100}[\"']\s{0,2},\s{0,2}[\"'](?P<secret>[0-9a-f]{32,64})[\"']",
         within=True,
-        begins=re.compile(r"client\("),
+        begins=r"client\(",
     ),
 )

@@ -158,17 +158,17 @@ _INNER = ("q~", "_mmk")
 """Triggers in the middle or at the end."""
 
 
-def formats() -> Iterator[tuple[str, tuple[str, ...], re.Pattern[str], bool]]:
+def formats() -> Iterator[tuple[str, tuple[str, ...], str, bool]]:
     """Every format: its kind, lower-case words one of which is in every key, its pattern, and whether keys begin so."""
     for kind, starts, alphabet, least, most in TOKENS:
         words = starts.split()
         begin = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
         pattern = rf"{EDGE}(?:{begin})[{alphabet}]{{{least},{most}}}(?![{alphabet}])"
-        yield kind, tuple(word.lower() for word in words), re.compile(pattern), True
+        yield kind, tuple(word.lower() for word in words), pattern, True
     for kind, words_of, shape in SHAPES:
         yield (
             kind,
             tuple(words_of.split()),
-            re.compile(rf"{EDGE}{shape}(?![A-Za-z0-9])"),
+            rf"{EDGE}{shape}(?![A-Za-z0-9])",
             words_of[0].isalnum() and words_of not in _INNER,
         )

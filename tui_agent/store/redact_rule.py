@@ -7,6 +7,7 @@ around its trigger words, so a line of megabytes costs no more for each characte
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import cache
 from string import ascii_lowercase, ascii_uppercase, digits
 
 Judge = Callable[[re.Match[str]], bool]
@@ -20,6 +21,11 @@ _WORDS_ONLY = bytes(code if chr(code) in ascii_lowercase + digits else 32 for co
 _COLOURED = re.compile(r"[0-9;\[]m([a-z0-9]{1,3})")
 _ESCAPED = re.compile(r"\\(?:[nrtbf]|u00[01][0-9a-f])([a-z0-9]{1,3})")
 _ASCII_LOW = str.maketrans(ascii_uppercase, ascii_lowercase)
+
+
+@cache
+def _made(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
 
 
 def always(match: re.Match[str]) -> bool:
@@ -42,7 +48,7 @@ class Places:
         self.low = low
         self._heads: Set[str] | None = None
         self._found: dict[str, list[int]] = {}
-        self._begun: dict[re.Pattern[str], list[int]] = {}
+        self._begun: dict[str, list[int]] = {}
 
     def heads(self) -> Set[str]:
         """Up to three characters with which words begin, where `redact_formats.EDGE` sees one."""
@@ -75,11 +81,11 @@ class Places:
         self._found[word] = found
         return found
 
-    def begun(self, pattern: re.Pattern[str]) -> list[int]:
+    def begun(self, pattern: str) -> list[int]:
         """Where matches of a pattern begin, in order."""
         found = self._begun.get(pattern)
         if found is None:
-            found = self._begun[pattern] = [match.start() for match in pattern.finditer(self.low)]
+            found = self._begun[pattern] = [match.start() for match in _made(pattern).finditer(self.low)]
         return found
 
 
@@ -92,35 +98,35 @@ class Rule:
 
     kind: str
     triggers: tuple[str, ...]
-    pattern: re.Pattern[str]
+    shape: str
+    """The pattern, which is made once a text may hold this kind."""
     judge: Judge = always
     starts: bool = False
     """Every match begins with one of the triggers, and those of letters begin a word."""
     lines: int = 0
     """So many lines from the one in which a trigger stands hold the whole match; 0: any number."""
-    begins: re.Pattern[str] | None = None
-    """Finds in lower case every place where a match can begin."""
+    begins: str = ""
+    """A pattern that finds in lower case every place where a match can begin."""
 
     def apply(self, text: str, places: Places) -> str:
         """The text with every secret of this kind replaced; the same object where there is none."""
-        pieces, done = [], 0
-        for match in self._matches(text, places):
-            start, end = match.span("secret" if "secret" in self.pattern.groupindex else 0)
+        pieces, done, pattern = [], 0, _made(self.shape)
+        group = "secret" if "secret" in pattern.groupindex else 0
+        for match in self._matches(pattern, text, places):
+            start, end = match.span(group)
             if start >= done:
                 pieces += [text[done:start], f"[redacted: {self.kind}]"]
                 done = end
         return "".join((*pieces, text[done:])) if pieces else text
 
-    def _matches(self, text: str, places: Places) -> Iterator[re.Match[str]]:
-        if self.begins is None and not self.starts:
+    def _matches(self, pattern: re.Pattern[str], text: str, places: Places) -> Iterator[re.Match[str]]:
+        if not self.begins and not self.starts:
             for start, end in self._near(places):
-                yield from (one for one in self.pattern.finditer(text, start, end) if self.judge(one))
+                yield from (one for one in pattern.finditer(text, start, end) if self.judge(one))
             return
         at = 0
-        for begin in (
-            places.of(self.triggers, begun=True) if self.begins is None else places.begun(self.begins)
-        ):
-            if begin >= at and (match := self.pattern.match(text, begin)):
+        for begin in places.begun(self.begins) if self.begins else places.of(self.triggers, begun=True):
+            if begin >= at and (match := pattern.match(text, begin)):
                 if self.judge(match):
                     yield match
                     at = match.end()
@@ -193,8 +199,8 @@ def rule(
     *,
     within: bool = False,
     lines: int = 0,
-    begins: re.Pattern[str] | None = None,
+    begins: str = "",
 ) -> Rule:
     """`within`: its triggers may stand in the middle of a word, as in `DB_PASSWORD`, and matches begin elsewhere."""
     words = tuple(triggers.split()) if isinstance(triggers, str) else triggers
-    return Rule(kind, words, re.compile(pattern), judge, not within, lines, begins)
+    return Rule(kind, words, pattern, judge, not within, lines, begins)

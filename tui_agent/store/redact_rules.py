@@ -3,8 +3,6 @@
 Invariant: identifiers, hashes, UUIDs, commit ids, checksums of lock files and plain numbers match no rule.
 """
 
-import re
-
 from tui_agent.store.redact_formats import EDGE, formats
 from tui_agent.store.redact_rule import Rule, rule
 from tui_agent.store.redact_values import (
@@ -118,7 +116,7 @@ RULES: tuple[Rule, ...] = (
         "salt hmac jwt cookie dsn pepper session_id sessionid _auth -auth key otp",
         rf"(?i)(?<![a-z]){WEAK_WORD}[\"']?\s{{0,3}}(?::=|=>|[:=])\s{{0,3}}[\"']?(?P<secret>[A-Za-z0-9+/=_.~!@#$%^*-]{{20,4000}})",
         weakly_assigned,
-        begins=re.compile(WEAK_WORD),
+        begins=(WEAK_WORD),
     ),
     rule(
         "password",

@@ -83,7 +83,7 @@ TEXTS: tuple[Rule, ...] = (
         r"(?i)(?:mnemonic|(?:seed|recovery|secret|backup)[ _-]{1,2}(?:phrase|words)|seed)[\"']?\s{0,2}(?::=|[:=]|is)\s{0,3}[\"'\[]{0,2}(?P<secret>(?:[a-z]{3,8}[\"', ]{1,4}){11,23}[a-z]{3,8})",
         _of_words,
         within=True,
-        begins=re.compile(r"mnemonic|seed|recovery|secret|backup"),
+        begins=r"mnemonic|seed|recovery|secret|backup",
     ),
     rule(
         "telegram token",
@@ -120,7 +120,7 @@ TEXTS: tuple[Rule, ...] = (
         rf"(?i)<({_NAMED}\d?)(?:\s[^<>]{{0,200}})?>(?P<secret>[^<>\s][^<>\n]{{3,4000}})</\1\s{{0,2}}>",
         _given,
         within=True,
-        begins=re.compile(r"<(?=[a-z_])"),
+        begins=r"<(?=[a-z_])",
     ),
     rule(
         "secret",
@@ -128,7 +128,7 @@ TEXTS: tuple[Rule, ...] = (
         rf"(?i)(?:key|name)=[\"']{_NAMED}[\"'][^<>]{{0,100}}>\s{{0,20}}(?:<value>)?(?P<secret>[^<>\s]{{4,4000}})</",
         _given,
         within=True,
-        begins=re.compile(r"(?:key|name)=[\"']"),
+        begins=r"(?:key|name)=[\"']",
     ),
     rule(
         "secret",
@@ -136,7 +136,7 @@ TEXTS: tuple[Rule, ...] = (
         rf"(?i)<key>{_NAMED}</key>\s{{0,20}}<string>(?P<secret>[^<>\s]{{4,4000}})</string>",
         _given,
         within=True,
-        begins=re.compile(r"<key>"),
+        begins=r"<key>",
     ),
     rule(
         "secret",
@@ -144,7 +144,7 @@ TEXTS: tuple[Rule, ...] = (
         rf"(?i)\b(?:name|key|variable)[\"']?\s{{0,3}}[:= ]\s{{0,3}}[\"']?{_NAMED}\w{{0,10}}[\"']?(?:\s{{0,3}},)?\s{{0,20}}(?:\{{\s{{0,20}})?[\"']?(?:value|default)[\"']?\s{{0,3}}[:=]\s{{0,3}}[\"']?(?P<secret>[^\s\"'<>,}}]{{4,4000}})",
         _given,
         within=True,
-        begins=re.compile(r"name|key|variable"),
+        begins=r"name|key|variable",
     ),
     rule(
         "secret",
@@ -152,7 +152,7 @@ TEXTS: tuple[Rule, ...] = (
         rf"(?i)\|\s{{0,20}}[`*]{{0,2}}{_NAMED}[`*]{{0,2}}\s{{0,20}}\|\s{{0,20}}`?(?P<secret>[^\s|`]{{6,400}})`?\s{{0,20}}\|",
         _said,
         within=True,
-        begins=re.compile(r"\|"),
+        begins=r"\|",
     ),
     rule(
         "password",
@@ -183,7 +183,7 @@ TEXTS: tuple[Rule, ...] = (
         r"(?:(?: is| was)(?: now| set to)?:?|:)\s{1,2}[\"'`]?(?P<secret>[^\s\"'`<>]{6,400})",
         _said,
         within=True,
-        begins=re.compile(r"pass|pwd|api[ -]key|access[ -](?:key|token)|secret|token"),
+        begins=r"pass|pwd|api[ -]key|access[ -](?:key|token)|secret|token",
     ),
     rule(
         "password",
@@ -191,7 +191,7 @@ TEXTS: tuple[Rule, ...] = (
         r"(?i)\b(?:and|with|using|the|user) (?:password|passwd|pass) [\"'`]?(?P<secret>[^\s\"'`<>]{6,400})",
         _said,
         within=True,
-        begins=re.compile(r"(?:and|with|using|the|user) pass"),
+        begins=r"(?:and|with|using|the|user) pass",
     ),
     rule(
         "header",
@@ -199,7 +199,7 @@ TEXTS: tuple[Rule, ...] = (
         r"(?i)\b(?:proxy_set_header|add_header|header(?: set)?)\s{1,3}[\"']?(?:x-[a-z-]{0,30}(?:key|token|auth|secret)|authorization|apikey|api-key)[\"']?\s{1,3}[\"']?(?P<secret>[^\s\"'$;][^\s\"';]{5,400})",
         _given,
         within=True,
-        begins=re.compile(r"proxy_set_header|add_header|header"),
+        begins=r"proxy_set_header|add_header|header",
     ),
     rule(
         "header",
@@ -212,7 +212,7 @@ TEXTS: tuple[Rule, ...] = (
         "signature=",
         r"(?i)(?<![a-z])(?:x-goog-signature|x-amz-signature|signature)=(?P<secret>[a-f0-9]{64,1024})(?![a-z0-9])",
         within=True,
-        begins=re.compile(r"x-goog-signature=|x-amz-signature=|signature="),
+        begins=r"x-goog-signature=|x-amz-signature=|signature=",
     ),
     rule("digest response", "response=", r"\bresponse=\"(?P<secret>[a-f0-9]{32})\""),
     rule(
@@ -229,6 +229,6 @@ TEXTS: tuple[Rule, ...] = (
         rf"(?i)%22{_NAMED}%22(?:%3a|:)(?:%20|\+)?%22(?P<secret>[^%\s&]{{4,400}})",
         _given,
         within=True,
-        begins=re.compile(r"%22"),
+        begins=r"%22",
     ),
 )

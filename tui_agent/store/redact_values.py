@@ -12,7 +12,7 @@ SECRET_WORD = (
     r"|connection[_-]?string|psk|(?<![a-z0-9])pass|(?-i:(?<=[a-z])Pass)"
     r"|(?:(?<=db)|(?<=ftp)|(?<=smtp)|(?<=mail)|(?<=user)|(?<=root)|(?<=admin)|(?<=sql)|(?<=ldap)|(?<=redis))pass(?![a-z])|(?<![a-z0-9])pat|mnemonic))"
 )
-WORDS = re.compile(
+WORDS = (
     SECRET_WORD.replace("(?=[acehlmpst])", "")
     .replace("(?<![a-z0-9])pat", "pat(?<![a-z0-9]pat)")
     .replace("(?<![a-z0-9])pass|(?-i:(?<=[a-z])Pass)", "pass")
