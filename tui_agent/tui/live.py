@@ -4,8 +4,12 @@ Invariant: imported once, after the first paint (`app` names it; nothing else im
 and hands views on; what the screen looks like is the panes' matter.
 """
 
+import asyncio
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +29,6 @@ from tui_agent.tui.chat import Chat
 from tui_agent.tui.defaults import Defaults
 from tui_agent.tui.demo_end import DemoEnd
 from tui_agent.tui.frames import Frames
-from tui_agent.tui.handlers.table import HANDLERS
 from tui_agent.tui.keeping import Keeping
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.opening import Opening
@@ -46,6 +49,12 @@ OVERLAYS = ("help", "todo", "trace", "context")
 BEAT_S = 0.5
 TWICE_S = 0.6
 """Within so many seconds a second Esc means both."""
+
+
+@cache
+def _handlers() -> "Mapping[str, Callable[[Live, str], None]]":
+    found: Mapping[str, Callable[[Live, str], None]] = import_module("tui_agent.tui.handlers.table").HANDLERS
+    return found
 
 
 class Live:
@@ -87,13 +96,15 @@ class Live:
         self.beginning.early()
         self.worker(self.beginning.look(), "start page")
         self.app.set_interval(BEAT_S, self.frames.beat)
-        if self.app.watch_themes:
-            self.worker(watch_themes(self), "themes")
         if not await self.trusting.ask():
             return
         if self.app.choose:
             self.act("sessions")
         await self.opening.open(self.app.options)
+        # Both load much that no first screen needs; whoever is quicker with a command waits for the rest of it.
+        await asyncio.to_thread(_handlers)
+        if self.app.watch_themes:
+            self.worker(watch_themes(self), "themes")
 
     # -- state -----------------------------------------------------------------------------------------------------
 
@@ -144,7 +155,7 @@ class Live:
 
     def act(self, name: str, argument: str = "") -> None:
         """Carry out an action of the registry, or say why not now."""
-        handler = HANDLERS.get(name)
+        handler = _handlers().get(name)
         if handler is None:
             return
         action = BY_NAME.get(name)
