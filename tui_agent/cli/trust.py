@@ -11,7 +11,6 @@ from pathlib import Path
 from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import say, say_json, table
 from tui_agent.config import trust
-from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import Paths, find
 from tui_agent.config.powers import power
 from tui_agent.config.project import Project, projects
@@ -112,18 +111,3 @@ def show_decisions(paths: Paths, *, as_json: bool) -> int:
     elif not as_json:
         say("Nothing was decided about any folder.")
     return 0
-
-
-def keys_now(cwd: Path) -> tuple[str, ...]:
-    """The present contents of what could steer a start in `cwd`, as keys that trust them for one run.
-
-    Raises `UsageError` where something cannot be bound to its content.
-    """
-    looked = projects(SessionOptions(cwd=cwd), os.environ, here=Path.cwd())
-    for one in looked:
-        if one.files.fault:
-            raise UsageError(
-                f"{one.files.folder} cannot be trusted: {one.files.fault}.",
-                hint="Only plain files can be bound to their content; make it one, or remove it.",
-            )
-    return tuple(one.files.key for one in looked if one.files.files)
