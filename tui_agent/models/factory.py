@@ -29,6 +29,8 @@ DEFAULT_DEMO = "todo-api"
 DEFAULT_MAX_OUTPUT = 16_384
 MAX_OUTPUT_CAP = 32_768
 """What is asked for at most where a profile does not say: some vendors count the reserved output as used."""
+SHARE_OF_WINDOW = 4
+"""Such an answer has no more than a quarter of the window: else little would be left for the question."""
 
 REPLAY_WINDOW = 200_000
 
@@ -224,7 +226,7 @@ class ModelFactory:
         map_name = vendor.map_name if vendor else ""
         bare = profile.model.removeprefix(f"{vendor.name}/") if vendor else profile.model
         known = pricing.facts(bare, map_name)
-        most = min(known.max_output or DEFAULT_MAX_OUTPUT, MAX_OUTPUT_CAP)
+        window = profile.context_window or known.window
         return ModelInfo(
             profile=name,
             provider=route.client
@@ -234,13 +236,19 @@ class ModelFactory:
             base_url=self._routes.address(route, base_url),
             effort=effort,
             effective_effort=efforts.effective(route.client, bare, map_name, effort),
-            window=profile.context_window or known.window,
-            max_output=profile.max_output or most,
+            window=window,
+            max_output=profile.max_output or _answer(known.max_output, window),
             input_price=_first(profile.input_price, known.input_price),
             output_price=_first(profile.output_price, known.output_price),
             cached_price=_first(profile.cached_price, known.cached_price),
             images=known.images if profile.images is None else profile.images,
         )
+
+
+def _answer(known: int, window: int) -> int:
+    """Tokens of one answer where no profile says; a `window` of 0 is unknown."""
+    most = min(known or DEFAULT_MAX_OUTPUT, MAX_OUTPUT_CAP)
+    return min(most, window // SHARE_OF_WINDOW) if window else most
 
 
 def _first(*values: float | None) -> float | None:

@@ -39,6 +39,20 @@ def factory(tmp_path: Path = Path("/nonexistent"), **environ: str) -> ModelFacto
 
 
 @pytest.mark.parametrize(
+    ("window", "own", "most"),
+    [(0, 0, 16_384), (20_000, 0, 5_000), (200_000, 0, 16_384), (20_000, 9_000, 9_000)],
+)
+def test_an_answer_leaves_room_in_a_small_window_unless_a_profile_says_how_long_it_is(
+    window: int, own: int, most: int
+) -> None:
+    profile = ModelProfile(
+        provider="openai-chat", model="m", base_url=LOCAL, context_window=window, max_output=own
+    )
+    models = ModelFactory({"small": profile}, {}, FakeClock(), demo_scripts=Path("/nonexistent"))
+    assert models.resolve("small", "", None).max_output == most
+
+
+@pytest.mark.parametrize(
     "url",
     [
         "http://h:1",
