@@ -12,6 +12,7 @@
     │   ├── SessionNotFound   there is no such session
     │   └── BlobMissing       a blob that an event names is not there, or not what it was
     ├── ModelError            the model or its provider failed (a fault that was not retried away; exit 5)
+    ├── GoesInCircles         the agent only repeats itself; its turn ends
     ├── ToolError             a tool cannot do what was asked; its message is for the model
     ├── EnvironmentFault      the environment (files, processes) failed
     │   └── StaleFile         a write was based on content that is no longer there
@@ -84,6 +85,10 @@ class ModelError(TuiAgentError):
 
 class ContextOverflow(ModelError):
     """The request is longer than the model's window."""
+
+
+class GoesInCircles(TuiAgentError):
+    """The agent makes the same calls again and again, and forgets what came of them each time."""
 
 
 class ToolError(TuiAgentError):

@@ -1,7 +1,8 @@
 """L4: keeps an agent's history within the window: old outputs are put away, old turns summarised.
 
 Invariant: what is recorded leaves a legal history; a compaction that fails costs no turn: the summary is then put
-together from the record alone, and one that frees too little is not tried again in that turn.
+together from the record alone, and one that frees too little is not tried again in that turn. An agent that makes
+the same calls each time room was made is stopped.
 """
 
 from collections.abc import Sequence
@@ -13,11 +14,12 @@ from anyio import to_thread
 from tui_agent.context.shrinking import chars_of, cut_of, newest_needed, reducible
 from tui_agent.context.summary import Facts, summary_text, told, total_chars, transcript
 from tui_agent.engine.bringing import leave
+from tui_agent.engine.circles import Circles
 from tui_agent.engine.hooks import Heard, Hooks
 from tui_agent.engine.large import as_blob, line_count
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.states import StateKeeper
-from tui_agent.errors import BlobMissing, ConfigError, ContextOverflow, ModelError
+from tui_agent.errors import BlobMissing, ConfigError, ContextOverflow, GoesInCircles, ModelError
 from tui_agent.folds.session_view import COMPACTING
 from tui_agent.ports.agent import Ask, AskModel
 from tui_agent.ports.model import ModelReply
@@ -53,6 +55,8 @@ AT_ONCE: Final = 100
 NO_WAY_ON: Final = (
     "/compact with other words, a model with a larger window (/model), or /new go on from here."
 )
+CIRCLES: Final = "Stopped: each time room was made in the context, the agent made the same calls again."
+OUT_OF_CIRCLES: Final = "Your next message goes on from here; say what it should do in another way."
 
 
 class Compacting:
@@ -68,9 +72,11 @@ class Compacting:
         self._stopped = False
         """Nothing more is tried by itself in this turn."""
         self._failures = 0
+        self._circles = Circles()
 
     async def make(self, manifest: ContextPacked, answer: int) -> bool:
-        """Make room for a request and its answer, where it needs some; True if the history changed."""
+        """Make room for a request and its answer, where it needs some; True if the history changed. Raises
+        `GoesInCircles`."""
         self._begin()
         window, limits = manifest.window, self._parts.shrinking
         if not window:
@@ -86,7 +92,8 @@ class Compacting:
         return await self.compact("limit", before=needed - freed, per_char=per_char) or freed > 0
 
     async def overflowed(self) -> bool:
-        """The provider found a request too long: make it smaller whatever we had counted. False: that is impossible."""
+        """The provider found a request too long: make it smaller whatever we had counted. False: that is impossible.
+        Raises `GoesInCircles`."""
         self._begin()
         history = self._parts.recorder.messages(self._agent)
         window = self._window()
@@ -113,6 +120,13 @@ class Compacting:
         turn = self._parts.recorder.state.turn
         if turn != self._turn:
             self._turn, self._stopped, self._failures = turn, False, 0
+            self._circles.begin(self._parts.recorder.state.seq)
+
+    def _look(self) -> None:
+        """Room is made, or was just made, once more."""
+        history = self._parts.recorder.history(self._agent)
+        if self._circles.closed(history.originals(), history.forgotten.spoken):
+            raise GoesInCircles(CIRCLES, hint=OUT_OF_CIRCLES)
 
     def _window(self) -> int:
         settings = self._parts.recorder.state_of(self._agent).settings
@@ -144,6 +158,7 @@ class Compacting:
             less = round(sum(max(0, chars_of(one) - 160) for one in part) * per_char)
             self._put_away(part, before, max(0, before - less))
             before = max(0, before - less)
+        self._look()
         return needed - before
 
     def _put_away(self, messages: Sequence[ToolMessage], before: int, after: int) -> None:
@@ -201,6 +216,8 @@ class Compacting:
             cut = cut_of(history, round(keep / per_char), first)
             if not cut or total_chars(history[first:cut]) < LEAST_CHARS:
                 return self._stuck("Nothing older than the newest messages is there to be summarised.")
+            if by != "user":
+                self._look()
             return await self._summarise(by, focus.strip(), history, cut, first, before, per_char)
         finally:
             if by != "user":

@@ -261,7 +261,7 @@ def _ended(outcome: Outcome | None, iterations: int, *, in_time: bool) -> tuple[
         case "part_limit" | "cost_limit" | "time_limit":
             return "budget", "the session reached its own limit"
         case "stuck":
-            return "failed", "it made the same call with the same result again and again"
+            return "failed", "it made the same calls with the same results again and again"
         case _:
             return "failed", outcome.detail.rstrip(".") or "it gave up"
 

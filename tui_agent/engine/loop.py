@@ -16,7 +16,7 @@ from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.states import StateKeeper
 from tui_agent.engine.tool_phase import ToolPhase
 from tui_agent.engine.unanswered import INSTEAD, sent
-from tui_agent.errors import ConfigError, ModelError, ToolError
+from tui_agent.errors import ConfigError, GoesInCircles, ModelError, ToolError
 from tui_agent.folds.session_state import SessionStateView
 from tui_agent.ports.agent import Action, Agent, CallTools, Finish, Reject, SayMessage
 from tui_agent.protocol.events.turn import IterationFinished, IterationStarted, TurnEnd
@@ -75,6 +75,8 @@ class TurnLoop:
                     return outcome
         except (ModelError, ConfigError) as error:
             return Outcome("model_error", str(error))
+        except GoesInCircles as error:
+            return Outcome("stuck", str(error))
 
     async def _ask_again(self) -> None:
         """Begin with the calls that an earlier run left open: they are judged, and asked about, as of today."""

@@ -1,0 +1,103 @@
+"""An agent that makes the same calls each time its context was made smaller: stopped, said, and gone on from."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.engine.harness import Words, call, running, say
+from tests.engine.test_compacting import (
+    LIMITS,
+    ONLY_SUMMARIES,
+    TASK,
+    Output,
+    Worker,
+    compactions,
+    turn,
+    until,
+)
+from tui_agent.context.shrinking import Shrinking
+from tui_agent.engine.circles import SAME_CALLS
+from tui_agent.engine.compacting import CIRCLES, OUT_OF_CIRCLES
+from tui_agent.ports.tool import ToolContext, ToolResult
+from tui_agent.protocol.commands import Steer
+from tui_agent.protocol.events.context import ContextReduced
+from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.messages import check_pairs
+from tui_agent.protocol.parts import TextContent
+
+ROUND = tuple("abcdefgh")
+FAR = 400
+"""Requests that a circle would go on for."""
+
+
+def asks_for(names: Sequence[str], count: int) -> list[object]:
+    """Answers that call the tool with these words in turn."""
+    return [call(("output", f'{{"words":"{names[at % len(names)]}"}}')) for at in range(count)]
+
+
+class Clocked(Output):
+    """Gives another output each time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    async def run(self, args: Words, ctx: ToolContext) -> ToolResult:
+        self.count += 1
+        text = f"{self.count} s: " + "word " * 400
+        return ToolResult(ok=True, content=(TextContent(text=text),))
+
+
+async def test_the_same_calls_after_each_summary_end_the_turn_and_a_message_goes_on(tmp_path: Path) -> None:
+    for name, limits in (("summaries", ONLY_SUMMARIES), ("lines", LIMITS)):
+        folder = tmp_path / name
+        folder.mkdir()
+        model = Worker(asks_for(ROUND, FAR))
+        async with running(folder, [], [Output()], shrinking=limits) as bench:
+            bench.use(model)
+            await turn(bench, TASK)
+            (end,) = bench.of(TurnFinished)
+            assert isinstance(end, TurnFinished) and end.reason == "stuck", name
+            assert end.detail == f"{CIRCLES} {OUT_OF_CIRCLES}", name
+            assert len(model.requests) < 60 and len(compactions(bench)) <= 4, name
+            model.work = [say("I see.")]
+            await turn(bench, "Look at the grammar instead.", 2)
+            assert bench.recorder.state.last_turn_end == "finished", name
+            assert not check_pairs(model.asked[-1].messages), name
+
+
+async def test_calls_whose_results_differ_are_let_go_on_longer(tmp_path: Path) -> None:
+    model = Worker(asks_for(ROUND, FAR))
+    async with running(tmp_path, [], [Clocked()], shrinking=ONLY_SUMMARIES) as bench:
+        bench.use(model)
+        await turn(bench, TASK)
+        assert bench.recorder.state.last_turn_end == "stuck"
+        assert len(compactions(bench)) == SAME_CALLS - 1
+
+
+async def test_one_new_call_between_two_summaries_is_no_circle(tmp_path: Path) -> None:
+    for limits in (ONLY_SUMMARIES, LIMITS, Shrinking(prompt=LIMITS.prompt, compact_at=0)):
+        folder = tmp_path / str(limits.compact_at + limits.reduce_at)
+        folder.mkdir()
+        answers = asks_for(ROUND, 100)
+        answers[::5] = [call(("output", f'{{"words":"new {at}"}}')) for at in range(20)]
+        model = Worker([*answers, say("done")])
+        async with running(folder, [], [Output()], shrinking=limits) as bench:
+            bench.use(model)
+            await turn(bench, TASK)
+            assert bench.recorder.state.last_turn_end == "finished"
+            assert len(compactions(bench)) + len(bench.of(ContextReduced)) >= 4
+
+
+async def test_a_users_new_words_begin_the_count_anew(tmp_path: Path) -> None:
+    model = Worker(asks_for(ROUND, FAR))
+    async with running(tmp_path, [], [Output()], shrinking=ONLY_SUMMARIES) as bench:
+
+        async def speak() -> None:
+            bench.submit(Steer(text="Read them all again."))
+            await until(lambda: "user.steered" in bench.kinds())
+
+        bench.use(model)
+        model.summary = lambda number: [*([speak] if number == 2 else []), *say(f"Story {number}.")]  # type: ignore[list-item]
+        await turn(bench, TASK)
+        assert bench.recorder.state.last_turn_end == "stuck"
+        assert len(compactions(bench)) == 4
