@@ -4,6 +4,7 @@ Invariant: shows exactly what the decision judged; every command of a line has i
 rows that are too many, those of commands that destroy or act with other rights stay, and the others are counted.
 """
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 
 from tui_agent.policy.part import Part, started
@@ -15,6 +16,8 @@ from tui_agent.protocol.events.policy import Deed, DeedEffect
 
 _SHOWN = 4
 _WHAT = 24
+_BLANKS = re.compile(r"[ \t\n]++")
+"""What a shell takes for blanks; any other is a part of a word, and has to be seen."""
 _RUINOUS = frozenset({DESTRUCTIVE, PRIVILEGE})
 _MOST_TEXT = 12_000
 """Characters of all rows: the event that carries them is one line of the log."""
@@ -139,7 +142,7 @@ def _acts(part: Part) -> Iterator[DeedEffect]:
 
 def _short(text: str) -> str:
     """The beginning of a command, whole words where there is room for one; the whole of it stands above the rows."""
-    line = " ".join(text.split())
+    line = _BLANKS.sub(" ", text.strip(" \t\n"))
     if len(line) <= _WHAT:
         return line
     head, blank, _ = line[: _WHAT - 1].rpartition(" ")

@@ -46,7 +46,7 @@ from tui_agent.tui.keeping import stored
 from tui_agent.tui.linear_trust import ask_about_files
 from tui_agent.tui.modals.effects import deed_lines, effect_lines, question_of
 from tui_agent.tui.terminal import farewell
-from tui_agent.tui.text import clean, clean_line
+from tui_agent.tui.text import clean, clean_line, named
 
 if TYPE_CHECKING:
     from tui_agent.session.engine_handle import EngineHandle
@@ -107,12 +107,12 @@ class Linear:
             case TurnStarted(goes_on=True):
                 return ["the agent goes on"]
             case ToolCalled() as call:
-                self.verbs[call.call_id] = f"{clean_line(call.verb)}, {clean_line(call.target)}"
+                self.verbs[call.call_id] = f"{named(call.verb)}, {named(call.target)}"
                 return []
             case ToolFinished() as done:
-                named = self.verbs.pop(done.call_id, done.name)
+                call_words = self.verbs.pop(done.call_id, done.name)
                 outcome = f", {clean_line(done.summary)}" if done.summary else ""
-                return [f"tool {named}, {done.status}{outcome}, {done.duration_ms / 1000:.1f} seconds"]
+                return [f"tool {call_words}, {done.status}{outcome}, {done.duration_ms / 1000:.1f} seconds"]
             case ModelDelta(request_id=request_id, part="text", text=text):
                 return self._streamed(request_id, text)
             case ModelResponded(request_id=request_id, parts=parts):
@@ -175,7 +175,7 @@ class Linear:
             if choice is None or not choice.offered:
                 answers.append(f"{number}. {word}: not offered")
             else:
-                answers.append(f"{number}. {word}: {choice.rule}")
+                answers.append(f"{number}. {word}: {named(choice.rule)}")
         return [
             f"{question_of(request)} {clean(request.verb, reveal=True)} {clean(request.target, reveal=True)}",
             *(clean(text, reveal=True) for text in shown if text),
@@ -184,7 +184,7 @@ class Linear:
                 for what, said in deed_lines(request)
             ),
             *(f"{name}: {text}" for name, text in effect_lines(request, policy, state.workspace)),
-            *([f"Warning: {request.risk}"] if request.risk else []),
+            *([f"Warning: {named(request.risk)}"] if request.risk else []),
             *answers,
             "4. No. Words after the number are told to the agent.",
         ]

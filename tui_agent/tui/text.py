@@ -119,6 +119,11 @@ def clean_line(text: str, *, reveal: bool = False) -> str:
     return cleaned.replace("\n", " ") if "\n" in cleaned else cleaned
 
 
+def named(text: str) -> str:
+    """A command, a path or a host in one line, with a sign for what an eye cannot see: wherever a person judges by it."""
+    return clean_line(text, reveal=True)
+
+
 def cell_text(text: str) -> str:
     """The last door before a row of cells: whatever comes, `clean_line` of it. Cheap for what is clean."""
     if text.isascii() and text.isprintable():

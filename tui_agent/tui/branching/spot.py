@@ -15,7 +15,7 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted
 from tui_agent.tui.outside import Ask, json_rows, text_of
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.text import clean_line, named
 
 Change: TypeAlias = Literal["model", "effort", "context", "message", "result"]
 Where: TypeAlias = Literal["folder", "worktree", "here"]
@@ -155,7 +155,7 @@ def _words(entry: Entry) -> str:
         case UserEntry() | AnswerEntry():
             return f"“{clean_line(' '.join(text_preview(entry.text).split()))}”"
         case ToolEntry():
-            return clean_line(f"{entry.verb} {entry.target}".strip())
+            return named(f"{entry.verb} {entry.target}".strip())
         case _:
             return ""
 

@@ -21,7 +21,7 @@ from tui_agent.tui.modals.exact import PreviewTexts, ReadLong, block_rows
 from tui_agent.tui.modals.sheet import Sheet
 from tui_agent.tui.panes.policy import policy_role, policy_words
 from tui_agent.tui.rows import Part, wrap
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.text import named
 from tui_agent.tui.theme import Role
 
 
@@ -41,11 +41,11 @@ class Asked:
         """The file that is meant, with how much changes; nothing where a command runs."""
         if any(isinstance(one, Runs) for one in self._request.effects):
             return []
-        verb = clean_line(self._request.verb or self._request.tool).ljust(0 if width < NARROW else 7) + " "
+        verb = named(self._request.verb or self._request.tool).ljust(0 if width < NARROW else 7) + " "
         diffs = [one for one in self._request.preview if isinstance(one, DiffBlock)]
         rows: list[Strip] = []
         for at, piece in enumerate(
-            wrap(clean_line(self._request.target, reveal=True), width - (len(verb) if width < NARROW else 18))
+            wrap(named(self._request.target), width - (len(verb) if width < NARROW else 18))
         ):
             left: list[Part] = [
                 (verb if at == 0 else " " * len(verb), self._sheet.style("t2")),
@@ -138,7 +138,7 @@ class Asked:
             return []
         limit = self._request.time_limit_s
         bound = f", at most {limit:g} s" if limit else ""
-        confined = clean_line(self._request.confined, reveal=True)
+        confined = named(self._request.confined)
         how = f"confined by {confined}" if confined else "not confined"
         return self._notes(width, f"in {self._folder(runs.cwd)}{bound}, {how}")
 
@@ -164,7 +164,7 @@ class Asked:
         return self._marked(self._request.wrong, self._sheet.looks.symbols.failed, "error", width)
 
     def _marked(self, text: str, mark: str, role: Role, width: int) -> list[Strip]:
-        pieces = wrap(clean_line(text, reveal=True), max(1, width - 2)) if text else []
+        pieces = wrap(named(text), max(1, width - 2)) if text else []
         return [
             self._sheet.line(
                 width,
@@ -193,16 +193,13 @@ class Asked:
                 self._sheet.line(width, [("Allowed in this session", style(bold=True))]),
             ]
             for rule in granted:
-                rows += [
-                    self._sheet.line(width, [(piece, style())])
-                    for piece in wrap(clean_line(rule, reveal=True), width)
-                ]
+                rows += [self._sheet.line(width, [(piece, style())]) for piece in wrap(named(rule), width)]
         rows.append(self._sheet.line(width, []))
         return [*rows, *self._notes(width, "Shift+Tab or /policy changes it, after this answer.")]
 
     def _folder(self, cwd: str) -> str:
         home = str(Path.home())
-        folder = clean_line(posixpath.normpath(posixpath.join(self._workspace or ".", cwd)), reveal=True)
+        folder = named(posixpath.normpath(posixpath.join(self._workspace or ".", cwd)))
         return "~" + folder[len(home) :] if folder == home or folder.startswith(home + "/") else folder
 
     def _named_policy(self, text: str) -> list[Part]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
 from tui_agent.protocol.events.policy import DeedEffect, PermissionRequested
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.text import named
 from tui_agent.tui.units import plural
 
 
@@ -26,7 +26,7 @@ def question_of(request: PermissionRequested) -> str:
         return "Use the network?"
     if any(isinstance(one, Reads) for one in effects):
         return "Read a file?"
-    return f"Use {clean_line(request.tool, reveal=True)[:60]}?"
+    return f"Use {named(request.tool)[:60]}?"
 
 
 def effect_lines(request: PermissionRequested, policy: str, workspace: str) -> list[tuple[str, str]]:
@@ -48,9 +48,9 @@ def deed_lines(request: PermissionRequested) -> list[tuple[str, tuple[DeedEffect
     """Every command with its effects, cleaned."""
     return [
         (
-            _path(deed.what),
+            named(deed.what),
             tuple(
-                one.model_copy(update={"word": _path(one.word), "about": _path(one.about)})
+                one.model_copy(update={"word": named(one.word), "about": named(one.about)})
                 for one in deed.effects
             )
             or (DeedEffect(word="only reads"),),
@@ -60,7 +60,7 @@ def deed_lines(request: PermissionRequested) -> list[tuple[str, tuple[DeedEffect
 
 
 def _reads(effects: Sequence[Effect], runs: bool) -> str:
-    paths = [_path(one.path) + ("/**" if one.deep else "") for one in effects if isinstance(one, Reads)]
+    paths = [named(one.path) + ("/**" if one.deep else "") for one in effects if isinstance(one, Reads)]
     if paths:
         return ", ".join(dict.fromkeys(paths))
     return "not known" if runs else "nothing new"
@@ -72,14 +72,14 @@ def _writes(effects: Sequence[Effect], runs: bool, workspace: str) -> str:
         if isinstance(one, Writes):
             how = ", removed" if one.removes else ", a new file" if one.creates else ""
             outside = "" if _inside(one.path, workspace) else ", outside this workspace"
-            said.append(_path(one.path) + how + outside)
+            said.append(named(one.path) + how + outside)
     if said:
         return "; ".join(dict.fromkeys(said))
     return "not known" if runs else "nothing"
 
 
 def _network(effects: Sequence[Effect], runs: bool) -> str:
-    hosts = [clean_line(one.host, reveal=True) for one in effects if isinstance(one, Connects)]
+    hosts = [named(one.host) for one in effects if isinstance(one, Connects)]
     if hosts:
         return ", ".join(dict.fromkeys(hosts))
     return "not held off: the command can use it" if runs else "none"
@@ -95,14 +95,10 @@ def _undo(effects: Sequence[Effect], runs: bool) -> str:
 
 
 def _asked(reason: str, policy: str) -> str:
-    said = clean_line(reason, reveal=True).strip()
+    said = named(reason).strip()
     if not said:
         return f"because policy {policy} wants a yes"
     return said if said.startswith("because") else f"because {said[:1].lower()}{said[1:]}"
-
-
-def _path(path: str) -> str:
-    return clean_line(path, reveal=True)
 
 
 def _inside(path: str, workspace: str) -> bool:

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from tui_agent.protocol.settings import PAUSING
 from tui_agent.tui import units
-from tui_agent.tui.panes.spans import fault_words, short_target
+from tui_agent.tui.panes.spans import ROW, fault_words, short_target
 from tui_agent.tui.panes.status import Mood, StatusView
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.text import clean_line, named
 
 if TYPE_CHECKING:
     from tui_agent.folds.session_view import SessionStateView
@@ -34,11 +34,11 @@ def status_of(state: "SessionStateView", trace: "TraceView", *, note: str = "") 
     if state.permissions:
         first = state.permissions[0]
         what = f"{first.verb} {short_target(first.target)}".strip()
-        return StatusView("waiting", "waiting for you", clean_line(what), stage="policy")
+        return StatusView("waiting", "waiting for you", named(what[:ROW]), stage="policy")
     if state.questions:
         return StatusView("waiting", "waiting for you", "the agent asks", stage=stage)
     if state.shell is not None and not state.turn_running:
-        what = clean_line(state.shell.command)
+        what = named(state.shell.command[:ROW])
         return StatusView("running", "you run", what, state.shell_started_at, note=note)
     if not state.turn_running:
         return _at_rest(state, trace)
@@ -80,7 +80,7 @@ def _at_rest(state: "SessionStateView", trace: "TraceView") -> StatusView:
 def _doing(state: "SessionStateView", trace: "TraceView") -> tuple[str, str]:
     span = newest_running(trace)
     if span is not None and span.kind in ("tool", "subtask"):
-        verb, _, target = clean_line(span.name).partition(" ")
+        verb, _, target = named(span.name[:ROW]).partition(" ")
         return verb, target
     model = state.settings.model.model if state.settings else ""
     if state.phase == "model":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.tui import units
 from tui_agent.tui.symbols import Symbols
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.text import clean_line, named
 from tui_agent.tui.theme import Role
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ FAULTS = {
     "script": "script does not fit",
 }
 """Faults of models as people say them."""
+ROW = 1000
+"""Characters of a name that a row can show at most."""
 LOUD = ("failed", "denied", "interrupted", "running", "waiting")
 MAX_DEPTH = 12
 _STATE_ROLE: "dict[SpanState, Role]" = {
@@ -82,8 +84,10 @@ def label(span: "Span", view: "TraceView", *, folded: bool, full: bool = False) 
             outcome = clean_line(span.outcome)
             return name if full else f"subtask, {outcome}" if outcome else "subtask"
         case "tool" if not full:
-            verb, _, target = name.partition(" ")
-            return f"{verb} {short_target(target)}".strip()
+            verb, _, target = span.name.partition(" ")
+            return named(f"{verb} {short_target(target)}".strip()[:ROW])
+        case "tool":
+            return named(span.name)
         case _:
             return name
 

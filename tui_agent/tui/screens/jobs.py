@@ -18,7 +18,7 @@ from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.base import Looks
 from tui_agent.tui.rows import Part, cells, part, row
 from tui_agent.tui.screens.page import Facts, Page
-from tui_agent.tui.text import clean, clean_line, fit
+from tui_agent.tui.text import clean, clean_line, fit, named
 from tui_agent.tui.theme import Role
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class JobsScreen(Page):
             return facts.rows
         facts.text(str(job.job_id), bold=True)
         facts.gap()
-        facts.fact("command", clean_line(job.command))
+        facts.fact("command", named(job.command))
         facts.fact("folder", job.cwd)
         facts.fact("state", job.outcome, _role(job))
         facts.fact("why", job.message, "warning")
@@ -128,7 +128,7 @@ class JobsScreen(Page):
 
     async def _whole(self, job: JobView) -> None:
         whole = job.output if job.running else await self._kept(job)
-        title = f"{job.job_id}  {clean_line(job.command)}"
+        title = f"{job.job_id}  {named(job.command)}"
         text = "\n".join(last_states(whole)) or "(nothing)"
 
         def draw(viewer: Viewer, width: int) -> list[Strip]:
@@ -160,7 +160,7 @@ class JobsScreen(Page):
         if not running:
             self.say("No job runs.", "warning")
             return
-        said = [clean_line(f"{job.job_id}  {job.command}") for job in running]
+        said = [named(f"{job.job_id}  {job.command}") for job in running]
         title = f"End {units.plural(len(running), 'background job')}?"
         question = Confirm(self.looks_of, title, said, yes=("y", "end them"), no="let them run")
         self.app.push_screen(question, lambda yes: self.live.submit(StopJob()) if yes else None)
@@ -222,7 +222,7 @@ def _row(job: JobView, width: int, looks: Looks, now: float, *, chosen: bool) ->
         (f" {job.job_id:<7}", rich("t2", ground)),
     ]
     room = max(6, width - cells(left) - cells(right) - 3)
-    command, last = clean_line(job.command), clean_line(job.last_line)
+    command, last = named(job.command), clean_line(job.last_line)
     left.append((fit(command, room, symbols.ellipsis), rich("t1", ground, bold=chosen)))
     rest = room - len(command) - 3
     if last and width >= LINE_FROM and rest >= 12:

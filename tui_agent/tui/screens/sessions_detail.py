@@ -14,7 +14,7 @@ from tui_agent.tui.rows import Part, cells, part, row, wrap
 from tui_agent.tui.screens.page import Facts
 from tui_agent.tui.screens.sessions_list import marked
 from tui_agent.tui.screens.sessions_rows import Hit, Row, state_of
-from tui_agent.tui.text import clean, clean_line, fit
+from tui_agent.tui.text import clean, clean_line, fit, named
 from tui_agent.tui.theme import Role
 
 SAID_ROWS, ANSWER_ROWS, MOST_FILES, MOST_BRANCHES = 4, 6, 8, 6
@@ -219,7 +219,7 @@ def _list(shown: JsonRow, name: str) -> list[object]:
 
 def _waits(waiting: JsonRow) -> list[str]:
     """What waits for the user, in words."""
-    said = [f"to be allowed: {clean_line(str(one))}" for one in _list(waiting, "approval")]
+    said = [f"to be allowed: {named(str(one))}" for one in _list(waiting, "approval")]
     said += [f"asks: {clean_line(str(one))}" for one in _list(waiting, "question")]
     queued = len(_list(waiting, "queued"))
     said += [f"{units.plural(queued, 'message')} queued"] if queued else []

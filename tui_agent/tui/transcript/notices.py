@@ -6,7 +6,7 @@ Invariant: first what happened, then to what, then what is kept, then what to do
 from typing import Final
 
 from tui_agent.folds.entries import NoticeEntry
-from tui_agent.tui.text import clean, clean_line, pad, width
+from tui_agent.tui.text import clean, clean_line, named, pad, width
 from tui_agent.tui.theme import Role
 from tui_agent.tui.transcript.blocks import LIVE_ROWS, OUTPUT_ROWS, Body, Reader, body_rows, prose_rows
 from tui_agent.tui.transcript.look import STATE_COLUMN, TARGET_COLUMN, TEXT_COLUMN, Look
@@ -55,7 +55,7 @@ def _error(entry: NoticeEntry, look: Look, read: Reader) -> list[Row]:
         return frame(parts, look.ground, ahead, [look.gutter()])
     head = [*ahead, Run(pad(verb, TARGET_COLUMN - TEXT_COLUMN), look.s("t2"))]
     if entry.command:
-        head.append(Run(clean_line(entry.command), look.s("t1"), LITERAL))
+        head.append(Run(named(entry.command), look.s("t1"), LITERAL))
     rows = [Row(head, look.ground)]
     body = Body(look, read, rail="error", limit=OUTPUT_ROWS)
     rows += prose_rows(lines[0], "t1", body, bold=True)
@@ -95,7 +95,7 @@ def _shell(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None)
         Run("you ran".ljust(TARGET_COLUMN - TEXT_COLUMN), look.s("t2")),
     ]
     room = max(look.right - TARGET_COLUMN - width_of(right) - 2, 8)
-    command = [Run(clean(entry.command).replace("\n", " "), look.s("t1"), LITERAL)]
+    command = [Run(named(entry.command), look.s("t1"), LITERAL)]
     blank = [Run(" " * (TARGET_COLUMN + 2), look.ground)]
     rows = frame(
         wrap(command, room, rest_room=max(look.right - TARGET_COLUMN - 2, 8)), look.ground, ahead, blank
