@@ -3,20 +3,23 @@
 Invariant: the same files, question and settings give the same bytes.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from tui_agent.context.repomap import ranking
 from tui_agent.context.repomap.budget import detailed_files, symbols_at, tokens_of
 from tui_agent.context.repomap.evidence import chosen, telling
-from tui_agent.context.repomap.kept import Kept, Known
+from tui_agent.context.repomap.kept import Known
 from tui_agent.context.repomap.listing import Listing
 from tui_agent.context.repomap.places import is_entry, kind_of
 from tui_agent.context.repomap.ranking import Ranked
 from tui_agent.context.repomap.reading import read
 from tui_agent.context.repomap.rendering import rendered
 from tui_agent.context.repomap.scan import Scan
+from tui_agent.context.repomap.snapshot import Snapshot
 from tui_agent.context.repomap.symbols import symbols_of
+from tui_agent.context.repomap.texts import Text, Texts
 from tui_agent.context.repomap.views import MapView, RankedFile, Symbol
 from tui_agent.context.repomap.words import Query
 
@@ -44,42 +47,28 @@ class Basis(NamedTuple):
     symbols: Callable[[str], tuple[Symbol, ...]]
 
 
-def reader(root: str) -> Callable[[str], bytes]:
-    """Reads a file of the repository; empty where it is no text any more."""
-    return lambda path: read(f"{root}/{path}").data
-
-
-def from_index(kept: Kept, known: Mapping[str, Known], listing: Listing, root: str, ask: Ask) -> Basis:
+def from_index(index: Snapshot, listing: Listing, texts: Texts, ask: Ask) -> Basis:
     """The order that the index gives."""
-    text = {path: one for path, one in known.items() if not one.reason and path not in ask.hidden}
-    skipped = dict(listing.skipped)
-    for one in known.values():
-        if one.reason:
-            skipped[one.reason] = skipped.get(one.reason, 0) + 1
-    ranks = {path: one.rank for path, one in text.items()}
-    languages = {path: one.language for path, one in text.items()}
+    text: Mapping[str, Known] = index.text
+    if ask.hidden:
+        text = {path: one for path, one in text.items() if path not in ask.hidden}
     query = ask.query
     if query:
-        values = ranking.values_of(query, kept.counts(list(query.weights)), len(text))
-        words = ranking.by_index(kept, query, ask.hidden)
-        words = {path: score for path, score in words.items() if path in text}
-        past = ranking.by_history(kept, query, text.keys())
-        order = ranking.ranked(words, past, query, values, reader(root))
-        order = ranking.completed(order, kept, text, ask.hidden, query)
+        values = ranking.values_of(query, index.counts(list(query.weights)), len(text))
+        words = ranking.by_index(index, query, ask.hidden)
+        past = ranking.by_history(index, query, text.keys())
+        order = ranking.ranked(words, past, query, values, texts.of)
+        order = ranking.completed(order, index, ask.hidden, query)
         if len(order) < ENOUGH:
-            order += _unmatched(order, ranks)
+            order += _unmatched(order, {path: one.rank for path, one in text.items()})
     else:
-        order = ranking.unasked(ranks, languages, ask.recent)
-    shown = {one.path for one in order}
-    rest = [
-        entry.path for entry in listing.entries if entry.path not in shown and _is_text(known, entry.path)
-    ]
-    return Basis(order, _visible(rest, ask), skipped, lambda path: kept.symbols(known[path].id))
-
-
-def _is_text(known: Mapping[str, Known], path: str) -> bool:
-    one = known.get(path)
-    return one is None or not one.reason
+        ranks = {path: one.rank for path, one in text.items()}
+        order = ranking.unasked(ranks, {path: one.language for path, one in text.items()}, ask.recent)
+    left = {entry.path for entry in listing.entries}.difference([one.path for one in order])
+    rest = sorted(path for path in left if path in text or path not in index.known)
+    skipped = Counter(listing.skipped)
+    skipped.update(index.skipped)
+    return Basis(order, _visible(rest, ask), dict(skipped), index.symbols)
 
 
 def _unmatched(order: Sequence[Ranked], ranks: Mapping[str, float]) -> list[Ranked]:
@@ -105,7 +94,7 @@ def from_scan(listing: Listing, root: str, ask: Ask) -> Basis:
     for reason, count in scan.skipped.items():
         skipped[reason] = skipped.get(reason, 0) + count
     values = ranking.values_of(ask.query, scan.counts, scan.total)
-    order = ranking.ranked(scan.words, {}, ask.query, values, reader(root))
+    order = ranking.ranked(scan.words, {}, ask.query, values, _reading(root))
     shown = {one.path for one in order}
     rest = [entry.path for entry in listing.entries if entry.path not in shown]
     return Basis(order, _visible(rest, ask), skipped, _parsing(root))
@@ -113,6 +102,10 @@ def from_scan(listing: Listing, root: str, ask: Ask) -> Basis:
 
 def _by_place(path: str, recent: Collection[str]) -> tuple[bool, bool, bool, int, str]:
     return (path not in recent, not is_entry(path), bool(kind_of(path)), path.count("/"), path)
+
+
+def _reading(root: str) -> Callable[[str], Text]:
+    return lambda path: Text(read(f"{root}/{path}").data)
 
 
 def _parsing(root: str) -> Callable[[str], tuple[Symbol, ...]]:

@@ -1,18 +1,17 @@
 """L3: where in a file a question's words stand: its best window of lines, and the symbols that they are in.
 
-Invariant: only the bytes that are given are looked at; the work is bounded by `MAX_HITS` places a word.
+Invariant: pure; the work is bounded by `texts.MAX_HITS` places a word.
 """
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
 
+from tui_agent.context.repomap.texts import Text
 from tui_agent.context.repomap.views import Symbol
-from tui_agent.context.repomap.words import pieces
+from tui_agent.context.repomap.words import named
 
 WINDOW = 60
-MAX_HITS = 400
 K1, B_WINDOW, B_SYMBOL, NAME_TIMES = 1.2, 0.3, 0.35, 4
 _CONTAINERS = frozenset({"class", "module", "impl", "interface", "trait", "heading"})
 Values = Mapping[str, float]
@@ -22,16 +21,10 @@ Values = Mapping[str, float]
 class Lines:
     """The lines at which each word of the question stands in one file."""
 
-    def __init__(self, data: bytes, values: Values) -> None:
-        small = data.lower()
-        ends = list(accumulate([len(line) + 1 for line in small.split(b"\n")]))
-        self.count = len(ends)
+    def __init__(self, text: Text, values: Values) -> None:
+        self.count = text.count
         self.values = values
-        self.at = {
-            word: lines
-            for word in values
-            if (lines := _lines(data, small, word.encode("utf-8", "replace"), ends))
-        }
+        self.at = {word: lines for word in values if (lines := text.lines_of(word))}
 
     def best_window(self) -> float:
         """BM25 of the best run of `WINDOW` lines."""
@@ -51,42 +44,18 @@ class Lines:
         if not symbols:
             return []
         mean = sum(one.end - one.line + 1 for one in symbols) / len(symbols)
+        terms = [(word, self.values[word] * (K1 + 1), lines) for word, lines in self.at.items()]
         found = []
         for one in symbols:
-            named = set(pieces(one.name))
-            room = K1 * (1 - B_SYMBOL + B_SYMBOL * (one.end - one.line + 1) / mean)
+            first, last, names = one.line, one.end, named(one.name)
+            room = K1 * (1 - B_SYMBOL + B_SYMBOL * (last - first + 1) / mean)
             worth = 0.0
-            for word, lines in self.at.items():
-                n = bisect_right(lines, one.end) - bisect_left(lines, one.line) + NAME_TIMES * (word in named)
+            for word, value, lines in terms:
+                n = bisect_right(lines, last) - bisect_left(lines, first) + NAME_TIMES * (word in names)
                 if n:
-                    worth += self.values[word] * n * (K1 + 1) / (n + room)
+                    worth += value * n / (n + room)
             found.append(worth)
         return found
-
-
-def _lines(data: bytes, small: bytes, word: bytes, ends: list[int]) -> list[int]:
-    found: list[int] = []
-    at, size, short = small.find(word), len(word), len(word) < 4
-    while at >= 0 and len(found) < MAX_HITS:
-        if _begins(data, small, at) and not (short and _goes_on(data, at + size)):
-            found.append(bisect_right(ends, at) + 1)
-        at = small.find(word, at + size)
-    return found
-
-
-def _begins(data: bytes, small: bytes, at: int) -> bool:
-    """Whether a piece of an identifier begins there."""
-    if at == 0 or len(small) != len(data):
-        return True
-    before = data[at - 1]
-    if not (65 <= before <= 90 or 97 <= before <= 122):
-        return True
-    return data[at] <= 90 and (before >= 97 or data[at + 1 : at + 2] > b"Z")
-
-
-def _goes_on(data: bytes, at: int) -> bool:
-    after = data[at : at + 2]
-    return after[:1].isalpha() and after[:1] >= b"a" and not (after[:1] == b"s" and not after[1:2].isalpha())
 
 
 def chosen(symbols: Sequence[Symbol], worth: Sequence[float], most: int) -> tuple[Symbol, ...]:

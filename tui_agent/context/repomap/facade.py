@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 import zlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,6 +21,8 @@ from tui_agent.context.repomap.answering import Ask, from_index, from_scan, view
 from tui_agent.context.repomap.indexing import UNSETTLED
 from tui_agent.context.repomap.kept import Kept, Known, opened, place, remove
 from tui_agent.context.repomap.listing import Entry, Listing, examine, list_files, looked_again
+from tui_agent.context.repomap.snapshot import Snapshot
+from tui_agent.context.repomap.texts import Texts
 from tui_agent.context.repomap.views import MapView
 from tui_agent.context.repomap.words import Query
 from tui_agent.errors import EnvironmentFault
@@ -34,6 +36,10 @@ ENOUGH = 0.6
 REFRESH_S = 120.0
 MEND_S = 30.0
 """Time between two looks at whether graph and history are up to date."""
+ANSWERS = 8
+"""So many are kept for as long as no file changes."""
+Key = tuple[str, int, int | None, tuple[str, ...], frozenset[str], frozenset[str]]
+"""What is asked for."""
 BROKEN = (sqlite3.Error, zlib.error, struct.error, ValueError, TypeError)
 """What reading an index raises that someone else has written into."""
 
@@ -41,6 +47,10 @@ BROKEN = (sqlite3.Error, zlib.error, struct.error, ValueError, TypeError)
 def show_all(path: str) -> bool:
     """Nothing is secret."""
     return bool(path)
+
+
+def _same(one: tuple[object, object], other: tuple[object, object]) -> bool:
+    return one[0] is other[0] and one[1] is other[1]
 
 
 class RepoMap:
@@ -69,7 +79,11 @@ class RepoMap:
         self._patience, self._lasting = patience, lasting
         self._lock = threading.RLock()
         self._kept: Kept | None = None
-        self._known: dict[str, Known] = {}
+        self._texts = Texts(os.fspath(self.root))
+        self._snapshot: Snapshot | None = None
+        self._complete: tuple[Listing, Snapshot] | None = None
+        self._answers: dict[Key, MapView] = {}
+        self._answered: tuple[Listing, Snapshot | None] | None = None
         self._version = -1
         self._listing: Listing | None = None
         self._fresh_for, self._looked = fresh_for, float("-inf")
@@ -95,22 +109,31 @@ class RepoMap:
         with self._lock:
             listing = self._listed()
             complete = self._brought_up(listing, refresh=refresh)
-            ask = Ask(
-                Query(query or ""), max_tokens, max_files, tuple(pinned), frozenset(hidden), frozenset(recent)
-            )
-            return self._answer(listing, ask, partial=not complete)
+            key = (query or "", max_tokens, max_files, tuple(pinned), frozenset(hidden), frozenset(recent))
+            if not complete:
+                return self._answer(listing, key, partial=True)
+            if self._answered is None or not _same(self._answered, (listing, self._snapshot)):
+                self._answers.clear()
+            found = self._answers.get(key)
+            if found is None:
+                if len(self._answers) >= ANSWERS:
+                    self._answers.clear()
+                found = self._answers[key] = self._answer(listing, key, partial=False)
+            self._answered = (listing, self._snapshot)
+            return found
 
-    def _answer(self, listing: Listing, ask: Ask, *, partial: bool) -> MapView:
+    def _answer(self, listing: Listing, key: Key, *, partial: bool) -> MapView:
         """From the index where it has enough, else from the files themselves."""
-        root = os.fspath(self.root)
-        if self._kept is not None and len(self._known) >= ENOUGH * len(listing.entries):
+        ask = Ask(Query(key[0]), *key[1:])
+        index = self._snapshot
+        if index is not None and len(index.known) >= ENOUGH * len(listing.entries):
             try:
-                return view(from_index(self._kept, self._known, listing, root, ask), ask, partial=partial)
+                return view(from_index(index, listing, self._texts, ask), ask, partial=partial)
             except BROKEN:
                 self._drop()
                 remove(self.index)
                 partial = True
-        return view(from_scan(listing, root, ask), ask, partial=partial)
+        return view(from_scan(listing, os.fspath(self.root), ask), ask, partial=partial)
 
     def touched(self, paths: Sequence[str]) -> None:
         """Files that were just written or removed: their new content counts from the next map on."""
@@ -143,6 +166,10 @@ class RepoMap:
             if self._child is not None:
                 worker.end(self._child, lasting=self._lasting)
                 self._child = None
+
+    @property
+    def _known(self) -> Mapping[str, Known]:
+        return self._snapshot.known if self._snapshot is not None else {}
 
     def _shows(self, path: str) -> bool:
         if path in self._cleared or path in self._known:
@@ -201,7 +228,7 @@ class RepoMap:
     def _drop(self) -> None:
         if self._kept is not None:
             self._kept.close()
-        self._kept, self._known, self._version = None, {}, -1
+        self._kept, self._snapshot, self._version = None, None, -1
 
     def _reload(self) -> None:
         """Read again what the index knows, where someone has written into it."""
@@ -211,7 +238,7 @@ class RepoMap:
         try:
             version = kept.data_version
             if version != self._version:
-                self._known, self._version = kept.files(), version
+                self._snapshot, self._version = Snapshot(kept, kept.files()), version
         except sqlite3.Error:
             self._drop()
 
@@ -219,10 +246,13 @@ class RepoMap:
         """Bring the index up to date as far as there is time; whether it has everything."""
         if self._open() is None:
             return False
+        index = self._snapshot
         changed, gone = self._changes(listing)
-        if not changed and not gone and not refresh:
-            self._mend()
-            return True
+        if not changed and not gone and index is not None:
+            self._complete = (listing, index)
+            if not refresh:
+                self._mend()
+                return True
         if (
             len(changed) <= SMALL_FILES
             and sum(entry.size for entry in changed) <= SMALL_BYTES
@@ -256,6 +286,8 @@ class RepoMap:
             self._begin([], [])
 
     def _changes(self, listing: Listing) -> tuple[list[Entry], list[str]]:
+        if self._complete is not None and _same(self._complete, (listing, self._snapshot)):
+            return [], []
         known, present = self._known, {entry.path for entry in listing.entries}
         changed = [e for e in listing.entries if (old := known.get(e.path)) is None or old.entry != e]
         return changed, [path for path in known if path not in present]
@@ -280,7 +312,9 @@ class RepoMap:
             return False
         try:
             indexing.update(kept, os.fspath(self.root), changed, gone)
-            self._known = kept.files()
+            paths = [entry.path for entry in changed]
+            others = {path: one for path, one in self._known.items() if path not in {*paths, *gone}}
+            self._snapshot = Snapshot(kept, others | kept.some(paths))
         except BROKEN:
             self._drop()
             remove(self.index)

@@ -9,6 +9,7 @@ import json
 import os
 import sqlite3
 import zlib
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +21,7 @@ from tui_agent.context.repomap.views import Symbol
 VERSION = 3
 """Of the tables and of how words are cut; another one is built anew."""
 BUSY_MS = 5_000
+_FIELDS = "id, path, size, mtime, inode, reason, language, rank"
 _SCHEMA = """
 CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE files(id INTEGER PRIMARY KEY, path BLOB UNIQUE NOT NULL, size INTEGER, mtime INTEGER, inode INTEGER,
@@ -148,7 +150,17 @@ class Kept:
 
     def files(self) -> dict[str, Known]:
         """All files of the index by their paths."""
-        rows = self._db.execute("SELECT id, path, size, mtime, inode, reason, language, rank FROM files")
+        return self._known(self._db.execute(f"SELECT {_FIELDS} FROM files"))
+
+    def some(self, paths: Iterable[str]) -> dict[str, Known]:
+        """Those of these files that the index has."""
+        found: dict[str, Known] = {}
+        for path in paths:
+            name = (os.fsencode(path),)
+            found |= self._known(self._db.execute(f"SELECT {_FIELDS} FROM files WHERE path=?", name))
+        return found
+
+    def _known(self, rows: "sqlite3.Cursor") -> dict[str, Known]:
         decode = os.fsdecode
         found = {}
         for at, name, size, mtime, inode, reason, language, rank in rows:
@@ -220,22 +232,13 @@ class Kept:
         self._db.execute("DELETE FROM edges")
         self._db.executemany("INSERT INTO edges VALUES(?,?,?)", edges)
 
-    def counts(self, terms: Sequence[str]) -> dict[str, int]:
-        """In how many files each word occurs."""
-        found = {}
-        for term in terms:
-            row = self._db.execute("SELECT doc FROM vocabulary WHERE term=?", (term,)).fetchone()
-            found[term] = int(row[0]) if row else 0
-        return found
-
-    def matches(self, expression: str, weights: Sequence[float], most: int) -> list[tuple[str, float]]:
-        """Paths with their BM25, best first."""
+    def scores(self, term: str, weights: Sequence[float]) -> tuple["array[int]", "array[float]"]:
+        """The numbers of the files in which a word occurs, and its BM25 in each; that of several words is the sum."""
         rows = self._db.execute(
-            "SELECT files.path, -score FROM (SELECT rowid AS at, bm25(words,?,?,?) AS score FROM words"
-            " WHERE words MATCH ? ORDER BY score LIMIT ?) JOIN files ON files.id = at",
-            (*weights, expression, most),
-        )
-        return [(os.fsdecode(path), score) for path, score in rows]
+            "SELECT rowid, -bm25(words,?,?,?) FROM words WHERE words MATCH ? ORDER BY rowid",
+            (*weights, f'"{term}"'),
+        ).fetchall()
+        return array("q", [at for at, _ in rows]), array("d", [score for _, score in rows])
 
     def commits(self) -> dict[str, int]:
         """The commits whose messages are kept."""

@@ -102,23 +102,25 @@ def still_holds(root: Path, known: Listing) -> bool:
 
 
 def looked_again(root: Path, known: Listing, may_show: Callable[[str], bool]) -> Listing:
-    """The same names with their present keys; the whole list anew where names can have changed."""
+    """The same names with their present keys, `known` itself where none has changed; the whole list anew where names can
+    have changed."""
     if not still_holds(root, known):
         return list_files(root, may_show)
     prefix, lstat = f"{root}/", os.lstat
-    entries: list[Entry] = []
+    changed: dict[int, Entry] = {}
     try:
-        for one in known.entries:
-            seen = lstat(prefix + one.path)
-            if seen.st_mtime_ns == one.mtime_ns and seen.st_size == one.size and seen.st_ino == one.inode:
-                entries.append(one)
-            elif one.path.endswith(".gitignore") or _unfit(one.path, seen):
+        for at, (path, size, mtime, inode) in enumerate(known.entries):
+            seen = lstat(prefix + path)
+            if seen.st_mtime_ns == mtime and seen.st_size == size and seen.st_ino == inode:
+                continue
+            if path.endswith(".gitignore") or _unfit(path, seen):
                 return list_files(root, may_show)
-            else:
-                entries.append(Entry(one.path, seen.st_size, seen.st_mtime_ns, seen.st_ino))
+            changed[at] = Entry(path, seen.st_size, seen.st_mtime_ns, seen.st_ino)
     except OSError:
         return list_files(root, may_show)
-    return known._replace(entries=tuple(entries))
+    if not changed:
+        return known
+    return known._replace(entries=tuple(changed.get(at, one) for at, one in enumerate(known.entries)))
 
 
 def _unfit(name: str, seen: os.stat_result) -> str:

@@ -11,11 +11,11 @@ from typing import NamedTuple
 from tui_agent.context.repomap.evidence import Lines, Values
 from tui_agent.context.repomap.graph import unpacked
 from tui_agent.context.repomap.history import BEST
-from tui_agent.context.repomap.kept import Kept, Known
 from tui_agent.context.repomap.places import is_entry, kind_of, weight_of
+from tui_agent.context.repomap.snapshot import Snapshot
+from tui_agent.context.repomap.texts import Text
 from tui_agent.context.repomap.words import Query
 
-PATH, NAMES, BODY = 4.0, 3.0, 1.0
 MATCHES = 1_000
 LOOKED_INTO = 50
 WINDOW_SHARE, HISTORY_SHARE, NEIGHBOUR_SHARE = 0.5, 0.3, 0.1
@@ -24,7 +24,7 @@ LATER_SHARE = 0.3
 """Neighbours of the first `SEEDS` come in behind the first `FIRM`."""
 FULL_TRUST = 0.25
 """The share of a question's words in a past message from which the past counts fully."""
-Reader = Callable[[str], bytes]
+Reader = Callable[[str], Text]
 
 
 class Ranked(NamedTuple):
@@ -49,15 +49,15 @@ def expression(query: Query) -> str:
     return " OR ".join(f'"{word}"' for word, weight in query.weights.items() for _ in range(weight))
 
 
-def by_index(kept: Kept, query: Query, hidden: Collection[str]) -> dict[str, float]:
+def by_index(index: Snapshot, query: Query, hidden: Collection[str]) -> dict[str, float]:
     """What the words of each file, its path and its names are worth, from the index."""
-    found = kept.matches(expression(query), (PATH, NAMES, BODY), MATCHES)
-    return {path: score * weight_of(path, query) for path, score in found if score > 0 and path not in hidden}
+    found = index.matches(query.weights, MATCHES)
+    return {path: score * weight_of(path, query) for path, score in found.items() if path not in hidden}
 
 
-def by_history(kept: Kept, query: Query, present: Collection[str]) -> dict[str, float]:
+def by_history(index: Snapshot, query: Query, present: Collection[str]) -> dict[str, float]:
     """What commits with a similar message say of each file; the more the better the best of them fits."""
-    found = kept.like(expression(query), BEST)
+    found = index.like(expression(query), BEST)
     if not found or found[0][0] <= 0:
         return {}
     said = set(found[0][1].split())
@@ -109,19 +109,16 @@ def _reasons(
 
 
 def completed(
-    order: Sequence[Ranked], kept: Kept, known: Mapping[str, Known], hidden: Collection[str], query: Query
+    order: Sequence[Ranked], index: Snapshot, hidden: Collection[str], query: Query
 ) -> list[Ranked]:
     """The same with the neighbours of the first files moved up behind the firm ones."""
-    by_id = {one.id: path for path, one in known.items()}
     bonus: dict[str, float] = {}
     for seed in order[:SEEDS]:
-        if seed.path not in known:
-            continue
-        for packed in kept.neighbours(known[seed.path].id):
+        for packed in index.neighbours(seed.path):
             found = unpacked(packed)
             total = sum(weight for _, weight in found) or 1.0
             for at, weight in found:
-                path = by_id.get(at, "")
+                path = index.paths.get(at, "")
                 if path and path not in hidden:
                     bonus[path] = max(bonus.get(path, 0.0), seed.score * weight / total)
     firm, rest = list(order[:FIRM]), {one.path: _later(one, query) for one in order[FIRM:]}

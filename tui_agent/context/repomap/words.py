@@ -6,6 +6,7 @@ where the case or a sign changes, and endings are cut lightly.
 
 import re
 from collections import Counter
+from functools import lru_cache
 
 _WORD = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
@@ -90,6 +91,12 @@ def counted(words: "Counter[str]", splitter: Splitter) -> "Counter[str]":
 def pieces(text: str) -> list[str]:
     """The comparable pieces of a short text, in order."""
     return [piece for word in raw_words(text) for piece in split(word)]
+
+
+@lru_cache(maxsize=16_384)
+def named(name: str) -> frozenset[str]:
+    """The comparable pieces of a symbol's name."""
+    return frozenset(pieces(name))
 
 
 _TICKED = re.compile(r"`+([^`\n]{1,200})`+")

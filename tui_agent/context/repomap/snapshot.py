@@ -1,0 +1,93 @@
+"""L3: what the index held at one moment, with what was looked up in it since.
+
+Invariant: holds for one state of the index; another state has another one. What is kept of answers is bounded.
+"""
+
+from array import array
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from tui_agent.context.repomap.kept import Kept, Known
+from tui_agent.context.repomap.views import Symbol
+
+PATH, NAMES, BODY = 4.0, 3.0, 1.0
+"""What a word counts in a file's path, in the names that it defines, and in all of its text."""
+MOST_MATCHES, MOST_FILES = 400_000, 2_000
+Scores = tuple["array[int]", "array[float]"]
+
+
+class Snapshot:
+    """The files of an index by their paths, and ways to look further. Raises what reading the index raises."""
+
+    def __init__(self, kept: Kept, known: dict[str, Known]) -> None:
+        self._kept = kept
+        self.known = known
+        self._scores: dict[str, Scores] = {}
+        self._matches = 0
+        self._symbols: dict[int, tuple[Symbol, ...]] = {}
+
+    @cached_property
+    def text(self) -> dict[str, Known]:
+        """Those that have words."""
+        return {path: one for path, one in self.known.items() if not one.reason}
+
+    @cached_property
+    def skipped(self) -> dict[str, int]:
+        """How many have none, by reason."""
+        found: dict[str, int] = {}
+        for one in self.known.values():
+            if one.reason:
+                found[one.reason] = found.get(one.reason, 0) + 1
+        return found
+
+    @cached_property
+    def paths(self) -> dict[int, str]:
+        """The files that have words, by their numbers."""
+        return {one.id: path for path, one in self.text.items()}
+
+    def symbols(self, path: str) -> tuple[Symbol, ...]:
+        """The symbols of a file, in its order; none of a file that is not in the index."""
+        known = self.known.get(path)
+        if known is None:
+            return ()
+        found = self._symbols.get(known.id)
+        if found is None:
+            if len(self._symbols) >= MOST_FILES:
+                self._symbols.clear()
+            found = self._symbols[known.id] = self._kept.symbols(known.id)
+        return found
+
+    def neighbours(self, path: str) -> tuple[bytes, bytes]:
+        """What a file speaks of and what speaks of it, packed."""
+        known = self.known.get(path)
+        return self._kept.neighbours(known.id) if known is not None else (b"", b"")
+
+    def counts(self, terms: Sequence[str]) -> dict[str, int]:
+        """In how many files each word occurs."""
+        return {term: len(self._scored(term)[0]) for term in terms}
+
+    def matches(self, weights: Mapping[str, int], most: int) -> dict[str, float]:
+        """BM25 of the `most` best files; more where the last ones are worth the same."""
+        total: dict[int, float] = {}
+        get = total.get
+        for term, weight in weights.items():
+            for at, score in zip(*self._scored(term), strict=True):
+                total[at] = get(at, 0.0) + weight * score
+        least = sorted(total.values(), reverse=True)[most - 1] if len(total) > most else 0.0
+        paths = self.paths
+        return {paths[at]: score for at, score in total.items() if score >= least and at in paths}
+
+    def like(self, expression: str, most: int) -> list[tuple[float, str, list[str]]]:
+        """BM25, words and files of the commits whose messages match, best first."""
+        return self._kept.like(expression, most)
+
+    def _scored(self, term: str) -> Scores:
+        found = self._scores.get(term)
+        if found is None:
+            found = self._kept.scores(term, (PATH, NAMES, BODY))
+            self._matches += len(found[0])
+            if self._matches > MOST_MATCHES:
+                self._scores.clear()
+                self._matches = len(found[0])
+            self._scores[term] = found
+        return found
