@@ -50,6 +50,7 @@ def weight_of(path: str, query: Query) -> float:
     return SPOKEN_OF if kind in query.about else DEMOTED
 
 
+@lru_cache(maxsize=65_536)
 def is_entry(path: str) -> bool:
     """Whether a program is likely to begin here."""
     return _ENTRY.search(path.lower()) is not None and not kind_of(path)

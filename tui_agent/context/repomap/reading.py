@@ -42,7 +42,7 @@ def read(path: str) -> Source:
             return Source(b"", "special")
         if seen.st_size > MAX_BYTES:
             return Source(b"", "too large")
-        data = os.read(fd, MAX_BYTES + 1)
+        data = os.read(fd, seen.st_size + 1)
     except OSError:
         return Source(b"", "unreadable")
     finally:

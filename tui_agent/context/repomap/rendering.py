@@ -98,8 +98,10 @@ def _folders(paths: Sequence[str], room: int) -> str:
     """Where the others lie, in one line."""
     if not paths:
         return ""
-    depth = 2 if len({path.split("/")[0] for path in paths}) < 4 else 1
-    counts = Counter("/".join(path.split("/")[:-1][:depth]) or "." for path in paths)
+    depth = 2 if len({path.partition("/")[0] for path in paths}) < 4 else 1
+    counts: Counter[str] = Counter()
+    for name, count in Counter([path.rpartition("/")[0] for path in paths]).items():
+        counts["/".join(name.split("/")[:depth]) or "."] += count
     text = f"{len(paths)} more:"
     for number, (folder, count) in enumerate(sorted(counts.items(), key=lambda each: (-each[1], each[0]))):
         piece = f" {clean(folder)}/ {count}," if folder != "." else f" top {count},"
