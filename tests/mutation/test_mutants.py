@@ -1,12 +1,18 @@
 """Every mutant is another program than the one it was made of, and a fault that tests can see is seen."""
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import pytest
+
+from tests.mutation.covering import places
 from tests.mutation.equivalent import EQUIVALENT, equivalents
-from tests.mutation.mutants import mutants, mutated
+from tests.mutation.mutants import Mutant, mutants, mutated
 from tests.mutation.targets import TARGETS
-from tests.mutation.trial import ROOT, try_out
+from tests.mutation.trial import Spoiled, cover, try_out
+from tests.mutation.watching import ROOT
 
 SOURCE = '''
 def fits(found: list[int], most: int = 3) -> bool:
@@ -42,15 +48,96 @@ def test_what_is_left_out_is_there_and_little() -> None:
     assert all(found)
 
 
-def test_a_fault_is_noticed_by_a_test_that_looks_and_by_no_other(tmp_path: Path) -> None:
-    path = "tui_agent/policy/findings.py"
-    fault = next(one for one in mutants((ROOT / path).read_text("utf-8")) if one.what == "if x -> if not x")
-    looks, looks_away = tmp_path / "test_looks.py", tmp_path / "test_looks_away.py"
-    looks.write_text(
-        "from tui_agent.policy.findings import strongest\n"
-        "def test_none_is_asked():\n    assert strongest([]).verdict == 'ask'\n"
+PATH = "tui_agent/policy/findings.py"
+LOOKS = """
+from tui_agent.policy.findings import strongest
+def test_none_is_asked():
+    assert strongest([]).verdict == "ask"
+"""
+LOOKS_AWAY = """
+import tui_agent.policy.findings
+def test_nothing():
+    pass
+"""
+
+
+@pytest.fixture(name="folder")
+def _folder() -> Iterator[Path]:
+    """For tests of a test: below the project's folder, as all are."""
+    with TemporaryDirectory(dir=ROOT / "tests/mutation", prefix="tried") as made:
+        yield Path(made)
+
+
+def _written(folder: Path, name: str, text: str) -> str:
+    (folder / name).write_text(text)
+    return f"{(folder / name).relative_to(ROOT)}"
+
+
+def _fault(what: str = "if x -> if not x") -> Mutant:
+    return next(one for one in mutants((ROOT / PATH).read_text("utf-8")) if one.what == what)
+
+
+def test_a_fault_is_noticed_by_a_test_that_looks_and_by_no_other(folder: Path) -> None:
+    looks = f"{_written(folder, 'test_looks.py', LOOKS)}::test_none_is_asked"
+    away = f"{_written(folder, 'test_looks_away.py', LOOKS_AWAY)}::test_nothing"
+    assert try_out(PATH, None, {looks: 60.0}).how == "unnoticed"
+    noticed = try_out(PATH, _fault(), {away: 60.0, looks: 60.0})
+    assert (noticed.how, noticed.test) == ("failed", looks)
+    assert try_out(PATH, _fault(), {away: 60.0}).how == "unnoticed"
+    assert try_out(PATH, _fault(), {}).how == "unnoticed"
+
+
+def test_only_tests_that_run_a_line_are_asked_about_it(folder: Path) -> None:
+    looks, away = (
+        _written(folder, "test_looks.py", LOOKS),
+        _written(folder, "test_looks_away.py", LOOKS_AWAY),
     )
-    looks_away.write_text("import tui_agent.policy.findings\ndef test_nothing():\n    pass\n")
-    assert not try_out(path, None, [str(looks)], 60.0).noticed
-    assert try_out(path, fault, [str(looks)], 60.0).noticed
-    assert not try_out(path, fault, [str(looks_away)], 60.0).noticed
+    covered = cover([PATH], [looks, away])
+    asked = covered.tests_of(PATH, (ROOT / PATH).read_text("utf-8"), _fault())
+    assert asked == [f"{looks}::test_none_is_asked"]
+    assert set(covered.seconds) == {f"{looks}::test_none_is_asked", f"{away}::test_nothing"}
+
+
+def test_a_limit_of_time_is_told_apart_and_so_is_what_is_no_program(folder: Path) -> None:
+    waits = _written(
+        folder, "test_waits.py", "import threading\ndef test_it():\n    threading.Event().wait()\n"
+    )
+    assert try_out(PATH, _fault(), {f"{waits}::test_it": 1.0}).how == "hung"
+    looks = f"{_written(folder, 'test_looks.py', LOOKS)}::test_none_is_asked"
+    nothing = Mutant(0, 0, 1, "no such node")
+    with pytest.raises(Spoiled):
+        try_out(PATH, nothing, {looks: 60.0})
+
+
+def test_what_cannot_even_be_imported_is_noticed_by_none(folder: Path) -> None:
+    path = "tui_agent/protocol/effects.py"
+    types = next(one for one in mutants((ROOT / path).read_text("utf-8")) if one.what == "BitOr -> BitAnd")
+    looks = f"{_written(folder, 'test_looks.py', LOOKS)}::test_none_is_asked"
+    outcome = try_out(path, types, {looks: 60.0})
+    assert (outcome.how, outcome.noticed) == ("no program", False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import no_such_module\ndef test_it():\n    pass\n",
+        "def test_another():\n    pass\n",
+        "def test_it(no_such_fixture):\n    pass\n",
+    ],
+)
+def test_what_fails_without_any_fault_spoils_the_count(folder: Path, text: str) -> None:
+    path = _written(folder, "test_broken.py", text)
+    with pytest.raises(Spoiled):
+        cover([PATH], [f"{path}::test_it"])
+
+
+def test_the_lines_of_a_mutant_are_those_of_its_statement() -> None:
+    lines = {one.what: places(SOURCE, one) for one in mutants(SOURCE) if one.line}
+    assert lines["not x -> x"] == {5}
+    assert lines["3 -> 4"] == {2}
+    assert lines["continue -> break"] == {6}
+
+
+def test_what_is_kept_of_a_first_call_is_asked_of_every_test() -> None:
+    source = "from functools import cache\n\n@cache\ndef table() -> int:\n    return 1 + 1\n"
+    assert all(1 in places(source, one) for one in mutants(source))
