@@ -140,6 +140,7 @@ class ModelCaller:
             tools=tools,
             max_tokens=answer,
             images=self._builder.images(packed.messages),
+            purpose="answer" if self._of == self._agent else "compaction",
         )
         chain: ModelNext = partial(self._call, packed.manifest)
         for middleware in reversed(self._parts.middlewares):
@@ -181,7 +182,8 @@ class ModelCaller:
                 messages=len(request.messages),
                 max_tokens=request.max_tokens,
                 estimated_tokens=manifest.total_tokens,
-                purpose="answer" if self._of == self._agent else "compaction",
+                purpose=request.purpose,
+                summarises=None if self._of == self._agent else self._of,
             ),
             agent=self._agent,
         )

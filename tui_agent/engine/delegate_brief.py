@@ -44,7 +44,9 @@ class Brief:
         )
 
     async def wrap_model(self, request: ModelRequest, nxt: ModelNext) -> ModelReply:
-        """Bound the answer; say so where it is the last."""
+        """Bound the answer; say so where it is the last. A summary of its history is no answer of its own."""
+        if request.purpose != "answer":
+            return await nxt(request)
         request = replace(request, max_tokens=min(request.max_tokens, self._max_tokens))
         state = self._state()
         limit = state.settings.budgets.max_iterations if state.settings is not None else None

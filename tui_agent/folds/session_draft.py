@@ -64,7 +64,8 @@ class Draft:
     pending_prompt: UserMessageReceived | None = None
     steers: int = 0
     open_calls: dict[CallId, OpenCall] = field(default_factory=dict)
-    open_requests: dict[RequestId, None] = field(default_factory=dict)
+    open_requests: dict[RequestId, AgentId] = field(default_factory=dict)
+    """Each with the agent that it counts for."""
     delegates: dict[AgentId, DelegateState] = field(default_factory=dict)
     agents_begun: int = 0
     main_local: int = 0

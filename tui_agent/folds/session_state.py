@@ -221,7 +221,7 @@ def _answered(fold: SessionFold, ev: Envelope, payload: QuestionAnswered) -> boo
 @_ON.on(ModelRequested)
 def _requested(fold: SessionFold, ev: Envelope, payload: ModelRequested) -> bool:
     now = fold.draft
-    now.open_requests[payload.request_id] = None
+    now.open_requests[payload.request_id] = payload.summarises or ev.agent
     one = now.delegates.get(ev.agent)
     if one is not None:
         now.delegates[ev.agent] = replace(one, request=payload.request_id)
@@ -234,21 +234,21 @@ def _requested(fold: SessionFold, ev: Envelope, payload: ModelRequested) -> bool
 @_ON.on(ModelResponded)
 def _responded(fold: SessionFold, ev: Envelope, payload: ModelResponded) -> bool:
     now = fold.draft
-    now.open_requests.pop(payload.request_id, None)
+    agent = now.open_requests.pop(payload.request_id, ev.agent)
     now.parts = max(now.parts, payload.first_part + len(payload.parts))
     for part in payload.parts:
         if isinstance(part, ToolCallPart):
             fold.arguments[part.call_id] = part.arguments
             now.open_calls[part.call_id] = OpenCall(part.call_id, part.name, ev.agent, False, False, False)
-    return payload.author == "agent" or fold.spend(ev.agent, payload.usage, payload.cost_usd)
+    return payload.author == "agent" or fold.spend(agent, payload.usage, payload.cost_usd)
 
 
 @_ON.on(ModelFailed)
 def _failed(fold: SessionFold, ev: Envelope, payload: ModelFailed) -> bool:
-    fold.draft.open_requests.pop(payload.request_id, None)
+    agent = fold.draft.open_requests.pop(payload.request_id, ev.agent)
     if payload.fault != "cancelled":
         fold.draft.last_error = payload.message
-    return fold.spend(ev.agent, payload.usage, payload.cost_usd)
+    return fold.spend(agent, payload.usage, payload.cost_usd)
 
 
 @_ON.on(ToolCalled)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from tui_agent.protocol.base import JsonMap
-from tui_agent.protocol.events.model import FaultKind, FinishReason
+from tui_agent.protocol.events.model import FaultKind, FinishReason, Purpose
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.messages import Message
 from tui_agent.protocol.parts import ModelPart, Usage
@@ -29,7 +29,8 @@ class ToolSchema:
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """All that a client needs for one call. Long texts and images in it are already resolved: every `LongText` is a
-    `str`, image bytes are in `images` by their digest. `max_tokens` is always sent."""
+    `str`, image bytes are in `images` by their digest. `max_tokens` is always sent. Of purpose `compaction` is the one
+    that has a history summarised: its answer is read by the engine alone."""
 
     request_id: RequestId
     model: ModelInfo
@@ -38,6 +39,7 @@ class ModelRequest:
     tools: tuple[ToolSchema, ...]
     max_tokens: int
     images: dict[str, bytes] = field(default_factory=dict)
+    purpose: Purpose = "answer"
 
 
 @dataclass(frozen=True, slots=True)

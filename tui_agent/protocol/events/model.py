@@ -4,7 +4,7 @@ from typing import Literal, TypeAlias
 
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.ids import CallId, RequestId
+from tui_agent.protocol.ids import AgentId, CallId, RequestId
 from tui_agent.protocol.parts import ModelPart, Usage
 from tui_agent.protocol.settings import ModelInfo
 
@@ -24,12 +24,15 @@ FaultKind: TypeAlias = Literal[
 ]
 """`rate_limit`, `overloaded`, `transport`, `timeout`, `cut` and `empty` are transient; the rest are not retried."""
 
+Purpose: TypeAlias = Literal["answer", "compaction"]
+
 FinishReason: TypeAlias = Literal["stop", "tool_calls", "length", "refusal"]
 
 
 class ModelRequested(Payload):
     """A request goes out (again: `attempt` > 1 only after a `model.retried`). The context is in the
-    `context.packed` event of the same `request_id`. `purpose`: an answer, or the summary of a compaction."""
+    `context.packed` event of the same `request_id`. `purpose`: an answer, or the summary of a compaction, whose
+    cost counts for the agent `summarises`."""
 
     kind: Literal["model.requested"] = "model.requested"
     request_id: RequestId
@@ -40,7 +43,8 @@ class ModelRequested(Payload):
     messages: int
     max_tokens: int
     estimated_tokens: int = 0
-    purpose: Literal["answer", "compaction"] = "answer"
+    purpose: Purpose = "answer"
+    summarises: AgentId | None = None
 
 
 class ModelDelta(Payload):
