@@ -5,7 +5,7 @@ Invariant: a project's instructions and skills are there only where nothing of i
 
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from tui_agent.context.instructions import InstructionFiles
 from tui_agent.context.skills import FOLDER, SkillShelf
@@ -17,7 +17,7 @@ from tui_agent.middleware.memory import WorkingMemory
 from tui_agent.middleware.prompts import PromptTexts
 from tui_agent.middleware.repo_map import RepoMapSection
 from tui_agent.middleware.sections import prompt_sections
-from tui_agent.middleware.skills import Skills, news
+from tui_agent.middleware.skills import READ_SKILL, Skills, news
 from tui_agent.middleware.stuck import StuckNotice
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.ports.delegate import Role
@@ -51,18 +51,23 @@ class Contributing:
         return made
 
     def middlewares(
-        self, env: Environment, log: SessionLog, roles: Sequence[Role], loaded: LoadedPlugins
+        self,
+        env: Environment,
+        log: SessionLog,
+        tools: Collection[str],
+        roles: Sequence[Role],
+        loaded: LoadedPlugins,
     ) -> list[Middleware]:
-        """The product's own, in their order, and those of plugins."""
+        """The product's own, in their order, and those of plugins. `tools` are the names of those that are there."""
         config, recorder = self._base.config, self._recorder
         texts = PromptTexts((config.paths.config_dir / "prompts",))
         version = f"{sys.version_info[0]}.{sys.version_info[1]}"
         system = f"{platform.system()} {platform.machine()}, Python {version}"
         files = InstructionFiles(env, config.paths.config_dir, project=not config.ignored)
         return [
-            *prompt_sections(texts, system, "bash", roles),
+            *prompt_sections(texts, system, "bash", tools, roles),
             Instructions(files, lambda: recorder.state, log.blobs.text),
-            Skills(self._shelf),
+            Skills(self._shelf, readable=READ_SKILL in tools),
             StuckNotice(lambda: recorder.state),
             WorkingMemory(lambda: recorder.state),
             RepoMapSection(self._maps),

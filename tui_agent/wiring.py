@@ -213,7 +213,7 @@ def _assemble(
         env=env,
         tools=tools,
         policy=judge,
-        middlewares=said.middlewares(env, log, subagents.roles, loaded),
+        middlewares=said.middlewares(env, log, tools.names(), subagents.roles, loaded),
         agents=_agents(loaded),
         client=clients.get,
         resolve_model=models.resolve,

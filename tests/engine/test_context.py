@@ -10,6 +10,8 @@ from tui_agent.protocol.commands import SetPolicy, SubmitPrompt
 from tui_agent.protocol.events.context import ContextPacked, ContextWarned
 from tui_agent.protocol.parts import Usage
 
+TOOLS = ("write_todos", "write_file", "edit_file", "spawn_subtask")
+
 
 def _using(tokens: int) -> list[object]:
     return [TextChunk("ok"), UsageChunk(Usage(input_tokens=tokens, output_tokens=5)), Finished("stop")]
@@ -26,7 +28,7 @@ async def test_each_crossing_of_a_limit_is_recorded_once_with_hysteresis(tmp_pat
 
 
 async def test_every_request_has_its_manifest_and_the_sections_add_up(tmp_path: Path) -> None:
-    sections = prompt_sections(PromptTexts(), "Linux", "bash")
+    sections = prompt_sections(PromptTexts(), "Linux", "bash", TOOLS)
     answers = [call(("echo", '{"words":"hello"}')), _using(0)]
     async with running(tmp_path, answers, [EchoTool()], middlewares=sections) as bench:
         bench.submit(SubmitPrompt(text="go"))
@@ -49,7 +51,7 @@ async def test_the_prompt_is_identity_sections_and_guidance_with_plan_rules_only
     tmp_path: Path,
 ) -> None:
     texts = PromptTexts()
-    sections = prompt_sections(texts, "Linux", "bash")
+    sections = prompt_sections(texts, "Linux", "bash", TOOLS)
     async with running(tmp_path, [_using(0), _using(0)], middlewares=sections, policy_name="plan") as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")

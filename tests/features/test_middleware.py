@@ -26,8 +26,11 @@ from tui_agent.plugin_api import (
 )
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.wiring import session
+
+TOOLS = ("write_todos", "write_file", "edit_file", "spawn_subtask")
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -88,10 +91,38 @@ async def test_middlewares_stand_around_calls_in_the_order_of_registration(tmp_p
 
 
 def test_the_prompt_plans_then_handles_files_then_delegates_between_identity_and_guidance() -> None:
-    sections = prompt_sections(PromptTexts(), "Linux", "bash")
+    sections = prompt_sections(PromptTexts(), "Linux", "bash", TOOLS)
     fragments = [each for section in sections for each in section.contribute(SessionStateView())]
     ordered = [each.id for each in sorted(fragments, key=lambda each: each.priority)]
     assert ordered == ["identity", "workspace", "planning", "filesystem", "subagents", "guidance"]
+
+
+async def test_what_the_prompt_says_of_a_plugins_tools_goes_with_the_plugin(tmp_path: Path) -> None:
+    script = tmp_path / "script.yaml"
+    script.write_text("answers:\n  - text: Done.\n")
+    for disabled, gone in (("subagent", "subagents"), ("todo", "planning"), ("files", "filesystem")):
+        folder = tmp_path / disabled
+        (folder / "work").mkdir(parents=True)
+        config = folder / "config" / "tui-agent"
+        config.mkdir(parents=True)
+        (config / "config.toml").write_text(f'plugins_disabled = ["{disabled}"]\n')
+        options = SessionOptions(
+            cwd=folder / "work",
+            client="headless",
+            interactive=False,
+            data_dir=folder / "data",
+            model=f"scripted:{script}",
+            policy="bypass",
+            no_plugins=True,
+        )
+        environment = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder / "config")}
+        seen: list[Record] = []
+        async with session(options, ground(options, environment)) as opened:
+            await run_turn(opened, "go", seen.append)
+        payloads = [one.payload for one in seen if isinstance(one, Envelope)]
+        (packed,) = [one for one in payloads if isinstance(one, ContextPacked)]
+        told = {"planning", "filesystem", "subagents"} & {one.id for one in packed.fragments}
+        assert told == {"planning", "filesystem", "subagents"} - {gone}, disabled
 
 
 def test_the_prompt_texts_say_what_they_are_for() -> None:

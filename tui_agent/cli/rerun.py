@@ -181,13 +181,18 @@ class Bench:
         base, recorder = self._base, self._recorder
         texts = PromptTexts((base.config.paths.config_dir / "prompts",))
         memory = WorkingMemory(lambda: recorder.state)
-        own = [*prompt_sections(texts, "", "bash"), StuckNotice(lambda: recorder.state), memory]
+        tools = recorded_tools(loaded.tools, self._results)
+        own = [
+            *prompt_sections(texts, "", "bash", tools.names()),
+            StuckNotice(lambda: recorder.state),
+            memory,
+        ]
         agents = {"default": ModelAgent, **{offered.name: offered.make for offered in loaded.agents}}
         return EngineParts(
             recorder=recorder,
             blobs=self._log.blobs,
             env=ReadOnlyEnvironment(self._env, self._sandbox),
-            tools=recorded_tools(loaded.tools, self._results),
+            tools=tools,
             policy=judging.policy(base, loaded.policy_tables)[0],
             middlewares=[*own, *(offered.middleware for offered in loaded.middlewares)],
             agents=agents,

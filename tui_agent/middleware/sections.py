@@ -3,13 +3,21 @@
 The prompt is the core identity, each middleware's section and the task guidance, in this order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Final
 
 from tui_agent.folds.session_state import SessionStateView
 from tui_agent.middleware.prompts import PromptTexts
 from tui_agent.middleware.subagents import SubagentsSection
 from tui_agent.plugin_api import BaseMiddleware, Fragment
 from tui_agent.ports.delegate import Role
+
+SPEAKS_OF: Final = {
+    "planning": frozenset(("write_todos",)),
+    "filesystem": frozenset(("write_file", "edit_file")),
+    "subagents": frozenset(("spawn_subtask",)),
+}
+"""The tools that a section tells how to use: without any of them it is left out."""
 
 
 class PromptSection(BaseMiddleware):
@@ -54,10 +62,11 @@ class WorkspaceSection(BaseMiddleware):
 
 
 def prompt_sections(
-    texts: PromptTexts, system: str, shell: str, roles: Sequence[Role] = ()
+    texts: PromptTexts, system: str, shell: str, tools: Collection[str], roles: Sequence[Role] = ()
 ) -> list[BaseMiddleware]:
-    """The built-in sections in their order: tasks, files, delegation. `roles` can be delegated to by name."""
-    return [
+    """The built-in sections in their order: tasks, files, delegation, as far as their `tools` are there. `roles` can be
+    delegated to by name."""
+    sections = [
         PromptSection("identity", texts.get("identity"), 100),
         WorkspaceSection(system, shell),
         PromptSection("planning", texts.get("planning"), 200),
@@ -66,3 +75,4 @@ def prompt_sections(
         PlanModeSection(texts),
         PromptSection("guidance", texts.get("guidance"), 900),
     ]
+    return [one for one in sections if one.name not in SPEAKS_OF or SPEAKS_OF[one.name] & set(tools)]

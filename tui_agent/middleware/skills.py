@@ -17,6 +17,7 @@ HEAD = (
     "# Skills\n\nInstructions for some kinds of task, written for you by the user or the project. Before you begin a task "
     "that one of them is about, read it with `read_skill`, and keep to it."
 )
+READ_SKILL = "read_skill"
 SHOWN = 300
 """Characters of a description."""
 
@@ -26,8 +27,10 @@ class Skills(BaseMiddleware):
 
     name = "skills"
 
-    def __init__(self, shelf: SkillShelf) -> None:
+    def __init__(self, shelf: SkillShelf, *, readable: bool = True) -> None:
+        """Not `readable`: there is no tool for it, and the model is told of none."""
         self._shelf = shelf
+        self._readable = readable
 
     async def on_turn_start(self, turn: TurnContext) -> None:
         """Recorded where they are others than before."""
@@ -38,7 +41,7 @@ class Skills(BaseMiddleware):
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
         """One line a skill that can be used."""
         lines = [f"- {one.name}: {_short(one.description)}" for one in state.skills if not one.fault]
-        if not lines:
+        if not lines or not self._readable:
             return ()
         text = "\n".join((HEAD, "", *lines))
         return (Fragment(id="skills", text=text, section="instructions", priority=PRIORITY),)
