@@ -20,7 +20,8 @@ from tui_agent.context.repomap import history, indexing, languages, worker
 from tui_agent.context.repomap.answering import Ask, from_index, from_scan, view
 from tui_agent.context.repomap.indexing import UNSETTLED
 from tui_agent.context.repomap.kept import Kept, Known, opened, place, remove
-from tui_agent.context.repomap.listing import Entry, Listing, examine, list_files, looked_again
+from tui_agent.context.repomap.listing import Entry, Listing, examine
+from tui_agent.context.repomap.looking import Look
 from tui_agent.context.repomap.snapshot import Snapshot
 from tui_agent.context.repomap.texts import Texts
 from tui_agent.context.repomap.views import MapView
@@ -85,8 +86,7 @@ class RepoMap:
         self._answers: dict[Key, MapView] = {}
         self._answered: tuple[Listing, Snapshot | None] | None = None
         self._version = -1
-        self._listing: Listing | None = None
-        self._fresh_for, self._looked = fresh_for, float("-inf")
+        self._look = Look(self.root, self._shows, fresh_for)
         self._cleared: set[str] = set()
         self._hidden: set[str] = set()
         self._mended = float("-inf")
@@ -107,7 +107,7 @@ class RepoMap:
         `refresh` waits until the index has every file. Raises `EnvironmentFault` where the folder cannot be read.
         """
         with self._lock:
-            listing = self._listed()
+            listing = self._listed(anew=refresh)
             complete = self._brought_up(listing, refresh=refresh)
             key = (query or "", max_tokens, max_files, tuple(pinned), frozenset(hidden), frozenset(recent))
             if not complete:
@@ -143,7 +143,7 @@ class RepoMap:
             names = [name for name in paths if self._shows(name)]
             now = examine(self.root, sorted(names), self._shows, (0, 0)).entries
             there = {entry.path for entry in now}
-            self._looked = float("-inf")
+            self._look.forget()
             self._update([*now], [name for name in names if name not in there])
 
     def wait(self, seconds: float) -> bool:
@@ -163,6 +163,7 @@ class RepoMap:
         """End the worker, unless it is to last, and let go of the index."""
         with self._lock:
             self._drop()
+            self._look.close()
             if self._child is not None:
                 worker.end(self._child, lasting=self._lasting)
                 self._child = None
@@ -197,22 +198,16 @@ class RepoMap:
         except sqlite3.Error:
             self._drop()
 
-    def _listed(self) -> Listing:
+    def _listed(self, *, anew: bool) -> Listing:
         self._open()
         self._reload()
         self._remember_hidden()
-        if self._listing is not None and time.monotonic() - self._looked < self._fresh_for:
-            return self._listing
         try:
-            if self._listing is None:
-                self._listing = list_files(self.root, self._shows)
-            else:
-                self._listing = looked_again(self.root, self._listing, self._shows)
+            listing = self._look.now(anew=anew)
         except OSError as error:
             raise EnvironmentFault(f"The folder {self.root} cannot be mapped: {error.strerror}.") from error
         self._remember_hidden()
-        self._looked = time.monotonic()
-        return self._listing
+        return listing
 
     def _open(self) -> Kept | None:
         if self._kept is not None and not self._kept.in_place():

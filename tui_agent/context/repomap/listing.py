@@ -7,7 +7,7 @@ git cannot be asked). Names that are not UTF-8 are kept as `os.fsdecode` reads t
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +18,8 @@ from tui_agent.folds.ignore_rules import Rules
 MAX_FILES = 200_000
 MAX_DEPTH = 60
 MAX_BYTES = 1_000_000
+TICK_NS = 20_000_000
+"""Within so much of a time a folder can change again and keep it."""
 NEVER = frozenset(
     {".git", ".hg", ".svn", ".jj", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
 )
@@ -50,7 +52,8 @@ class Entry(NamedTuple):
 class Listing(NamedTuple):
     """Files in the order of their paths, and how many names were left out, by reason.
 
-    `state` is what a later listing is compared with: see `still_holds`.
+    `folders`, with the times at which names last came or went, and `index_key` are what a later look is compared with:
+    see `still_holds`.
     """
 
     entries: tuple[Entry, ...]
@@ -61,24 +64,25 @@ class Listing(NamedTuple):
 
 def list_files(root: Path, may_show: Callable[[str], bool]) -> Listing:
     """All files that can be mapped. Raises OSError where `root` itself cannot be read."""
+    since = time.time_ns()
     os.scandir(root).close()
     repository = repository_of(root)
-    index = _index_key(repository)
+    index = index_key(repository)
     names = _of_git(root, repository)
     listed = sorted(set(names if names is not None else walk(root)))
-    return examine(root, listed, may_show, index)
+    found = examine(root, listed, may_show, index)
+    return found._replace(folders=_folders(root, listed, since))
 
 
 def examine(root: Path, names: list[str], may_show: Callable[[str], bool], index: tuple[int, int]) -> Listing:
     """Look at each name and keep what is a file of a size and kind that can be mapped."""
     entries: list[Entry] = []
     skipped: dict[str, int] = {}
-    folders = _folders(root, names)
     prefix = f"{root}/"
     for name in names:
         try:
             seen = os.lstat(prefix + name)
-            reason = _unfit(name, seen) or ("" if may_show(name) else "secret")
+            reason = unfit(name, seen) or ("" if may_show(name) else "secret")
         except (OSError, ValueError):
             continue
         if not reason and len(entries) >= MAX_FILES:
@@ -87,12 +91,12 @@ def examine(root: Path, names: list[str], may_show: Callable[[str], bool], index
             skipped[reason] = skipped.get(reason, 0) + 1
         else:
             entries.append(Entry(name, seen.st_size, seen.st_mtime_ns, seen.st_ino))
-    return Listing(tuple(entries), skipped, folders, index)
+    return Listing(tuple(entries), skipped, {}, index)
 
 
 def still_holds(root: Path, known: Listing) -> bool:
     """Whether no name can have come or gone since, nor what is ignored been changed."""
-    if _index_key(repository_of(root)) != known.index_key:
+    if index_key(repository_of(root)) != known.index_key:
         return False
     prefix, stat_of = f"{root}/", os.stat
     try:
@@ -113,7 +117,7 @@ def looked_again(root: Path, known: Listing, may_show: Callable[[str], bool]) ->
             seen = lstat(prefix + path)
             if seen.st_mtime_ns == mtime and seen.st_size == size and seen.st_ino == inode:
                 continue
-            if path.endswith(".gitignore") or _unfit(path, seen):
+            if path.endswith(".gitignore") or unfit(path, seen):
                 return list_files(root, may_show)
             changed[at] = Entry(path, seen.st_size, seen.st_mtime_ns, seen.st_ino)
     except OSError:
@@ -123,7 +127,8 @@ def looked_again(root: Path, known: Listing, may_show: Callable[[str], bool]) ->
     return known._replace(entries=tuple(changed.get(at, one) for at, one in enumerate(known.entries)))
 
 
-def _unfit(name: str, seen: os.stat_result) -> str:
+def unfit(name: str, seen: os.stat_result) -> str:
+    """Why a file is left out by its name, kind or size; empty where it is not."""
     if stat.S_ISLNK(seen.st_mode):
         return "link"
     if stat.S_ISDIR(seen.st_mode):
@@ -141,24 +146,50 @@ def _unfit(name: str, seen: os.stat_result) -> str:
     return "too large" if seen.st_size > MAX_BYTES else ""
 
 
-def _folders(root: Path, names: list[str]) -> dict[str, int]:
+def _folders(root: Path, names: list[str], since: int) -> dict[str, int]:
     found = {""}
     for name in names:
         above = name.rpartition("/")[0]
         while above and above not in found:
             found.add(above)
             above = above.rpartition("/")[0]
-    return {name: _mtime(root, name) for name in sorted(found)}
+    return {name: _mtime(root, name, since) for name in sorted(found)}
 
 
-def _mtime(root: Path, name: str) -> int:
+def _mtime(root: Path, name: str, since: int) -> int:
+    """When names last came or went; what no folder has, where that can have been after `since`."""
     try:
-        return os.stat(f"{root}/{name}").st_mtime_ns  # noqa: PTH116 - thousands of them
+        at = os.stat(f"{root}/{name}").st_mtime_ns  # noqa: PTH116 - thousands of them
     except OSError:
         return -1
+    return at if at < since - TICK_NS else -1
 
 
-def _index_key(repository: Repository | None) -> tuple[int, int]:
+def bare_folders(root: Path, folders: Collection[str], since: int) -> dict[str, int]:
+    """The folders below these in which nothing is listed, for something may come into them; not what is below ignored
+    files. `since`: when the list was made, in nanoseconds."""
+    found: dict[str, int] = {}
+    stack = [(name, True) for name in folders]
+    while stack:
+        name, listed = stack.pop()
+        if not listed:
+            found[name] = _mtime(root, name, since)
+        try:
+            with os.scandir(f"{root}/{name}") as items:
+                seen = [(item.name, item.is_dir(follow_symlinks=False)) for item in items]
+        except OSError:
+            continue
+        if not listed and not all(folder for _, folder in seen):
+            continue
+        for item, folder in seen:
+            path = f"{name}/{item}" if name else item
+            if folder and path not in folders and item not in NEVER and item not in INSTALLED:
+                stack.append((path, False))
+    return found
+
+
+def index_key(repository: Repository | None) -> tuple[int, int]:
+    """What changes when names come into git's index or leave it."""
     if repository is None:
         return (0, 0)
     try:

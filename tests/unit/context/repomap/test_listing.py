@@ -130,6 +130,9 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 def test_a_second_look_finds_what_changed_came_and_went(tmp_path: Path) -> None:
     git(tmp_path, "init")
     write(tmp_path, "a.py", "b.py", "sub/c.py")
+    assert not still_holds(tmp_path, list_files(tmp_path, bool)), "a name could come within the same tick"
+    for folder in (tmp_path, tmp_path / "sub"):
+        os.utime(folder, ns=(10**18, 10**18))
     first = list_files(tmp_path, bool)
     assert still_holds(tmp_path, first)
     assert looked_again(tmp_path, first, bool) == first

@@ -1,0 +1,8 @@
+"""Stands in for a system on which nothing can be watched."""
+
+
+class Watch:
+    """Cannot be made."""
+
+    def __init__(self, root: str) -> None:
+        raise OSError(f"nothing below {root} can be watched here")

@@ -1,0 +1,189 @@
+"""A list that is kept up to date by what the kernel tells is the list that a new look gives."""
+
+import os
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tui_agent.context.repomap.listing import Listing, list_files
+from tui_agent.context.repomap.looking import Look
+
+
+def shown(path: str) -> bool:
+    return "secret" not in path
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for name in ("a.py", "one/b.py", "one/two/c.py", "three/d.py", "one/big.log"):
+        (tmp_path / "repo" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "repo" / name).write_text("x = 1\n")
+    return tmp_path / "repo"
+
+
+@pytest.fixture
+def look(root: Path) -> Iterator[Look]:
+    made = Look(root, shown, 0.0)
+    yield made
+    made.close()
+
+
+def settled(look: Look) -> Listing:
+    """The list, when what was written just now is no longer news."""
+    before = look.now()
+    while (after := look.now()) is not before:
+        before = after
+    return after
+
+
+def same(one: Listing, other: Listing) -> bool:
+    return (one.entries, one.skipped) == (other.entries, other.skipped)
+
+
+def write(root: Path) -> None:
+    (root / "one/b.py").write_text("x = 22\n")
+
+
+def come(root: Path) -> None:
+    (root / "one/two/new.py").write_text("")
+
+
+def go(root: Path) -> None:
+    (root / "a.py").unlink()
+
+
+def rename_a_folder(root: Path) -> None:
+    (root / "one").rename(root / "four")
+
+
+def remove_a_folder(root: Path) -> None:
+    shutil.rmtree(root / "one")
+
+
+def replace_a_folder(root: Path) -> None:
+    (root / "one/two").rename(root.parent / "away")
+    (root / "one/two").mkdir()
+    (root / "one/two/c.py").write_text("other\n")
+
+
+def ignore(root: Path) -> None:
+    (root / ".gitignore").write_text("*.py\n")
+
+
+def date(root: Path) -> None:
+    os.utime(root / "three/d.py", ns=(5, 5))
+
+
+def link(root: Path) -> None:
+    (root / "a.py").unlink()
+    (root / "a.py").symlink_to("/etc/passwd")
+
+
+def grow(root: Path) -> None:
+    (root / "a.py").write_text("x" * 1_200_000)
+
+
+def replace_the_root(root: Path) -> None:
+    root.rename(root.parent / "old")
+    root.mkdir()
+    (root / "other.py").write_text("")
+
+
+CHANGES = [write, come, go, rename_a_folder, remove_a_folder, replace_a_folder, ignore, date, link, grow]
+
+
+@pytest.mark.parametrize("change", [*CHANGES, replace_the_root], ids=lambda change: change.__name__)
+def test_every_change_is_seen_at_once_and_what_comes_after_it(root: Path, look: Look, change: object) -> None:
+    assert callable(change)
+    before = settled(look)
+    change(root)
+    after = look.now()
+    assert same(after, list_files(root, shown))
+    assert not same(after, before)
+    for name in ("e.py", "f.py"):
+        (root / name).write_text("y = 1\n")
+        assert same(look.now(), list_files(root, shown))
+        (root / name).write_text("y = 10\n")
+        assert same(look.now(), list_files(root, shown))
+
+
+def test_a_file_that_comes_into_an_empty_folder_is_seen(root: Path, look: Look) -> None:
+    (root / "empty/of/all").mkdir(parents=True)
+    settled(look)
+    (root / "empty/of/all/new.py").write_text("")
+    assert "empty/of/all/new.py" in [one.path for one in look.now().entries]
+
+
+def test_a_file_is_looked_at_because_it_was_told_not_because_all_are(root: Path, look: Look) -> None:
+    before = settled(look)
+    write(root)
+    after = look.now()
+    assert after.folders is before.folders
+    assert sum(one is not old for one, old in zip(after.entries, before.entries, strict=True)) == 1
+
+
+def test_what_the_kernel_does_not_tell_is_seen_with_the_next_whole_look(root: Path) -> None:
+    other = root.parent / "other-name"
+    os.link(root / "a.py", other)
+    look = Look(root, shown, 0.0, whole_s=-1.0)
+    settled(look)
+    other.write_text("x = 333\n")
+    assert same(look.now(), list_files(root, shown))
+    look.close()
+
+
+def test_where_nothing_can_be_watched_every_file_is_looked_at(root: Path) -> None:
+    look = Look(root, shown, 0.0, watching="tests.unit.context.repomap.no_watching")
+    settled(look)
+    for change in CHANGES[:3]:
+        change(root)
+        assert same(look.now(), list_files(root, shown))
+    look.close()
+
+
+def test_any_order_of_changes_gives_the_list_of_a_new_look(tmp_path: Path) -> None:
+    chance = random.Random(7)
+    root = tmp_path / "repo"
+    root.mkdir()
+    look = Look(root, shown, 0.0)
+    for _ in range(300):
+        folders = [root, *(path for path in root.rglob("*") if path.is_dir())]
+        files = [path for path in root.rglob("*") if path.is_file()]
+        folder, name = chance.choice(folders), chance.choice("abcdefgh")
+        match chance.randrange(6):
+            case 0 if len(folders) < 12:
+                (folder / f"dir_{name}").mkdir(exist_ok=True)
+            case 1 if files:
+                chance.choice(files).unlink()
+            case 2 if len(folders) > 1:
+                shutil.rmtree(chance.choice(folders[1:]))
+            case 3 if len(folders) > 1 and not (folders[0] / "moved").exists():
+                chance.choice(folders[1:]).rename(folders[0] / "moved")
+            case 4 if files:
+                chance.choice(files).write_text("z" * chance.randrange(50))
+            case _:
+                (folder / f"{name}.py").write_text("y" * chance.randrange(50))
+        if chance.random() < 0.7:
+            assert same(look.now(), list_files(root, shown))
+    look.close()
+
+
+def test_a_list_holds_for_as_long_as_it_is_told(root: Path) -> None:
+    look = Look(root, shown, 60.0)
+    first = look.now()
+    write(root)
+    assert look.now() is first
+    look.forget()
+    assert same(look.now(), list_files(root, shown))
+    look.close()
+
+
+def test_more_folders_than_may_be_watched_are_looked_at(root: Path, tmp_path: Path) -> None:
+    watching = pytest.importorskip("tui_agent.context.repomap.watching")
+    watch = watching.Watch(str(root), most=2)
+    with pytest.raises(OSError, match="too many"):
+        watch.follow(["", "one", "three"])
+    watch.close()
