@@ -309,7 +309,7 @@ class RepoMap:
             indexing.update(kept, os.fspath(self.root), changed, gone)
             paths = [entry.path for entry in changed]
             others = {path: one for path, one in self._known.items() if path not in {*paths, *gone}}
-            self._snapshot = Snapshot(kept, others | kept.some(paths))
+            self._snapshot = Snapshot(kept, others | kept.some(paths), self._snapshot)
         except BROKEN:
             self._drop()
             remove(self.index)

@@ -139,7 +139,7 @@ def _later(one: Ranked, query: Query) -> Ranked:
     kind = kind_of(one.path)
     if not kind or kind in query.about:
         return one
-    return one._replace(score=round(one.score * LATER_SHARE, 4))
+    return Ranked(one.path, round(one.score * LATER_SHARE, 4), one.reasons, one.lines)
 
 
 NOT_CODE = frozenset(

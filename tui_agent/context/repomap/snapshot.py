@@ -19,12 +19,13 @@ Scores = tuple["array[int]", "array[float]"]
 class Snapshot:
     """The files of an index by their paths, and ways to look further. Raises what reading the index raises."""
 
-    def __init__(self, kept: Kept, known: dict[str, Known]) -> None:
+    def __init__(self, kept: Kept, known: dict[str, Known], before: "Snapshot | None" = None) -> None:
+        """`before`: an earlier state; what it has looked up of files that are the same is taken over."""
         self._kept = kept
         self.known = known
         self._scores: dict[str, Scores] = {}
         self._matches = 0
-        self._symbols: dict[int, tuple[Symbol, ...]] = {}
+        self._symbols: dict[str, tuple[Known, tuple[Symbol, ...]]] = before._symbols if before else {}
 
     @cached_property
     def text(self) -> dict[str, Known]:
@@ -50,12 +51,12 @@ class Snapshot:
         known = self.known.get(path)
         if known is None:
             return ()
-        found = self._symbols.get(known.id)
-        if found is None:
+        found = self._symbols.get(path)
+        if found is None or found[0] is not known:
             if len(self._symbols) >= MOST_FILES:
                 self._symbols.clear()
-            found = self._symbols[known.id] = self._kept.symbols(known.id)
-        return found
+            found = self._symbols[path] = (known, self._kept.symbols(known.id))
+        return found[1]
 
     def neighbours(self, path: str) -> tuple[bytes, bytes]:
         """What a file speaks of and what speaks of it, packed."""
