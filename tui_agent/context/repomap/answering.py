@@ -55,7 +55,7 @@ def from_index(index: Snapshot, listing: Listing, texts: Texts, ask: Ask) -> Bas
     query = ask.query
     if query:
         values = ranking.values_of(query, index.counts(list(query.weights)), len(text))
-        words = ranking.by_index(index, query, ask.hidden)
+        words = ranking.by_index(index, query, values, ask.hidden)
         past = ranking.by_history(index, query, text.keys())
         order = ranking.ranked(words, past, query, values, texts.of)
         order = ranking.completed(order, index, ask.hidden, query)

@@ -49,9 +49,9 @@ def expression(query: Query) -> str:
     return " OR ".join(f'"{word}"' for word, weight in query.weights.items() for _ in range(weight))
 
 
-def by_index(index: Snapshot, query: Query, hidden: Collection[str]) -> dict[str, float]:
+def by_index(index: Snapshot, query: Query, values: Values, hidden: Collection[str]) -> dict[str, float]:
     """What the words of each file, its path and its names are worth, from the index."""
-    found = index.matches(query.weights, MATCHES)
+    found = index.matches(values, MATCHES)
     return {path: score * weight_of(path, query) for path, score in found.items() if path not in hidden}
 
 

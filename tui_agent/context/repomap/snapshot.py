@@ -6,12 +6,15 @@ Invariant: holds for one state of the index; another state has another one. What
 from array import array
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from math import log
 
 from tui_agent.context.repomap.kept import Kept, Known
 from tui_agent.context.repomap.views import Symbol
 
 PATH, NAMES, BODY = 4.0, 3.0, 1.0
 """What a word counts in a file's path, in the names that it defines, and in all of its text."""
+MOST_SHARE = 2.2
+"""What BM25 makes at most of one word in one file, before its rarity comes in."""
 MOST_MATCHES, MOST_FILES = 400_000, 2_000
 Scores = tuple["array[int]", "array[float]"]
 
@@ -65,15 +68,15 @@ class Snapshot:
 
     def counts(self, terms: Sequence[str]) -> dict[str, int]:
         """In how many files each word occurs."""
-        return {term: len(self._scored(term)[0]) for term in terms}
+        return {term: len(self._shares(term)[0]) for term in terms}
 
-    def matches(self, weights: Mapping[str, int], most: int) -> dict[str, float]:
-        """BM25 of the `most` best files; more where the last ones are worth the same."""
+    def matches(self, values: Mapping[str, float], most: int) -> dict[str, float]:
+        """BM25 of the `most` best files, with what each word is worth; more where the last ones are worth the same."""
         total: dict[int, float] = {}
         get = total.get
-        for term, weight in weights.items():
-            for at, score in zip(*self._scored(term), strict=True):
-                total[at] = get(at, 0.0) + weight * score
+        for term, value in values.items():
+            for at, share in zip(*self._shares(term), strict=True):
+                total[at] = get(at, 0.0) + value * share
         least = sorted(total.values(), reverse=True)[most - 1] if len(total) > most else 0.0
         paths = self.paths
         return {paths[at]: score for at, score in total.items() if score >= least and at in paths}
@@ -82,13 +85,22 @@ class Snapshot:
         """BM25, words and files of the commits whose messages match, best first."""
         return self._kept.like(expression, most)
 
-    def _scored(self, term: str) -> Scores:
+    def _shares(self, term: str) -> Scores:
+        """The files in which a word occurs, and how much it is what they are about."""
         found = self._scores.get(term)
         if found is None:
-            found = self._kept.scores(term, (PATH, NAMES, BODY))
-            self._matches += len(found[0])
+            ats, scores = self._kept.scores(term, (PATH, NAMES, BODY))
+            rarity = _rarity_of_index(len(ats), len(self.text))
+            found = ats, array("d", [min(MOST_SHARE, score / rarity) for score in scores])
+            self._matches += len(ats)
             if self._matches > MOST_MATCHES:
                 self._scores.clear()
-                self._matches = len(found[0])
+                self._matches = len(ats)
             self._scores[term] = found
         return found
+
+
+def _rarity_of_index(count: int, total: int) -> float:
+    """What the index multiplies by for a word of so many files: next to nothing where every other file has it."""
+    rarity = log((total - count + 0.5) / (count + 0.5)) if count <= total else 0.0
+    return rarity if rarity > 0 else 1e-6
