@@ -147,6 +147,7 @@ class CommandReader:
             run.words = tuple(word.value for word in inner)
             self._judge(run, inner, more, depth + 1)
             more.insert(0, run)
+            part.starts = True
             del kept[at : end + 1]
         return kept
 
@@ -300,6 +301,7 @@ class CommandReader:
         run.words = tuple(word.value for word in words)
         self._judge(run, words, more, depth + 1)
         more.insert(0, run)
+        part.starts = True
 
     def _appended(self, call: Call, inner: Sequence[Word]) -> Sequence[Word]:
         """What `xargs` runs: the names it is fed stand behind the words, or where its placeholder does."""

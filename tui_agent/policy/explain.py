@@ -105,6 +105,8 @@ def _of_part(effect: Runs, part: Part, new: Collection[str]) -> Deed:
     said = (*_files(effect, part, new), *_acts(part))
     if not said and not part.harmless:
         said = (DeedEffect(word="may do", about="anything", grave=True),)
+    if not said and part.starts:
+        said = (DeedEffect(word="starts", about="what stands below"),)
     return Deed(what=_short(part.text), classes=ranked(frozenset(part.classes)), effects=said)
 
 
@@ -113,7 +115,7 @@ def _files(effect: Runs, part: Part, new: Collection[str]) -> Iterator[DeedEffec
     looked = [path for path in part.looks if path not in known]
     if part.reads:
         yield DeedEffect(word="reads", about=_few(effect, part.reads))
-    if looked and part.harmless:
+    if looked and part.harmless and part.classes:  # without a class it is a shell, and its script no path
         yield DeedEffect(word="looks at", about=_few(effect, looked))
     if part.writes:
         about = _few(effect, part.writes)

@@ -42,6 +42,8 @@ class Part:
     unsure: bool = False
     sets: bool = False
     """It runs with variables that may change what runs."""
+    starts: bool = False
+    """It starts what the parts behind it are."""
     downloads: bool = False
     ruin: str = ""
     deep: bool = False

@@ -148,6 +148,7 @@ def _report(line: str, script: Script, depth: int, programs: Table) -> RunReport
             if not part.sets and part.words[0] not in _OTHERS:
                 part.classes.discard(ARBITRARY)
                 part.why.clear()
+                part.starts = True
             parts += inner.parts if part.places == ("",) else [moved(one, part.places) for one in inner.parts]
             problems += inner.problems
             ruin, unread, top = ruin or inner.ruin, unread or inner.unread, top or inner.top

@@ -271,13 +271,18 @@ class ScriptReader:
         redirects: list[Redirect] = []
         extra: list[Word] = []
         body: Node | None = None
+        begin = len(self.commands)
         for child in node.children:
             if child.type.endswith("_redirect"):
                 self._redirect(child, scope, depth, redirects, extra)
             elif child.is_named:
                 body = child
+        behind = self.commands[begin:]  # what stands behind the command that is redirected
+        del self.commands[begin:]
         if body is not None and body.type == "command":
-            return self._command(body, scope, tuple(redirects), depth, extra)
+            after = self._command(body, scope, tuple(redirects), depth, extra)
+            self.commands += behind
+            return after
         first = len(self.commands)
         names = next((one.target.made_by for one in redirects if one.reads and one.target.whole), None)
         inside = self._filled(body, scope, names) if body is not None else scope
@@ -289,6 +294,7 @@ class ScriptReader:
         if redirects or extra:
             text = " ".join(self._text(child) for child in node.children if child.type.endswith("_redirect"))
             self.commands.append(Command(text, tuple(extra), (), tuple(redirects), after.seen))
+        self.commands += behind
         return after
 
     def _redirect(

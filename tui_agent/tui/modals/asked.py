@@ -44,9 +44,8 @@ class Asked:
         verb = named(self._request.verb or self._request.tool).ljust(0 if width < NARROW else 7) + " "
         diffs = [one for one in self._request.preview if isinstance(one, DiffBlock)]
         rows: list[Strip] = []
-        for at, piece in enumerate(
-            wrap(named(self._request.target), width - (len(verb) if width < NARROW else 18))
-        ):
+        beside = 10 if diffs and width >= NARROW else 0
+        for at, piece in enumerate(wrap(named(self._request.target), width - len(verb) - beside)):
             left: list[Part] = [
                 (verb if at == 0 else " " * len(verb), self._sheet.style("t2")),
                 (piece, self._sheet.style()),
@@ -114,8 +113,8 @@ class Asked:
         ]
         rest = len(found) - len(shown)
         if rest:
-            said = "more reads, or runs" if rest == 1 else "more read, or run"
-            rows += self._notes(width, f"{rest} {said} this workspace's code")
+            said = "more reads, runs or changes" if rest == 1 else "more read, run or change"
+            rows += self._notes(width, f"{rest} {said} this workspace")
         return rows
 
     def few(self, width: int, room: int) -> list[Strip]:

@@ -27,7 +27,7 @@ def deed_parts(deeds: Sequence[Numbered], room: int) -> list[list[Piece]]:
     number_width = len(str(max(number for number, _, _ in deeds))) + 2
     if room < NARROW:
         return [row for one in deeds for row in _stacked(one, number_width, room)]
-    what_width = min(max(cells(what) for _, what, _ in deeds) + BETWEEN, max(12, room // 3))
+    what_width = min(max(cells(what) for _, what, _ in deeds) + BETWEEN, max(12, room * 2 // 5))
     lead = number_width + what_width
     column = _column([effects for _, _, effects in deeds], room - lead)
     rows: list[list[Piece]] = []

@@ -33,13 +33,14 @@ def effect_lines(request: PermissionRequested, policy: str, workspace: str) -> l
     """Label and sentence of every row. Where commands run, their rows (`deed_lines`) say what is read and written."""
     effects = request.effects
     if request.deeds:
-        return [("Undo", _undo(effects, runs=True)), ("Asked", _asked(request.reason, policy))]
+        return [("Undo", _undo(effects, unknown=True)), ("Asked", _asked(request.reason, policy))]
     runs = any(isinstance(one, Runs) for one in effects)
+    unknown = runs or not effects
     return [
-        ("Reads", _reads(effects, runs)),
-        ("Writes", _writes(effects, runs, workspace)),
-        ("Network", _network(effects, runs)),
-        ("Undo", _undo(effects, runs)),
+        ("Reads", _reads(effects, unknown)),
+        ("Writes", _writes(effects, unknown, workspace)),
+        ("Network", _network(effects, unknown)),
+        ("Undo", _undo(effects, unknown)),
         ("Asked", _asked(request.reason, policy)),
     ]
 
@@ -59,14 +60,14 @@ def deed_lines(request: PermissionRequested) -> list[tuple[str, tuple[DeedEffect
     ]
 
 
-def _reads(effects: Sequence[Effect], runs: bool) -> str:
+def _reads(effects: Sequence[Effect], unknown: bool) -> str:
     paths = [named(one.path) + ("/**" if one.deep else "") for one in effects if isinstance(one, Reads)]
     if paths:
         return ", ".join(dict.fromkeys(paths))
-    return "not known" if runs else "nothing new"
+    return "not known" if unknown else "nothing new"
 
 
-def _writes(effects: Sequence[Effect], runs: bool, workspace: str) -> str:
+def _writes(effects: Sequence[Effect], unknown: bool, workspace: str) -> str:
     said: list[str] = []
     for one in effects:
         if isinstance(one, Writes):
@@ -75,18 +76,18 @@ def _writes(effects: Sequence[Effect], runs: bool, workspace: str) -> str:
             said.append(named(one.path) + how + outside)
     if said:
         return "; ".join(dict.fromkeys(said))
-    return "not known" if runs else "nothing"
+    return "not known" if unknown else "nothing"
 
 
-def _network(effects: Sequence[Effect], runs: bool) -> str:
+def _network(effects: Sequence[Effect], unknown: bool) -> str:
     hosts = [named(one.host) for one in effects if isinstance(one, Connects)]
     if hosts:
         return ", ".join(dict.fromkeys(hosts))
-    return "not held off: the command can use it" if runs else "none"
+    return "not held off: it can use it" if unknown else "none"
 
 
-def _undo(effects: Sequence[Effect], runs: bool) -> str:
-    if runs:
+def _undo(effects: Sequence[Effect], unknown: bool) -> str:
+    if unknown:
         return "/undo puts its files back, nothing else that it does"
     changed = {one.path for one in effects if isinstance(one, Writes)}
     if changed:
