@@ -15,7 +15,7 @@ async def test_only_so_many_files_are_told_in_detail_and_all_are_put_back(tmp_pa
     folder = workspace(tmp_path, a="a\n", b="b\n", c="c\n")
     made = await begun(folder, limits=Limits(named=2))
     first, before = made.head, snapshot(folder)
-    write(folder, {name: "agent\n" for name in "abc"})
+    write(folder, dict.fromkeys("abc", "agent\n"))
     await taken(made)
     restored = await made.restore(await made.plan(first))
     assert restored.paths == ("a", "b", "c")
