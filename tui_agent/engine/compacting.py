@@ -20,6 +20,7 @@ from tui_agent.engine.large import as_blob, line_count
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.states import StateKeeper
 from tui_agent.errors import BlobMissing, ConfigError, ContextOverflow, GoesInCircles, ModelError
+from tui_agent.folds.context_meter import compacts_at
 from tui_agent.folds.session_view import COMPACTING
 from tui_agent.ports.agent import Ask, AskModel
 from tui_agent.ports.model import ModelReply
@@ -86,7 +87,7 @@ class Compacting:
         freed = 0
         if limits.reduce_at and needed >= limits.reduce_at * window:
             freed = self._reduce(needed, window, per_char)
-        most = min(limits.compact_at * window, max(window - answer, window / 2))
+        most = compacts_at(window, answer, limits.compact_at)
         if not limits.compact_at or needed - freed < most or self._stopped:
             return freed > 0
         return await self.compact("limit", before=needed - freed, per_char=per_char) or freed > 0

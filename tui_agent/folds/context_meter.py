@@ -73,7 +73,7 @@ NAMES: dict[SectionName, str] = {
     "system": "system",
     "task_contract": "task",
     "available_tools": "tools",
-    "packed_context": "packed files",
+    "packed_context": "summaries",
     "working_memory": "memory",
     "repo_map": "repo map",
     "session_context": "earlier session",
@@ -84,6 +84,12 @@ NAMES: dict[SectionName, str] = {
     "tool_results": "tool results",
 }
 """What a person reads for each section."""
+
+
+def compacts_at(window: int, answer: int, share: float = COMPACT) -> float:
+    """Tokens from which old turns are summarised: this share of the window, less where an answer of `answer` tokens
+    needs the room, but never less than half."""
+    return min(share * window, max(window - answer, window / 2))
 
 
 TAKES = (

@@ -7,7 +7,9 @@ from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.protocol.commands import Compact, PinContext, RestoreContext
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import ContextCompacted, ContextPinned, ContextStuck
+from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.settings import ModelInfo
 from tui_agent.tui.modals.picker import Picker
 
 
@@ -60,6 +62,20 @@ async def test_the_command_carries_its_focus() -> None:
         await driven.press("enter")
         assert isinstance(driven.session.submitted[-1], Compact)
         assert driven.session.submitted[-1].focus == "the parser"
+
+
+@pytest.mark.parametrize(
+    ("window", "output", "says"),
+    [(200_000, 8_000, "at 170k old turns"), (20_000, 5_000, "at 15k old turns"), (0, 0, "by /compact alone")],
+)
+async def test_the_context_says_from_where_on_it_comes_by_itself(window: int, output: int, says: str) -> None:
+    session = FakeSession(list[Record](golden("night_shift")))
+    model = ModelInfo(profile="m", provider="p", model="m", window=window, max_output=output)
+    session.feed(SettingsChanged(key="model", value=model.model_dump(mode="json"), previous=None), after=1.0)
+    async with open_app(session=session) as driven:
+        await driven.type("/context")
+        await driven.press("enter")
+        assert says in " ".join(driven.text().replace("▌", " ").split())
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])

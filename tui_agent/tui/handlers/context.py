@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
+from tui_agent.folds.context_meter import COMPACT, SOFT, WARN, ContextMeterView, compacts_at
 from tui_agent.tui import units
 from tui_agent.tui.handlers.ledger import ledger_rows
 from tui_agent.tui.modals.viewer import Viewer
@@ -12,7 +13,6 @@ from tui_agent.tui.rows import Part, part
 from tui_agent.tui.text import clean_line
 
 if TYPE_CHECKING:
-    from tui_agent.folds.context_meter import ContextMeterView
     from tui_agent.tui.live import Live
 
 
@@ -25,8 +25,8 @@ def context(live: "Live", argument: str) -> None:
             return viewer.say(width, "Empty until the first message.", "t3")
         rows = _bar(viewer, view, width) if view.window else []
         rows += _sections(viewer, view, width)
-        rows += [viewer.gap(width), *_next(viewer, view, width)]
         settings = live.views.state.view().settings
+        rows += [viewer.gap(width), *_next(viewer, view, width, _compacts(live, view))]
         price = settings.model.input_price if settings is not None else None
         return [*rows, *ledger_rows(viewer, live.views.ledger.view(), width, price)]
 
@@ -46,7 +46,7 @@ def context(live: "Live", argument: str) -> None:
     live.app.push_screen(viewer)
 
 
-def _bar(viewer: Viewer, view: "ContextMeterView", width: int) -> list[Strip]:
+def _bar(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
     looks = viewer.looks
     labels = [" "] * width
     named = ("32 warn", "40 soft limit", "85 compaction") if width >= 70 else ("32", "40", "85")
@@ -62,7 +62,7 @@ def _bar(viewer: Viewer, view: "ContextMeterView", width: int) -> list[Strip]:
     ]
 
 
-def _sections(viewer: Viewer, view: "ContextMeterView", width: int) -> list[Strip]:
+def _sections(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
     sections = list(view.sections)
     rows = [
         viewer.line(width, [("section".ljust(18) + "tokens".rjust(8) + "share".rjust(8), viewer.style("t3"))])
@@ -91,7 +91,16 @@ def _sections(viewer: Viewer, view: "ContextMeterView", width: int) -> list[Stri
     return rows
 
 
-def _next(viewer: Viewer, view: "ContextMeterView", width: int) -> list[Strip]:
+def _compacts(live: "Live", view: ContextMeterView) -> float:
+    """The tokens from which old turns are summarised; 0: never by itself."""
+    settings = live.views.state.view().settings
+    if view.assumed or settings is None:
+        return 0
+    share = live.config.context.compact_at if live.config is not None else COMPACT
+    return compacts_at(view.window, settings.model.max_output, share)
+
+
+def _next(viewer: Viewer, view: ContextMeterView, width: int, compacts: float) -> list[Strip]:
     rows: list[Strip] = []
     if view.next_tokens:
         price = units.money(view.next_cost_usd, digits=2)
@@ -100,8 +109,9 @@ def _next(viewer: Viewer, view: "ContextMeterView", width: int) -> list[Strip]:
         )
         rows.append(viewer.line(width, [("Next turn  ", viewer.style(bold=True)), (said, viewer.style())]))
     if view.window:
-        near, soft, compact = (units.about(round(view.window * part)) for part in (0.32, 0.40, 0.85))
-        text = f"At {near} the meter turns amber, at {soft} the soft limit is passed; at {compact} old turns are summarised."
+        near, soft = (units.about(round(view.window * part)) for part in (WARN, SOFT))
+        then = f"at {units.about(round(compacts))} old turns" if compacts else "by /compact alone old turns"
+        text = f"At {near} the meter turns amber, at {soft} the soft limit is passed; {then} are summarised."
         rows += viewer.say(width, text)
     if view.assumed:
         text = "The model's window is not known; this one is assumed. context_window in its profile sets it."
