@@ -24,6 +24,8 @@ _REPAIR, _SCAN = "tui_agent/store/repair.py", "tui_agent/store/scan.py"
 _PLANNING, _RESTORING = "tui_agent/checkpoints/planning.py", "tui_agent/checkpoints/restoring.py"
 _UP_TO = "no event has a seq below 0, so -2 asks for all of them as -1 does"
 _LOOKED = "the content is read in vain; only what kind of thing stands there is looked at"
+_GOING = 'going = [Move("rmdir", path, -1, 0, folder_bits(shadow.workspace, path)) for path in gone]'
+_NO_FILE = "nothing is laid out for a folder, and only the bits that it had are used"
 
 EQUIVALENT = (
     Same(_REPAIR, "_PIECE = 1 << 20", "1 -> 2", "how much is read at once"),
@@ -81,6 +83,15 @@ EQUIVALENT = (
         'path for path in needed if path in gone or shadow.files.stand(path, read=False).kind != "folder"',
         "False -> True",
         _LOOKED,
+    ),
+    Same(_PLANNING, "known.add(name)", "statement left out", "a folder that was seen is looked at again"),
+    Same(_RESTORING, _GOING, "1 -> 2", _NO_FILE),
+    Same(_RESTORING, _GOING, "0 -> 1", _NO_FILE),
+    Same(
+        _RESTORING,
+        'coming = [Move("mkdir", path, -1) for path in missing(shadow, [move.path for move in created], set(gone))]',
+        "1 -> 2",
+        _NO_FILE,
     ),
     Same(
         "tui_agent/engine/rewind.py",
