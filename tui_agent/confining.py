@@ -8,7 +8,7 @@ from tui_agent.environments.sandbox.bounds import Bounds
 from tui_agent.environments.sandbox.confine import Confinement
 from tui_agent.environments.sandbox.detect import Found
 from tui_agent.ground import Ground
-from tui_agent.policy.confined import guarded_outside, guarded_places
+from tui_agent.policy.confined import guarded_outside, guarded_places, secret_inside
 
 OFF = Found(why_not="It is switched off in the configuration ([sandbox] mode).")
 
@@ -35,6 +35,8 @@ def confinement(base: Ground, workspace: Path) -> Confinement:
         writable=tuple(map(str, config.sandbox.writable)),
         trees=guarded.trees,
         guarded=guarded_outside(own),
+        secret=secret_inside(),
+        readable=config.sandbox.readable,
     )
     found = detect.found() if config.sandbox.mode == "auto" else OFF
     return Confinement(found, bounds, config.data_dir / "sandbox")

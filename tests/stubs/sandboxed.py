@@ -22,7 +22,7 @@ from tui_agent.environments.local import LocalEnvironment
 from tui_agent.environments.sandbox import detect
 from tui_agent.environments.sandbox.bounds import Bounds
 from tui_agent.environments.sandbox.confine import Confinement
-from tui_agent.policy.confined import guarded_outside, guarded_places
+from tui_agent.policy.confined import guarded_outside, guarded_places, secret_inside
 from tui_agent.ports.environment import ExecResult, ExecSpec
 
 SECRET = "canary-4711-secret"
@@ -49,8 +49,10 @@ def elsewhere() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def confinement(root: Path, home: Path, records: Path, **more: tuple[str, ...]) -> Confinement:
-    """As a session makes it."""
+def confinement(
+    root: Path, home: Path, records: Path, *, confines: bool = True, **more: tuple[str, ...]
+) -> Confinement:
+    """As a session makes it; where it does not confine, as on a system without a sandbox."""
     guarded = guarded_places(str(home))
     bounds = Bounds(
         root=str(root),
@@ -60,9 +62,10 @@ def confinement(root: Path, home: Path, records: Path, **more: tuple[str, ...]) 
         absent=guarded.absent,
         trees=guarded.trees,
         guarded=guarded_outside(more.get("own", ())),
+        secret=secret_inside(),
         **more,
     )
-    return Confinement(detect.found(), bounds, records)
+    return Confinement(detect.found() if confines else detect.Found(), bounds, records)
 
 
 def git(folder: Path, *words: str) -> str:

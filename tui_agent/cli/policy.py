@@ -12,8 +12,10 @@ from tui_agent.cli.options import POLICIES, Parser, add_verb, session_options
 from tui_agent.cli.output import printable, say, say_json, warn
 from tui_agent.cli.policy_rules import PLACE
 from tui_agent.environments.local import LocalEnvironment
+from tui_agent.environments.secret_files import SecretFiles
 from tui_agent.errors import UsageError
 from tui_agent.ground import ground
+from tui_agent.policy.confined import secret_inside
 from tui_agent.policy.part import GIT
 from tui_agent.ports.policy import Decision, Policy, PolicyFacts
 from tui_agent.protocol.effects import Runs
@@ -61,6 +63,7 @@ def check_command(arguments: argparse.Namespace) -> int:
         policy=base.config.policy,
         interactive=True,
         top_of_repository=env.top_of_repository(),
+        secrets=SecretFiles(env.root, secret_inside(), base.config.sandbox.readable).look(),
     )
     if arguments.stdin:
         for line in sys.stdin:

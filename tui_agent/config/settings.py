@@ -121,6 +121,10 @@ class SandboxSettings(Table):
     writable: tuple[UserPath, ...] = Field(
         (), description="More folders that confined commands may write, such as a package cache."
     )
+    readable: tuple[str, ...] = Field(
+        (),
+        description='Files with secrets in a workspace that its commands may read, as patterns: `".env.test"`, `"certs/*.pem"`.',
+    )
 
 
 class DelegationSettings(Table):

@@ -6,15 +6,17 @@ call that changed while the user thought is asked again, and so is one that was 
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
+from anyio import to_thread
 from pydantic import BaseModel
 
 from tui_agent.engine.hooks import NOTHING, RULE, Heard, weighed
 from tui_agent.engine.mailbox import Waiting
+from tui_agent.engine.outside import Granted
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.reading import allowed_tools
 from tui_agent.engine.states import StateKeeper
@@ -22,8 +24,8 @@ from tui_agent.environments.reaching import ReachingEnvironment, reaching
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.policy.edited import wrong_with
 from tui_agent.policy.part import GIT
-from tui_agent.policy.script import NETWORK
-from tui_agent.ports.environment import FindsPrograms
+from tui_agent.policy.script import NETWORK, READ_ONLY
+from tui_agent.ports.environment import FindsPrograms, KnowsSecrets, SecretFile
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import Foreseeing, Preview, Tool
 from tui_agent.protocol.commands import DecidePermission
@@ -59,6 +61,16 @@ class Verdict:
     """What it runs may reach the network: that was among what was allowed."""
     writable: tuple[str, ...] = ()
     """The files outside the workspace that its commands were allowed to write."""
+    looks: bool = False
+    """Its commands only look at files, and nobody was asked about them."""
+    shown: tuple[str, ...] = ()
+    """The files that it names and may read though they hold secrets: the user allowed it, or this command line."""
+    below: tuple[str, ...] = ()
+    """Files with secrets that it would read without naming them."""
+
+    def granted(self) -> Granted:
+        """What of the sandbox is open to its commands."""
+        return Granted(self.network, self.writable, self.judged, self.looks, self.shown, self.below)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +83,7 @@ class _Case:
     effects: tuple[Effect, ...]
     agent: AgentId
     heard: Heard
+    secrets: tuple[SecretFile, ...] = ()
 
 
 class Gate:
@@ -90,7 +103,8 @@ class Gate:
         heard: Heard = NOTHING,
     ) -> Verdict:
         """The decision about a call, recorded. Waits for the user where the policy asks, or a hook (`heard`)."""
-        case = _Case(call, tool, args, tool.effects(args), agent, heard)
+        effects = tool.effects(args)
+        case = _Case(call, tool, args, effects, agent, heard, await self._secrets(effects))
         open_calls = self._parts.recorder.state.open_calls
         asked_before = any(one.asked for one in open_calls if one.call_id == call.call_id)
         preview = Preview(())
@@ -165,9 +179,16 @@ class Gate:
         typed = any(isinstance(effect, Runs) for effect in case.effects)
         return {path: self._parts.env.resolve(_at_home(path) if typed else path) for path in sorted(paths)}
 
+    async def _secrets(self, effects: Sequence[Effect]) -> tuple[SecretFile, ...]:
+        """The files of the workspace with secrets, where commands might read them."""
+        env = self._parts.env
+        if isinstance(env, KnowsSecrets) and any(isinstance(effect, Runs) for effect in effects):
+            return await to_thread.run_sync(env.secret_files)
+        return ()
+
     def _judge(self, case: _Case, judged: dict[str, str], *more: str) -> Decision:
         state = self._parts.recorder.state_of(case.agent)
-        env, programs = self._parts.env, self._parts.policy.programs(case.effects)
+        env, programs = self._parts.env, self._programs(case)
         finder = env if isinstance(env, FindsPrograms) else None
         facts = PolicyFacts(
             workspace=env.root,
@@ -180,6 +201,7 @@ class Gate:
             git_steered=finder is not None and GIT in programs and finder.git_is_steered(),
             top_of_repository=finder is not None and finder.top_of_repository(),
             sandboxed=bool(env.sandbox.kind),
+            secrets=case.secrets,
         )
         return self._parts.policy.decide(case.call.name, case.effects, facts)
 
@@ -315,7 +337,20 @@ class Gate:
         root = self._parts.env.root.rstrip("/") + "/"
         written = {judged[path] for path in self._parts.policy.written(case.effects) if path in judged}
         outside = tuple(sorted(path for path in written if not f"{path}/".startswith(root)))
-        return Verdict(True, judged=judged, network=network, writable=outside)
+        unasked = decision.verdict == "allow"
+        shown = not unasked or decision.named or self._policy(case.agent) == "bypass"
+        return Verdict(
+            True,
+            judged=judged,
+            network=network,
+            writable=outside,
+            looks=unasked and decision.classes == (READ_ONLY,) and GIT not in self._programs(case),
+            shown=tuple(judged.values()) if shown else (),
+            below=decision.below,
+        )
+
+    def _programs(self, case: _Case) -> tuple[str, ...]:
+        return self._parts.policy.programs(case.effects)
 
     def _policy(self, agent: AgentId) -> PolicyName:
         settings = self._parts.recorder.state_of(agent).settings

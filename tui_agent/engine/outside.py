@@ -19,6 +19,12 @@ class Granted:
     network: bool = False
     writable: tuple[str, ...] = ()
     judged: Mapping[str, str] = field(default_factory=dict)
+    looks: bool = False
+    """See `ExecSpec.looks`."""
+    shown: tuple[str, ...] = ()
+    """See `ExecSpec.shown`."""
+    below: tuple[str, ...] = ()
+    """Files with secrets that it reads without naming them."""
 
     def of(self, spec: ExecSpec) -> ExecSpec:
         """The command as it was allowed."""
@@ -26,6 +32,8 @@ class Granted:
             spec,
             network=spec.network or self.network,
             writable=self.writable,
+            looks=self.looks,
+            shown=self.shown,
             folder=self.judged.get(spec.cwd, "") if spec.cwd else "",
         )
 
@@ -52,6 +60,8 @@ class Commands:
         """As an environment's; a refused command's `blocked` also says why it was not run outside."""
         spec = self._granted.of(spec)
         result = await self._env.exec(spec, on_output)
+        if spec.looks and self._env.sandbox.kind:
+            result = replace(result, unread=self._granted.below)
         if not result.blocked or self._ask is None:
             return result
         why_not = await self._asked(self._ask, result.blocked)

@@ -22,7 +22,7 @@ from tui_agent.engine.jobs import Jobs
 from tui_agent.engine.keeping import KeptOrCut, cut_to_line
 from tui_agent.engine.large import Kept, kept_whole
 from tui_agent.engine.merge import Merger, Ticker
-from tui_agent.engine.outside import Commands, Granted
+from tui_agent.engine.outside import Commands
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.printed import Printed
 from tui_agent.engine.reading import may_read
@@ -188,7 +188,7 @@ class CallRunner:
         env = reaching(parts.env, effects, verdict.judged)
         leave = partial(self._gate.leave_sandbox, call, tool, args, agent)
         runs = any(isinstance(effect, Runs) for effect in effects)
-        granted = Granted(verdict.network, verdict.writable, verdict.judged)
+        granted = verdict.granted()
         commands = Commands(env, granted, ask=leave if runs else None, limit=limit)
         blobs = KeptOrCut(parts.blobs)
         context = ToolContext(

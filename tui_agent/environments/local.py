@@ -34,6 +34,7 @@ from tui_agent.ports.environment import (
     Holding,
     OutputSink,
     Sandbox,
+    SecretFile,
 )
 
 UNASKED = Sandbox(why_not="No sandbox was asked for.")
@@ -169,6 +170,10 @@ class LocalEnvironment:
             for name, at in found.items()
             if at is not None and any(one.startswith(prefix) for one in (at, os.path.realpath(at)))
         )
+
+    def secret_files(self) -> tuple[SecretFile, ...]:
+        """See `ports.environment.KnowsSecrets`."""
+        return () if self._confinement is None else self._confinement.secret_files()
 
     def git_is_steered(self) -> bool:
         """See `ports.environment.FindsPrograms`."""

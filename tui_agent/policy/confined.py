@@ -51,3 +51,9 @@ def guarded_outside(own: Sequence[str]) -> Callable[[str], bool]:
     product's folders."""
     guards, nowhere = Guards(own), PolicyFacts(workspace="/nowhere", policy="ask")
     return lambda path: bool(guards.write(Place(path, path, None), nowhere))
+
+
+def secret_inside() -> Callable[[str], bool]:
+    """Tells of a path as seen from a workspace that it lies in whether the policy lets no agent read it; of a folder, given
+    with a slash at its end, whether that holds for all in it."""
+    return Guards().secret_below

@@ -18,6 +18,7 @@ from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
 from tui_agent.protocol.events.policy import Choice
 
 UNSEEN = "not offered where not everything can be seen"
+SECRET = "not offered where files with secrets would be read"
 RULED = "not offered: a rule asks about this each time"
 _ONCE = Choice(reach="once", rule="")
 _SPECIAL = frozenset("*?[]")

@@ -75,6 +75,19 @@ class Guards:
         paths = {spelling for path in (at.given, at.absolute) for spelling in spellings(path)}
         return any(self._secret(path, pattern, outside=not at.inside) for path in paths)
 
+    def secret_below(self, path: str) -> bool:
+        """Whether a file of a workspace holds secrets, as seen from its top; a folder, given with a slash at its end,
+        whether all in it does. Quick for the many that do not."""
+        name = path.rstrip("/").rpartition("/")[2].lower()
+        data = self._data
+        if path.endswith("/"):
+            if name.isascii() and name not in data.secret_folders and not _FORGIVEN.search(name):
+                return False
+            path = f"{path}any"
+        elif name.isascii() and not data.secret_names.fit(name) and not _FORGIVEN.search(name):
+            return False
+        return self.secret(Place(path, path, path))
+
     def write(self, at: Place, facts: PolicyFacts, *, pattern: bool = False) -> Guard:
         """Why it must not be written; empty where nothing is against it. A pattern, where it is made to find such a name."""
         data = self._data
@@ -225,6 +238,10 @@ class _Group:
 class _Places:
     secret: _Group
     secret_more: "_Shapes"
+    secret_names: "_Shapes"
+    """Those of both as far as a name alone tells."""
+    secret_folders: frozenset[str]
+    """Names of folders in which all is secret, somewhere."""
     secret_except: "_Shapes"
     secret_outside: "_Shapes"
     secret_roots: Sequence[str]
@@ -249,6 +266,10 @@ def _places() -> _Places:
     return _Places(
         secret=_group(secret),
         secret_more=_Shapes(secret["more"]),
+        secret_names=_Shapes(name.rpartition("/")[2] for name in (*secret["names"], *secret["more"])),
+        secret_folders=frozenset(
+            name.rpartition("/")[2].lower() for name in (*secret["folders"], *secret["trees"])
+        ),
         secret_except=_Shapes(secret["except"]),
         secret_outside=_Shapes(secret["outside"]),
         secret_roots=secret["roots"],

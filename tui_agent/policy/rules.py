@@ -6,12 +6,13 @@ never allowed.
 
 from collections.abc import Collection, Iterable, Sequence
 
+from tui_agent.policy.below import read_below
 from tui_agent.policy.explain import programs_of, what_it_does, written
 from tui_agent.policy.file_rules import FileRules
 from tui_agent.policy.findings import Finding, strongest
 from tui_agent.policy.grammar import Rule, parse_rule
 from tui_agent.policy.hosts import read_host
-from tui_agent.policy.offers import RULED, UNSEEN, choices, only_once
+from tui_agent.policy.offers import RULED, SECRET, UNSEEN, choices, only_once
 from tui_agent.policy.paths import Guards, place
 from tui_agent.policy.profiles import PROFILES
 from tui_agent.policy.programs import Table
@@ -24,6 +25,7 @@ from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes
 from tui_agent.protocol.events.policy import Deed
 
+_EXACTLY = "rule: allow exact "
 NOBODY = "no one is there to answer"
 NEVER_ASKS = "a delegate that only reads asks nothing"
 
@@ -56,7 +58,8 @@ class RulePolicy:
         found = strongest([*findings, *hidden])
         classes = classes_of(effects, self._programs)
         if found.verdict != "ask":
-            return Decision(found.verdict, found.rule_id, found.reason, classes)
+            named, below = found.rule_id.startswith(_EXACTLY), judge.below(effects)
+            return Decision(found.verdict, found.rule_id, found.reason, classes, named=named, below=below)
         silent = NOBODY if not facts.interactive else NEVER_ASKS if not PROFILES[facts.policy].asks else ""
         if silent:
             return Decision("deny", found.rule_id, f"{found.reason}, and {silent}", classes, risk=found.risk)
@@ -70,6 +73,8 @@ class RulePolicy:
             classes,
             only_once(UNSEEN if hidden else RULED)
             if hidden or ruled
+            else only_once(SECRET)
+            if found.rule_id == "guard.below"
             else choices(asked, facts, self._programs),
             found.risk,
             found.default_no,
@@ -131,6 +136,7 @@ class _Judge:
     ) -> None:
         self._rules = rules
         self._facts = facts
+        self._programs = programs
         self._name = tool
         self._tool = rules.about_tool(tool)
         self._allowed = first(self._tool, "allow")
@@ -161,6 +167,14 @@ class _Judge:
                 return [self._connect(effect.host)]
             case Runs():
                 return self._runs.findings(effect)
+
+    def below(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+        """The files with secrets that its commands would read without naming them."""
+        runs = [effect for effect in effects if isinstance(effect, Runs)] if self._facts.secrets else []
+        found = (
+            name for one in runs for name in read_below(one, read_runs(one, self._programs), self._facts)
+        )
+        return tuple(dict.fromkeys(found))
 
     def _connect(self, host: str) -> Finding:
         if read_host(host) is None:

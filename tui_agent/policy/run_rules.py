@@ -6,6 +6,7 @@ Invariant: a line is allowed only where every part is; a guard or a rule that de
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from tui_agent.policy.below import read_below
 from tui_agent.policy.file_rules import FileRules
 from tui_agent.policy.findings import Finding
 from tui_agent.policy.grammar import Rule, fits_words
@@ -81,7 +82,25 @@ class RunJudge:
         ]
         if effect.cwd:
             findings.append(self._files.read(place(literal(effect.cwd), self._facts)))
+        findings += self._below(effect, report)
         return [*stops, *(self._with_risk(finding, report) for finding in self._with_all_wishes(findings))]
+
+    def _below(self, effect: Runs, report: RunReport) -> Iterator[Finding]:
+        """Where no sandbox keeps it from files with secrets, it is asked about reading them, whatever allows the command.
+        What the repository holds is read from there as well."""
+        if self._facts.sandboxed or not self._facts.secrets:
+            return
+        secrets = tuple(one for one in self._facts.secrets if not one.in_git)
+        names = read_below(effect, report, replace(self._facts, secrets=secrets))
+        if names:
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            yield Finding(
+                "ask",
+                "guard.below",
+                f"it reads {names[0]}{more} with all else below, which may hold secrets",
+                "What it prints may hold secrets. It is asked about no more where its options leave such files out.",
+                default_no=True,
+            )
 
     def _exact(self, effect: Runs) -> list[Rule]:
         line = command_line(effect)

@@ -36,6 +36,11 @@ class ExecSpec:
     writable: tuple[str, ...] = ()
     """Files and folders outside `root` that it may write though it is confined: absolute real paths, as they were
     judged. What cannot be opened without opening more than these stays shut. Without a sandbox it says nothing."""
+    looks: bool = False
+    """It only looks at files: those with secrets are empty to it. To other commands they cannot be opened, so that none goes
+    on with an empty one; and what its repository holds anyway is left as it is. Without a sandbox it says nothing."""
+    shown: tuple[str, ...] = ()
+    """Files with secrets that it may read: absolute real paths, that were named where it was allowed."""
     folder: str = ""
     """The absolute real path that `cwd` led to when it was judged: started there, and nowhere where a link stands on
     the way by now. Empty: wherever `cwd` leads."""
@@ -57,6 +62,8 @@ class ExecResult:
     message: str = ""
     blocked: str = ""
     errors: bytes = b""
+    unread: tuple[str, ...] = ()
+    """Files with secrets that were empty to it, where it would have read them without naming them."""
     cut_at: int = 0
     """Where in `output` the dropped bytes were, if there are any."""
 
@@ -85,6 +92,19 @@ class Holding:
     cgroup_kill: bool = False
     processes: int = 0
     by: Literal["cgroup", "uid", ""] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SecretFile:
+    """A file of the workspace that may hold secrets: `name` as seen from the workspace, `path` the absolute real file. Of a
+    folder both end with a slash, and all below it is meant."""
+
+    name: str
+    path: str
+    in_git: bool = False
+    """The repository holds it, as it is now."""
+    ignored: bool = False
+    """An ignore file of the workspace names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,4 +195,13 @@ class FindsPrograms(Protocol):
 
     def top_of_repository(self) -> bool:
         """Whether its root is the top of a git repository, so that `git rev-parse --show-toplevel` names it."""
+        ...
+
+
+@runtime_checkable
+class KnowsSecrets(Protocol):
+    """An environment that can tell which of its files may hold secrets."""
+
+    def secret_files(self) -> tuple[SecretFile, ...]:
+        """Those that are there now, but for what the user opened to commands. Blocks."""
         ...

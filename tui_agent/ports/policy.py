@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from tui_agent.ports.environment import SecretFile
 from tui_agent.protocol.effects import Effect
 from tui_agent.protocol.events.policy import Choice, Deed
 from tui_agent.protocol.settings import PolicyName
@@ -28,7 +29,10 @@ class PolicyFacts:
     top_of_repository: bool = False
     """The workspace is the top of its repository: `git rev-parse --show-toplevel` names it."""
     sandboxed: bool = False
-    """Commands of this environment are confined: they write only the workspace and reach no network."""
+    """Commands of this environment are confined: they write only the workspace and reach no network, and do not read
+    `secrets`."""
+    secrets: tuple[SecretFile, ...] = ()
+    """The files of the workspace that may hold secrets, as far as they were looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,8 @@ class Decision:
     """`ask` carries the choices that an approval offers. `rule_id` names the rule; `reason` is a sentence.
 
     `by_profile`: it is only the profile that asks, no rule and no danger, so that a hook may answer for the user.
+    `named`: the user's own rule for this very command line allows it, so that it may read what it names. `below`: the files
+    of `PolicyFacts.secrets` that its commands would read without naming them.
     """
 
     verdict: Literal["allow", "ask", "deny"]
@@ -46,6 +52,8 @@ class Decision:
     risk: str = ""
     default_no: bool = False
     by_profile: bool = False
+    named: bool = False
+    below: tuple[str, ...] = ()
 
 
 class Policy(Protocol):

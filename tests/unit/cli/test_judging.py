@@ -1,5 +1,6 @@
 """From configuration, plugins and a project's files to the policy of a start."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -164,3 +165,22 @@ def test_a_check_follows_links_and_looks_for_programs_as_a_session_does(
     env = LocalEnvironment(work)
     facts = PolicyFacts(env.root, "ask", top_of_repository=env.top_of_repository())
     assert judge(judging.policy(base)[0], script, facts, env).verdict == said
+
+
+def test_a_check_knows_the_files_with_secrets_of_the_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / ".env").write_text("X=1\n")
+    (tmp_path / "src").mkdir()
+    words = ["policy", "check", "-C", str(tmp_path), "--data-dir", str(tmp_path / "data"), "--json", "--"]
+    found = []
+    for command in ("grep -rn X .", "rg --hidden -uu X", "rg X", "grep -rn X src"):
+        assert main([*words, command]) == 0
+        said = json.loads(capsys.readouterr().out)
+        found.append((said["decision"], said["rule"]))
+    assert found == [
+        ("ask", "guard.below"),
+        ("ask", "guard.below"),
+        ("allow", "reads.command"),
+        ("allow", "reads.command"),
+    ]

@@ -113,7 +113,7 @@ PLACES = Places(
     kept=("/work/.git/config", "/work/.tui_agent"),
     sockets=("/home/ada/docker.sock",),
 )
-PRIVATE = bubblewrap.Private("/p/tmp", "/p/longer", "/p/empty")
+PRIVATE = bubblewrap.Private("/p/tmp", "/p/longer", "/p/empty", "/p/blank", "/p/shut")
 
 
 def after(words: list[str], first: str, second: str) -> bool:

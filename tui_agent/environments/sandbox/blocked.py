@@ -1,14 +1,16 @@
 """L3: what the sandbox seems to have refused a command that failed, told from its last words.
 
-Invariant: pure but for looks whether a named file is there. A guess: it decides nothing but whether the command is
+Invariant: pure but for looks whether a named file is there, and for names of variables in one that was kept from it. A guess: it decides nothing but whether the command is
 offered again outside.
 """
 
 import os
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from tui_agent.environments.sandbox.bounds import PRIVATE, Bounds
+from tui_agent.ports.environment import SecretFile
 
 LAST = 6_000
 """Characters of the output that are looked at: a refusal that ends a command stands near the end."""
@@ -36,6 +38,11 @@ _SERVICES = re.compile(
     re.IGNORECASE,
 )
 _TAKEN = re.compile(r"file exists|\bEEXIST\b|already exists|is a directory|not a directory", re.IGNORECASE)
+_LARGEST = 100_000
+_VARIABLE = re.compile(r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]*_[A-Z0-9_]+(?![A-Za-z0-9_])")
+_SET = re.compile(r"^\s*(?:export\s+)?([A-Z][A-Z0-9_]*)\s*=", re.MULTILINE)
+_ORDINARY = frozenset({"NODE_ENV", "LOG_LEVEL", "FLASK_ENV", "RAILS_ENV", "APP_ENV"})
+"""Names that stand in most outputs, whatever failed."""
 _BAD_CALL = 128 + 31
 """How a shell tells of SIGSYS."""
 
@@ -50,6 +57,37 @@ def blocked(output: str, exit_code: int, bounds: Bounds, *, network: bool) -> st
         if said:
             return said
     return ""
+
+
+def kept_from(output: str, masked: Sequence[SecretFile]) -> str:
+    """A sentence about a file with secrets that a failed command seems to have wanted: it says that it could not open one, or
+    names a variable that stands in one. Blocks."""
+    words = output[-LAST:]
+    for line in reversed(words.splitlines()):
+        for one in masked if _DENIED.search(line) else ():
+            if re.search(rf"(?<![\w.-]){re.escape(Path(one.name).name)}(?![\w.-])", line):
+                return _wanted(one, "It wanted to read {}")
+    said = set(_VARIABLE.findall(words))
+    for one in masked:
+        missed = sorted(said & _variables(one))
+        if missed:
+            return _wanted(one, f"It speaks of {missed[0]}, which stands in {{}}")
+    return ""
+
+
+def _wanted(one: SecretFile, what: str) -> str:
+    kept = "files with secrets are kept from commands that do not name them ([sandbox] readable opens them)"
+    return f"{what.format(one.name.rstrip('/'))}, and {kept}."
+
+
+def _variables(one: SecretFile) -> set[str]:
+    """The names that a file of settings gives values to."""
+    try:
+        with Path(one.path).open("rb") as file:
+            text = file.read(_LARGEST).decode("utf-8", "replace")
+    except OSError:
+        return set()
+    return {name for name in _SET.findall(text) if "_" in name and name not in _ORDINARY}
 
 
 def _of_line(line: str, bounds: Bounds, network: bool) -> str:

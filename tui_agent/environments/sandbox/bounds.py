@@ -51,7 +51,8 @@ class Bounds:
     `hidden` are absolute paths of secrets, the last part may be a pattern; `kept` are names at the top of the workspace
     that no command writes, `absent` those of them that none may make either; `own` are the product's folders; `writable`
     are more folders that the user opened. `guarded` tells of a path outside whether no command may ever write it, and
-    `trees` are such places below the home, there or not.
+    `trees` are such places below the home, there or not. `secret` tells of a path in the workspace whether it may hold
+    secrets, and `readable` are patterns of such that the user opened to commands.
     """
 
     root: str
@@ -63,6 +64,8 @@ class Bounds:
     writable: tuple[str, ...] = ()
     trees: tuple[str, ...] = ()
     guarded: Callable[[str], bool] | None = None
+    secret: Callable[[str], bool] | None = None
+    readable: tuple[str, ...] = ()
 
     def refusal(self) -> str:
         """Why commands of this workspace cannot be confined; empty where they can."""
@@ -86,6 +89,10 @@ class Places:
     kept: tuple[str, ...]
     """Below `writable`, and not to be written."""
     sockets: tuple[str, ...]
+    masked: tuple[str, ...] = ()
+    """Files of the workspace that this command must not read; a folder ends with a slash."""
+    blank: bool = False
+    """They are empty to it; else they cannot be opened."""
 
 
 def places(
@@ -98,7 +105,7 @@ def places(
         *(each for each in map(os.path.realpath, bounds.writable) if Path(each).is_dir()),
     ]
     hidden = [each for each in existing(bounds.hidden) if not _within(bounds.root, each.rstrip("/"))]
-    sockets = [each for each in listening() if not _private(each) and not _within(each, bounds.root)]
+    sockets = [each for each in listening() if not private_place(each) and not _within(each, bounds.root)]
     return Places(
         shown=tuple(_shown(bounds.root, words, env)),
         hidden=tuple(dict.fromkeys(hidden)),
@@ -168,7 +175,7 @@ def _shown(root: str, words: Sequence[str], env: Mapping[str, str]) -> Iterator[
     named = [name.rstrip("/.") for word in words for name in _NAMED.findall(word)][:_MOST_NAMED]
     sockets = listening() if named else []
     for path in dict.fromkeys((*_SHOWN_OF_RUN, resolver, *needed)):
-        if _private(path) and Path(path).exists() and not _within(path, root):
+        if private_place(path) and Path(path).exists() and not _within(path, root):
             yield path
     for path in dict.fromkeys(named):
         plain = os.path.realpath(path) == path and (Path(path).is_file() or Path(path).is_dir())
@@ -177,7 +184,8 @@ def _shown(root: str, words: Sequence[str], env: Mapping[str, str]) -> Iterator[
             yield path
 
 
-def _private(path: str) -> bool:
+def private_place(path: str) -> bool:
+    """Whether it lies in a folder that a command has for itself."""
     return any(_within(path, each) and path != each for each in PRIVATE)
 
 

@@ -20,6 +20,10 @@ class Private:
     longer: str
     """At /var/tmp."""
     empty: str
+    blank: str
+    """A file with nothing in it."""
+    shut: str
+    """A file that nobody may open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,9 @@ def arguments(
     words += _each("--bind", found.writable)
     words += _each("--ro-bind", found.kept)
     words += _over_each(found.hidden, private.empty, found.writable, below=True)
+    mask = private.blank if found.blank else private.shut
+    for path in found.masked:
+        words += ["--ro-bind", private.empty if path.endswith("/") else mask, path.rstrip("/")]
     words += ["--chdir", folder, "--json-status-fd", str(at[1])]
     words += ["--seccomp", str(at[0])] if filtered else []
     return [*words, "--"]

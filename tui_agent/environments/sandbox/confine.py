@@ -10,25 +10,27 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 
 from tui_agent.environments.sandbox import bubblewrap, landlock, seatbelt
-from tui_agent.environments.sandbox.bounds import Bounds, Places, places
+from tui_agent.environments.sandbox.bounds import Bounds, Places, places, private_place
 from tui_agent.environments.sandbox.detect import Found
 from tui_agent.environments.sandbox.git_places import git_places
 from tui_agent.environments.sandbox.opened import Opened, opened
 from tui_agent.environments.sandbox.placeholders import Placeholders
 from tui_agent.environments.sandbox.variables import inside
-from tui_agent.ports.environment import Sandbox
+from tui_agent.environments.secret_files import SecretFiles
+from tui_agent.ports.environment import Sandbox, SecretFile
 
 _STATUS_ROOM = 4096
 _SETTLED_S = 60.0
 """A folder younger than this may not have its lock yet."""
 _FOLDERS = ("tmp", "longer", "empty")
+_FILES = {"blank": 0o444, "shut": 0o000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class Confined:
     env: Mapping[str, str]
     given: Mapping[int, int] = field(default_factory=dict)
     status: int = -1
+    masked: tuple[SecretFile, ...] = ()
+    """Files of the workspace that it must not read."""
 
     def began(self) -> bool:
         """Whether the command itself was started, once it has ended: until then only the sandbox was made."""
@@ -62,6 +66,7 @@ class Confinement:
     def __init__(self, found: Found, bounds: Bounds, records: Path) -> None:
         self._found = found
         self.bounds = bounds
+        self._secrets = SecretFiles(bounds.root, bounds.secret, bounds.readable) if bounds.secret else None
         self._placeholders = Placeholders(bounds.root, records)
         self._lock = Lock()
         self._records = records
@@ -80,9 +85,12 @@ class Confinement:
         *,
         network: bool,
         writable: Sequence[str] = (),
+        shown: Collection[str] = (),
+        looks: bool = False,
     ) -> Iterator[Confined]:
         """A command made ready to start in a folder; what it holds is let go of at the end. `writable` are places outside
-        that were allowed to this command (see `opened`). Raises `NotConfined`."""
+        that were allowed to this command (see `opened`), `shown` files with secrets; `looks` as in `ExecSpec`. Raises
+        `NotConfined`."""
         why_not = self.bounds.refusal()
         if why_not:
             raise NotConfined(why_not)
@@ -90,17 +98,23 @@ class Confinement:
             private = self._folders()
             with self._placeholders.held(self._missing()), opened(self.bounds, writable) as more:
                 found = places(self.bounds, argv, env, [each.path for each in more])
+                masked = self._masked(found, shown, looks=looks)
+                found = replace(found, masked=tuple(each.path for each in masked), blank=looks)
                 env = inside(env, private.temporary if self._found.machine is None else "/tmp")
                 if self._found.machine is None:
                     words = seatbelt.arguments(found, private.temporary, (), network=network)
-                    yield Confined((*words, *argv), env)
+                    yield Confined((*words, *argv), env, masked=masked)
                 else:
                     with _descriptors(self._found.filter) as (given, status):
                         words = self._words(self._found.machine, found, private, folder.path, network=network)
                         shim = _shim(found, (Opened(".", folder.device, folder.inode), *more))
-                        yield Confined((*words, *shim, *argv), env, given, status)
+                        yield Confined((*words, *shim, *argv), env, given, status, masked)
         except OSError as error:
             raise NotConfined(f"{error.filename or 'A file'}: {error.strerror}.") from error
+
+    def secret_files(self) -> tuple[SecretFile, ...]:
+        """The files of the workspace that may hold secrets, as they are now."""
+        return () if self._secrets is None else self._secrets.look()
 
     def close(self) -> None:
         """Take the private folders away, once no command runs any more."""
@@ -110,6 +124,20 @@ class Confinement:
         if private is not None:
             shutil.rmtree(private, ignore_errors=True)
             os.close(held)
+
+    def _masked(self, found: Places, shown: Collection[str], *, looks: bool) -> tuple[SecretFile, ...]:
+        """What of the workspace a command must not read. What its repository holds, as it is, any command that does more
+        than look may read from there, and would commit or pack it wrongly where it were covered."""
+        inside = f"{self.bounds.root.rstrip('/')}/"
+        covered = {each.rstrip("/") for each in found.hidden}
+        return tuple(
+            each
+            for each in self.secret_files()
+            if (looks or not each.in_git)
+            and each.path not in shown
+            and each.path.rstrip("/") not in covered
+            and (each.path.startswith(inside) or not private_place(each.path))
+        )
 
     def _words(
         self,
@@ -134,14 +162,18 @@ class Confinement:
     def _folders(self) -> bubblewrap.Private:
         with self._lock:
             base = self._private
-            if base is None or not all((base / name).is_dir() for name in _FOLDERS):  # or tidied away
+            if base is None or not all(
+                (base / name).exists() for name in (*_FOLDERS, *_FILES)
+            ):  # or tidied away
                 if self._held >= 0:
                     os.close(self._held)
                 base, self._held = _own_folder(self._records / "private")
                 self._private = base
                 for name in _FOLDERS:
                     (base / name).mkdir(mode=0o500 if name == "empty" else 0o700)
-        return bubblewrap.Private(str(base / "tmp"), str(base / "longer"), str(base / "empty"))
+                for name, mode in _FILES.items():
+                    (base / name).touch(mode)
+        return bubblewrap.Private(*(str(base / name) for name in (*_FOLDERS, *_FILES)))
 
 
 def _own_folder(place: Path) -> tuple[Path, int]:

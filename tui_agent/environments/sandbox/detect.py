@@ -68,7 +68,7 @@ def _bubblewrap() -> Found:
     calls = program(platform.machine())
     said = ""
     with tempfile.TemporaryDirectory(prefix="tui-agent-try-") as folder:
-        private = bubblewrap.Private(folder, folder, folder)
+        private = bubblewrap.Private(folder, folder, folder, folder, folder)
         for nested in (True, False):
             machine = bubblewrap.Machine(
                 program=name,

@@ -11,11 +11,11 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 
-from tui_agent.environments.sandbox.blocked import blocked
+from tui_agent.environments.sandbox.blocked import blocked, kept_from
 from tui_agent.environments.sandbox.confine import Confinement, NotConfined
 from tui_agent.environments.sandbox.opened import Opened
 from tui_agent.environments.spawn import Command
-from tui_agent.ports.environment import ExecResult, ExecSpec
+from tui_agent.ports.environment import ExecResult, ExecSpec, SecretFile
 
 FAILED = 1
 """What bubblewrap itself ends with."""
@@ -34,7 +34,7 @@ async def confined(
     if absent is not None:
         return absent
     for _ in range(TRIES):
-        result, began = await _tried(confinement, command, spec, run)
+        result, began, masked = await _tried(confinement, command, spec, run)
         if began or result.ended != "exited" or result.exit_code != FAILED:
             break  # else a file system came or went while it was being made
     else:
@@ -43,7 +43,10 @@ async def confined(
     if result.ended != "exited" or not result.exit_code:
         return result
     said = (result.output + result.errors).decode("utf-8", "replace")
-    return replace(result, blocked=blocked(said, result.exit_code, confinement.bounds, network=spec.network))
+    why = blocked(said, result.exit_code, confinement.bounds, network=spec.network)
+    if masked and not spec.looks:
+        why = await to_thread.run_sync(kept_from, said, masked) or why
+    return replace(result, blocked=why)
 
 
 async def _tried(
@@ -51,8 +54,8 @@ async def _tried(
     command: Command,
     spec: ExecSpec,
     run: Callable[[Command], Awaitable[ExecResult]],
-) -> tuple[ExecResult, bool]:
-    """How it ended, and whether it began at all."""
+) -> tuple[ExecResult, bool, tuple[SecretFile, ...]]:
+    """How it ended, whether it began at all, and what of the workspace it could not read."""
     info = os.fstat(command.folder)
     ready = confinement.command(
         command.argv,
@@ -60,14 +63,16 @@ async def _tried(
         command.env,
         network=spec.network,
         writable=spec.writable,
+        shown=spec.shown,
+        looks=spec.looks,
     )
     try:
         made = await to_thread.run_sync(ready.__enter__)
     except NotConfined as error:
-        return _not_run(f"It was not run, for it cannot be confined: {error}"), False
+        return _not_run(f"It was not run, for it cannot be confined: {error}"), False, ()
     try:
         result = await run(replace(command, argv=made.argv, env=made.env, given=made.given, wrapped=True))
-        return result, made.began()
+        return result, made.began(), made.masked
     finally:
         with anyio.CancelScope(shield=True):
             await to_thread.run_sync(ready.__exit__, None, None, None)

@@ -26,6 +26,7 @@ def profile(found: Places, private: str, missing: Sequence[str], *, network: boo
         _rule("allow file-write*", _DEVICES, "literal"),
         _rule("deny file-write*", (*found.kept, *missing)),
         _rule("deny file-read* file-write*", [path.rstrip("/") for path in found.hidden]),
+        _rule("deny file-read-data file-write*", [path.rstrip("/") for path in found.masked]),
         _rule("deny network-outbound", found.sockets, "literal"),
         "" if network else _NETWORK_OFF,
         _rule("allow file-read*", found.shown),

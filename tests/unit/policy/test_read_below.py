@@ -1,0 +1,119 @@
+"""Commands that read files with secrets without naming them: asked about where no sandbox keeps them from it."""
+
+import pytest
+
+from tests.unit.policy.judging import WORKSPACE
+from tui_agent.policy.rules import RulePolicy
+from tui_agent.ports.environment import SecretFile
+from tui_agent.ports.policy import Decision, PolicyFacts
+from tui_agent.protocol.effects import Runs
+from tui_agent.protocol.settings import PolicyName
+
+
+def there(name: str, *, ignored: bool = False, in_git: bool = False) -> SecretFile:
+    return SecretFile(name, f"{WORKSPACE}/{name}", in_git=in_git, ignored=ignored)
+
+
+SECRETS = (
+    there(".env", ignored=True),
+    there("config/credentials.json", ignored=True),
+    there("open/secrets.yml"),
+    there("certs/own.pem", in_git=True),
+    there("open/.aws/"),
+)
+
+
+def decide(
+    script: str, policy: PolicyName = "ask", *rules: str, sandboxed: bool = False, cwd: str = ""
+) -> Decision:
+    facts = PolicyFacts(WORKSPACE, policy, secrets=SECRETS, sandboxed=sandboxed)
+    return RulePolicy(rules).decide("run_command", (Runs(script=script, cwd=cwd),), facts)
+
+
+READS = [
+    "grep -rn X .",
+    "grep -rn X",
+    "grep -R X config",
+    "grep --recursive X *",
+    "rg X",
+    "rg -u X config",
+    "rg --hidden -uu X",
+    "rg -uuu X",
+    "rg --no-ignore X config",
+    "ag -u X",
+    "ack X",
+    "git grep --no-index X",
+    "git grep --untracked X",
+    "git diff --no-index /dev/null .",
+    "find . -type f | xargs grep X",
+    "find . -exec grep X {} +",
+    "git ls-files -o | xargs wc -l",
+    "rg --files | xargs wc -l",
+    "cat config/*",
+    "head -n 3 */*.json",
+    "for f in config/*; do cat $f; done",
+    "diff -r config other",
+    "cd config && grep -r X",
+    "grep -rn X . --exclude=.env",
+    "ls && grep -rn X . | head",
+]
+
+
+@pytest.mark.parametrize("script", READS)
+def test_it_is_asked_about(script: str) -> None:
+    found = decide(script)
+    assert (found.verdict, found.rule_id, found.default_no) == ("ask", "guard.below", True)
+    assert [one.reach for one in found.choices if one.offered] == ["once"]
+    assert decide(script, "bypass").verdict == "ask"
+    assert decide(script, "ask", "allow run grep *", "allow run rg *").verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "grep -rn X src tests",
+        "grep -n X *",
+        "grep X config/*.toml",
+        "grep -rn X . --include='*.py'",
+        "grep -rn X --exclude='.env*' --exclude-dir=config --exclude-dir=open .",
+        "rg X src",
+        "rg X config",
+        "rg --hidden X config",
+        "rg X -g '*.py'",
+        "rg -uu X -g '!.env' -g '!config/' -g '!open/**'",
+        "git grep X",
+        "git diff",
+        "git ls-files | xargs grep X",
+        "wc -l $(git ls-files)",
+        "find . -name '*.py' -exec cat {} +",
+        "cat *",
+        "cat *.md",
+        "ls -laR",
+        "du -sh .",
+        "find . -name .env",
+        "cat certs/*",
+        "cd src && grep -r X",
+        "grep X README.md",
+    ],
+)
+def test_what_reads_none_of_them_is_not_asked_about(script: str) -> None:
+    assert decide(script).verdict == "allow", decide(script).reason
+
+
+def test_in_a_sandbox_it_is_not_asked_and_told_what_it_would_have_read() -> None:
+    found = decide("grep -rn X config open", sandboxed=True)
+    assert (found.verdict, found.below) == (
+        "allow",
+        ("config/credentials.json", "open/secrets.yml", "open/.aws/"),
+    )
+
+
+def test_a_folder_of_the_call_counts_and_a_line_allowed_word_for_word_runs() -> None:
+    assert decide("grep -r X", cwd="config").verdict == "ask"
+    assert decide("grep -r X", cwd="src").verdict == "allow"
+    exact = decide("grep -r X .", "ask", "allow exact grep -r X .")
+    assert (exact.verdict, exact.named) == ("allow", True)
+
+
+def test_a_delegate_that_only_looks_is_refused_it() -> None:
+    assert decide("grep -rn X .", "read-only-delegate").verdict == "deny"

@@ -1,0 +1,185 @@
+"""L3: the files with secrets that a command line reads without naming them: by a folder with all below, or by a pattern.
+
+Invariant: pure. A line that reads none of them for certain is not held to read them; one of which that is not certain
+names them, as far as it can be told here.
+"""
+
+import posixpath
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from tui_agent.policy.part import Part
+from tui_agent.policy.paths import place
+from tui_agent.policy.runs import RunReport, from_cwd
+from tui_agent.ports.environment import SecretFile
+from tui_agent.ports.policy import PolicyFacts
+from tui_agent.protocol.effects import Runs
+
+_SEARCHERS = frozenset({"grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "ugrep"})
+"""Programs that read the folder they run in where they are given none."""
+_ALL_BY = frozenset({"grep", "egrep", "fgrep", "zgrep"})
+"""Those of them that read folders only when told so."""
+_PASSING = frozenset({"rg", "ag", "fd", "fdfind"})
+"""Those that pass over hidden and ignored files when not told otherwise."""
+_NAMING = frozenset({"l", "L", "files", "files-with-matches", "files-without-match"})
+"""Options by which a search prints names."""
+_LEAVES = ("--exclude", "--exclude-dir", "--ignore", "--ignore-dir")
+_CHOOSES = ("--include",)
+_GLOBS = ("-g", "--glob", "--iglob")
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """What a program reads of what lies below: by its options."""
+
+    hidden: bool
+    ignored: bool
+    untracked: bool = True
+
+    def has(self, secret: SecretFile) -> bool:
+        dotted = any(name.startswith(".") for name in secret.name.split("/"))
+        return (
+            (self.hidden or not dotted)
+            and (self.ignored or not secret.ignored)
+            and (self.untracked or secret.in_git)
+        )
+
+
+_ALL = _Reach(hidden=True, ignored=True)
+
+
+def read_below(effect: Runs, report: RunReport, facts: PolicyFacts) -> tuple[str, ...]:
+    """The names of those that it reads."""
+    if not facts.secrets:
+        return ()
+    listed = [_reach(part) for part in report.parts if _lists(part)]
+    found: dict[str, None] = {}
+    for part in report.parts:
+        for secret in facts.secrets:
+            if secret.name not in found and _reads(effect, part, secret, listed, facts):
+                found[secret.name] = None
+    return tuple(found)
+
+
+def _reads(
+    effect: Runs, part: Part, secret: SecretFile, listed: Sequence[_Reach], facts: PolicyFacts
+) -> bool:
+    reach, below = _reach(part), _goes_below(part)
+    if _left_out(part, secret):
+        return False
+    plain = [path for path in part.reads if path not in part.patterns]
+    if part.name == "git grep" or (not plain and part.program in _SEARCHERS and not part.patterns):
+        plain = [each for each in part.places if each is not None]
+    for path in plain if below and reach.has(secret) else ():
+        at = place(from_cwd(effect, path), facts).relative
+        if at is not None and (at == "" or secret.name.startswith(f"{at}/")):
+            return True
+    for path in part.patterns.intersection(part.reads):
+        shape = posixpath.normpath(from_cwd(effect, path)).split("/")
+        fed = "**" in shape
+        if fed and listed and not any(one.has(secret) for one in listed):
+            continue
+        if _fits(shape, _names(secret), below=below and part.program not in _PASSING):
+            return True
+    return False
+
+
+def _names(secret: SecretFile) -> list[str]:
+    """The names on the way to it; of a folder, to any file in it."""
+    return (f"{secret.name}any" if secret.name.endswith("/") else secret.name).split("/")
+
+
+def _lists(part: Part) -> bool:
+    """Whether it prints names of files."""
+    if part.program == "git":
+        return part.name in ("git ls-files", "git diff")
+    if part.program in _SEARCHERS:
+        long = {word[2:] for word in part.words if word is not None and word.startswith("--")}
+        return bool(_NAMING & (_letters(part) | long))
+    return part.program in ("find", "ls", "fd", "fdfind")
+
+
+def _goes_below(part: Part) -> bool:
+    if part.program == "git":
+        return "--no-index" in part.words or "--untracked" in part.words
+    if part.program in _ALL_BY:
+        return any(word in ("--recursive", "--dereference-recursive") for word in part.words) or bool(
+            _letters(part) & {"r", "R"}
+        )
+    return part.deep
+
+
+def _reach(part: Part) -> _Reach:
+    words = {word for word in part.words if word is not None}
+    if part.program == "git":
+        if words & {"--no-index"}:
+            return _ALL
+        others = bool(words & {"-o", "--others", "--untracked"})
+        spared = bool(words & {"--exclude-standard", "--untracked"})
+        return _Reach(hidden=True, ignored=not spared, untracked=others)
+    if part.program == "ls":
+        return _Reach(hidden=bool(_letters(part) & {"a", "A"} or "--all" in words), ignored=True)
+    if part.program not in _PASSING:
+        return _ALL
+    letters = _letters(part)
+    often = sum(word.count("u") for word in words if word.startswith("-") and not word.startswith("--"))
+    hidden = "--hidden" in words or "-." in words or often > 1 or (part.program != "rg" and "H" in letters)
+    ignored = (often > 0 or any(word.startswith(("--no-ignore", "--unrestricted")) for word in words)) or (
+        part.program != "rg" and bool(letters & {"I", "U", "a"})
+    )
+    return _Reach(hidden=hidden or (part.program == "ag" and often > 0), ignored=ignored)
+
+
+def _letters(part: Part) -> set[str]:
+    """The letters of its short options."""
+    short = [word for word in part.words[1:] if word is not None and word[:1] == "-" and word[1:2] != "-"]
+    return {letter for word in short for letter in word[1:]}
+
+
+def _left_out(part: Part, secret: SecretFile) -> bool:
+    """Whether its options leave the file out by its name, or choose others."""
+    names = _names(secret)
+    chosen: list[bool] = []
+    for option, value in _options(part):
+        leaves = option in _LEAVES
+        if option in _GLOBS:
+            leaves, value = value.startswith("!"), value.removeprefix("!")
+        shape = value.strip("/").removeprefix("**/").removesuffix("/**")
+        meant = names[:-1] if option.endswith("-dir") else names if leaves else names[-1:]
+        fits = any(fnmatchcase(name, shape) for name in meant) or fnmatchcase(secret.name, shape)
+        if leaves and fits:
+            return True
+        if not leaves:
+            chosen.append(fits)
+    return bool(chosen) and not any(chosen)
+
+
+def _options(part: Part) -> Iterator[tuple[str, str]]:
+    """Options that choose among what is below by names, each with its pattern."""
+    try:
+        words = shlex.split(part.text)
+    except ValueError:
+        return
+    for at, word in enumerate(words):
+        option, equals, value = word.partition("=")
+        if option in (*_LEAVES, *_CHOOSES, *_GLOBS):
+            yield option, value if equals else "".join(words[at + 1 : at + 2]) or "*"
+        elif part.program == "rg" and option.startswith("-g") and len(option) > 2:
+            yield "-g", word[2:]
+
+
+def _fits(shape: Sequence[str], names: Sequence[str], *, below: bool) -> bool:
+    """Whether a shell's pattern names the file, or, where all below is meant, a folder that it lies in."""
+    if not shape:
+        return not names or below
+    if not names:
+        return False
+    if shape[0] == "**":
+        return _fits(shape[1:], names, below=True) or any(
+            _fits(shape[1:], names[at:], below=below) for at in range(1, len(names))
+        )
+    if names[0].startswith(".") and not shape[0].startswith((".", "[.")):
+        return False
+    return fnmatchcase(names[0], shape[0]) and _fits(shape[1:], names[1:], below=below)
