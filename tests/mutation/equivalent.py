@@ -95,6 +95,12 @@ EQUIVALENT = (
     ),
     Same(
         "tui_agent/engine/rewind.py",
+        "await self._recorder.prepare(target.to_seq)",
+        "statement left out",
+        "what was not prepared in a thread is folded at once",
+    ),
+    Same(
+        "tui_agent/engine/rewind.py",
         "if wanted is None or there is None:",
         "or -> and",
         "event 0 brings the settings, so neither is None; the line is there for the types",

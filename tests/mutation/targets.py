@@ -37,10 +37,17 @@ TARGETS = (
     ),
     Target(
         "log",
-        ("tui_agent/store/scan.py", "tui_agent/store/line.py", "tui_agent/store/repair.py"),
+        (
+            "tui_agent/store/scan.py",
+            "tui_agent/store/line.py",
+            "tui_agent/store/reader.py",
+            "tui_agent/store/repair.py",
+        ),
         (
             "tests/unit/store/test_scan_lines.py",
             "tests/unit/store/test_repair_lines.py",
+            "tests/unit/store/test_reading_parts.py",
+            "tests/unit/store/test_lock_and_readers.py",
             "tests/unit/store/test_append.py",
             "tests/unit/store/test_forks.py",
         ),
@@ -63,6 +70,7 @@ TARGETS = (
             "tests/unit/checkpoints/test_cut_restores.py",
             "tests/engine/test_redo_in_a_fork.py",
             "tests/engine/test_unkept_files.py",
+            "tests/engine/test_asked_again.py",
         ),
     ),
 )
