@@ -25,7 +25,7 @@ examples:
 SHOWN = 5
 HEADS: dict[Change, str] = {
     "saved": "questions saved",
-    "passes": "would run, and you said no",
+    "passes": "would run, and nobody said yes",
     "opened": "would run or be asked about, and was refused",
     "stopped": "would be stopped, and it ran",
     "asked": "would be asked about, and ran unasked",

@@ -4,10 +4,11 @@ Invariant: pure; a decision is judged with the facts of its time (workspace, pro
 links are taken as they read, for where they led is not recorded.
 """
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, TypeAlias, get_args
 
 from tui_agent.ports.policy import Decision, Policy, PolicyFacts
 from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes
@@ -19,6 +20,12 @@ CHANGES: tuple[Change, ...] = get_args(Change)
 """`saved`: you were asked and said yes, and would not be asked. `passes`: you said no, or nobody was there, and it would
 run. `opened`: a rule or the profile said no, and it would run or be asked about. `stopped`: it ran, and would be denied.
 `asked`: it ran without a question, and would be asked about. `same`: nothing would be different."""
+
+
+HOOK: Final = "hook"
+"""The rule that a hook's word is recorded under."""
+LEAVING: Final = "sandbox.leave"
+"""The rule that leaving the sandbox is recorded under."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +80,24 @@ class Trial:
                 workspace=workspace or "/", policy=profile, granted=tuple(granted), sandboxed=sandboxed
             )
             now = self._known[key] = self._policy.decide(tool, said.effects, facts)
-        return Tried(_change(said, now), said, now)
+        return Tried(_change(said, _with_the_rest(said, now)), said, now)
 
 
 def was_asked(said: PermissionDecided) -> bool:
     """A person was asked, or would have been, had there been one."""
     return said.request_id is not None or said.by == "engine"
+
+
+def _with_the_rest(said: PermissionDecided, now: Decision) -> Decision:
+    """The decision now, with those whom no rule answers for: a hook that refused or asked does so again, and one that
+    allowed answers what the profile asks; leaving the sandbox is always asked about."""
+    if said.rule_id == LEAVING or (said.rule_id == HOOK and was_asked(said)):
+        return now if now.verdict == "deny" else replace(now, verdict="ask")
+    if said.rule_id != HOOK:
+        return now
+    if said.decision == "deny":
+        return replace(now, verdict="deny")
+    return replace(now, verdict="allow") if now.verdict == "ask" and now.by_profile else now
 
 
 def _change(said: PermissionDecided, now: Decision) -> Change:
@@ -107,6 +126,6 @@ def _what(effect: Effect) -> str:
         case Connects(host=host):
             return f"connect {host}"
         case Runs(script=script, argv=argv):
-            return " ".join((script or " ".join(argv)).split())
+            return " ".join(script.split()) or shlex.join(argv)
         case Internal(what=what):
             return what

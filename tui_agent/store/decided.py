@@ -11,11 +11,13 @@ from pathlib import Path
 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.env import EnvStarted
-from tui_agent.protocol.events.policy import PermissionDecided
+from tui_agent.protocol.events.policy import PermissionDecided, PermissionRevoked
 from tui_agent.store.line import decode
 from tui_agent.store.pieces import pieces
 
-_WANTED = re.compile(rb'"payload":\{"kind":"(permission\.decided|env\.started|tool\.called)"')
+_WANTED = re.compile(
+    rb'"payload":\{"kind":"(permission\.decided|permission\.revoked|env\.started|tool\.called)"'
+)
 _CALLED = re.compile(rb',"call_id":"([^"]{1,200})","name":"([^"]{1,200})"')
 
 
@@ -23,7 +25,7 @@ _CALLED = re.compile(rb',"call_id":"([^"]{1,200})","name":"([^"]{1,200})"')
 class Decided:
     """One decision, and what was known then. `workspace` is empty where the log does not say it; `tool` too.
 
-    `granted` are the rules that the user had allowed before in this session.
+    `granted` are the rules that the user had allowed before in this session, and had not taken back.
     """
 
     seq: int
@@ -49,8 +51,10 @@ def decided_in(folder: Path) -> Iterator[Decided]:
             payload = record.payload if isinstance(record, Envelope) else None
             if isinstance(payload, EnvStarted):
                 workspace, sandboxed = payload.root, bool(payload.sandbox)
+            elif isinstance(payload, PermissionRevoked):
+                granted.pop(payload.rule, None)
             elif isinstance(record, Envelope) and isinstance(payload, PermissionDecided):
-                tool = tools.pop(payload.call_id.encode(), b"").decode("utf-8", "replace")
+                tool = tools.get(payload.call_id.encode(), b"").decode("utf-8", "replace")
                 yield Decided(record.seq, tool, workspace, sandboxed, tuple(granted), payload)
                 if payload.decision == "allow" and payload.rule and payload.reach != "once":
                     granted[payload.rule] = None

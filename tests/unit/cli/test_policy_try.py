@@ -6,10 +6,13 @@ from pathlib import Path
 
 from tests.stubs.golden import GOLDEN, golden
 from tests.unit.cli.conftest import Call
+from tui_agent.engine.gate import LEAVING as LEAVING_SANDBOX
+from tui_agent.engine.hooks import RULE as HOOKS
+from tui_agent.policy.trying import HOOK, LEAVING
 from tui_agent.protocol.effects import Effect, Reads, Runs, Writes
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.env import EnvStarted
-from tui_agent.protocol.events.policy import PermissionDecided
+from tui_agent.protocol.events.policy import PermissionDecided, PermissionRevoked
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.events.tool import ToolCalled
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
@@ -31,20 +34,30 @@ class Written:
         self.calls = 0
 
     def decided(
-        self, effect: Effect, decision: str, by: str, *, tool: str = "run_command", rule: str = ""
+        self,
+        effect: Effect,
+        decision: str,
+        by: str,
+        *,
+        tool: str = "run_command",
+        rule: str = "",
+        rule_id: str = "ask.commands",
+        again: bool = False,
     ) -> int:
-        self.calls += 1
+        """A decision; `again`: another one about the call before."""
+        self.calls += not again
         call = f"call_{self.calls}"
-        self.log.append(
-            ToolCalled(call_id=call, name=tool, arguments={}, iteration=1, verb="run", target="x")
-        )
+        if not again:
+            self.log.append(
+                ToolCalled(call_id=call, name=tool, arguments={}, iteration=1, verb="run", target="x")
+            )
         made = PermissionDecided(
             call_id=call,
             request_id=f"req_{self.calls}" if by == "user" else None,
             decision=decision,  # type: ignore[arg-type]
             by=by,  # type: ignore[arg-type]
             policy="ask",
-            rule_id="ask.commands",
+            rule_id=rule_id,
             reason="because",
             digest="0" * 32,
             effects=(effect,),
@@ -189,3 +202,55 @@ def test_a_file_that_is_not_there_or_is_wrong_is_refused(call: Call, tmp_path: P
     assert call("policy", "try", str(tmp_path / "no.toml"))[0] == 2
     status, _, err = call("policy", "try", rules(tmp_path, "allow fly a"))
     assert status == 2 and "try.toml, rule 1" in err
+
+
+def test_what_no_rule_answers_for_is_not_said_to_be_saved_or_opened(
+    call: Call, tmp_path: Path, work: Path
+) -> None:
+    assert (HOOK, LEAVING) == (HOOKS, LEAVING_SANDBOX)
+    session = Written(tmp_path, work)
+    make = Runs(script="make")
+    session.decided(make, "allow", "user")
+    session.decided(make, "allow", "user", rule_id=LEAVING, again=True)  # asked about whatever the rules
+    session.decided(make, "deny", "rule", rule_id=HOOK)  # a hook refused it, and would again
+    session.decided(make, "allow", "user", rule_id=HOOK)  # a hook wanted to be asked
+    session.decided(
+        Runs(script="pytest -q"), "allow", "rule", rule_id=HOOK
+    )  # a hook answered what the profile asks
+    session.decided(Runs(script="pytest -q"), "deny", "rule", rule_id=HOOK)
+    session.log.close()
+    found = tried(call, rules(tmp_path, "allow run make *"))
+    assert (found["decisions"], found["questions"], found["saved"], found["same"]) == (6, 3, 1, 5)
+    found = tried(call, rules(tmp_path, "deny run make *"))
+    assert (found["stopped"], found["same"]) == (3, 3)
+    found = tried(call, rules(tmp_path, "ask run pytest *"))
+    assert (found["asked"], found["same"]) == (1, 5)  # a rule that asks is no profile that does
+
+
+def test_a_rule_that_was_taken_back_counts_no_more(call: Call, tmp_path: Path, work: Path) -> None:
+    session = Written(tmp_path, work)
+    session.decided(Runs(script="make"), "allow", "user", rule="allow run make *")
+    session.decided(Runs(script="make"), "allow", "rule")
+    session.log.append(PermissionRevoked(rule="allow run make *"))
+    session.decided(Runs(script="make"), "allow", "user")
+    session.log.close()
+    found = tried(call, rules(tmp_path, "allow run pytest *"))
+    assert (found["saved"], found["same"]) == (0, 3)
+
+
+def test_a_call_that_was_judged_twice_is_judged_as_the_same_tools_both_times(
+    call: Call, tmp_path: Path, work: Path
+) -> None:
+    session = Written(tmp_path, work)
+    session.decided(Runs(script="make"), "allow", "user")
+    session.decided(Runs(script="make"), "allow", "user", again=True)
+    session.log.close()
+    assert tried(call, rules(tmp_path, "deny tool run_command"))["stopped"] == 2
+
+
+def test_words_that_hold_blanks_are_told_from_several(call: Call, tmp_path: Path, work: Path) -> None:
+    session = Written(tmp_path, work)
+    session.decided(Runs(argv=("python3", "-c", "print( 1 )")), "allow", "user")
+    session.log.close()
+    cases = tried(call, rules(tmp_path, "deny run python3 *"))["cases"]
+    assert [case["what"] for case in cases] == ["python3 -c 'print( 1 )'"]  # type: ignore[attr-defined]
