@@ -5,38 +5,33 @@ Invariant: bounded work: a name that more than `MAX_DEFINERS` files define makes
 """
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import log
 from struct import Struct
 
-from tui_agent.context.repomap.indexing import name_hash
 from tui_agent.context.repomap.kept import Kept
 
 MAX_DEFINERS = 5
 MAX_OUT = 40
 MAX_NEIGHBOURS = 12
 ROUNDS, DAMPING = 12, 0.85
-_KINDS = frozenset({"key", "heading", "id", "rule", "test"})
 _PAIR = Struct("<If")
 Edges = dict[int, dict[int, float]]
 
 
-def definers(kept: Kept) -> dict[int, tuple[int, ...]]:
+def definers(defs: Iterable[tuple[int, bytes]]) -> dict[int, tuple[int, ...]]:
     """The files that define each name, as hashes; only names that tell files apart."""
-    found: dict[int, set[int]] = {}
-    for at, symbols in kept.all_symbols():
-        for symbol in symbols:
-            if len(symbol.name) > 3 and symbol.kind not in _KINDS:
-                found.setdefault(name_hash(symbol.name), set()).add(at)
-    return {name: tuple(sorted(ats)) for name, ats in found.items() if len(ats) <= MAX_DEFINERS}
+    found: dict[int, list[int]] = {}
+    for at, packed in defs:
+        for name in _hashes(packed):
+            found.setdefault(name, []).append(at)
+    return {name: tuple(ats) for name, ats in found.items() if len(ats) <= MAX_DEFINERS}
 
 
 def edges_of(at: int, refs: bytes, known: Mapping[int, tuple[int, ...]]) -> dict[int, float]:
     """The files that a file speaks of, with how much."""
-    packed = array("I")
-    packed.frombytes(refs)
     found: dict[int, float] = {}
-    for name in packed:
+    for name in _hashes(refs):
         for other in known.get(name, ()):
             if other != at:
                 found[other] = found.get(other, 0.0) + 1.0 / len(known[name])
@@ -46,8 +41,15 @@ def edges_of(at: int, refs: bytes, known: Mapping[int, tuple[int, ...]]) -> dict
 
 def all_edges(kept: Kept) -> Edges:
     """The whole graph."""
-    known = definers(kept)
-    return {at: edges_of(at, refs, known) for at, refs in kept.all_refs()}
+    names = list(kept.all_names())
+    known = definers((at, defs) for at, _, defs in names)
+    return {at: edges_of(at, refs, known) for at, refs, _ in names}
+
+
+def _hashes(packed: bytes) -> "array[int]":
+    found = array("I")
+    found.frombytes(packed)
+    return found
 
 
 def page_rank(edges: Edges) -> dict[int, float]:
@@ -55,10 +57,10 @@ def page_rank(edges: Edges) -> dict[int, float]:
     nodes = sorted(edges)
     if not nodes:
         return {}
-    outs = [
-        (at, [(to, weight / sum(edges[at].values())) for to, weight in edges[at].items() if to in edges])
-        for at in nodes
-    ]
+    outs = []
+    for at in nodes:
+        total = sum(edges[at].values())
+        outs.append((at, [(to, weight / total) for to, weight in edges[at].items() if to in edges]))
     rank = dict.fromkeys(nodes, 1.0)
     for _ in range(ROUNDS):
         lost = sum(rank[at] for at, out in outs if not out)

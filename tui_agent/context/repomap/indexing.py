@@ -15,12 +15,15 @@ from tui_agent.context.repomap.kept import Found, Kept
 from tui_agent.context.repomap.listing import Entry
 from tui_agent.context.repomap.reading import read
 from tui_agent.context.repomap.symbols import symbols_of
-from tui_agent.context.repomap.words import MAX_WORD, Splitter, counted, pieces, raw_words
+from tui_agent.context.repomap.views import Symbol
+from tui_agent.context.repomap.words import MAX_WORD, Splitter, counted, raw_words, times_of
 
 BATCH = 200
 MAX_REFS = 500
 _TELLING = re.compile(r"[^\W\d_]{6}|[^\W\d]\w*?(?:_|[a-z0-9][A-Z])\w")
 """What is long, or made of several words, is likely to name something."""
+SHORT = 3
+_NO_DEFINITION = frozenset({"key", "heading", "id", "rule", "test"})
 MAX_TIMES = 200
 """How often one word of a file counts at most: BM25 hardly tells more apart."""
 UNSETTLED = -1
@@ -37,16 +40,18 @@ def find(root: str, entry: Entry, *, parse: bool = True) -> Found:
     if source.reason:
         return Found(entry, "", source.reason)
     language, symbols = symbols_of(entry.path, source.data, parse=parse)
-    times = Counter(raw_words(source.data.decode("utf-8", "replace")))
-    names = Counter(symbol.name for symbol in symbols)
-    name_times = Counter(word for name in names for word in raw_words(name))
+    times = times_of(source.data)
+    names = {symbol.name for symbol in symbols}
+    name_times = Counter(raw_words("\n".join(names)))
+    path = entry.path.encode("utf-8", "replace").decode()
     return Found(
         entry,
         language,
         "",
         symbols,
         references(times),
-        " ".join(pieces(entry.path.encode("utf-8", "replace").decode())),
+        definitions(symbols),
+        " ".join([piece for word in raw_words(path) for piece in splitter[word]]),
         _text(counted(name_times, splitter)),
         _text(counted(times, splitter)),
     )
@@ -56,6 +61,12 @@ def references(times: "Counter[str]") -> bytes:
     """The names that a file speaks of, as packed hashes in order."""
     found = [word for word in times if len(word) <= MAX_WORD and _TELLING.match(word)]
     return array("I", sorted({name_hash(word) for word in found[:MAX_REFS]})).tobytes()
+
+
+def definitions(symbols: Sequence[Symbol]) -> bytes:
+    """The names that a file defines and by which files can be told apart, as packed hashes in order."""
+    found = {one.name for one in symbols if len(one.name) > SHORT and one.kind not in _NO_DEFINITION}
+    return array("I", sorted({name_hash(name) for name in found})).tobytes()
 
 
 def name_hash(name: str) -> int:

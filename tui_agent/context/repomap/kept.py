@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tui_agent.context.repomap.listing import Entry
 from tui_agent.context.repomap.views import Symbol
 
-VERSION = 3
+VERSION = 4
 """Of the tables and of how words are cut; another one is built anew."""
 BUSY_MS = 5_000
 _FIELDS = "id, path, size, mtime, inode, reason, language, rank"
@@ -26,7 +26,8 @@ _SCHEMA = """
 CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE files(id INTEGER PRIMARY KEY, path BLOB UNIQUE NOT NULL, size INTEGER, mtime INTEGER, inode INTEGER,
   language TEXT NOT NULL, reason TEXT NOT NULL, rank REAL NOT NULL DEFAULT 0);
-CREATE TABLE details(id INTEGER PRIMARY KEY, symbols BLOB NOT NULL, refs BLOB NOT NULL, words BLOB NOT NULL);
+CREATE TABLE details(id INTEGER PRIMARY KEY, symbols BLOB NOT NULL, refs BLOB NOT NULL, defs BLOB NOT NULL,
+  words BLOB NOT NULL);
 CREATE VIRTUAL TABLE words USING fts5(path, names, body, content='', tokenize='ascii');
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, 'row');
 CREATE TABLE edges(id INTEGER PRIMARY KEY, outs BLOB NOT NULL, ins BLOB NOT NULL);
@@ -36,13 +37,15 @@ CREATE VIRTUAL TABLE messages USING fts5(text, tokenize='ascii');
 
 
 class Found(NamedTuple):
-    """What was found in one file. `reason` says why it has no words; `refs` are packed hashes of the names in it."""
+    """What was found in one file. `reason` says why it has no words; `refs` are packed hashes of the names in it, `defs`
+    of those that it defines."""
 
     entry: Entry
     language: str
     reason: str
     symbols: tuple[Symbol, ...] = ()
     refs: bytes = b""
+    defs: bytes = b""
     path_words: str = ""
     name_words: str = ""
     body_words: str = ""
@@ -183,8 +186,8 @@ class Kept:
             row = cursor.lastrowid
             self._db.execute("INSERT INTO words(rowid,path,names,body) VALUES(?,?,?,?)", (row, *texts))
             self._db.execute(
-                "INSERT INTO details VALUES(?,?,?,?)",
-                (row, _packed(one.symbols), one.refs, zlib.compress("\n".join(texts).encode(), 1)),
+                "INSERT INTO details VALUES(?,?,?,?,?)",
+                (row, _packed(one.symbols), one.refs, one.defs, zlib.compress("\n".join(texts).encode(), 1)),
             )
 
     def forget(self, paths: Iterable[str]) -> None:
@@ -210,14 +213,9 @@ class Kept:
         row = self._db.execute("SELECT symbols FROM details WHERE id=?", (at,)).fetchone()
         return _unpacked(row[0]) if row else ()
 
-    def all_symbols(self) -> Iterator[tuple[int, tuple[Symbol, ...]]]:
-        """Every file's symbols, file by file."""
-        for at, text in self._db.execute("SELECT id, symbols FROM details ORDER BY id"):
-            yield at, _unpacked(text)
-
-    def all_refs(self) -> Iterator[tuple[int, bytes]]:
-        """Every file's packed hashes of names."""
-        yield from self._db.execute("SELECT id, refs FROM details ORDER BY id")
+    def all_names(self) -> Iterator[tuple[int, bytes, bytes]]:
+        """Every file's packed hashes of the names in it, and of those that it defines."""
+        yield from self._db.execute("SELECT id, refs, defs FROM details ORDER BY id")
 
     def neighbours(self, at: int) -> tuple[bytes, bytes]:
         """What a file speaks of and what speaks of it, as the graph packed it; empty where it is not computed."""

@@ -11,6 +11,8 @@ from functools import lru_cache
 _WORD = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_BLANKED = bytes(sign if chr(sign).isalnum() or sign == 95 else 32 for sign in range(128)) + bytes([32]) * 128
+"""Makes of ASCII a text in which only what `_WORD` takes, and signs beside it, is not blank."""
 MAX_WORD = 64
 """Characters; a longer run is data, not a word."""
 _DOUBLED = re.compile(r"(?<=..)([bdfgmnprt])\1$")
@@ -76,6 +78,18 @@ class Splitter(dict[str, tuple[str, ...]]):
 def raw_words(text: str) -> list[str]:
     """Identifiers and words as they stand."""
     return _WORD.findall(text)
+
+
+def times_of(data: bytes) -> "Counter[str]":
+    """How often each identifier and word occurs in a text, which is UTF-8 but for broken bytes."""
+    if not data.isascii():
+        return Counter(raw_words(data.decode("utf-8", "replace")))
+    found = Counter(data.translate(_BLANKED).decode("ascii").split())
+    for word in [word for word in found if word[0] == "_" or word[-1] == "_"]:
+        times, bare = found.pop(word), word.strip("_")
+        if bare:
+            found[bare] += times
+    return found
 
 
 def counted(words: "Counter[str]", splitter: Splitter) -> "Counter[str]":
