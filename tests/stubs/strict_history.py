@@ -22,7 +22,7 @@ MODEL = ModelInfo(profile="strict", provider="openai", model="strict", window=10
 def faults_in(messages: Sequence[Message], *, anthropic: bool = False) -> list[str]:
     """What any provider would refuse, one sentence a fault. `anthropic` also asks litellm, which is slow to load."""
     request = ModelRequest(RequestId("req_strict"), MODEL, "be brief", tuple(messages), (), 100)
-    found = [*check_pairs(messages), *_chat(chat_messages.messages(request))]
+    found = [*check_pairs(messages), *chat_faults(chat_messages.messages(request))]
     items = responses.body(request, Endpoint(base_url="", api_key=""))["input"]
     assert isinstance(items, list)
     found += _responses([item for item in items if isinstance(item, dict)])
@@ -31,7 +31,7 @@ def faults_in(messages: Sequence[Message], *, anthropic: bool = False) -> list[s
     return found
 
 
-def _chat(messages: Sequence[dict[str, Any]]) -> Iterator[str]:
+def chat_faults(messages: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Chat Completions: results stand right behind the answer that asked for them, each once."""
     wanted: list[str] = []
     for place, message in enumerate(messages):
