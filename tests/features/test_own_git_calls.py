@@ -7,11 +7,13 @@ import pytest
 
 from tests.stubs.hostile_repository import Hostile, build
 from tui_agent.checkpoints.git_shadow import GitShadow
+from tui_agent.config.git import ask_git
 from tui_agent.config.programs import find_program, safe_path
 from tui_agent.config.repository import find_repository
+from tui_agent.context.repomap.facade import RepoMap
+from tui_agent.context.repomap.kept import opened
 from tui_agent.session.forking import add_worktree
 from tui_agent.session.users_git import filters_off
-from tui_agent.tui.git_view import ask_git
 from tui_agent.tui.handlers.folder import folder_facts
 from tui_agent.tui.prompt.files import list_files
 
@@ -38,6 +40,16 @@ def test_branch_state_and_completion_of_the_screen(hostile: Hostile) -> None:
     assert folder_facts(hostile.folder).startswith("git main, ")
     assert "README.md" in list_files(hostile.folder)
     assert ask_git(hostile.folder, "diff", "--stat", "HEAD") is not None
+    assert hostile.fired() == []
+
+
+def test_the_map_of_the_repository_with_its_history(hostile: Hostile, tmp_path: Path) -> None:
+    mapped = RepoMap(hostile.folder, tmp_path / "cache")
+    assert "README.md" in mapped.map("readme", refresh=True).text
+    mapped.close()
+    kept = opened(mapped.index, mapped.key)
+    assert kept.commits()
+    kept.close()
     assert hostile.fired() == []
 
 

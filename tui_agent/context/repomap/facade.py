@@ -169,6 +169,11 @@ class RepoMap:
                 self._child = None
 
     @property
+    def key(self) -> str:
+        """What the index depends on beside the files."""
+        return f"{languages.digest()} {self._rules}"
+
+    @property
     def _known(self) -> Mapping[str, Known]:
         return self._snapshot.known if self._snapshot is not None else {}
 
@@ -214,7 +219,7 @@ class RepoMap:
             self._drop()
         if self._kept is None:
             try:
-                self._kept = opened(self.index, f"{languages.digest()} {self._rules}")
+                self._kept = opened(self.index, self.key)
             except (sqlite3.Error, OSError):
                 return None
             self._version = -1
@@ -292,9 +297,8 @@ class RepoMap:
             return
         if self._child is not None:
             worker.end(self._child, lasting=False)
-        key = f"{languages.digest()} {self._rules}"
         with suppress(OSError):
-            self._child = worker.start(self.index, key, self.root, changed, gone, lasting=self._lasting)
+            self._child = worker.start(self.index, self.key, self.root, changed, gone, lasting=self._lasting)
 
     def _is_building(self) -> bool:
         if self._child is not None and self._child.poll() is None:

@@ -5,11 +5,12 @@ Invariant: only commits that lead to the present one count; merges and commits o
 
 from pathlib import Path
 
-from tui_agent.context.repomap.git import ask, repository_of
+from tui_agent.config.git import ask_git, repository_of
 from tui_agent.context.repomap.kept import Kept
 from tui_agent.context.repomap.words import pieces
 
 MAX_COMMITS = 4_000
+GIT_S = 20.0
 MAX_TOUCHED = 30
 MAX_MESSAGE = 4_000
 BEST = 60
@@ -24,11 +25,10 @@ def head(root: Path) -> str:
 
 def refresh(kept: Kept, root: Path) -> None:
     """Keep the messages of the newest commits. Leaves the old ones where git cannot say."""
-    repository = repository_of(root)
-    now = repository.commit if repository is not None else ""
-    if repository is None or not now or kept.meta("history") == now:
+    now = head(root)
+    if not now or kept.meta("history") == now:
         return
-    listed = ask(repository, root, "rev-list", "--no-merges", f"--max-count={MAX_COMMITS}", now)
+    listed = ask_git(root, "rev-list", "--no-merges", f"--max-count={MAX_COMMITS}", now, patience=GIT_S)
     if listed is None:
         return
     wanted = listed.decode("ascii", "replace").split()
@@ -43,9 +43,6 @@ def refresh(kept: Kept, root: Path) -> None:
 
 
 def _read(root: Path, shas: list[str]) -> list[tuple[str, str, list[str]]]:
-    repository = repository_of(root)
-    if repository is None:
-        return []
     how = (
         "--no-walk=unsorted",
         "--no-renames",
@@ -55,7 +52,7 @@ def _read(root: Path, shas: list[str]) -> list[tuple[str, str, list[str]]]:
         "--relative",
         "-z",
     )
-    said = ask(repository, root, "log", *how, f"--format={_MARK}%H{_FIELD}%B{_FIELD}", *shas)
+    said = ask_git(root, "log", *how, f"--format={_MARK}%H{_FIELD}%B{_FIELD}", *shas, patience=GIT_S)
     found = []
     for record in (said or b"").decode("utf-8", "surrogateescape").split(_MARK)[1:]:
         sha, _, rest = record.partition(_FIELD)

@@ -11,12 +11,13 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tui_agent.config.git import ask_git, repository_of
 from tui_agent.config.repository import Repository
-from tui_agent.context.repomap.git import ask, repository_of
 from tui_agent.folds.ignore_rules import Rules
 
 MAX_FILES = 200_000
 MAX_DEPTH = 60
+GIT_S = 20.0
 MAX_BYTES = 1_000_000
 TICK_NS = 20_000_000
 """Within so much of a time a folder can change again and keep it."""
@@ -68,7 +69,7 @@ def list_files(root: Path, may_show: Callable[[str], bool]) -> Listing:
     os.scandir(root).close()
     repository = repository_of(root)
     index = index_key(repository)
-    names = _of_git(root, repository)
+    names = _of_git(root) if repository is not None else None
     listed = sorted(set(names if names is not None else walk(root)))
     found = examine(root, listed, may_show, index)
     return found._replace(folders=_folders(root, listed, since))
@@ -199,10 +200,8 @@ def index_key(repository: Repository | None) -> tuple[int, int]:
     return (seen.st_mtime_ns, seen.st_size)
 
 
-def _of_git(root: Path, repository: Repository | None) -> list[str] | None:
-    if repository is None:
-        return None
-    said = ask(repository, root, "ls-files", "-z", "-co", "--exclude-standard")
+def _of_git(root: Path) -> list[str] | None:
+    said = ask_git(root, "ls-files", "-z", "-co", "--exclude-standard", patience=GIT_S)
     if said is None:
         return None
     return [os.fsdecode(name).rstrip("/") for name in said.split(b"\0") if name]

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
-from tui_agent.context.repomap.git import repository_of
+from tui_agent.config.git import repository_of
 from tui_agent.context.repomap.listing import (
     Entry,
     Listing,

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from tui_agent.config.git import ask_git
 from tui_agent.config.repository import find_repository
-from tui_agent.tui.git_view import ask_git
 
 
 def folder_facts(root: Path) -> str:

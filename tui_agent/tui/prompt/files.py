@@ -14,7 +14,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
-from tui_agent.tui.git_view import ask_git
+from tui_agent.config.git import ask_git
 
 MOST = 50_000
 FEW: Final = 30

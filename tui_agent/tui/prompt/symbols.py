@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from textual.timer import Timer
 
-from tui_agent.tui.git_view import ask_git
+from tui_agent.config.git import ask_git
 
 MOST: Final = 20
 PAUSE_S: Final = 0.15

@@ -1,8 +1,8 @@
-"""L7: what git knows of the working folder, asked without the repository's configuration.
+"""L2: what git knows of the user's repository, asked without the repository's configuration.
 
 Invariant: git runs on a folder of our own with a configuration of our own, in which only the repository's objects and
 its index are lent; so that no monitor, filter, hook, pager, diff program or alias of the repository is ever run, nothing
-is fetched, and nothing is written into it. Blocking: called in a thread.
+is fetched, and nothing is written into it. Blocking: called in a thread or in a process of its own.
 """
 
 import os
@@ -28,9 +28,9 @@ CONFIG = """[core]
 \tauto = false
 [submodule]
 \trecurse = false
-[extensions]
-\tobjectFormat = {format}
-"""
+{extensions}"""
+SHA256 = "[extensions]\n\tobjectFormat = sha256\n"
+LENT = ("info/exclude", "shallow")
 ALWAYS = (
     "--no-pager",
     "--no-optional-locks",
@@ -40,9 +40,18 @@ ALWAYS = (
 )
 
 
-def ask_git(root: Path, *words: str) -> bytes | None:
-    """What git answers about the repository that `root` is in; None where it is in none, or git does not know."""
-    repository, program = find_repository(root), find_program("git", root, os.environ)
+def repository_of(root: Path) -> Repository | None:
+    """The repository that `root` is in; None where it is in none."""
+    try:
+        return find_repository(root)
+    except OSError:
+        return None
+
+
+def ask_git(root: Path, *words: str, patience: float = PATIENCE_S) -> bytes | None:
+    """What git answers in `root`; None where that is in no repository, or git is not there or does not know."""
+    repository = repository_of(root)
+    program = find_program("git", root, os.environ) if repository is not None else None
     if repository is None or program is None:
         return None
     try:
@@ -54,7 +63,7 @@ def ask_git(root: Path, *words: str) -> bytes | None:
                 env=_environment(Path(place), repository, root),
                 capture_output=True,
                 stdin=subprocess.DEVNULL,
-                timeout=PATIENCE_S,
+                timeout=patience,
                 check=True,
             )
     except (OSError, subprocess.SubprocessError):
@@ -68,12 +77,14 @@ def _lend(place: Path, repository: Repository) -> None:
     sha256 = len(commit) == 64
     for folder in ("refs/heads", "info"):
         (place / folder).mkdir(parents=True)
-    text = CONFIG.format(version=1 if sha256 else 0, format="sha256" if sha256 else "sha1")
-    (place / "config").write_text(text if sha256 else text.partition("[extensions]")[0])
-    (place / "HEAD").write_text(f"{commit}\n" if commit else "ref: refs/heads/none\n")
-    (place / "info" / "attributes").write_text(ATTRIBUTES)
-    excluded = small_text(repository.common / "info" / "exclude")
-    (place / "info" / "exclude").write_bytes(excluded.encode("utf-8", "surrogateescape"))
+    text = CONFIG.format(version=1 if sha256 else 0, extensions=SHA256 if sha256 else "")
+    (place / "config").write_text(text, encoding="utf-8")
+    (place / "HEAD").write_text(f"{commit}\n" if commit else "ref: refs/heads/none\n", encoding="utf-8")
+    (place / "info" / "attributes").write_text(ATTRIBUTES, encoding="utf-8")
+    for name in LENT:
+        lent = small_text(repository.common / name)
+        if lent:
+            (place / name).write_bytes(lent.encode("utf-8", "surrogateescape"))
 
 
 def _environment(place: Path, repository: Repository, root: Path) -> Mapping[str, str]:
