@@ -17,7 +17,7 @@ TURN_ENDS: Final[dict[TurnEnd, str]] = {
     "time_limit": "stopped at the time limit",
     "cost_limit": "stopped at the cost limit",
     "denied": "denied",
-    "stuck": "stopped: the same calls again and again",
+    "stuck": "stopped: the same calls again",
     "model_error": "the model failed",
     "error": "failed",
 }

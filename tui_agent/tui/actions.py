@@ -322,6 +322,7 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("replay_what_if", "the same again from here, one thing changed", "Replay", keys=("w",), scope="replay", footer="what if", rank=11),
     _a("replay_files", "the files that were changed by then", "Replay", keys=("d",), scope="replay"),
     _a("replay_jobs", "the background jobs as they were then", "Replay", keys=("j",), scope="replay"),
+    _a("replay_put_away", "what was not in the context as it was said", "Replay", keys=("a",), scope="replay"),
     _a("replay_todo", "the whole task list as it was then", "Replay", keys=("f2",), scope="replay"),
     _a("replay_panes", "todo, trace and context, where only the chat has room", "Replay", keys=("f3", "f4"), scope="replay"),
     _a("replay_part", "part by part", "Replay", keys=("shift+left", "shift+right"), scope="replay"),

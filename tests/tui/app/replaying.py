@@ -1,7 +1,7 @@
 """A replay of records on the screen: keys in, rows of text out."""
 
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from tests.stubs.quick_pilot import QuickPilot, piloted
@@ -55,6 +55,13 @@ class Replayed:
         while self.text() != expected and time.monotonic() < end:
             await self.pilot.pause(0.01)
         assert self.text() == expected
+
+    async def until(self, done: Callable[[], object]) -> None:
+        """Wait until it is so. Fails with the screen as it is where that does not come about."""
+        end = time.monotonic() + PATIENCE
+        while not done():
+            assert time.monotonic() < end, self.text()
+            await self.pilot.pause(0.01)
 
     def rows(self) -> list[str]:
         """The screen as text."""

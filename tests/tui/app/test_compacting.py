@@ -91,7 +91,7 @@ async def test_what_a_summary_stands_for_is_listed_by_turn_and_the_summary_can_b
 ) -> None:
     async with open_app(session=story(), size=size) as driven:
         picker = await listed(driven)
-        assert "Take the newest summary back" in driven.text() and "Turn 1" in driven.text()
+        assert "take the newest summary back, with all" in driven.text() and "Turn 1" in driven.text()
         assert len(picker.items) > 5
         await driven.press("enter")
         command = driven.session.submitted[-1]

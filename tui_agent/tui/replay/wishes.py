@@ -3,19 +3,24 @@
 Invariant: what cannot be done here is neither offered nor named.
 """
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
+from tui_agent.folds.forgotten_items import ForgottenItem
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.tui import units
 from tui_agent.tui.actions import ACTIONS, Action
 from tui_agent.tui.branching.forking import ask_where
 from tui_agent.tui.branching.spot import Spot, make, spot_at
+from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.note import Level
 from tui_agent.tui.panes.todo import item_row
+from tui_agent.tui.put_away import NOTHING, TITLE, folded, head_of, rows, whole_of
 from tui_agent.tui.replay.recording import Ways
 from tui_agent.tui.rows import part
 from tui_agent.tui.screens.jobs import last_states, lasted
@@ -76,6 +81,7 @@ class Wishes:
             "f2": self._todo,
             "d": self._files,
             "j": self._jobs,
+            "a": lambda: self._work(self._put_away(), "put-away"),
             "f": self._fork,
             "w": self._what_if,
             "r": self._revert,
@@ -155,7 +161,7 @@ class Wishes:
         if self._ways.fork is not None:
             self._ways.fork(spot, self._say)
         else:
-            self._screen.run_worker(self._fork_at(spot), name="fork", exit_on_error=False)
+            self._work(self._fork_at(spot), "fork")
 
     async def _fork_at(self, spot: Spot) -> None:
         wish = await ask_where(self._screen.app, lambda: self._screen.pane.looks, spot)
@@ -198,7 +204,7 @@ class Wishes:
 
     def _export(self) -> None:
         """The session as a file for others."""
-        self._screen.run_worker(self._export_all(), name="export", exit_on_error=False)
+        self._work(self._export_all(), "export")
 
     async def _export_all(self) -> None:
         status, said = await self._ways.ask("sessions", "export", self._screen.recording.id)
@@ -259,6 +265,32 @@ class Wishes:
             return rows or viewer.say(width, "No background job yet.", "t3")
 
         screen.app.push_screen(Viewer(lambda: screen.pane.looks, f"Jobs at event {screen.seq}", draw))
+
+    async def _put_away(self) -> None:
+        """What was not in the context as it was said, by then; each can be read whole."""
+        screen = self._screen
+        if not screen.ready:
+            return
+        seq, known = screen.seq, screen.moments.records[: screen.playhead.place + 1]
+        view = await asyncio.to_thread(folded, known)
+        by_seq = {str(one.seq): one for one in view.items}
+
+        def chosen(value: str | None) -> None:
+            if value is not None:
+                self._work(self._read(by_seq[value]), "message")
+
+        title = f"{TITLE}, at event {seq}"
+        picker = Picker(lambda: screen.pane.looks, title, rows(view), empty=NOTHING)
+        screen.app.push_screen(picker, chosen)
+
+    async def _read(self, item: ForgottenItem) -> None:
+        screen = self._screen
+        words = await whole_of(item, screen.recording.read_text)
+        draw = partial(Viewer.say, text=words, role="t1")
+        screen.app.push_screen(Viewer(lambda: screen.pane.looks, head_of(item), draw, plain=words))
+
+    def _work(self, work: Coroutine[object, object, None], name: str) -> None:
+        self._screen.run_worker(work, name=name, exit_on_error=False)
 
     def help(self) -> None:
         """Every key of a replay."""

@@ -1,0 +1,53 @@
+"""L7: what of a session is not in the context as it was said, as rows to choose from and as a text to read."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+from tui_agent.folds.base import branch
+from tui_agent.folds.forgotten_items import ForgottenItem, ForgottenView, forgotten_view
+from tui_agent.folds.model_messages import ModelMessages
+from tui_agent.protocol.base import LongText
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.tui import units
+from tui_agent.tui.modals.picker import Item
+from tui_agent.tui.text import clean_line
+
+TITLE: Final = "Not in the context as it was said"
+NOTHING: Final = "Nothing was put away: everything that was said is in the context."
+
+
+def folded(records: Sequence[Record]) -> ForgottenView:
+    """What the branch of a log has let go of."""
+    fold = ModelMessages()
+    for record in branch(records):
+        if isinstance(record, Envelope):
+            fold.apply(record)
+    return forgotten_view(fold)
+
+
+def rows(view: ForgottenView) -> list[Item]:
+    """A row for each message."""
+    return [_row(one) for one in view.items]
+
+
+def _row(item: ForgottenItem) -> Item:
+    where = "" if item.where == "summary" else "put away, "
+    pin = "pinned, " if item.pinned else ""
+    return Item(
+        str(item.seq),
+        clean_line(item.who)[:16],
+        clean_line(item.said),
+        right=f"{pin}{where}{units.about(item.tokens)} tokens",
+        group=f"Turn {item.turn}",
+    )
+
+
+def head_of(item: ForgottenItem) -> str:
+    """Who said it, and when."""
+    return clean_line(f"{item.who}, turn {item.turn}")
+
+
+async def whole_of(item: ForgottenItem, read: Callable[[LongText], Awaitable[str]]) -> str:
+    """All that it says."""
+    texts = [await read(text) for text in item.texts]
+    return "\n".join(texts) or "(nothing)"
