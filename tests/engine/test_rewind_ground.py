@@ -1,14 +1,17 @@
 """What a move in time names, what it leaves as it is, and what it does where no files are kept."""
 
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.engine.harness import running, say
-from tests.engine.test_rewind import files, go, said, shell, told, turn, write
+from tests.engine.test_rewind import files, go, said, shell, told, tools, turn, write
 from tests.engine.test_rewind_records import kinds
+from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.engine.rewind import told as told_of
-from tui_agent.ports.checkpoint import RestoreAct, RestorePlan
+from tui_agent.ports.checkpoint import RestoreAct, Restored, RestorePlan
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
 from tui_agent.protocol.events.files import (
     PATHS_NAMED,
@@ -19,6 +22,7 @@ from tui_agent.protocol.events.files import (
 )
 from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved, SessionTitled, WorkspaceMoved
 from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.store.files import SystemFiles
 
 
 @pytest.mark.parametrize("beyond", [-1, 0, 1, 3])
@@ -121,3 +125,40 @@ async def test_an_undo_where_nothing_was_said_is_refused_and_moves_nothing(tmp_p
         (refused,) = bench.of(CommandRejected)
         assert isinstance(refused, CommandRejected) and "nothing to take back" in refused.reason
         assert not bench.of(SessionHeadMoved)
+
+
+class Syncing(SystemFiles):
+    """The real files; knows how much of the log is durable."""
+
+    durable = 0
+
+    def sync(self, fd: int) -> None:
+        size, path = os.fstat(fd).st_size, Path(f"/proc/self/fd/{fd}").readlink()
+        super().sync(fd)
+        if path.name == "events.jsonl":
+            self.durable = size
+
+
+class Looking(GitShadow):
+    """Looks, before it puts a file back, at what of the log is durable."""
+
+    look_at: Callable[[], bytes]
+
+    async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> Restored:
+        assert b'"checkpoint.restoring"' in self.look_at()
+        return await super().restore(plan, overwrite)
+
+
+async def test_the_intent_is_durable_before_a_file_is_touched(tmp_path: Path) -> None:
+    ops, log = Syncing(), tmp_path / "sessions" / "ses_test" / "events.jsonl"
+    (tmp_path / "workspace").mkdir()
+    store = Looking(tmp_path / "workspace", tmp_path / "checkpoints.git")
+    store.look_at = lambda: log.read_bytes()[: ops.durable]
+    answers = [write("a.txt", "one"), say("A.")]
+    async with running(tmp_path, answers, tools(), checkpoints=store, ops=ops) as bench:
+        await bench.until("agent.state_changed")
+        await turn(bench, "first")
+        await go(bench, Undo())
+        assert files(tmp_path) == {}
+        assert b'"checkpoint.restored"' in log.read_bytes()[: ops.durable]
+        assert not bench.troubles
