@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 from tui_agent.context.repomap import ranking
 from tui_agent.context.repomap.budget import detailed_files, symbols_at, tokens_of
+from tui_agent.context.repomap.completing import completed
 from tui_agent.context.repomap.evidence import chosen, telling
 from tui_agent.context.repomap.kept import Known
+from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.listing import Listing
 from tui_agent.context.repomap.places import is_entry, kind_of
 from tui_agent.context.repomap.ranking import Ranked
@@ -58,7 +60,7 @@ def from_index(index: Snapshot, listing: Listing, texts: Texts, ask: Ask) -> Bas
         words = ranking.by_index(index, query, values, ask.hidden)
         past = ranking.by_history(index, query, text.keys())
         order = ranking.ranked(words, past, query, values, texts.of)
-        order = ranking.completed(order, index, ask.hidden, query)
+        order = completed(order, index, past, ask.hidden, query)
         if len(order) < ENOUGH:
             order += _unmatched(order, {path: one.rank for path, one in text.items()})
     else:
@@ -80,7 +82,7 @@ def _unmatched(order: Sequence[Ranked], ranks: Mapping[str, float]) -> list[Rank
     return [Ranked(path, 0.0, ()) for _, path in others]
 
 
-def from_scan(listing: Listing, root: str, ask: Ask) -> Basis:
+def from_scan(listing: Listing, root: str, ask: Ask, known: Languages) -> Basis:
     """The order that reading every file once gives."""
     skipped = dict(listing.skipped)
     if not ask.query:
@@ -89,7 +91,7 @@ def from_scan(listing: Listing, root: str, ask: Ask) -> Basis:
             for entry in sorted(listing.entries, key=lambda entry: _by_place(entry.path, ask.recent))
             if entry.path not in ask.hidden
         ]
-        return Basis(order, [], skipped, _parsing(root))
+        return Basis(order, [], skipped, _parsing(root, known))
     scan = Scan(root, listing.entries, ask.query, ask.hidden)
     for reason, count in scan.skipped.items():
         skipped[reason] = skipped.get(reason, 0) + count
@@ -97,7 +99,7 @@ def from_scan(listing: Listing, root: str, ask: Ask) -> Basis:
     order = ranking.ranked(scan.words, {}, ask.query, values, _reading(root))
     shown = {one.path for one in order}
     rest = [entry.path for entry in listing.entries if entry.path not in shown]
-    return Basis(order, _visible(rest, ask), skipped, _parsing(root))
+    return Basis(order, _visible(rest, ask), skipped, _parsing(root, known))
 
 
 def _by_place(path: str, recent: Collection[str]) -> tuple[bool, bool, bool, int, str]:
@@ -108,8 +110,8 @@ def _reading(root: str) -> Callable[[str], Text]:
     return lambda path: Text(read(f"{root}/{path}").data)
 
 
-def _parsing(root: str) -> Callable[[str], tuple[Symbol, ...]]:
-    return lambda path: symbols_of(path, read(f"{root}/{path}").data)[1]
+def _parsing(root: str, known: Languages) -> Callable[[str], tuple[Symbol, ...]]:
+    return lambda path: symbols_of(path, read(f"{root}/{path}").data, known)[1]
 
 
 def _visible(paths: Sequence[str], ask: Ask) -> list[str]:

@@ -54,3 +54,10 @@ def weight_of(path: str, query: Query) -> float:
 def is_entry(path: str) -> bool:
     """Whether a program is likely to begin here."""
     return _ENTRY.search(path.lower()) is not None and not kind_of(path)
+
+
+@lru_cache(maxsize=65_536)
+def first_name(path: str) -> str:
+    """The first word of a file's name, which files of one matter share: `page` of `lib/page__meta.go`."""
+    name = path.rpartition("/")[2].lower()
+    return name[: min((at for sign in "._-" if (at := name.find(sign)) >= 0), default=len(name))]

@@ -4,12 +4,11 @@ Invariant: pure of the order in which files came into the index: ties are broken
 benchmarks/localization.py.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from math import log
 from typing import NamedTuple
 
 from tui_agent.context.repomap.evidence import Lines, Values
-from tui_agent.context.repomap.graph import unpacked
 from tui_agent.context.repomap.history import BEST
 from tui_agent.context.repomap.places import is_entry, kind_of, weight_of
 from tui_agent.context.repomap.snapshot import Snapshot
@@ -18,10 +17,7 @@ from tui_agent.context.repomap.words import Query
 
 MATCHES = 1_000
 LOOKED_INTO = 50
-WINDOW_SHARE, HISTORY_SHARE, NEIGHBOUR_SHARE = 0.5, 0.3, 0.1
-FIRM, SEEDS = 10, 8
-LATER_SHARE = 0.3
-"""Neighbours of the first `SEEDS` come in behind the first `FIRM`."""
+WINDOW_SHARE, HISTORY_SHARE = 0.5, 0.3
 FULL_TRUST = 0.25
 """The share of a question's words in a past message from which the past counts fully."""
 Reader = Callable[[str], Text]
@@ -106,40 +102,6 @@ def _reasons(
     found += ("history",) if past.get(path, 0.0) > 0.1 else ()
     kind = kind_of(path)
     return (*found, kind) if kind else found
-
-
-def completed(
-    order: Sequence[Ranked], index: Snapshot, hidden: Collection[str], query: Query
-) -> list[Ranked]:
-    """The same with the neighbours of the first files moved up behind the firm ones."""
-    bonus: dict[str, float] = {}
-    for seed in order[:SEEDS]:
-        for packed in index.neighbours(seed.path):
-            found = unpacked(packed)
-            total = sum(weight for _, weight in found) or 1.0
-            for at, weight in found:
-                path = index.paths.get(at, "")
-                if path and path not in hidden:
-                    bonus[path] = max(bonus.get(path, 0.0), seed.score * weight / total)
-    firm, rest = list(order[:FIRM]), {one.path: _later(one, query) for one in order[FIRM:]}
-    taken = {one.path for one in firm}
-    for path, value in bonus.items():
-        if path not in taken:
-            old = rest.get(path) or Ranked(path, 0.0, ())
-            factor = 0.5 if kind_of(path) else 1.0
-            rest[path] = old._replace(
-                score=round(old.score + NEIGHBOUR_SHARE * value * factor, 4),
-                reasons=(*old.reasons, "neighbour"),
-            )
-    return firm + sorted(rest.values(), key=lambda one: (-one.score, one.path))
-
-
-def _later(one: Ranked, query: Query) -> Ranked:
-    """Behind the first files, what the repository is about comes before tests, documents and settings."""
-    kind = kind_of(one.path)
-    if not kind or kind in query.about:
-        return one
-    return Ranked(one.path, round(one.score * LATER_SHARE, 4), one.reasons, one.lines)
 
 
 NOT_CODE = frozenset(

@@ -9,6 +9,7 @@ from functools import cached_property
 from math import log
 
 from tui_agent.context.repomap.kept import Kept, Known
+from tui_agent.context.repomap.places import first_name, kind_of
 from tui_agent.context.repomap.views import Symbol
 
 PATH, NAMES, BODY = 4.0, 3.0, 1.0
@@ -48,6 +49,18 @@ class Snapshot:
     def paths(self) -> dict[int, str]:
         """The files that have words, by their numbers."""
         return {one.id: path for path, one in self.text.items()}
+
+    def namesakes(self, path: str) -> Sequence[str]:
+        """The files, with this one, whose names begin with the same word; tests and documents are left out."""
+        return self._names.get(first_name(path), ())
+
+    @cached_property
+    def _names(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path in self.text:
+            if not kind_of(path):
+                found.setdefault(first_name(path), []).append(path)
+        return found
 
     def symbols(self, path: str) -> tuple[Symbol, ...]:
         """The symbols of a file, in its order; none of a file that is not in the index."""

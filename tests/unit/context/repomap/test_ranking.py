@@ -10,7 +10,7 @@ from tui_agent.context.repomap.answering import Ask, from_index
 from tui_agent.context.repomap.facade import show_all
 from tui_agent.context.repomap.kept import Kept, opened
 from tui_agent.context.repomap.listing import list_files
-from tui_agent.context.repomap.ranking import values_of
+from tui_agent.context.repomap.ranking import Ranked, values_of
 from tui_agent.context.repomap.snapshot import Snapshot
 from tui_agent.context.repomap.texts import Texts
 from tui_agent.context.repomap.words import Query
@@ -31,11 +31,14 @@ class Repository:
         graph.write(kept)
         self.index = Snapshot(kept, kept.files())
 
-    def order(self, question: str) -> list[str]:
+    def ranked(self, question: str) -> list[Ranked]:
         """The files, best first."""
         ask = Ask(Query(question), 1_000, None, (), frozenset(), frozenset())
-        basis = from_index(self.index, self.listing, Texts(str(self.root)), ask)
-        return [one.path for one in basis.order]
+        return from_index(self.index, self.listing, Texts(str(self.root)), ask).order
+
+    def order(self, question: str) -> list[str]:
+        """Their paths."""
+        return [one.path for one in self.ranked(question)]
 
 
 Make = Callable[[Files], Repository]
@@ -72,3 +75,49 @@ def test_the_worth_of_a_word_does_not_jump_where_half_of_the_files_have_it(make:
         values = values_of(Query("shared"), index.counts(["shar"]), len(files))
         worth.append(index.matches(values, 100)["has0.py"])
     assert worth[0] > worth[1] > worth[2] > worth[0] / 3
+
+
+OTHERS = {f"lib/other{n}.py": f"def thing{n}(): ...\n" for n in range(6)}
+
+
+def test_what_the_first_files_speak_of_comes_before_files_with_a_stray_word(make: Make) -> None:
+    strays = {f"lib/stray{n}.py": "# discount\n" + "filler = 1\n" * 40 for n in range(12)}
+    files = {
+        "shop/discount.py": "from shop.money import RoundedMoney\n\ndef discount_of(price):\n"
+        "    return RoundedMoney(price)\n",
+        "shop/money.py": "class RoundedMoney:\n    def __init__(self, price): ...\n",
+    }
+    order = make(files | strays | OTHERS).order("discount is not rounded")
+    assert order[0] == "shop/discount.py"
+    assert order.index("shop/money.py") < 10
+
+
+def test_files_of_one_first_name_stand_near_each_other(make: Make) -> None:
+    strays = {f"lib/stray{n}.py": "# page\n" + "filler = 1\n" * 40 for n in range(12)}
+    files = {
+        "site/page.go": "func renderPage() {}\n// page page page footer\n",
+        "resources/page_meta.go": "type Meta struct {}\n",
+        "resources/page_test.go": "func TestMeta() {}\n",
+    }
+    order = make(files | strays | OTHERS).order("the page's footer is rendered twice")
+    assert order[0] == "site/page.go"
+    assert order.index("resources/page_meta.go") < 10
+    assert order.index("resources/page_test.go") > order.index("resources/page_meta.go")
+
+
+def test_the_first_files_are_those_of_the_words_and_scores_never_rise(make: Make) -> None:
+    files = {f"lib/part{n}.py": f"from lib.hub import HubOfAll\nsale = {n}\n" for n in range(9)}
+    files["lib/hub.py"] = "class HubOfAll: ...\n"
+    found = make(files).ranked("a sale")
+    order = [one.path for one in found]
+    assert order.index("lib/hub.py") == 4
+    scores = [one.score for one in found]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_name_that_many_files_bear_makes_no_kin(make: Make) -> None:
+    files = {f"part{n}/model.py": f"filler{n} = 1\n" for n in range(30)}
+    files["shop/model.py"] = "def price_of_coupon(): ...\n"
+    order = make(files).order("the price of a coupon")
+    assert order[0] == "shop/model.py"
+    assert all(one.score == 0 for one in make(files).ranked("the price of a coupon")[1:])

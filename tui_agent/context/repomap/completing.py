@@ -1,0 +1,92 @@
+"""L3: behind the first files, which the question's own words chose, come those that hang together with them.
+
+Invariant: the first `FIRM` files stay as they are; ties are broken by path; scores never rise from one file to the next.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from math import sqrt
+
+from tui_agent.context.repomap.graph import unpacked
+from tui_agent.context.repomap.places import first_name, kind_of
+from tui_agent.context.repomap.ranking import Ranked
+from tui_agent.context.repomap.snapshot import Snapshot
+from tui_agent.context.repomap.words import Query
+
+FIRM, FIRST, SEEDS = 4, 10, 8
+"""Files that nothing moves; files that are chosen without regard to what else is a test; files whose kin count."""
+KIN_SHARE, PAST_SHARE, LATER_SHARE = 0.3, 0.3, 0.3
+UNEQUAL = 0.5
+"""What being kin counts for a test, a document, foreign code or settings."""
+MOST_NAMESAKES = 20
+_SHORT = 2
+
+
+def completed(
+    order: Sequence[Ranked], index: Snapshot, past: Mapping[str, float], hidden: Collection[str], query: Query
+) -> list[Ranked]:
+    """The same files and kin of the first ones. `past` is what commits of similar messages touched."""
+    kin = _kin(order[:SEEDS], index, hidden)
+    firm = list(order[:FIRM])
+    taken = {one.path for one in firm}
+    rest = {one.path: one for one in order if one.path not in taken}
+    rest |= {path: Ranked(path, 0.0, ()) for path in kin if path not in taken and path not in rest}
+    moved = [_moved(one, kin.get(one.path, 0.0), past.get(one.path, 0.0)) for one in rest.values()]
+    moved.sort(key=_place)
+    near = max(FIRST - FIRM, 0)
+    later = sorted((_later(one, query) for one in moved[near:]), key=_place)
+    return _falling(firm + moved[:near] + later)
+
+
+def _place(one: Ranked) -> tuple[float, str]:
+    return (-one.score, one.path)
+
+
+def _kin(seeds: Sequence[Ranked], index: Snapshot, hidden: Collection[str]) -> dict[str, float]:
+    """How much each file hangs together with the seeds: it speaks of them, they of it, or they bear one name."""
+    worth: dict[str, float] = {}
+    for seed in seeds:
+        for path, share in (*_linked(seed.path, index), *_namesakes(seed.path, index)):
+            if path != seed.path and path not in hidden:
+                factor = UNEQUAL if kind_of(path) else 1.0
+                worth[path] = worth.get(path, 0.0) + seed.score * share * factor
+    return worth
+
+
+def _linked(path: str, index: Snapshot) -> list[tuple[str, float]]:
+    found: list[tuple[str, float]] = []
+    for packed in index.neighbours(path):
+        pairs = unpacked(packed)
+        total = sum(weight for _, weight in pairs) or 1.0
+        found += [(index.paths[at], weight / total) for at, weight in pairs if at in index.paths]
+    return found
+
+
+def _namesakes(path: str, index: Snapshot) -> list[tuple[str, float]]:
+    if len(first_name(path)) <= _SHORT:
+        return []
+    found = [other for other in index.namesakes(path) if other != path]
+    return [(other, 1 / sqrt(len(found))) for other in found] if len(found) <= MOST_NAMESAKES else []
+
+
+def _moved(one: Ranked, kin: float, past: float) -> Ranked:
+    if not kin and not past:
+        return one
+    score = round(one.score + KIN_SHARE * kin + PAST_SHARE * past, 4)
+    return one._replace(score=score, reasons=(*one.reasons, "neighbour") if kin > 0 else one.reasons)
+
+
+def _later(one: Ranked, query: Query) -> Ranked:
+    """Behind the first files, what the repository is about comes before tests, documents and settings."""
+    kind = kind_of(one.path)
+    if not kind or kind in query.about:
+        return one
+    return one._replace(score=round(one.score * LATER_SHARE, 4))
+
+
+def _falling(order: Sequence[Ranked]) -> list[Ranked]:
+    found: list[Ranked] = []
+    least = float("inf")
+    for one in order:
+        least = min(least, one.score)
+        found.append(one if one.score == least else one._replace(score=least))
+    return found
