@@ -183,12 +183,13 @@ def sifted_lines(
 
 
 def ended_requests(data: bytes, kept: Sieve = EVERYTHING) -> frozenset[bytes]:
-    """The ids of all requests with an answer or a final failure."""
+    """The ids of all requests with an answer or a final failure that can be read: where it is damaged, the deltas are
+    all that is left of it."""
     found = {
         request
         for closing in _CLOSING
         for line in _lines_with(data, _PAYLOAD + closing)
-        if (request := _request(line, closing)) is not None and not kept.skips(line, -1)
+        if (request := _request(line, closing)) is not None and not kept.skips(line, -1) and intact(line)
     }
     return frozenset(found)
 

@@ -169,6 +169,20 @@ def test_words_of_a_message_end_no_request() -> None:
     assert ended_requests(joined(said(0, text))) == frozenset()
 
 
+def test_a_request_in_the_arguments_of_a_call_has_not_ended() -> None:
+    inner = '{"kind":"model.responded","request_id":"a"}'
+    call = line(1, f'{{"kind":"tool.called","arguments":{{"payload":{inner}}},"request_id":"b"}}')
+    data = joined(delta(0, "a"), call)
+    assert ended_requests(data) == frozenset()
+    assert [one.seq for one in records(data, NO_BLOBS, skip_deltas=True)] == [0, 1]
+
+
+def test_deltas_stay_where_the_answer_is_damaged() -> None:
+    data = joined(delta(0, "a"), ended(1, "a")[:-4] + b'zz"}', said(2), delta(3, "b"), ended(4, "b"))
+    assert ended_requests(data) == {b"b"}
+    assert [one.seq for one in records(data, NO_BLOBS, skip_deltas=True)] == [0, 2, 4]
+
+
 def test_records_come_in_order_once_and_behind_a_seq() -> None:
     data = joined(said(0), said(2), said(1), b"junk", said(2), b"\0" + said(3) + b"\0" + said(4), said(5))
     assert [one.seq for one in records(data, NO_BLOBS)] == [0, 2, 3, 4, 5]
