@@ -11,7 +11,7 @@ from tests.mutation.mutants import Mutant, mutants
 
 @dataclass(frozen=True, slots=True)
 class Same:
-    """The `nth` mutant (from 0) of a kind on the one line of a module that reads like `line`."""
+    """The `nth` mutant (from 0) of a kind on the lines of a module that read like `line`."""
 
     path: str
     line: str
@@ -24,6 +24,10 @@ _REPAIR, _SCAN = "tui_agent/store/repair.py", "tui_agent/store/scan.py"
 _PLANNING, _RESTORING = "tui_agent/checkpoints/planning.py", "tui_agent/checkpoints/restoring.py"
 _UP_TO = "no event has a seq below 0, so -2 asks for all of them as -1 does"
 _LOOKED = "the content is read in vain; only what kind of thing stands there is looked at"
+_READER = "tui_agent/store/reader.py"
+_AT = 'while at >= 0 and (end := data.find(b"\\n", at)) >= 0:'
+_STRANDS = "for strand, here in zip(line.strands, kept, strict=True):"
+_ALWAYS_AS_MANY = "there are always as many; it says so to who reads the code"
 _GOING = 'going = [Move("rmdir", path, -1, 0, folder_bits(shadow.workspace, path)) for path in gone]'
 _NO_FILE = "nothing is laid out for a folder, and only the bits that it had are used"
 
@@ -50,7 +54,7 @@ EQUIVALENT = (
     ),
     Same(
         _SCAN,
-        "if (request := _request(line, closing)) is not None and not kept.skips(line, -1)",
+        "if (request := _request(line, closing)) is not None and not kept.skips(line, -1) and intact(line)",
         "1 -> 2",
         _UP_TO,
     ),
@@ -60,6 +64,12 @@ EQUIVALENT = (
         "Lt -> LtE",
         "no line begins with its payload",
     ),
+    Same(_SCAN, _AT, "GtE -> Gt", "no line begins with its payload"),
+    Same(_SCAN, _AT, "GtE -> Gt", "a line's end lies behind what stands in it", nth=1),
+    Same(_READER, _STRANDS, "True -> False", _ALWAYS_AS_MANY),
+    Same(_READER, _STRANDS, "True -> False", _ALWAYS_AS_MANY, nth=1),
+    Same(_READER, "_BEHIND = 512 * 1024", "512 -> 513", "more than any line is long, by far"),
+    Same(_READER, "_BEHIND = 512 * 1024", "1024 -> 1025", "more than any line is long, by far"),
     Same(
         _PLANNING,
         "bits = 0 if source is None else modes.bits(path, source.git_mode)",
@@ -109,15 +119,16 @@ EQUIVALENT = (
 
 
 def equivalents(path: str, source: str) -> dict[Mutant, str]:
-    """Those of a module, with why. Raises ValueError for an entry that names none, or a line that stands twice."""
+    """Those of a module, with why. Raises ValueError for an entry that names none."""
     texts = [line.strip() for line in source.splitlines()]
     found: dict[Mutant, str] = {}
     for entry in (each for each in EQUIVALENT if each.path == path):
-        if texts.count(entry.line) != 1:
-            raise ValueError(f"{path}: not one line reads {entry.line!r}")
-        number = texts.index(entry.line) + 1
-        fitting = [one for one in mutants(source) if one.line == number and one.what == entry.what]
+        fitting = [
+            one
+            for one in sorted(mutants(source), key=lambda each: each.line)
+            if one.line and texts[one.line - 1] == entry.line and one.what == entry.what
+        ]
         if entry.nth >= len(fitting):
-            raise ValueError(f"{path}:{number}: no such mutant: {entry.what}")
+            raise ValueError(f"{path}: no such mutant: {entry.what} in {entry.line!r}")
         found[fitting[entry.nth]] = entry.why
     return found

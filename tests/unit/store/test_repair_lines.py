@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.store import said, store, write_log
-from tui_agent.errors import SessionNotFound
+from tui_agent.errors import SessionNotFound, SessionTooNew
+from tui_agent.protocol.envelope import SCHEMA_VERSION
 from tui_agent.store.files import SystemFiles
 from tui_agent.store.line import seal
 from tui_agent.store.repair import MAX_REPORTED, create_log, open_log, rescue, rewrite, version_of_log
@@ -186,6 +187,17 @@ def test_a_message_that_reads_like_a_report_is_none(tmp_path: Path) -> None:
     assert found.repaired.bad_lines == (2,)
 
 
+def test_a_log_of_a_newer_version_is_not_opened_and_stays_as_it_is(tmp_path: Path) -> None:
+    folder, ops = folder_of(tmp_path, "a"), Noting()
+    add(folder, seal(b'{"v":%d,"seq":1' % (SCHEMA_VERSION + 1)) + b"torn")
+    before = (folder / "events.jsonl").read_bytes()
+    with pytest.raises(SessionTooNew, match="written by a newer version"):
+        open_log(folder, ops)
+    assert ops.did == []
+    assert (folder / "events.jsonl").read_bytes() == before
+    assert version_of_log(folder) == SCHEMA_VERSION + 1
+
+
 def test_a_session_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(SessionNotFound, match="There is no session gone"):
         open_log(tmp_path / "gone", SystemFiles())
@@ -224,5 +236,18 @@ def test_a_lost_log_is_written_anew_and_what_took_its_place_is_kept(tmp_path: Pa
         assert (folder / side).read_bytes() == b"another"
     with pytest.raises(OSError, match="cannot be read back whole"):
         rewrite(folder, held, len(data) + 1, SystemFiles())
+    for each in (fd, held):
+        os.close(each)
+
+
+@pytest.mark.parametrize("size", [(1 << 20) - 1, 1 << 20, (1 << 20) + 1, (5 << 19) + 3])
+def test_a_lost_log_of_any_length_is_written_anew_up_to_its_end(tmp_path: Path, size: int) -> None:
+    path = folder_of(tmp_path) / "events.jsonl"
+    data = bytes(number % 251 for number in range(size))
+    path.write_bytes(data + b"behind its end" * 1_000)
+    held = os.open(path, os.O_RDONLY)
+    path.unlink()
+    fd, side = rewrite(path.parent, held, size, SystemFiles())
+    assert (path.read_bytes() == data, side) == (True, "")
     for each in (fd, held):
         os.close(each)
