@@ -90,7 +90,11 @@ async def test_a_refused_command_runs_outside_once_the_user_says_so(tmp_path: Pa
         assert isinstance(asked, PermissionRequested)
         assert (asked.verb, asked.target, asked.reason) == ("run", "echo hello", REFUSED)
         assert (asked.risk, asked.default_no) == ("It runs outside the sandbox.", True)
-        assert [one.reach for one in asked.choices if one.offered] == ["once"]
+        assert [(one.reach, one.offered, one.why) for one in asked.choices] == [
+            ("once", True, ""),
+            ("session", False, "not offered here"),
+            ("always", False, "not offered here"),
+        ]
         assert isinstance(first, PermissionDecided) and isinstance(second, PermissionDecided)
         assert (first.by, second.by, second.decision, second.rule_id) == (
             "rule",
