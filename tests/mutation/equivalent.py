@@ -103,6 +103,7 @@ EQUIVALENT = (
         "1 -> 2",
         _NO_FILE,
     ),
+    Same("tui_agent/engine/gate.py", "network: bool = False", "False -> True", "a refused call runs nothing"),
     Same(
         "tui_agent/engine/rewind.py",
         "await self._recorder.prepare(target.to_seq)",
