@@ -5,7 +5,7 @@ benchmarks/localization.py.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from math import log
+from math import log, sqrt
 from typing import NamedTuple
 
 from tui_agent.context.repomap.evidence import Lines, Values
@@ -42,7 +42,9 @@ def values_of(query: Query, counts: Mapping[str, int], total: int) -> dict[str, 
 
 def expression(query: Query) -> str:
     """The question for the index: any of its words, the weighty ones several times."""
-    return " OR ".join(f'"{word}"' for word, weight in query.weights.items() for _ in range(weight))
+    return " OR ".join(
+        f'"{word}"' for word, weight in query.weights.items() for _ in range(max(1, round(weight)))
+    )
 
 
 def by_index(index: Snapshot, query: Query, values: Values, hidden: Collection[str]) -> dict[str, float]:
@@ -65,11 +67,10 @@ def by_history(index: Snapshot, query: Query, present: Collection[str]) -> dict[
     )
     worth: dict[str, float] = {}
     for score, _, files in found:
-        here = [path for path in files if path in present]
-        for path in here:
-            worth[path] = worth.get(path, 0.0) + (score / found[0][0]) ** 2 / len(files) * weight_of(
-                path, query
-            )
+        share = (score / found[0][0]) ** 2 / sqrt(len(files))
+        for path in files:
+            if path in present:
+                worth[path] = worth.get(path, 0.0) + share * weight_of(path, query)
     top = max(worth.values(), default=1.0)
     return {path: trust * value / top for path, value in worth.items()}
 

@@ -121,7 +121,9 @@ _CALLED = re.compile(r"\b([A-Za-z_]\w+)\(")
 _HASH = re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b")
 MAX_QUERY = 20_000
 MAX_TERMS = 48
-IDENTIFIER_WEIGHT = 3
+IDENTIFIER_WEIGHT = 3.0
+LEAST_PLACE, HALF_PLACE = 0.5, 10
+"""What a word late in a question still weighs, and after how many words half of what a place is worth is lost."""
 
 
 ABOUT: dict[str, frozenset[str]] = {
@@ -150,6 +152,7 @@ class Query:
     """A question: its comparable words with their weights, the names of code in it, and the kinds of files that it is
     about (see `places.kind_of`).
 
+    What is said first weighs most: a question begins with what it is about and goes on with how it came to be asked.
     Only the first `MAX_QUERY` characters and the first `MAX_TERMS` words of the highest weight count.
     """
 
@@ -160,8 +163,16 @@ class Query:
         strong = {piece for name in names for piece in pieces(name)}
         ordered = dict.fromkeys(piece for piece in pieces(text) if not piece.isdigit())
         terms = sorted(ordered, key=lambda term: term not in strong)[:MAX_TERMS]
-        self.weights = {term: IDENTIFIER_WEIGHT if term in strong else 1 for term in terms}
+        places = {term: place for place, term in enumerate(ordered)}
+        self.weights = {
+            term: (IDENTIFIER_WEIGHT if term in strong else 1.0) * _worth_of_place(places[term])
+            for term in terms
+        }
         self.about = frozenset(kind for kind, words in ABOUT.items() if words & self.weights.keys())
 
     def __bool__(self) -> bool:
         return bool(self.weights)
+
+
+def _worth_of_place(place: int) -> float:
+    return LEAST_PLACE + (1 - LEAST_PLACE) * HALF_PLACE / (HALF_PLACE + place)

@@ -10,10 +10,10 @@ from tui_agent.context.repomap.answering import Ask, from_index
 from tui_agent.context.repomap.facade import show_all
 from tui_agent.context.repomap.kept import Kept, opened
 from tui_agent.context.repomap.listing import list_files
-from tui_agent.context.repomap.ranking import Ranked, values_of
+from tui_agent.context.repomap.ranking import Ranked, by_history, values_of
 from tui_agent.context.repomap.snapshot import Snapshot
 from tui_agent.context.repomap.texts import Texts
-from tui_agent.context.repomap.words import Query
+from tui_agent.context.repomap.words import Query, pieces
 
 Files = dict[str, str]
 
@@ -121,3 +121,19 @@ def test_a_name_that_many_files_bear_makes_no_kin(make: Make) -> None:
     order = make(files).order("the price of a coupon")
     assert order[0] == "shop/model.py"
     assert all(one.score == 0 for one in make(files).ranked("the price of a coupon")[1:])
+
+
+def test_a_file_that_several_wider_commits_touched_counts_more_than_one_that_a_narrow_one_did(
+    make: Make,
+) -> None:
+    repository = make({f"lib/f{n}.py": f"filler{n} = 1\n" for n in range(6)})
+    said = " ".join(pieces("Round the discount"))
+    with repository.kept.writing():
+        repository.kept.put_commit("narrow", said, ["lib/f0.py"])
+        for n in range(3):
+            repository.kept.put_commit(
+                f"wide{n}", said, ["lib/f1.py", "lib/f2.py", "lib/f3.py", f"lib/g{n}.py"]
+            )
+    past = by_history(repository.index, Query("round discount"), repository.index.text.keys())
+    assert past["lib/f1.py"] > past["lib/f0.py"] > 0
+    assert "lib/g0.py" not in past

@@ -46,14 +46,14 @@ def test_names_of_code_weigh_more() -> None:
     query = Query(
         "The `required_plugins` option is ignored by PluginManager when consider_env() runs on CI_HOST"
     )
-    assert {word for word, weight in query.weights.items() if weight > 1} >= {
+    assert {word for word, weight in query.weights.items() if weight > 1.5} >= {
         "requir",
         "plugin",
         "manager",
         "env",
         "host",
     }
-    assert query.weights["ignor"] == 1
+    assert query.weights["ignor"] < 1
     assert "PluginManager" in query.names
 
 
@@ -73,3 +73,10 @@ def test_hashes_and_numbers_are_no_words_of_a_question() -> None:
     words = Query("gone since 597e418cb02883418f2cebb41400e8e61413f651 in 0.112.4").weights
     assert not any(char.isdigit() for word in words for char in word)
     assert "gon" in words
+
+
+def test_what_is_said_first_weighs_more_and_the_last_word_still_half() -> None:
+    weights = Query("cookies leak " + " ".join(f"later{chr(97 + n)}" for n in range(26)) + " cookies").weights
+    assert list(weights.values()) == sorted(weights.values(), reverse=True)
+    assert weights["cooky"] == 1
+    assert 0.5 < weights["laterz"] < 0.7
