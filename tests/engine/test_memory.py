@@ -30,7 +30,7 @@ async def test_the_model_sees_it_in_mode_memory_only(tmp_path: Path, mode: Conte
         bench.submit(SubmitPrompt(text="Look at a.py"))
         await bench.until("turn.finished")
         behind = [request.messages[-1] for request in bench.model.requests]
-        shown = [isinstance(last, UserMessage) and last.passing for last in behind]
+        shown = [isinstance(last, UserMessage) and last.kind == "passing" for last in behind]
         assert shown == [mode == "memory"] * 3
         told = "find (a.py)" in str(behind[-1])
         assert told == (mode == "memory")

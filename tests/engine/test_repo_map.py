@@ -49,7 +49,7 @@ async def test_the_first_message_of_a_session_gets_the_map_and_the_next_does_not
             await bench.until("turn.finished", count)
         first, second = bench.model.requests
         (asked, shown) = first.messages
-        assert isinstance(shown, UserMessage) and shown.mapped and not shown.passing
+        assert isinstance(shown, UserMessage) and shown.kind == "map"
         assert "def find()" in str(shown.content) and "<repo_map>" in str(shown.content)
         assert second.messages[:2] == (asked, shown) and len(second.messages) == 4
         assert [wish.query for wish in maps.wishes] == ["Where is find?"]

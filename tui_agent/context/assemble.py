@@ -253,7 +253,7 @@ def _passing(texts: Sequence[str]) -> list[Message]:
     """What stands behind the history in this one request."""
     if not texts:
         return []
-    return [UserMessage(content=tuple(TextContent(text=text) for text in texts), passing=True)]
+    return [UserMessage(content=tuple(TextContent(text=text) for text in texts), kind="passing")]
 
 
 def _rule(name: SectionName, share: _Share) -> str:

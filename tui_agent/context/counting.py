@@ -7,11 +7,19 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import is_
+from typing import Final
 
 from tui_agent.context.tokens import CHARS_PER_TOKEN, IMAGE_TOKENS, Tokens
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.events.context import SectionName
-from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    Message,
+    SummaryMessage,
+    ToolMessage,
+    UserKind,
+    UserMessage,
+)
 from tui_agent.protocol.parts import Content, ImageContent, ModelPart, TextPart, ToolCallPart
 
 _PER_MESSAGE = 4
@@ -90,6 +98,14 @@ def sections_of(counted: Sequence[Counted], carried: str) -> list[SectionName]:
     return [_section(at, one.message, carried, recent=at > newest) for at, one in enumerate(counted)]
 
 
+_SECTIONS: Final[dict[UserKind, SectionName]] = {
+    "said": "task_contract",
+    "mentions": "mentions",
+    "map": "repo_map",
+    "passing": "working_memory",
+}
+
+
 def _section(at: int, message: Message, carried: str, *, recent: bool) -> SectionName:
     match message:
         case SummaryMessage(text=text):
@@ -98,10 +114,8 @@ def _section(at: int, message: Message, carried: str, *, recent: bool) -> Sectio
                 if at == 0 and carried and text_preview(text) == carried
                 else "packed_context"
             )
-        case UserMessage(mapped=True):
-            return "repo_map"
-        case UserMessage(mentioned=mentioned):
-            return "mentions" if mentioned else "task_contract"
+        case UserMessage(kind=kind):
+            return _SECTIONS[kind]
         case AssistantMessage():
             return "messages"
         case ToolMessage():

@@ -51,7 +51,7 @@ class Brief:
         state = self._state()
         limit = state.settings.budgets.max_iterations if state.settings is not None else None
         if limit is not None and 1 < limit <= state.local_iteration:
-            word = UserMessage(content=(TextContent(text=LAST),), seq=state.seq)
+            word = UserMessage(content=(TextContent(text=LAST),), seq=state.seq, kind="passing")
             request = replace(request, messages=(*request.messages, word))
         return await nxt(request)
 

@@ -259,7 +259,7 @@ def _mentioned(mentions: tuple[Mention, ...], seq: int) -> list[UserMessage]:
             pieces.append(TextContent(text=one.text))
         if one.image is not None:
             pieces.append(one.image)
-    return [UserMessage(content=tuple(pieces), seq=seq, mentioned=True)] if pieces else []
+    return [UserMessage(content=tuple(pieces), seq=seq, kind="mentions")] if pieces else []
 
 
 @_ON.on(UserMessageReceived)
@@ -340,7 +340,7 @@ def _mapped(fold: ModelMessages, ev: Envelope, payload: RepomapUsed) -> bool:
         return False
     before, behind = TextContent(text=MAP_BEGINS), TextContent(text=MAP_ENDS)
     content = (before, TextContent(text=payload.text), behind)
-    return fold.add(UserMessage(content=content, seq=ev.seq, mapped=True))
+    return fold.add(UserMessage(content=content, seq=ev.seq, kind="map"))
 
 
 @_ON.on(ContextCompacted)

@@ -184,7 +184,9 @@ def _messages(request: ModelRequest) -> list[JsonMap]:
     out = chat_messages.messages(request)
     if "claude" not in request.model.model.lower():
         return out
-    last = len(out) - 1 - sum(isinstance(one, UserMessage) and one.passing for one in request.messages)
+    last = (
+        len(out) - 1 - sum(isinstance(one, UserMessage) and one.kind == "passing" for one in request.messages)
+    )
     marked = {0, last} if request.system else {last}
     for index in sorted(marked):
         if 0 <= index < len(out):

@@ -275,7 +275,7 @@ def _last_user(messages: tuple[Message, ...]) -> str:
 
 def _spoken(message: Message) -> TypeGuard[UserMessage]:
     """The user's own words: not the files that they mention, no map, nothing that stands in one request only."""
-    return isinstance(message, UserMessage) and message.words
+    return isinstance(message, UserMessage) and message.kind == "said"
 
 
 def _last_results(messages: tuple[Message, ...]) -> list[ToolMessage]:

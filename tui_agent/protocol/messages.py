@@ -13,22 +13,18 @@ from tui_agent.protocol.base import Frozen, LongText
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import Content, ModelPart, ToolCallPart
 
+UserKind: TypeAlias = Literal["said", "mentions", "map", "passing"]
+"""What was said; the files that the message before it mentions; the map of the repository; what stands in this one
+request only."""
+
 
 class UserMessage(Frozen):
-    """What a person (or the product on their behalf) says to the model. `passing`: it stands in this one request only.
-    `mentioned`: it holds the files that the message before it mentions; `mapped`: the map of the repository."""
+    """What a person (or the product on their behalf) says to the model, or what goes along with it."""
 
     role: Literal["user"] = "user"
     content: tuple[Content, ...]
     seq: int = -1
-    passing: bool = False
-    mentioned: bool = False
-    mapped: bool = False
-
-    @property
-    def words(self) -> bool:
-        """Whether it is what was said, and nothing that goes along with it."""
-        return not (self.passing or self.mentioned or self.mapped)
+    kind: UserKind = "said"
 
 
 class AssistantMessage(Frozen):

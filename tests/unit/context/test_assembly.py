@@ -82,12 +82,12 @@ def test_each_mode_leaves_out_what_it_says() -> None:
 def test_what_changes_within_a_turn_stands_behind_the_history() -> None:
     found = packed([said("do it"), *called(1, "a.py")])
     *before, last = found.messages
-    assert isinstance(last, UserMessage) and last.passing
+    assert isinstance(last, UserMessage) and last.kind == "passing"
     assert [piece.text for piece in last.content if isinstance(piece, TextContent)] == [
         MAP.text.strip(),
         MEMORY.text,
     ]
-    assert MAP.text not in found.system and not any(getattr(one, "passing", False) for one in before)
+    assert MAP.text not in found.system and not any(getattr(one, "kind", "") == "passing" for one in before)
     assert found.system.startswith(RULE.text) and RULES.text.strip() in found.system
 
 
@@ -178,7 +178,7 @@ def test_the_same_input_gives_the_same_bytes_and_the_prefix_stays() -> None:
         found = packed(history, window=50_000, assembly=assembly)
         assert packed(history, window=50_000).messages == found.messages
         digests.add(found.manifest.prefix_digest)
-        sent.append([one for one in found.messages if not getattr(one, "passing", False)])
+        sent.append([one for one in found.messages if getattr(one, "kind", "") != "passing"])
         history = [*history, *called(number, "result " * 20)]
     assert len(digests) == 1
     assert all(later[: len(before)] == before for before, later in pairwise(sent))
@@ -218,7 +218,7 @@ def test_whatever_the_history_the_request_is_legal_and_the_words_of_the_user_are
         history += [said(text, number * 10)] if asks else called(number, text)
     found = packed(history, window=window)
     assert check_pairs(found.messages) == []
-    kept = [one for one in found.messages if isinstance(one, UserMessage) and not one.passing]
+    kept = [one for one in found.messages if isinstance(one, UserMessage) and one.kind != "passing"]
     assert kept == [one for one in history if isinstance(one, UserMessage)]
     manifest = found.manifest
     assert manifest.total_chars == sum(one.chars for one in manifest.sections)

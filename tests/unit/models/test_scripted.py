@@ -12,7 +12,14 @@ from tui_agent.models.script_format import parse
 from tui_agent.models.scripted import ScriptedClient
 from tui_agent.ports.model import ModelFault, ModelRequest
 from tui_agent.protocol.ids import CallId, RequestId
-from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    Message,
+    SummaryMessage,
+    ToolMessage,
+    UserKind,
+    UserMessage,
+)
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
 from tui_agent.protocol.settings import ModelInfo
 
@@ -31,8 +38,8 @@ def result(text: str, name: str = "read_file", *, ok: bool = True) -> ToolMessag
     return ToolMessage(call_id=CallId("c"), name=name, content=(TextContent(text=text),), ok=ok)
 
 
-def beside(text: str, **what: bool) -> UserMessage:
-    return UserMessage(content=(TextContent(text=text),), **what)  # type: ignore[arg-type]
+def beside(text: str, kind: UserKind) -> UserMessage:
+    return UserMessage(content=(TextContent(text=text),), kind=kind)
 
 
 class Talk:
@@ -220,7 +227,7 @@ def test_a_script_that_does_not_fit_the_format_names_the_place(text: str, words:
     assert words in caught.value.message
 
 
-@pytest.mark.parametrize("what", ["mentioned", "mapped", "passing"])
-async def test_what_stands_beside_the_users_words_is_not_taken_for_them(what: str) -> None:
+@pytest.mark.parametrize("kind", ["mentions", "map", "passing"])
+async def test_what_stands_beside_the_users_words_is_not_taken_for_them(kind: UserKind) -> None:
     talk = Talk("answers:\n  - expect: {last_user: [fix it]}\n    text: Fixed.\n")
-    assert await talk.text(user("fix it"), beside('<file path="a.py">', **{what: True})) == "Fixed."
+    assert await talk.text(user("fix it"), beside('<file path="a.py">', kind)) == "Fixed."
