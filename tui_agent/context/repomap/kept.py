@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tui_agent.context.repomap.listing import Entry
 from tui_agent.context.repomap.views import Symbol
 
-VERSION = 4
+VERSION = 5
 """Of the tables and of how words are cut; another one is built anew."""
 BUSY_MS = 5_000
 _FIELDS = "id, path, size, mtime, inode, reason, language, rank"
@@ -61,9 +61,9 @@ class Known(NamedTuple):
     rank: float
 
 
-def place(folder: Path, root: Path) -> Path:
-    """Where the index of the repository at `root` is kept."""
-    mark = hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:16]
+def place(folder: Path, root: Path, variant: str = "") -> Path:
+    """Where the index of the repository at `root` is kept; another `variant` has another one."""
+    mark = hashlib.sha256(os.fsencode(os.path.realpath(root)) + variant.encode()).hexdigest()[:16]
     name = "".join(char if char.isascii() and (char.isalnum() or char in "-_") else "_" for char in root.name)
     return folder / f"{name[:40] or 'root'}-{mark}.sqlite3"
 

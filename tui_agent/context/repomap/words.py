@@ -9,7 +9,11 @@ from collections import Counter
 from functools import lru_cache
 
 _WORD = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
-_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
+_PIECE = re.compile(
+    r"(?:(?<![A-Za-z0-9])[a-z]|[A-Z])[0-9]+[a-z](?![a-z0-9])"
+    r"|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+"
+)
+"""What is compared on its own; a word as i18n or k8s, whose letters would say nothing, stays whole."""
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _BLANKED = bytes(sign if chr(sign).isalnum() or sign == 95 else 32 for sign in range(128)) + bytes([32]) * 128
 """Makes of ASCII a text in which only what `_WORD` takes, and signs beside it, is not blank."""
