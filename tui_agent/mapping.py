@@ -4,6 +4,7 @@ Invariant: nothing is read before a map is wanted; files with secrets never come
 """
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
@@ -16,7 +17,7 @@ from tui_agent.context.repomap.views import MapView
 from tui_agent.errors import EnvironmentFault
 from tui_agent.policy.showing import may_show, rules_digest
 from tui_agent.ports.knowledge import SymbolPlace
-from tui_agent.ports.repomap import MapShown, MapWish
+from tui_agent.ports.repomap import MapLanguage, MapShown, MapWish
 
 PATIENCE_S = 1.5
 """What a message waits for the symbols that it mentions."""
@@ -31,8 +32,10 @@ def index_folder(options: SessionOptions, config: Config) -> Path:
 class SessionMaps:
     """Maps of one workspace. One is made at a time, in a thread of its own."""
 
-    def __init__(self, workspace: Path, cache_folder: Path) -> None:
-        self._map = RepoMap(workspace, cache_folder, may_show=may_show, rules=rules_digest())
+    def __init__(self, workspace: Path, cache_folder: Path, languages: Sequence[MapLanguage] = ()) -> None:
+        self._map = RepoMap(
+            workspace, cache_folder, may_show=may_show, rules=rules_digest(), languages=languages
+        )
         self._one = CapacityLimiter(1)
 
     async def shown(self, wish: MapWish) -> MapShown:

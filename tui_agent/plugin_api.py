@@ -134,6 +134,21 @@ class PluginApi(Protocol):
         caution about those that it knows. A relative path is taken from the plugin's folder."""
         ...
 
+    def language(
+        self,
+        name: str,
+        suffixes: Sequence[str],
+        *,
+        patterns: Sequence[tuple[str, str]] = (),
+        grammar: str = "",
+        query: str = "",
+    ) -> None:
+        """Teach the repository map a language, for files with these endings (without a dot). `patterns` are pairs of a
+        kind (`"function"`, `"class"`) and a regular expression with a group `name`; `^` is at each line. `grammar` is
+        `"module:function"` of an installed package that gives a tree-sitter grammar; its `query` captures `@name` and the
+        whole definition by its kind, such as `@function`. Where the grammar cannot be loaded the patterns stand in."""
+        ...
+
     def hook(self, event: str, target: Callable[..., object]) -> None:
         """Be told of an event kind after it is stored (the return value is ignored); or, at one of `HOOK_EVENTS`, be
         asked: `target` is then an `async` function from what happens (a dict) to a `HookAnswer` or None."""

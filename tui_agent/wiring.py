@@ -204,7 +204,8 @@ def _assemble(
     for event in [*loaded.events, *failed, *refused, *subagents.faulty]:
         recorder.append(event)
     env = _environment(base, workspace, recorder)
-    maps = SessionMaps(workspace, index_folder(base.options, base.config))
+    taught = [one.language for one in loaded.languages]
+    maps = SessionMaps(workspace, index_folder(base.options, base.config), taught)
     said = Contributing.begun(base, recorder, maps)
     clients = Clients(partial(_client_for, models))
     parts = EngineParts(

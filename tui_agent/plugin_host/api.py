@@ -5,7 +5,7 @@ Invariant: nothing reaches the session from here; the loader takes the offers ov
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -20,6 +20,7 @@ from tui_agent.plugin_host.offers import (
     OfferedAsked,
     OfferedEnvironment,
     OfferedHook,
+    OfferedLanguage,
     OfferedMiddleware,
     OfferedModel,
     OfferedPolicyTable,
@@ -32,6 +33,7 @@ from tui_agent.ports.environment import Environment
 from tui_agent.ports.hook import HOOK_EVENTS
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
+from tui_agent.ports.repomap import MapLanguage
 from tui_agent.ports.tool import Tool, ToolSpec
 from tui_agent.protocol.settings import ModelInfo
 
@@ -144,6 +146,37 @@ class OwnedApi:
         self.offers.policy_tables.append(OfferedPolicyTable(self._plugin, full, text))
         self.names.append(f"policy_table:{full.name}")
 
+    def language(
+        self,
+        name: str,
+        suffixes: Sequence[str],
+        *,
+        patterns: Sequence[tuple[str, str]] = (),
+        grammar: str = "",
+        query: str = "",
+    ) -> None:
+        """Teach the repository map a language. Raises `PluginError` for what cannot be used."""
+        who = f"The language {name} of {self._plugin}"
+        if not suffixes or any(not suffix or set("./\\") & set(suffix) for suffix in suffixes):
+            raise PluginError(
+                f"{who} has no suffixes that can be used: {', '.join(suffixes)}.", hint="Leave the dot out."
+            )
+        if not patterns and not grammar:
+            raise PluginError(f"{who} has neither patterns nor a grammar.")
+        if bool(grammar) != bool(query):
+            raise PluginError(f"{who} has a grammar without a query, or a query without a grammar.")
+        for kind, text in patterns:
+            _check_pattern(who, kind, text)
+        self._book("language", name)
+        one = MapLanguage(
+            name,
+            tuple(suffixes),
+            tuple((kind, text) for kind, text in patterns),
+            _target(grammar) if grammar else "",
+            query,
+        )
+        self.offers.languages.append(OfferedLanguage(self._plugin, one))
+
     def hook(self, event: str, target: Callable[..., object]) -> None:
         """Be told of an event kind after it is stored (`"*"`: of every kind); or be asked at a hook's event."""
         point = next((one for one in HOOK_EVENTS if one == event), None)
@@ -188,6 +221,15 @@ def _callable(make: CallT, name: str) -> CallT:
     if not callable(make):
         raise PluginError(f"What is registered for {name!r} cannot be called.")
     return make
+
+
+def _check_pattern(who: str, kind: str, text: str) -> None:
+    try:
+        groups = re.compile(text.encode(), re.MULTILINE).groupindex
+    except re.error as error:
+        raise PluginError(f"{who}: the pattern {text!r} cannot be read: {error}.") from error
+    if "name" not in groups or not _WORD.fullmatch(kind):
+        raise PluginError(f"{who}: the pattern {text!r} of kind {kind!r} has no group `name`, or no kind.")
 
 
 def _target(target: str) -> str:

@@ -14,6 +14,7 @@ from tui_agent.ports.agent import Agent
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
+from tui_agent.ports.repomap import MapLanguage
 from tui_agent.ports.tool import Tool
 from tui_agent.protocol.events.hook import HookEvent
 from tui_agent.protocol.settings import ModelInfo
@@ -114,6 +115,14 @@ class OfferedAsked:
     target: Callable[..., Awaitable[object]]
 
 
+@dataclass(frozen=True, slots=True)
+class OfferedLanguage:
+    """A language for the repository map."""
+
+    owner: str
+    language: MapLanguage
+
+
 @dataclass(slots=True)
 class Offers:
     """All that was registered: one plugin's while it registers, then everybody's."""
@@ -128,6 +137,7 @@ class Offers:
     projections: list[LazyRef] = field(default_factory=list)
     themes: list[OfferedTheme] = field(default_factory=list)
     policy_tables: list[OfferedPolicyTable] = field(default_factory=list)
+    languages: list[OfferedLanguage] = field(default_factory=list)
     hooks: list[OfferedHook] = field(default_factory=list)
     asked: list[OfferedAsked] = field(default_factory=list)
 
@@ -143,5 +153,6 @@ class Offers:
         self.projections += other.projections
         self.themes += other.themes
         self.policy_tables += other.policy_tables
+        self.languages += other.languages
         self.hooks += other.hooks
         self.asked += other.asked

@@ -31,6 +31,22 @@ class MapWish:
     recent: Sequence[str] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class MapLanguage:
+    """A language that a plugin teaches the map: plain data, for another process builds the index.
+
+    `suffixes` without a dot. `patterns`: kinds with regular expressions that have a group `name`, tried over the whole
+    file with `^` at each line. `grammar`: `"module:function"` of an installed package that gives a tree-sitter grammar,
+    with a `query` that captures `@name` and the whole definition by its kind, such as `@function`.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    patterns: tuple[tuple[str, str], ...] = ()
+    grammar: str = ""
+    query: str = ""
+
+
 class RepoMaps(Protocol):
     """Gives maps of the workspace. Same repository, same wish: same text."""
 

@@ -69,6 +69,7 @@ def test_a_strangers_plugin_registers_everything_under_its_name() -> None:
             "pane:greetings",
             "projection:greetings",
             "theme:mint",
+            "language:tally",
             "hook:tool.finished",
         ),
     )

@@ -16,10 +16,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tui_agent.context.repomap import history, indexing, languages, worker
+from tui_agent.context.repomap import history, indexing, worker
 from tui_agent.context.repomap.answering import Ask, from_index, from_scan, view
 from tui_agent.context.repomap.indexing import UNSETTLED
 from tui_agent.context.repomap.kept import Kept, Known, opened, place, remove
+from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.listing import Entry, Listing, examine
 from tui_agent.context.repomap.looking import Look
 from tui_agent.context.repomap.snapshot import Snapshot
@@ -27,6 +28,7 @@ from tui_agent.context.repomap.texts import Texts
 from tui_agent.context.repomap.views import MapView
 from tui_agent.context.repomap.words import Query
 from tui_agent.errors import EnvironmentFault
+from tui_agent.ports.repomap import MapLanguage
 
 SMALL_BYTES, SMALL_FILES = 400_000, 40
 """What is changed up to here is read at once; more is the worker's."""
@@ -59,8 +61,8 @@ class RepoMap:
 
     `cache_folder`: where the index is kept, outside of the repository. `may_show`: whether a path may be listed, read and
     shown at all; `rules` names what it decides by (another name makes the index anew). `patience`: seconds that an answer
-    may wait for changed files. `lasting`: a worker goes on when this process ends. `fresh_for`: seconds in which a second
-    map does not look for changes again that nobody told by `touched`.
+    may wait for changed files. `lasting`: a worker goes on when this process ends. `languages`: those that plugins teach;
+    they have an index of their own.
     """
 
     def __init__(
@@ -72,10 +74,11 @@ class RepoMap:
         rules: str = "",
         patience: float = 1.0,
         lasting: bool = False,
-        fresh_for: float = 0.0,
+        languages: Sequence[MapLanguage] = (),
     ) -> None:
         self.root = Path(os.path.realpath(root))
-        self.index = place(cache_folder, self.root)
+        self._languages = Languages(languages)
+        self.index = place(cache_folder, self.root, self._languages.added_digest)
         self._may_show, self._rules = may_show, rules
         self._patience, self._lasting = patience, lasting
         self._lock = threading.RLock()
@@ -86,7 +89,7 @@ class RepoMap:
         self._answers: dict[Key, MapView] = {}
         self._answered: tuple[Listing, Snapshot | None] | None = None
         self._version = -1
-        self._look = Look(self.root, self._shows, fresh_for)
+        self._look = Look(self.root, self._shows)
         self._cleared: set[str] = set()
         self._hidden: set[str] = set()
         self._mended = float("-inf")
@@ -133,7 +136,7 @@ class RepoMap:
                 self._drop()
                 remove(self.index)
                 partial = True
-        return view(from_scan(listing, os.fspath(self.root), ask), ask, partial=partial)
+        return view(from_scan(listing, os.fspath(self.root), ask, self._languages), ask, partial=partial)
 
     def touched(self, paths: Sequence[str]) -> None:
         """Files that were just written or removed: their new content counts from the next map on."""
@@ -143,7 +146,6 @@ class RepoMap:
             names = [name for name in paths if self._shows(name)]
             now = examine(self.root, sorted(names), self._shows, (0, 0)).entries
             there = {entry.path for entry in now}
-            self._look.forget()
             self._update([*now], [name for name in names if name not in there])
 
     def wait(self, seconds: float) -> bool:
@@ -171,7 +173,7 @@ class RepoMap:
     @property
     def key(self) -> str:
         """What the index depends on beside the files."""
-        return f"{languages.digest()} {self._rules}"
+        return f"{self._languages.digest()} {self._rules}"
 
     @property
     def _known(self) -> Mapping[str, Known]:
@@ -298,7 +300,8 @@ class RepoMap:
         if self._child is not None:
             worker.end(self._child, lasting=False)
         with suppress(OSError):
-            self._child = worker.start(self.index, self.key, self.root, changed, gone, lasting=self._lasting)
+            build = worker.Build(self.index, self.key, self.root, self._languages.added)
+            self._child = worker.start(build, changed, gone, lasting=self._lasting)
 
     def _is_building(self) -> bool:
         if self._child is not None and self._child.poll() is None:
@@ -310,7 +313,7 @@ class RepoMap:
         if kept is None:
             return False
         try:
-            indexing.update(kept, os.fspath(self.root), changed, gone)
+            indexing.update(kept, os.fspath(self.root), changed, gone, self._languages)
             paths = [entry.path for entry in changed]
             others = {path: one for path, one in self._known.items() if path not in {*paths, *gone}}
             self._snapshot = Snapshot(kept, others | kept.some(paths), self._snapshot)

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tui_agent.context.repomap.kept import Found, Kept
+from tui_agent.context.repomap.languages import KNOWN, Languages
 from tui_agent.context.repomap.listing import Entry
 from tui_agent.context.repomap.reading import read
 from tui_agent.context.repomap.symbols import symbols_of
@@ -33,13 +34,13 @@ _COARSE_NS, _FINE_NS = 2_000_000_000, 20_000_000
 splitter = Splitter()
 
 
-def find(root: str, entry: Entry, *, parse: bool = True) -> Found:
+def find(root: str, entry: Entry, known: Languages = KNOWN, *, parse: bool = True) -> Found:
     """Read one file. Without `parse` it has words and no symbols."""
     entry = _settled(entry)
     source = read(f"{root}/{entry.path}")
     if source.reason:
         return Found(entry, "", source.reason)
-    language, symbols = symbols_of(entry.path, source.data, parse=parse)
+    language, symbols = symbols_of(entry.path, source.data, known, parse=parse)
     times = times_of(source.data)
     names = {symbol.name for symbol in symbols}
     name_times = Counter(raw_words("\n".join(names)))
@@ -74,9 +75,11 @@ def name_hash(name: str) -> int:
     return zlib.crc32(name.encode("utf-8", "replace"))
 
 
-def update(kept: Kept, root: str, entries: Sequence[Entry], gone: Sequence[str] = ()) -> None:
+def update(
+    kept: Kept, root: str, entries: Sequence[Entry], gone: Sequence[str] = (), known: Languages = KNOWN
+) -> None:
     """Bring the index up to date with these files, in one transaction."""
-    found = [find(root, entry) for entry in entries]
+    found = [find(root, entry, known) for entry in entries]
     with kept.writing():
         kept.forget(gone)
         kept.put(found)

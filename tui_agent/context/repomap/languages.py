@@ -5,7 +5,8 @@ the table of patterns stands in for it. One parser and one compiled query for ea
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -13,14 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.context.repomap.patterns import PATTERNS, SUFFIXES, Patterns
-from tui_agent.errors import PluginError
+from tui_agent.ports.repomap import MapLanguage
 
 if TYPE_CHECKING:
     from tree_sitter import Parser, QueryCursor
 
 QUERIES = Path(__file__).with_name("queries")
-Loader = Callable[[], object]
-"""Returns a grammar as its package gives it: a capsule or a pointer for `tree_sitter.Language`."""
 
 
 class Grammar(NamedTuple):
@@ -91,78 +90,70 @@ _FIRST_LINES = (
 )
 
 
-class _Added(NamedTuple):
-    load: Loader | None
-    query: str
-    patterns: Patterns
+class Languages:
+    """The languages that are known: the product's, and those that plugins `added`, which win for their suffixes.
 
-
-_added: dict[str, _Added] = {}
-
-
-def register(
-    suffixes: Sequence[str],
-    *,
-    name: str,
-    load: Loader | None = None,
-    query: str = "",
-    patterns: Patterns = (),
-) -> None:
-    """Teach the map a language: a grammar's loader with a query, or patterns alone, or both (the patterns stand in where
-    the grammar cannot be loaded). A query captures `@name` and the whole definition by its kind, such as `@function`.
-
-    Holds for this process and for the workers that it starts only where they register it too; a map that has been built
-    is built anew, for the languages are a part of its key. Raises `PluginError` for a suffix with a dot or a slash, and
-    for a language without a grammar and without patterns.
+    The patterns of an added language stand in where its grammar cannot be loaded here.
     """
-    if any(not suffix or set("./\\") & set(suffix) for suffix in suffixes):
-        raise PluginError(f"A language's suffixes are given without a dot: {', '.join(suffixes)}.")
-    if not patterns and not (load and query):
-        raise PluginError(f"The language {name} has neither a grammar with a query nor patterns.")
-    _added[name] = _Added(load, query, tuple(patterns))
-    _SUFFIXES.update((suffix.lower(), name) for suffix in suffixes)
-    ready.cache_clear()
+
+    def __init__(self, added: Sequence[MapLanguage] = ()) -> None:
+        self.added = tuple(added)
+        self._added = {one.name: one for one in added}
+        taught = {suffix.lower(): one.name for one in added for suffix in one.suffixes}
+        self._suffixes = {**_SUFFIXES, **taught}
+        self._ready: dict[str, Ready | None] = {}
+        self._patterns = {
+            one.name: tuple((kind, re.compile(text.encode(), re.MULTILINE)) for kind, text in one.patterns)
+            for one in added
+        }
+
+    def language_of(self, path: str, head: bytes = b"") -> str:
+        """The language of a file by its name, else by its first line; empty where it is not known."""
+        base = path.rpartition("/")[2]
+        suffix = base.rpartition(".")[2].lower() if "." in base else ""
+        found = _NAMES.get(base) or self._suffixes.get(suffix)
+        if found:
+            return found
+        if base.startswith("Dockerfile."):
+            return "docker"
+        if head.startswith(b"#!"):
+            line = head[:100].partition(b"\n")[0]
+            return next((name for sign, name in _FIRST_LINES if sign in line), "")
+        return ""
+
+    def ready(self, name: str) -> Ready | None:
+        """The parser and the query of a language; None where there is no grammar for it here."""
+        one = self._added.get(name)
+        if one is None:
+            return _builtin(name)
+        if name not in self._ready:
+            self._ready[name] = _taught(one)
+        return self._ready[name]
+
+    def patterns_of(self, name: str) -> Patterns:
+        """The patterns of a language; none where only its words are known."""
+        found = self._patterns.get(name)
+        return PATTERNS.get(name, ()) if found is None else found
+
+    def digest(self) -> str:
+        """What decides which symbols are found in the same file: queries, patterns, which grammars are installed, what
+        was added."""
+        return f"{_builtin_digest()}{self.added_digest}"
+
+    @property
+    def added_digest(self) -> str:
+        """The same for what was added alone; empty where nothing was."""
+        modules = [one.grammar.partition(":")[0] for one in self.added if one.grammar]
+        there = [(name, _is_installed(name)) for name in modules]
+        return _short(repr((self.added, there))) if self.added else ""
 
 
-def unregister(name: str) -> None:
-    """Forget a language that was registered."""
-    _added.pop(name, None)
-    for suffix in [suffix for suffix, known in _SUFFIXES.items() if known == name]:
-        del _SUFFIXES[suffix]
-    ready.cache_clear()
-
-
-def language_of(path: str, head: bytes = b"") -> str:
-    """The language of a file by its name, else by its first line; empty where it is not known."""
-    base = path.rpartition("/")[2]
-    found = _NAMES.get(base) or _SUFFIXES.get(base.rpartition(".")[2].lower() if "." in base else "")
-    if found:
-        return found
-    if base.startswith("Dockerfile."):
-        return "docker"
-    if head.startswith(b"#!"):
-        line = head[:100].partition(b"\n")[0]
-        return next((name for sign, name in _FIRST_LINES if sign in line), "")
-    return ""
+KNOWN = Languages()
+"""The product's own."""
 
 
 @cache
-def ready(name: str) -> Ready | None:
-    """The parser and the query of a language; None where there is no grammar for it here."""
-    loaded = _loaded(name)
-    if loaded is None:
-        return None
-    from tree_sitter import Language, Parser, Query, QueryCursor  # noqa: PLC0415 - slow: only what parses needs it
-
-    grammar, query = loaded
-    language = Language(grammar)
-    return Ready(Parser(language), QueryCursor(Query(language, query)))
-
-
-def _loaded(name: str) -> tuple[object, str] | None:
-    added = _added.get(name)
-    if added is not None and added.load is not None:
-        return added.load(), added.query
+def _builtin(name: str) -> Ready | None:
     known = GRAMMARS.get(name)
     if known is None:
         return None
@@ -170,28 +161,46 @@ def _loaded(name: str) -> tuple[object, str] | None:
         module = import_module(known.module)
     except ImportError:
         return None
-    return getattr(module, known.function)(), (QUERIES / f"{known.query}.scm").read_text(encoding="utf-8")
+    query = (QUERIES / f"{known.query}.scm").read_text(encoding="utf-8")
+    return _made(getattr(module, known.function)(), query)
 
 
-def patterns_of(name: str) -> Patterns:
-    """The patterns of a language; none where only its words are known."""
-    added = _added.get(name)
-    return added.patterns if added is not None else PATTERNS.get(name, ())
+def _taught(one: MapLanguage) -> Ready | None:
+    """None also where the grammar is for another tree-sitter, is a bare address, or the query does not fit it."""
+    module, _, function = one.grammar.partition(":")
+    if not module:
+        return None
+    try:
+        grammar = getattr(import_module(module), function)()
+        return None if isinstance(grammar, int) else _made(grammar, one.query)
+    except (ImportError, AttributeError, TypeError, ValueError, SyntaxError):
+        return None
 
 
-def digest() -> str:
-    """What decides which symbols are found in the same file: queries, patterns, which grammars are installed, what is registered."""
-    found = hashlib.sha256()
-    for path in sorted(QUERIES.glob("*.scm")):
-        found.update(path.read_bytes())
-    found.update(
-        repr(
-            [(name, [(kind, each.pattern) for kind, each in PATTERNS[name]]) for name in sorted(PATTERNS)]
-        ).encode()
-    )
-    found.update(repr(sorted(_SUFFIXES.items())).encode())
-    found.update(repr([name for name, one in GRAMMARS.items() if find_spec(one.module) is None]).encode())
-    found.update(
-        repr([(name, one.query, len(one.patterns)) for name, one in sorted(_added.items())]).encode()
-    )
-    return found.hexdigest()[:16]
+def _made(grammar: object, query: str) -> Ready:
+    from tree_sitter import Language, Parser, Query, QueryCursor  # noqa: PLC0415 - slow: only what parses needs it
+
+    language = Language(grammar)
+    return Ready(Parser(language), QueryCursor(Query(language, query)))
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+@cache
+def _builtin_digest() -> str:
+    parts = [path.read_text(encoding="utf-8") for path in sorted(QUERIES.glob("*.scm"))]
+    parts += [
+        repr([(name, [(kind, each.pattern) for kind, each in PATTERNS[name]]) for name in sorted(PATTERNS)]),
+        repr(sorted(_SUFFIXES.items())),
+        repr([name for name, one in GRAMMARS.items() if find_spec(one.module) is None]),
+    ]
+    return _short("\n".join(parts))

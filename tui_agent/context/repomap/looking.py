@@ -46,22 +46,21 @@ class Watches(Protocol):
 
 
 class Look:
-    """Lists the files of one folder, again and again. `fresh_for`: seconds for which a list is taken as it is; `whole_s`:
-    seconds for which the kernel is believed; `watching`: the module that watches."""
+    """Lists the files of one folder, again and again. `whole_s`: seconds for which the kernel is believed; `watching`: the
+    module that watches."""
 
     def __init__(
         self,
         root: Path,
         may_show: Callable[[str], bool],
-        fresh_for: float,
         *,
         whole_s: float = WHOLE_S,
         watching: str = WATCHING,
     ) -> None:
-        self._root, self._may_show, self._fresh_for = root, may_show, fresh_for
+        self._root, self._may_show = root, may_show
         self._whole_s, self._watching = whole_s, watching
         self._listing: Listing | None = None
-        self._looked = self._whole = float("-inf")
+        self._whole = float("-inf")
         self._folder = (0, 0)
         self._since = 0
         self._widened: dict[str, int] = {}
@@ -73,19 +72,12 @@ class Look:
         folder cannot be read."""
         if anew:
             self._listing = None
-        if self._listing is not None and time.monotonic() - self._looked < self._fresh_for:
-            return self._listing
         if self._listing is None:
             self._folder, self._since = self._identity(), time.time_ns()
             self._listing = list_files(self._root, self._may_show)
         else:
             self._listing = self._told(self._listing) or self._again(self._listing)
-        self._looked = time.monotonic()
         return self._listing
-
-    def forget(self) -> None:
-        """Look in any case the next time."""
-        self._looked = float("-inf")
 
     def close(self) -> None:
         """Let go of what watches."""

@@ -9,7 +9,8 @@ from bisect import bisect_right
 from itertools import accumulate
 from typing import NamedTuple
 
-from tui_agent.context.repomap.languages import language_of, patterns_of, ready
+from tui_agent.context.repomap.languages import KNOWN, Languages, Ready
+from tui_agent.context.repomap.patterns import Patterns
 from tui_agent.context.repomap.views import Symbol
 
 MAX_SYMBOLS = 2_000
@@ -53,19 +54,20 @@ class _Found(NamedTuple):
     name_end: int
 
 
-def symbols_of(path: str, data: bytes, *, parse: bool = True) -> tuple[str, tuple[Symbol, ...]]:
+def symbols_of(
+    path: str, data: bytes, known: Languages = KNOWN, *, parse: bool = True
+) -> tuple[str, tuple[Symbol, ...]]:
     """The language of a file and what it defines, in the file's order; nothing of it without `parse`."""
-    language = language_of(path, data)
+    language = known.language_of(path, data)
     if not parse:
         return language, ()
-    found = _parsed(language, data)
+    found = _parsed(known.ready(language) if language else None, data)
     if found is None:
-        found = _matched(language, data)
+        found = _matched(known.patterns_of(language), data)
     return language, _described(found, data)
 
 
-def _parsed(language: str, data: bytes) -> list[_Found] | None:
-    known = ready(language) if language else None
+def _parsed(known: Ready | None, data: bytes) -> list[_Found] | None:
     if known is None or too_deep(data):
         return None
     tree = known.parser.parse(data)
@@ -92,9 +94,9 @@ def too_deep(data: bytes) -> bool:
     return max(accumulate(map(_DEPTH.__getitem__, brackets))) > MAX_DEPTH
 
 
-def _matched(language: str, data: bytes) -> list[_Found]:
+def _matched(patterns: Patterns, data: bytes) -> list[_Found]:
     found: dict[int, _Found] = {}
-    for kind, pattern in patterns_of(language):
+    for kind, pattern in patterns:
         for match in pattern.finditer(data):
             start, end = match.span("name")
             found.setdefault(start, _Found(match.start(), match.end(), kind, start, end))

@@ -15,11 +15,14 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import astuple
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from tui_agent.context.repomap import graph, history, indexing, kept
+from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.listing import Entry
+from tui_agent.ports.repomap import MapLanguage
 
 FILE_S = 8.0
 """Time that one file may take; the system then ends the process."""
@@ -56,12 +59,28 @@ def ended_by(index: Path) -> frozenset[str]:
     return frozenset(found - {""})
 
 
+class Build(NamedTuple):
+    """Which index is built of what: `file` is where it is."""
+
+    file: Path
+    key: str
+    root: Path
+    languages: Sequence[MapLanguage] = ()
+
+
 def start(
-    index: Path, key: str, root: Path, entries: Sequence[Entry], gone: Sequence[str], *, lasting: bool
+    build: Build, entries: Sequence[Entry], gone: Sequence[str], *, lasting: bool
 ) -> subprocess.Popen[bytes]:
     """Start the process. `lasting`: it goes on when the caller has ended."""
-    job = {"index": str(index), "key": key, "root": os.fspath(root), "gone": gone, "lasting": lasting}
-    child = _spawn([], index.parent)
+    job = {
+        "index": str(build.file),
+        "key": build.key,
+        "root": os.fspath(build.root),
+        "languages": [astuple(one) for one in build.languages],
+        "gone": gone,
+        "lasting": lasting,
+    }
+    child = _spawn([], build.file.parent)
     _give(child.stdin, job, entries)
     return child
 
@@ -168,6 +187,7 @@ def _halves(entries: list[Entry]) -> tuple[list[Entry], list[Entry]]:
 
 def _read_all(index: Path, key: str, root: str, entries: list[Entry], job: dict[str, Any]) -> None:
     hard = ended_by(index)
+    known = Languages([MapLanguage(*one) for one in job["languages"]])
     note = Note(index, job["part"])
     keeping = kept.opened(index, key)
     try:
@@ -176,7 +196,7 @@ def _read_all(index: Path, key: str, root: str, entries: list[Entry], job: dict[
             for entry in entries[at : at + indexing.BATCH]:
                 note.say(entry.path)
                 signal.setitimer(signal.ITIMER_REAL, FILE_S)
-                found.append(indexing.find(root, entry, parse=entry.path not in hard))
+                found.append(indexing.find(root, entry, known, parse=entry.path not in hard))
             signal.setitimer(signal.ITIMER_REAL, 0)
             note.say("")
             with keeping.writing():

@@ -14,6 +14,7 @@ from tui_agent.context.repomap.facade import RepoMap
 from tui_agent.context.repomap.kept import place, remove
 from tui_agent.context.repomap.views import MapView
 from tui_agent.errors import EnvironmentFault
+from tui_agent.ports.repomap import MapLanguage
 
 FILES = {
     "shop/basket.py": "class Basket:\n    def add(self, item): ...\n    def remove_coupon(self, coupon): ...\n",
@@ -287,11 +288,33 @@ def test_what_is_secret_is_asked_once_and_kept_without_its_name(root: Path, repo
     assert sorted(asked) == sorted(FILES)
 
 
-def test_a_look_holds_for_as_long_as_it_is_told(root: Path) -> None:
-    mapped = RepoMap(root, root.parent / "cache", fresh_for=1_000.0)
-    mapped.map("invoice", refresh=True)
-    (root / "shop/new.py").write_text("def invoice(): ...\n")
-    assert "shop/new.py" not in mapped.map("invoice").text
-    mapped.touched(["shop/new.py"])
-    assert "def invoice()" in mapped.map("invoice").text
-    mapped.close()
+def test_what_a_plugin_teaches_is_found_by_the_worker_and_by_a_scan(root: Path) -> None:
+    (root / "shop/till.wren").write_text("fun openTill()\nfun closeTill()\n")
+    (root / "shop/till.till").write_text("def open_till():\n    pass\n")
+    wren = MapLanguage("wren", ("wren",), (("function", r"^fun +(?P<name>\w+)"),))
+    till = MapLanguage(
+        "till",
+        ("till",),
+        (("function", "^(?P<name>never)"),),
+        "tree_sitter_python:language",
+        "(function_definition name: (identifier) @name) @function",
+    )
+    gone = MapLanguage(
+        "gone", ("gone",), (("function", "^(?P<name>here)"),), "no_such_module:language", "(x)"
+    )
+    (root / "shop/a.gone").write_text("here till\n")
+    plain = RepoMap(root, root.parent / "cache")
+    assert "openTill" not in plain.map("till", refresh=True).text
+    taught = RepoMap(root, root.parent / "cache", languages=(wren, till, gone))
+    assert taught.index != plain.index
+    for mapped in (
+        taught,
+        RepoMap(root, root.parent / "cache" / "no" / "folder", languages=(wren, till, gone)),
+    ):
+        text = mapped.map("till", refresh=mapped is taught).text
+        assert "fun openTill" in text
+        assert "def open_till()" in text
+        assert "1 here" in text
+        mapped.close()
+    assert "openTill" not in plain.map("till").text
+    plain.close()

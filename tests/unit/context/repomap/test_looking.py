@@ -26,7 +26,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def look(root: Path) -> Iterator[Look]:
-    made = Look(root, shown, 0.0)
+    made = Look(root, shown)
     yield made
     made.close()
 
@@ -128,7 +128,7 @@ def test_a_file_is_looked_at_because_it_was_told_not_because_all_are(root: Path,
 def test_what_the_kernel_does_not_tell_is_seen_with_the_next_whole_look(root: Path) -> None:
     other = root.parent / "other-name"
     os.link(root / "a.py", other)
-    look = Look(root, shown, 0.0, whole_s=-1.0)
+    look = Look(root, shown, whole_s=-1.0)
     settled(look)
     other.write_text("x = 333\n")
     assert same(look.now(), list_files(root, shown))
@@ -136,7 +136,7 @@ def test_what_the_kernel_does_not_tell_is_seen_with_the_next_whole_look(root: Pa
 
 
 def test_where_nothing_can_be_watched_every_file_is_looked_at(root: Path) -> None:
-    look = Look(root, shown, 0.0, watching="tests.unit.context.repomap.no_watching")
+    look = Look(root, shown, watching="tests.unit.context.repomap.no_watching")
     settled(look)
     for change in CHANGES[:3]:
         change(root)
@@ -148,7 +148,7 @@ def test_any_order_of_changes_gives_the_list_of_a_new_look(tmp_path: Path) -> No
     chance = random.Random(7)
     root = tmp_path / "repo"
     root.mkdir()
-    look = Look(root, shown, 0.0)
+    look = Look(root, shown)
     for _ in range(300):
         folders = [root, *(path for path in root.rglob("*") if path.is_dir())]
         files = [path for path in root.rglob("*") if path.is_file()]
@@ -168,16 +168,6 @@ def test_any_order_of_changes_gives_the_list_of_a_new_look(tmp_path: Path) -> No
                 (folder / f"{name}.py").write_text("y" * chance.randrange(50))
         if chance.random() < 0.7:
             assert same(look.now(), list_files(root, shown))
-    look.close()
-
-
-def test_a_list_holds_for_as_long_as_it_is_told(root: Path) -> None:
-    look = Look(root, shown, 60.0)
-    first = look.now()
-    write(root)
-    assert look.now() is first
-    look.forget()
-    assert same(look.now(), list_files(root, shown))
     look.close()
 
 

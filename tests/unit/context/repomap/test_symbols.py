@@ -1,12 +1,10 @@
 """What each language's files are seen to define."""
 
-import re
-
 import pytest
 
-from tui_agent.context.repomap import languages
+from tui_agent.context.repomap.languages import GRAMMARS, KNOWN, Languages
 from tui_agent.context.repomap.symbols import MAX_SYMBOLS, symbols_of
-from tui_agent.errors import PluginError
+from tui_agent.ports.repomap import MapLanguage
 
 OPTIONAL = {"csharp", "php", "kotlin", "swift", "scala", "lua"}
 """Their grammars are an extra; patterns stand in for them."""
@@ -161,18 +159,16 @@ CASES: dict[str, tuple[str, set[tuple[str, str, int, str]]]] = {
 def test_what_a_file_defines(name: str) -> None:
     text, wanted = CASES[name]
     _, symbols = symbols_of(name, text.encode())
-    language = languages.language_of(name, text.encode())
-    if (
-        language in OPTIONAL or languages.ready(language) is None
-    ):  # patterns know neither parents nor all kinds
+    language = KNOWN.language_of(name, text.encode())
+    if language in OPTIONAL or KNOWN.ready(language) is None:  # patterns know neither parents nor all kinds
         assert {(one.name, one.line) for one in symbols} == {(each, line) for _, each, line, _ in wanted}
         return
     assert {(one.kind, one.name, one.line, one.parent) for one in symbols} == wanted
 
 
-@pytest.mark.parametrize("name", sorted(set(languages.GRAMMARS) - OPTIONAL))
+@pytest.mark.parametrize("name", sorted(set(GRAMMARS) - OPTIONAL))
 def test_every_grammar_that_comes_along_is_ready(name: str) -> None:
-    assert languages.ready(name) is not None
+    assert KNOWN.ready(name) is not None
 
 
 def test_signatures_are_one_line_without_bodies_and_without_values() -> None:
@@ -204,21 +200,25 @@ def test_two_hundred_thousand_parentheses_are_no_trouble(name: str) -> None:
     symbols_of(name, b"f(" * 100_000)
 
 
-def test_a_plugin_teaches_a_language_by_patterns() -> None:
-    languages.register(
-        ["wren"], name="wren", patterns=[("function", re.compile(rb"^fun (?P<name>\w+)", re.M))]
-    )
-    try:
-        before = languages.digest()
-        assert [one.name for one in symbols_of("a.wren", b"fun go()\n")[1]] == ["go"]
-    finally:
-        languages.unregister("wren")
-    assert languages.digest() != before
+def test_a_language_that_is_added_wins_for_its_suffixes_and_is_a_part_of_the_key() -> None:
+    added = Languages([MapLanguage("wren", ("wren", "SQL"), (("function", r"^fun (?P<name>\w+)"),))])
+    assert [one.name for one in symbols_of("a.wren", b"x\nfun go()\n", added)[1]] == ["go"]
+    assert [one.name for one in symbols_of("a.sql", b"fun go()\n", added)[1]] == ["go"]
+    assert added.language_of("a.py") == "python"
+    assert KNOWN.digest() != added.digest() != Languages([MapLanguage("wren", ("wren",))]).digest()
     assert symbols_of("a.wren", b"fun go()\n") == ("", ())
 
 
-def test_a_language_is_given_with_something_to_find() -> None:
-    with pytest.raises(PluginError, match="neither a grammar"):
-        languages.register(["x"], name="x")
-    with pytest.raises(PluginError, match="without a dot"):
-        languages.register([".x"], name="x", patterns=[("a", re.compile(b"(?P<name>a)"))])
+@pytest.mark.parametrize(
+    ("grammar", "query"),
+    [
+        ("tree_sitter_python:language", "(no_such_node) @x"),
+        ("tree_sitter_python:language", "((("),
+        ("tree_sitter_python:nothing", "(module) @x"),
+        ("json:dumps", "(module) @x"),
+        ("os:getpid", "(module) @x"),
+    ],
+)
+def test_patterns_stand_in_for_a_grammar_that_does_not_work(grammar: str, query: str) -> None:
+    added = Languages([MapLanguage("x", ("x",), (("function", r"^def (?P<name>\w+)"),), grammar, query)])
+    assert [one.name for one in symbols_of("a.x", b"def go(): ...\n", added)[1]] == ["go"]
