@@ -9,30 +9,13 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from tui_agent.folds.memory_words import told
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.base import JsonMap, text_preview
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 
-BLOCKS: Final = (
-    "task",
-    "failing_tests",
-    "explored_files",
-    "relevant_symbols",
-    "patch_summary",
-    "verified_facts",
-    "open_questions",
-)
-TITLES: Final = {
-    "task": "Task",
-    "failing_tests": "Failing tests",
-    "explored_files": "Files looked at",
-    "relevant_symbols": "Symbols",
-    "patch_summary": "Changed so far",
-    "verified_facts": "Shown to hold",
-    "open_questions": "Open",
-}
 MOST: Final = {"explored_files": 30, "relevant_symbols": 24, "patch_summary": 30, "verified_facts": 12}
 MOST_OPEN = 8
 MOST_FAILING = 20
@@ -138,26 +121,7 @@ def _line(text: str) -> str:
     return line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"
 
 
-def lines(memory: JsonMap, block: str) -> list[str]:
-    """A block as a person and a model read it; empty where nothing is in it."""
-    match memory.get(block):
-        case dict() as held if block == "task":
-            return [f"{name}: {value}" for name, value in held.items() if value]
-        case dict() as held:
-            return [f"{name} +{added} -{removed}" for name, (added, removed) in _pairs(held)]
-        case list() as held:
-            return [str(one) for one in held]
-        case _:
-            return []
-
-
-def _pairs(held: JsonMap) -> list[tuple[str, tuple[int, int]]]:
-    pairs = [(name, value) for name, value in held.items() if isinstance(value, list) and len(value) == 2]
-    return [(name, (_number(value[0]), _number(value[1]))) for name, value in pairs]
-
-
 def rendered(memory: JsonMap) -> str:
     """The whole memory as a model is shown it; empty where there is nothing to tell."""
-    blocks = [(TITLES[name], lines(memory, name)) for name in BLOCKS]
-    said = [f"{title}:\n" + "\n".join(f"- {line}" for line in some) for title, some in blocks if some]
+    said = [f"{title}:\n" + "\n".join(f"- {line}" for line in some) for title, some in told(memory)]
     return "<working_memory>\n" + "\n".join(said) + "\n</working_memory>" if said else ""

@@ -14,6 +14,7 @@ from tui_agent.export.words import (
     answered,
     block_text,
     facts,
+    mentions,
     moment,
     other_changes,
     pictures,
@@ -72,6 +73,7 @@ def _entry(entry: Entry, story: Story) -> Iterator[str]:
         case UserEntry(text=text, state=state):
             yield f"**You**{_aside(SAID[state], moment(entry.at))}"
             yield quote("\n".join([texts.whole(text), *(f"[{name}]" for name in pictures(entry, texts))]))
+            yield "\n".join(f"- {code(name)}: {inline(sent)}" for name, sent in mentions(entry, texts))
         case AnswerEntry(text=text, stopped=stopped):
             words = _without_html(texts.whole(text))
             yield f"**Agent**{_aside('cut short' if stopped else '')}" if words.strip() else ""

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from tui_agent.export.story import Change, Story, Texts
 from tui_agent.folds.entries import QuestionEntry, ToolEntry, TurnEntry, UserEntry
+from tui_agent.folds.mention_words import mention_name, mention_sent
 from tui_agent.folds.words import TURN_ENDS
 from tui_agent.protocol.display import (
     CustomBlock,
@@ -133,6 +134,17 @@ def answered(entry: QuestionEntry, texts: Texts) -> str:
 def pictures(entry: UserEntry, texts: Texts) -> list[str]:
     """The names of what was attached."""
     return [texts.plain(image.name) or f"a picture of {image.size} bytes" for image in entry.attachments]
+
+
+def mentions(entry: UserEntry, texts: Texts) -> list[tuple[str, str]]:
+    """What the message mentions: its name, and what the model was sent of it."""
+    return [
+        (
+            texts.plain(mention_name(one)),
+            texts.plain(mention_sent(one, f"{one.size:,} bytes", f"{one.tokens:,}")),
+        )
+        for one in entry.mentions
+    ]
 
 
 def other_changes(entry: ToolEntry, changes: Sequence[Change]) -> list[Change]:

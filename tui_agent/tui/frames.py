@@ -11,6 +11,7 @@ from tui_agent.folds.views import ALL, ViewName, Views
 from tui_agent.protocol.base import text_preview
 from tui_agent.tui import units
 from tui_agent.tui.modals.policy import PolicySheet
+from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.mood import status_of
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.box import PLACEHOLDER
@@ -58,9 +59,9 @@ class Frames:
         self._live.keeping.take_prompts()
 
     def _look_again(self) -> None:
-        """An open sheet on the policy shows what is in force now."""
+        """An open sheet shows what is in force and known now."""
         for screen in self._live.app.screen_stack:
-            if isinstance(screen, PolicySheet):
+            if isinstance(screen, PolicySheet) or (isinstance(screen, Viewer) and screen.live):
                 screen.redraw()
 
     def show_figures(self, views: Views) -> None:
@@ -125,7 +126,10 @@ class Frames:
             app.prompt.set_root(Path(state.workspace))
         app.prompt.set_queue([text_preview(one.text) for one in state.queue], running=state.busy)
         shell = state.shell is not None
-        app.prompt.set_state(state.settings.policy, note, running=state.busy, shell=shell)
+        unconfined = not state.sandbox and bool(state.sandbox_why_not)
+        app.prompt.set_state(
+            state.settings.policy, note, running=state.busy, shell=shell, unconfined=unconfined
+        )
         hint = PLACEHOLDER
         if not state.settings.model.model:
             hint = "Pick a model above, or type /model"

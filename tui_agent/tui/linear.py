@@ -20,6 +20,7 @@ import anyio
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import TuiAgentError
 from tui_agent.folds.approvals import Approvals
+from tui_agent.folds.mention_words import mention_name, mention_sent
 from tui_agent.folds.session_state import SessionState
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import (
@@ -39,9 +40,17 @@ from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
 from tui_agent.protocol.events.todo import TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
-from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.events.turn import (
+    QuestionAsked,
+    TurnFinished,
+    TurnStarted,
+    UserMessageReceived,
+    UserSteered,
+)
 from tui_agent.protocol.ids import MAIN_AGENT
+from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextPart
+from tui_agent.tui import units
 from tui_agent.tui.keeping import stored
 from tui_agent.tui.linear_trust import ask_about_files
 from tui_agent.tui.modals.effects import deed_lines, effect_lines, question_of
@@ -102,8 +111,10 @@ class Linear:
     def lines(self, record: Envelope) -> list[str]:
         """What is said about an event."""
         match record.payload:
-            case UserMessageReceived(text=text):
-                return [f"you, {text_preview(text)}"]
+            case UserMessageReceived(text=text, mentions=mentions):
+                return [f"you, {text_preview(text)}", *map(_mentioned, mentions)]
+            case UserSteered(mentions=mentions):
+                return [_mentioned(one) for one in mentions]
             case TurnStarted(goes_on=True):
                 return ["the agent goes on"]
             case ToolCalled() as call:
@@ -346,3 +357,8 @@ class Typed:
                 else:
                     self.status = 128 + number
                     self._lines.put_nowait(None)
+
+
+def _mentioned(one: Mention) -> str:
+    sent = mention_sent(one, units.size(one.size), units.tokens(one.tokens))
+    return f"mentions {named(mention_name(one))}, {clean_line(sent)}"

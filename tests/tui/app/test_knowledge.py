@@ -8,6 +8,7 @@ from tui_agent.config.layers import load
 from tui_agent.config.notes import notes_folder
 from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.commands import SubmitPrompt, WriteGuide
+from tui_agent.protocol.events.context import MemoryUpdated
 from tui_agent.protocol.events.instructions import (
     InstructionFile,
     InstructionsLoaded,
@@ -92,6 +93,23 @@ async def test_memory_lists_the_notes_and_shows_one(tmp_path: Path) -> None:
         await driven.press("escape")
         await _command(driven, "/memory nope")
         await _until(driven, lambda: "There is no note nope." in driven.text())
+
+
+async def test_memory_shows_what_is_noted_of_the_task_as_it_changes() -> None:
+    for size in ((120, 40), (80, 24)):
+        async with open_app(golden("streaming"), size=size) as driven:
+            await _command(driven, "/memory")
+            await _until(driven, lambda: "Only --context-mode memory sends it" in driven.text())
+            driven.session.feed(
+                MemoryUpdated(
+                    blocks={"failing_tests": ["test_[b]a[/]", "test_b"], "patch_summary": {"a.py": [3, 1]}}
+                )
+            )
+            driven.session.feed(SettingsChanged(key="context_mode", value="memory", previous="pack"))
+            await _until(driven, lambda: "It goes to the model with each request." in driven.text())
+            shown = driven.text()
+            assert "Failing tests" in shown and "test_[b]a[/]" in shown and "a.py +3 -1" in shown
+            assert shown.index("Failing tests") < shown.index("Changed so far")
 
 
 async def test_status_lists_the_instructions_and_what_was_left_out() -> None:

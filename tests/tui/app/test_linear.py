@@ -13,8 +13,15 @@ from tui_agent.protocol.effects import Writes
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded
 from tui_agent.protocol.events.policy import Choice, PermissionRequested
-from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, TurnStarted
+from tui_agent.protocol.events.turn import (
+    QuestionAsked,
+    TurnFinished,
+    TurnStarted,
+    UserMessageReceived,
+    UserSteered,
+)
 from tui_agent.protocol.ids import CallId, RequestId
+from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextPart, Usage
 from tui_agent.tui.linear import Linear, talk
 
@@ -83,6 +90,23 @@ def test_an_approval_is_a_numbered_list_and_a_number_answers_it() -> None:
     assert isinstance(once, DecidePermission) and (once.decision, once.reach) == ("allow", "once")
     assert isinstance(session_wide, DecidePermission) and session_wide.reach == "session"
     assert isinstance(no, DecidePermission) and (no.decision, no.message) == ("deny", "use datetime")
+
+
+def test_what_a_message_mentions_is_told_with_what_was_sent_of_it() -> None:
+    linear, said, session = told("night_shift")
+    sent = Mention(given="a.py", kind="file", path="a.py", tokens=1_204)
+    kept = Mention(given=".env", kind="refused", path=".env", note="it may hold secrets")
+    session.feed(
+        UserMessageReceived(text="Read both", mentions=(sent,)), UserSteered(text="x", mentions=(kept,))
+    )
+    for record in session.records[-2:]:
+        assert isinstance(record, Envelope)
+        linear.tell(record)
+    assert said[-3:] == [
+        "you, Read both",
+        "mentions a.py, 1.2k tokens",
+        "mentions .env, not sent: it may hold secrets",
+    ]
 
 
 def test_questions_messages_steering_and_stopping() -> None:

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.context.memory import BLOCKS, MOST, begun, learnt, lines, rendered
+from tui_agent.context.memory import MOST, begun, learnt, rendered
+from tui_agent.folds.memory_words import BLOCKS, lines
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.eval import TestFinished

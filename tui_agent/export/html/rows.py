@@ -8,7 +8,16 @@ from tui_agent.export.html.blocks import block, change, counts, diff, output, pi
 from tui_agent.export.html.markup import Child, Safe, el, join
 from tui_agent.export.html.prose import prose
 from tui_agent.export.story import Change, Story
-from tui_agent.export.words import SAID, answered, duration, moment, other_changes, tool_words, turn_end
+from tui_agent.export.words import (
+    SAID,
+    answered,
+    duration,
+    mentions,
+    moment,
+    other_changes,
+    tool_words,
+    turn_end,
+)
 from tui_agent.folds.entries import (
     AnswerEntry,
     Entry,
@@ -82,8 +91,14 @@ def _you(entry: UserEntry, story: Story) -> Row:
     text = story.texts.whole(entry.text)
     seen = [picture(each.media_type, each.blob_sha256, each.name, story.texts) for each in entry.attachments]
     said = SAID[entry.state]
+    with_it = [el("li", el("code", name), f" {sent}") for name, sent in mentions(entry, story.texts)]
     body = join(
-        el("div", el("p", text, class_="said"), *seen),
+        el(
+            "div",
+            el("p", text, class_="said"),
+            el("ul", *with_it, class_="aside") if with_it else None,
+            *seen,
+        ),
         el("div", said and el("span", said), _time(entry.at), class_="when"),
     )
     return _made(entry, "you", ("you",), body, len(text))

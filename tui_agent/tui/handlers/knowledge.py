@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from textual.strip import Strip
 
 from tui_agent.config.notes import NoteFile, notes, notes_folder, text_of_note
+from tui_agent.folds.memory_words import told
 from tui_agent.protocol.commands import SubmitPrompt, WriteGuide
 from tui_agent.tui import units
 from tui_agent.tui.handlers.sheets import show
@@ -68,25 +69,18 @@ def init(live: "Live", argument: str) -> None:
         live.submit(WriteGuide())
 
 
-Section = Callable[["Live", Viewer, int], list[Strip]]
-"""A part of the sheet `/memory`; nothing where there is nothing to say."""
-
-
 def memory(live: "Live", argument: str) -> None:
-    """What is remembered: the notes of earlier sessions. With a name: that note."""
+    """What is remembered: of the task, as it changes, and the notes of earlier sessions. With a name: that note."""
     held: list[NoteFile] | None = None
 
     def draw(viewer: Viewer, width: int) -> list[Strip]:
-        rows: list[Strip] = []
-        for section in SECTIONS:
-            said = section(live, viewer, width)
-            rows += [viewer.gap(width), *said] if rows and said else said
-        return [*rows, *([viewer.gap(width)] if rows else []), *_notes(viewer, width, held)]
+        return [*_of_the_task(live, viewer, width), viewer.gap(width), *_notes(viewer, width, held)]
 
     if argument:
         _one_note(live, argument)
         return
     viewer = show(live, "Memory", draw)
+    viewer.live = True
 
     async def look() -> None:
         nonlocal held
@@ -95,6 +89,22 @@ def memory(live: "Live", argument: str) -> None:
             viewer.redraw()
 
     live.worker(look(), "notes")
+
+
+def _of_the_task(live: "Live", viewer: Viewer, width: int) -> list[Strip]:
+    """The working memory as it is now."""
+    settings = live.state.settings
+    mode = settings.context_mode if settings is not None else "pack"
+    rows = [viewer.heading(width, "Of this task")]
+    for title, some in told(live.state.memory):
+        for at, line in enumerate(some):
+            rows += viewer.pair(width, "" if at else title, clean_line(line), names=18)
+    if mode == "none":
+        return [*rows, *viewer.say(width, "Nothing is noted in context mode none.", "t3")]
+    if len(rows) == 1:
+        rows += viewer.say(width, "Nothing yet. The agent's reads, changes and tests are noted here.", "t3")
+    sent = "It goes" if mode == "memory" else "Only --context-mode memory sends it"
+    return [*rows, *viewer.say(width, f"{sent} to the model with each request.", "t3")]
 
 
 def _one_note(live: "Live", name: str) -> None:
@@ -127,8 +137,5 @@ def _notes(viewer: Viewer, width: int, held: Sequence[NoteFile] | None) -> list[
     rows += [viewer.gap(width), *viewer.say(width, "/memory NAME shows one.", "t3")]
     return [*rows, *viewer.say(width, f"They lie in {held[0].path.parent}.", "t3")]
 
-
-SECTIONS: Final[tuple[Section, ...]] = ()
-"""What stands above the notes."""
 
 HANDLERS: "dict[str, Callable[[Live, str], None]]" = {"skills": skills, "init": init, "memory": memory}

@@ -36,6 +36,8 @@ class Viewer(Sheet[None]):
         self.plain = plain
         self.right = right
         self.extra = tuple(actions)
+        self.live = False
+        """It shows what changes while it is open."""
         self.opened_by = ""
         """The action of the registry that opened it, where one did."""
 

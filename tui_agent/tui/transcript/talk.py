@@ -10,10 +10,10 @@ from typing import Final
 from rich.style import Style
 
 from tui_agent.folds.entries import AnswerEntry, QuestionEntry, ReasoningEntry, TurnEntry, UserEntry
+from tui_agent.folds.mention_words import mention_name, mention_sent
 from tui_agent.folds.words import TURN_ENDS
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.events.turn import TurnEnd
-from tui_agent.protocol.mentions import Mention
 from tui_agent.tui.text import clean, clean_line, expand_tabs, width
 from tui_agent.tui.theme import Role
 from tui_agent.tui.transcript.blocks import OUTPUT_ROWS, Body, Reader, literal, markdown_rows, prose_rows
@@ -87,33 +87,16 @@ def _mentions(entry: UserEntry, look: Look, room: int) -> list[list[Run]]:
     rows: list[list[Run]] = []
     for one in entry.mentions:
         sent = one.kind not in ("refused", "missing")
-        name = one.given if one.kind in ("missing", "symbol") else one.path
+        said = mention_sent(one, size(one.size), tokens(one.tokens))
         chip = [
-            Run(clean_line(name), look.s("t2" if sent else "warning", "s2")),
-            Run(f"  {clean_line(_sent(one))}", look.s("t3", "s2")),
+            Run(clean_line(mention_name(one)), look.s("t2" if sent else "warning", "s2")),
+            Run(f"  {clean_line(said)}", look.s("t3", "s2")),
         ]
         if rows and width_of(rows[-1]) + width_of(chip) + 3 <= room:
             rows[-1] += [Run("   ", look.s("t3", "s2")), *chip]
         else:
             rows += wrap(chip, room)
     return rows
-
-
-def _sent(one: Mention) -> str:
-    match one.kind:
-        case "missing":
-            return f"left as text: {one.note}"
-        case "refused":
-            return f"not sent: {one.note}"
-        case "directory":
-            return plural(one.size, "entry", "entries")
-        case "image":
-            return size(one.size)
-        case "symbol":
-            return f"{one.path}:{one.first_line}" + (f", {one.note}" if one.note else "")
-        case "file":
-            lines = f"lines {one.first_line}–{one.last_line}, " if one.first_line else ""
-            return f"{lines}{one.note + ', ' if one.note else ''}{tokens(one.tokens)} tokens"
 
 
 def source_of_user(entry: UserEntry, read: Reader) -> str:
