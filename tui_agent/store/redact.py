@@ -14,6 +14,7 @@ from urllib.parse import quote, quote_plus
 from pydantic import JsonValue
 
 from tui_agent.store.redact_commands import COMMANDS
+from tui_agent.store.redact_logins import LOGINS
 from tui_agent.store.redact_rule import Index, Places, Rule, in_low
 from tui_agent.store.redact_rules import ISSUED, RULES
 from tui_agent.store.redact_texts import KEYS, TEXTS
@@ -42,7 +43,7 @@ class Redactor:
     """
 
     def __init__(self, rules: Sequence[Rule] | None = None, secrets: Mapping[str, str] | None = None) -> None:
-        self._rules = (*KEYS, *ISSUED, *TEXTS, *RULES, *COMMANDS) if rules is None else tuple(rules)
+        self._rules = (*KEYS, *ISSUED, *TEXTS, *RULES, *LOGINS, *COMMANDS) if rules is None else tuple(rules)
         named = [(value.strip(), name) for name, value in (secrets or {}).items()]
         spelled = {
             spelling: name

@@ -51,14 +51,20 @@ def _secret_text(match: re.Match[str]) -> bool:
 
 def _random_or_odd(match: re.Match[str]) -> bool:
     value = match["secret"]
-    return looks_random(value, 20) or (thought_up(value) and not re.fullmatch(r"[\w./:-]+", value))
+    if looks_random(value, 20):
+        return True
+    if not thought_up(value):
+        return False
+    digits = sum(char.isdigit() for char in value)
+    signs_in = re.match(r"(?i)(?:\w*auth|login|credentials)\b", match.group()) is not None
+    return (signs_in and digits > 1) or not re.fullmatch(r"[\w./:-]+", value)
 
 
 COMMANDS: tuple[Rule, ...] = (
     rule(
         "secret",
-        "--",
-        r"(?i)--?(?:[a-z0-9]{1,20}-){0,4}(?:password|passwd|passphrase|(?!by)[a-z]{0,8}pass(?:word)?|pwd|token|api-?key|secret|access-key|secret-key"
+        "-- -pass -token -secret -pw -access -api",
+        r"(?i)--?(?:[a-z0-9]{1,20}-){0,4}(?:password|passwd|passphrase|(?!by)[a-z]{0,8}pass(?:word)?|pwd?|token|api-?key|secret|access-key|secret-key"
         rf"|storepass|keypass|psk)[ =]{{1,3}}{_VALUE}",
         _thought_up,
         within=True,
@@ -110,6 +116,20 @@ COMMANDS: tuple[Rule, ...] = (
     ),
     rule(
         "password",
+        "unlock-keychain create-keychain schtasks signtool",
+        rf"(?i)(?:\b(?:unlock|create)-keychain\b[^\n|;]{{0,60}}?\s-p|\bschtasks\b[^\n|;]{{0,200}}?\s/rp|\bsigntool\b[^\n|;]{{0,200}}?\s/p)[ \t]{{1,2}}{_VALUE}",
+        _given,
+        within=True,
+        begins=r"(?:unlock|create)-keychain|schtasks|signtool",
+    ),
+    rule(
+        "secret",
+        "user-secrets",
+        r"\buser-secrets\s{1,3}set\s{1,3}[\"']?[\w:.-]{1,100}[\"']?\s{1,3}[\"']?(?P<secret>[^\s\"'$<{-][^\s\"']{3,400})",
+        _given,
+    ),
+    rule(
+        "password",
         "ssh-keygen",
         rf"\bssh-keygen\b[^\n|;]{{0,200}}?\s-[NP][ \t]{{1,3}}{_VALUE}",
         _given,
@@ -122,7 +142,7 @@ COMMANDS: tuple[Rule, ...] = (
     ),
     rule(
         "secret",
-        "key secret token pass pwd credential",
+        "key secret token pass pw credential",
         rf"(?i){SECRET_WORD}[\w.-]{{0,20}}[ \t]{{1,3}}[\"']?(?P<secret>[A-Za-z0-9+/_=-]{{24,400}})(?![A-Za-z0-9+/_=.(-])",
         _long,
         within=True,
@@ -130,19 +150,19 @@ COMMANDS: tuple[Rule, ...] = (
     ),
     rule(
         "password",
-        "basicauth( auth= networkcredential( passwordauthentication( usernamepasswordcredentials( mysqli_connect( getconnection(",
-        r"(?i)(?:\w*BasicAuth\(|\bauth\s{0,2}=\s{0,2}(?:\w{1,20})?\(|NetworkCredential\(|PasswordAuthentication\(|UsernamePasswordCredentials\("
+        "basicauth( basic_auth auth= networkcredential( passwordauthentication( usernamepasswordcredentials( mysqli_connect( getconnection(",
+        r"(?i)(?:\w*Basic_?Auth[( ]|\bauth\s{0,2}=\s{0,2}(?:\w{1,20})?\(|NetworkCredential\(|PasswordAuthentication\(|UsernamePasswordCredentials\("
         rf"|mysqli_connect\(|getConnection\()\s{{0,3}}(?:[^,()\n]{{1,100}},\s{{0,3}}){{1,2}}{_LOGIN}",
         _thought_up,
         within=True,
         begins=(
-            r"basicauth\(|auth\s{0,2}=|networkcredential\(|passwordauthentication\(|usernamepasswordcredentials\(|mysqli_connect\(|getconnection\("
+            r"basic_?auth[( ]|auth\s{0,2}=|networkcredential\(|passwordauthentication\(|usernamepasswordcredentials\(|mysqli_connect\(|getconnection\("
         ),
     ),
     rule(
         "password",
         "requirepass masterauth bindpw rootpw enable username snmp-server",
-        r"(?i)(?<![^\n])[ \t+-]{0,12}(?:requirepass|masterauth|bindpw|rootpw|enable (?:secret|password)(?: \d)?"
+        r"(?i)(?<![^\n])[ \t+-]{0,12}(?:(?:\S{1,40}> )?config set )?(?:requirepass|masterauth|bindpw|rootpw|enable (?:secret|password)(?: \d)?"
         r"|username \S{1,60} (?:privilege \d{1,2} )?(?:secret|password)(?: \d)?|snmp-server community)[ \t]{1,8}[\"']?"
         r"(?P<secret>[^\s\"'$<{][^\s\"']{3,200})",
         _given,
@@ -177,12 +197,6 @@ COMMANDS: tuple[Rule, ...] = (
         begins=r"echo|printf",
     ),
     rule(
-        "password",
-        "curl",
-        r"\bcurl\b[^\n|;]{0,300}?\s-u[ \t]{0,2}[\"']?[^\s:\"'/]{1,100}:(?P<secret>(?!//)[^\s\"'$][^\s\"']{2,200})",
-        _given,
-    ),
-    rule(
         "secret",
         "secret",
         r"\bsecret[ \t]{1,3}set[ \t]{1,3}\S{1,100}[^\n|;]{0,100}?(?:--body|-b|--value)[ =]{1,3}[\"']?(?P<secret>[^\s\"'$][^\s\"']{3,400})",
@@ -191,8 +205,16 @@ COMMANDS: tuple[Rule, ...] = (
     rule(
         "password",
         "convertto-securestring",
-        r"(?i)ConvertTo-SecureString\s{1,3}(?:-String\s{1,3})?[\"'](?P<secret>[^\s\"'$][^\s\"']{3,200})",
+        r"(?i)ConvertTo-SecureString\s{1,3}(?:-(?:AsPlainText|Force)\s{1,3}){0,2}(?:-String\s{1,3})?[\"'](?P<secret>[^\s\"'$][^\s\"']{3,200})",
         _given,
+    ),
+    rule(
+        "password",
+        "convertto-securestring",
+        r"(?i)[\"'](?P<secret>[^\s\"'$][^\s\"']{3,200})[\"']\s{0,3}\|\s{0,3}ConvertTo-SecureString",
+        _given,
+        within=True,
+        lines=1,
     ),
     rule(
         "password",
@@ -202,7 +224,7 @@ COMMANDS: tuple[Rule, ...] = (
     ),
     rule(
         "secret",
-        "key secret token pass pwd credential pat",
+        "key secret token pass pw credential pat",
         rf"(?i)(?:\b(?:env|setx|setenv|export|arg)|\bset\s{{1,3}}-[a-z]{{1,4}})\s{{1,3}}[\w]{{0,60}}{SECRET_WORD}\w{{0,10}}\s{{1,3}}{_VALUE}",
         _thought_up,
         within=True,
@@ -210,7 +232,7 @@ COMMANDS: tuple[Rule, ...] = (
     ),
     rule(
         "secret",
-        "key secret token pass pwd credential",
+        "key secret token pass pw credential",
         rf"(?i){SECRET_WORD}[\"']\s{{0,3}},\s{{0,3}}b?[\"'`](?P<secret>[^\n\"'`]{{6,400}})[\"'`]",
         _secret_text,
         within=True,
@@ -218,7 +240,7 @@ COMMANDS: tuple[Rule, ...] = (
     ),
     rule(
         "secret",
-        "key secret token pass pwd",
+        "key secret token pass pw",
         rf"(?i){SECRET_WORD}(?:str|bytes|value)?\(\s{{0,3}}[\"'`](?P<secret>[^\n\"'`]{{6,400}})[\"'`]",
         _secret_text,
         within=True,

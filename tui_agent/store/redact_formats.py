@@ -40,7 +40,6 @@ TOKENS: tuple[tuple[str, str, str, int, int], ...] = (
     ("square token", "sq0atp- sq0csp- EAAA", WORD, 22, 80),
     ("meta token", "EAA", ALNUM, 100, 400),
     ("sendinblue key", "xkeysib- xsmtpsib-", "a-zA-Z0-9-", 60, 120),
-    ("mailgun key", "key-", HEX, 32, 32),
     ("databricks token", "dapi", "a-f0-9-", 32, 36),
     ("doppler token", "dp.pt. dp.st. dp.ct. dp.sa.", "A-Za-z0-9.", 40, 80),
     ("duffel token", "duffel_test_ duffel_live_", "A-Za-z0-9_=-", 43, 43),

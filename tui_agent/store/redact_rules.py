@@ -12,7 +12,9 @@ from tui_agent.store.redact_values import (
     assigned,
     in_address,
     in_header,
+    in_statement,
     issued,
+    mailgun,
     mixed,
     mixed_case,
     not_placeholder,
@@ -52,6 +54,7 @@ ISSUED: tuple[Rule, ...] = (
         lambda match: not match.group().endswith("EXAMPLE"),
     ),
     *(Rule(kind, triggers, pattern, issued, starts) for kind, triggers, pattern, starts in formats()),
+    rule("mailgun key", "key-", rf"{EDGE}key-[a-f0-9]{{32}}{_STOP}", mailgun),
     rule("openai key", "sk-", rf"{EDGE}sk-(?!ant-)(?:[a-z0-9]{{2,12}}-)?[A-Za-z0-9_-]{{20,250}}", mixed),
     rule(
         "json web token",
@@ -73,8 +76,8 @@ RULES: tuple[Rule, ...] = (
     rule("basic login", "basic", r"(?i)\bbasic\s{1,3}(?P<secret>[A-Za-z0-9+/]{12,4000}={0,2})", mixed_case),
     rule(
         "header",
-        "x-api-key x-auth x-amz-security private-token x-access x-csrf x-vault job-token api-key",
-        r"(?i)(?:x-api-key|x-auth-[a-z]{1,12}|x-auth|x-amz-security-token|private-token|job-token|x-access-token"
+        "x-api-key x-auth x-amz-security private-token x-access x-csrf x-vault job-token ocp-apim api-key",
+        r"(?i)(?:x-api-key|x-auth-[a-z]{1,12}|x-auth|x-amz-security-token|private-token|job-token|x-access-token|ocp-apim-subscription-key"
         r"|x-vault-token|x-csrf-token|api-key)(?:\\{0,7}[\"'])?\s{0,3}[:,]\s{0,3}b?(?:\\{0,7}[\"'])?(?P<secret>[^\s\"',;]{8,4000})",
         in_header,
     ),
@@ -101,7 +104,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         "secret",
-        "key secret token pass pwd credential connection psk pat mnemonic",
+        "key secret token pass pw credential connection psk pat mnemonic rediscli",
         rf"(?i)(?P<word>{SECRET_WORD}(?:s|[0-9]{{1,3}}|[_-][A-Za-z0-9_]{{1,20}}|(?-i:[A-Z][a-z0-9][A-Za-z0-9]{{0,20}}))?)"
         rf"(?:\x1b\[[0-9;]{{0,10}}m|&quot;|[\u200b-\u200d]|\\{{0,7}}[\"']|\])*{_TYPED}\s{{0,3}}(?::=|=>|<-|->|[:=])\s{{0,6}}(?:\x1b\[[0-9;]{{0,10}}m)?"
         r"(?:[>|][+-]?\n\s{1,12}|!![a-z]{3,6}\s{1,3}|&\w{1,30}\s{1,3})?\[?(?:[bfru@]{1,2}(?=[\"'])|secret[a-z]{0,12}\((?=[\"']))?"
@@ -121,19 +124,21 @@ RULES: tuple[Rule, ...] = (
     rule(
         "password",
         "password identified",
-        r"(?i)(?:identified by|\bpassword)\s{1,3}(?P<quote>['\"])(?P<secret>[^'\"\s]{4,200})['\"]",
+        r"(?i)(?:identified (?:with [\w'\"]{1,40} )?(?:by|as)|\bpassword(?:\s{0,3}=)?)\s{1,3}N?(?P<quote>['\"])(?P<secret>[^'\"\s]{4,200})['\"]",
+        in_statement,
+    ),
+    rule(
+        "password",
+        "identified",
+        r"(?i)\b(?:user|role|grant)\b[^\n;]{1,200}?\bidentified by (?P<secret>[^\s'\";:?@$(){}]{4,200})(?=\s{0,2};|\s{1,3}(?:default|account|quota|profile|temporary)\b|$)",
         not_placeholder,
+        within=True,
+        lines=1,
     ),
     rule(
         "password",
         "machine",
         r"(?i)\bmachine\s{1,3}\S{1,200}\s{1,3}login\s{1,3}\S{1,200}\s{1,3}password\s{1,3}(?P<secret>\S{4,400})",
-        not_placeholder,
-    ),
-    rule(
-        "password",
-        "curl wget http",
-        r"\b(?:curl|wget|https?(?=\s))\b[^\n|;]{0,300}?\s(?:-u|-a|--user|--auth)[ =]{0,2}[\"']?[^\s:\"']{1,100}:(?P<secret>(?!//)[^\s\"'$][^\s\"']{2,200})",
         not_placeholder,
     ),
     rule(
@@ -160,6 +165,19 @@ RULES: tuple[Rule, ...] = (
         r"(?is)\bkind:\s{0,3}[\"']?secret\b.{0,400}?\bdata:(?P<secret>(?:\s{1,12}[\w.-]{1,80}:\s{0,3}[\"']?[A-Za-z0-9+/]{6,4000}={0,2}[\"']?){1,50})",
     ),
     rule(
+        "kubernetes secret",
+        "kind:",
+        r"(?is)(?<![^\n])data:(?P<secret>(?:\n[ \t]{1,12}[\w.-]{1,80}:[ \t]{0,3}[\"']?[A-Za-z0-9+/]{6,4000}={0,2}[\"']?){1,50})\n(?:kind:[ \t]{0,3}[\"']?secret\b|[^\n-]{1,100}\nkind:[ \t]{0,3}[\"']?secret\b)",
+        within=True,
+        begins=r"data:",
+    ),
+    rule(
+        "kubernetes secret",
+        "stringdata:",
+        r"(?i)\bstringData:(?P<secret>(?:\n[ \t]{1,12}[\w.-]{1,80}:[ \t]{0,3}(?![|>{$])[^\n]{4,4000}){1,50})",
+        lambda match: "{{" not in match["secret"] and "${" not in match["secret"],
+    ),
+    rule(
         "key data",
         "client-key-data",
         r"client-key-data:\s{0,3}(?P<secret>[A-Za-z0-9+/=]{40,8000})",
@@ -168,6 +186,12 @@ RULES: tuple[Rule, ...] = (
         "login data",
         '"auth"',
         r"\"auth\"\s{0,3}:\s{0,3}\"(?P<secret>[A-Za-z0-9+/]{12,2000}={0,2})\"",
+    ),
+    rule(
+        "login data",
+        "_auth",
+        r"(?<![\w])_auth\s{0,2}=\s{0,2}[\"']?(?P<secret>[A-Za-z0-9+/]{12,2000}={0,2})(?=[\"'\s]|$)",
+        mixed,
     ),
     rule(
         "secret",

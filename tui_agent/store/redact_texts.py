@@ -6,7 +6,15 @@ Invariant: as `redact_rules`; what is only said about a secret (`the password mu
 import re
 
 from tui_agent.store.redact_rule import Rule, rule
-from tui_agent.store.redact_values import SECRET_WORD, TEMPLATE, is_placeholder, looks_random, thought_up
+from tui_agent.store.redact_values import (
+    SECRET_WORD,
+    TEMPLATE,
+    is_placeholder,
+    looks_random,
+    mixed,
+    tells_of,
+    thought_up,
+)
 
 _ALGORITHM = re.compile(
     r"(?i)(?:o?auth|sha|md|base|bcrypt|argon|utf|v|rfc|iso|http|tls|aes|rsa|hs|rs|es|ed|x|p|pbkdf|oauth|totp|s3|ec2|k8s|i18n)[-_]?\d.*"
@@ -101,10 +109,64 @@ TEXTS: tuple[Rule, ...] = (
     ),
     rule(
         "mailgun key",
-        "mailgun",
-        r"(?<![a-f0-9])[a-f0-9]{32}-[a-f0-9]{8}-[a-f0-9]{8}(?![a-f0-9-])",
+        "mailgun using key api send secret token auth",
+        r"(?<![\w./-])[a-f0-9]{32}-[a-f0-9]{8}-[a-f0-9]{8}(?![\w-]|[./]\w)",
+        mixed,
         within=True,
         lines=1,
+    ),
+    rule(
+        "secret",
+        "define(",
+        r"(?i)define\(\s{0,3}[\"']\w{0,40}(?:key|salt)[\"']\s{0,3},\s{0,20}[\"'](?P<secret>[^\n\"']{30,200})[\"']",
+        lambda match: any(char.isdigit() for char in match["secret"]),
+    ),
+    rule(
+        "password",
+        ('" * "', "' * '"),
+        r"(?m)^[\"'][^\"'\n]{1,60}[\"']\s{1,4}\*\s{1,4}[\"'](?P<secret>[^\"'\n]{4,200})[\"']",
+        within=True,
+        lines=1,
+    ),
+    rule(
+        "secret",
+        "psk eap xauth",
+        r"(?m)(?:^|\s):\s{0,3}(?:PSK|EAP|XAUTH)\s{1,4}[\"'](?P<secret>[^\"'\n]{4,200})[\"']",
+        _given,
+        within=True,
+        lines=1,
+    ),
+    rule(
+        "password",
+        "createuser",
+        r"\bcreateUser\s{1,3}\S{1,60}\s{1,3}(?:SHA|MD5)[\d-]{0,5}\s{1,3}[\"']?(?P<secret>[^\s\"']{4,200})",
+        _given,
+    ),
+    rule(
+        "password",
+        ("auth ",),
+        r"(?m)(?:^|> )AUTH (?:[\w-]{1,40} )?[\"']?(?P<secret>[^\s\"']{6,200})[\"']?$",
+        lambda match: thought_up(match["secret"]),
+        within=True,
+        lines=1,
+    ),
+    rule(
+        "secret",
+        "pragma",
+        r"(?i)\bpragma\s{1,3}(?:hex)?(?:re)?key\s{0,3}=\s{0,3}[\"']{1,2}(?P<secret>[^\"'\n]{4,200})[\"']",
+        _given,
+    ),
+    rule(
+        "rails key",
+        "master.key credentials/",
+        r"(?:master|credentials/\w{1,30})\.key\b[^\n]{0,60}\n(?P<secret>[0-9a-f]{32})(?![0-9a-f])",
+        within=True,
+        lines=2,
+    ),
+    rule(
+        "ansible vault",
+        "$ansible_vault;",
+        r"\$ANSIBLE_VAULT;[\d.]{1,5};AES256(?:;[\w-]{1,60})?(?P<secret>(?:\s{1,20}[0-9a-f]{40,80}){1,400})",
     ),
     rule(
         "aws secret",
@@ -116,7 +178,7 @@ TEXTS: tuple[Rule, ...] = (
     ),
     rule(
         "secret",
-        "key secret token pass pwd credential",
+        "key secret token pass pw credential",
         rf"(?i)<({_NAMED}\d?)(?:\s[^<>]{{0,200}})?>(?P<secret>[^<>\s][^<>\n]{{3,4000}})</\1\s{{0,2}}>",
         _given,
         within=True,
@@ -124,7 +186,7 @@ TEXTS: tuple[Rule, ...] = (
     ),
     rule(
         "secret",
-        "key secret token pass pwd credential",
+        "key secret token pass pw credential",
         rf"(?i)(?:key|name)=[\"']{_NAMED}[\"'][^<>]{{0,100}}>\s{{0,20}}(?:<value>)?(?P<secret>[^<>\s]{{4,4000}})</",
         _given,
         within=True,
@@ -140,9 +202,9 @@ TEXTS: tuple[Rule, ...] = (
     ),
     rule(
         "secret",
-        "key secret token pass pwd credential",
-        rf"(?i)\b(?:name|key|variable)[\"']?\s{{0,3}}[:= ]\s{{0,3}}[\"']?{_NAMED}\w{{0,10}}[\"']?(?:\s{{0,3}},)?\s{{0,20}}(?:\{{\s{{0,20}})?[\"']?(?:value|default)[\"']?\s{{0,3}}[:=]\s{{0,3}}[\"']?(?P<secret>[^\s\"'<>,}}]{{4,4000}})",
-        _given,
+        "key secret token pass pw credential",
+        rf"(?i)\b(?:name|key|variable)[\"']?\s{{0,3}}[:= ]\s{{0,3}}[\"']?(?P<name>{_NAMED}\w{{0,10}})[\"']?(?:\s{{0,3}},)?\s{{0,20}}(?:\{{[^{{}}]{{0,300}}?(?<![\w]))?[\"']?(?:value|default)[\"']?\s{{0,3}}[:=]\s{{0,3}}[\"']?(?P<secret>[^\s\"'<>,}}]{{4,4000}})",
+        lambda match: _given(match) and not tells_of(match["name"]),
         within=True,
         begins=r"name|key|variable",
     ),
@@ -164,8 +226,8 @@ TEXTS: tuple[Rule, ...] = (
     ),
     rule(
         "password",
-        ":5432: :5433: :6432: :*: *:*",
-        r"(?m)^(?:[\w.-]{1,200}|\*):(?:5432|5433|6432|\*):[\w*-]{1,64}:[\w-]{1,64}:(?P<secret>\S{4,200})$",
+        ":5432: :5433: :5434: :5435: :5436: :5437: :5438: :5439: :6432: :15432: :25432: :26257: :*: *:*",
+        r"(?m)^(?:[\w.-]{1,200}|\*):(?:543\d|6432|[12]5432|26257|\*):[\w*-]{1,64}:[\w-]{1,64}:(?P<secret>\S{4,200})$",
         _given,
         within=True,
         lines=1,

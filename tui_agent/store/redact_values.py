@@ -5,21 +5,25 @@ Invariant: placeholders, expressions, identifiers, hashes, paths and sentences a
 
 import re
 
+_JOINED = (
+    r"(?:(?<=db)|(?<=ftp)|(?<=smtp)|(?<=imap)|(?<=mail)|(?<=user)|(?<=root)|(?<=admin)|(?<=sql)|(?<=ldap)|(?<=redis)|(?<=bind)"
+    r"|(?<=postgres)|(?<=pg)|(?<=mongo)|(?<=wifi)|(?<=wlan)|(?<=vnc)|(?<=ssh)|(?<=sudo)|(?<=login)|(?<=host)|(?<=guest)|(?<=svc)"
+    r"|(?<=service)|(?<=oracle)|(?<=rabbit))"
+)
+"""Behind what `pass` and `pw` stand without a border: `DBPASS`, `adminpw`."""
 SECRET_WORD = (
-    r"(?:(?=[acehlmpst])(?:api[_-]?key|apikey|access[_-]?key|secret[_-]?key|private[_-]?key|auth[_-]?key|account[_-]?key|app[_-]?key"
+    r"(?:(?=[acehlmprst])(?:api[_-]?key|apikey|access[_-]?key|secret[_-]?key|private[_-]?key|auth[_-]?key|account[_-]?key|app[_-]?key"
     r"|signing[_-]?key|encryption[_-]?key|master[_-]?key|shared[_-]?key|service[_-]?key|license[_-]?key|storage[_-]?key"
     r"|admin[_-]?key|hash[_-]?key|secret|token|passwd|password|pass[_-]?phrase|passcode|passwort|pwd|credentials?"
     r"|connection[_-]?string|psk|(?<![a-z0-9])pass|(?-i:(?<=[a-z])Pass)"
-    r"|(?:(?<=db)|(?<=ftp)|(?<=smtp)|(?<=mail)|(?<=user)|(?<=root)|(?<=admin)|(?<=sql)|(?<=ldap)|(?<=redis))pass(?![a-z])|(?<![a-z0-9])pat|mnemonic))"
+    rf"|{_JOINED}pass(?![a-z])|(?<![a-z0-9])pat|mnemonic|rediscli[_-]auth|{_JOINED}pw(?![a-z])|(?<![a-z0-9])pw(?![a-z])))"
 )
 WORDS = (
-    SECRET_WORD.replace("(?=[acehlmpst])", "")
+    SECRET_WORD.replace("(?=[acehlmprst])", "")
     .replace("(?<![a-z0-9])pat", "pat(?<![a-z0-9]pat)")
     .replace("(?<![a-z0-9])pass|(?-i:(?<=[a-z])Pass)", "pass")
-    .replace(
-        "|(?:(?<=db)|(?<=ftp)|(?<=smtp)|(?<=mail)|(?<=user)|(?<=root)|(?<=admin)|(?<=sql)|(?<=ldap)|(?<=redis))pass(?![a-z])",
-        "",
-    )
+    .replace(f"|{_JOINED}pass(?![a-z])", "")
+    .replace(f"|{_JOINED}pw(?![a-z])|(?<![a-z0-9])pw(?![a-z])", "|pw(?![a-z])")
 )
 """Finds such words, and few more, in lower case. It begins with letters, and so is found far quicker than one that looks
 back first."""
@@ -41,6 +45,11 @@ TEMPLATE = re.compile(r"\$[({]|\{\{|%\(|^%\w+%$|^\$\w+$|<[^>]*>|^\{[\w.]*\}$|^#\
 """A text in quotes that stands for another one."""
 
 
+def tells_of(name: str) -> bool:
+    """Whether a name holds something about a secret, as `token_ttl` and `secret_name` do."""
+    return _TELLS_OF.search(name) is not None
+
+
 def is_placeholder(value: str) -> bool:
     """Whether a value only stands where a secret would: `<token>`, `$TOKEN`, `your-key-here`, `****`."""
     return _PLACEHOLDER.fullmatch(value.strip()) is not None
@@ -49,7 +58,9 @@ def is_placeholder(value: str) -> bool:
 _HASH = re.compile(
     r"(?i)(?:[a-f0-9]{32}|[a-f0-9]{40}|[a-f0-9]{56}|[a-f0-9]{64}|[a-f0-9]{96}|[a-f0-9]{128})|(?:sha|md5)[-:0-9].*"
 )
-_HASHES = re.compile(r"(?<![A-Za-z0-9])[-_:/]?[a-f0-9]{40}(?:[a-f0-9]{24})?(?![A-Za-z0-9])")
+_HASHES = re.compile(
+    r"(?:(?<![A-Za-z0-9])[-_:/]?[a-f0-9]{40}(?:[a-f0-9]{24})?|(?<=[A-Za-z0-9])[-_:/][a-f0-9]{32})(?![A-Za-z0-9])"
+)
 _UUID = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PLACE = re.compile(
     r"(?i)(?:[a-z][a-z0-9+.-]*:)?//|^[./~]|^[a-z]:\\\\|/[\w.-]+\.[a-z0-9]{2,5}$|\.(?:py|js|ts|json|pem|txt|html?|ya?ml|toml|md|go|rs|com|org|net|io|zip|t?gz|tar|jar|whl|png|jpe?g|svg|css|xml|csv|log|pdf|parquet|lock|sh)$"
@@ -64,6 +75,21 @@ _TELLS_OF = re.compile(
     r"|prefix|header|env|var|except|version|algorithm|mode|format|length|pattern|regexp?|timeout|days?|hours?|attempt|required|enabled|delay|interval|backend|class|hasher|validator)s?$|_(?:at|on|by|since|until)$"
 )
 """The end of a name that holds something about a secret, not the secret."""
+
+
+def mailgun(match: re.Match[str]) -> bool:
+    """`key-` and 32 hexadecimal digits, where nothing around says that it names a thing: a path, a cache, an element."""
+    text, (start, end) = match.string, match.span()
+    before, behind = text[max(0, start - 80) : start], text[end : end + 8]
+    before = before[before.rfind("\n") + 1 :]
+    if re.match(r"[/:.-]\w", behind) or (before[-1:] in ("-", "/", ".", ":") and not before.endswith("api:")):
+        return False
+    return not _NAMES_THING.search(before) and issued(match)
+
+
+_NAMES_THING = re.compile(
+    r"(?i)cache|restor|etag|\b(?:id|name|class|slug|for|href|src|ref|blob|object|etag)\s{0,2}[=:]\s{0,2}[\"']?$|\b(?:data-)?key=[\"']$"
+)
 
 
 def looks_random(value: str, least: int = 16) -> bool:
@@ -86,7 +112,7 @@ def looks_random(value: str, least: int = 16) -> bool:
     return digits >= 2 and letters >= 2 and len(set(value)) >= 8 and words * 7 < len(value)
 
 
-_NAMED = re.compile(r"pass|pwd|psk|pin")
+_NAMED = re.compile(r"pass|pw|psk|pin")
 """The name of what people think up: it may be a word."""
 
 
@@ -102,7 +128,7 @@ def assigned(match: re.Match[str]) -> bool:
         return looks_random(value, 20) and not _NAME_OF.fullmatch(value)
     if is_placeholder(value.lstrip("-+")) or _COUNTED.search(before) or _TELLS_OF.search(match["word"]):
         return False
-    if value.isdigit() and (len(value) > 12 or not _NAMED.search(word) or word == "pass"):
+    if value.isdigit() and (len(value) > 12 or not _NAMED.search(word) or word in ("pass", "pw")):
         return False
     if match["quote"] == "`" and set(value) & set("=* "):
         return False
@@ -112,7 +138,9 @@ def assigned(match: re.Match[str]) -> bool:
         return False
     if match["word"].isupper() and match.string[match.start("secret") - 1] == "=" and _two_cases(value):
         return True
-    if word == "pass" and (not before or before[-1] not in "_-."):
+    if value[:1] in ("?", "+") and re.search(r"\$\{\w*$", before):
+        return False
+    if word in ("pass", "pw") and (not before or not (before[-1].isalnum() or before[-1] in "_-.")):
         return _pass_alone(match)
     if value.isalpha() and _NAMED.search(word):
         return plain_in_config(match)
@@ -127,12 +155,15 @@ _NAME_OF = re.compile(
     r"\w+(?:\.\w+){2,}|[a-z_]+\.[a-z_]+|_?[a-z_]+[0-9]{0,2}\.[A-Z][A-Za-z_]+|arn:.*|\w+\[.*\]|pk_(?:live|test)_.*|[a-z]+(?:-[a-z]+)*-(?:password|passwd|token|secret|secrets|key)"
 )
 """A class, a type, or a thing that is named after what it holds."""
+_LICENSE = re.compile(r"(?i)[a-z]+(?:-[a-z]+)*(?:-\d(?:\.\d){0,2})?(?:-only|-or-later)?")
 _PATH = re.compile(r"[~.]{0,2}(?:/[A-Za-z0-9_.@+-]{1,23})+/?")
 
 
 def _quoted(value: str, word: str) -> bool:
     """Whether a text in quotes behind a secret's name is one: not a template, a sentence, or a mere name."""
     if TEMPLATE.search(value) or _NAME_OF.fullmatch(value) or _PATH.fullmatch(value):
+        return False
+    if word.startswith("license") and _LICENSE.fullmatch(value):
         return False
     if _NAMED.search(word):
         return " " not in value or not _said_of(value)
@@ -183,7 +214,15 @@ def _pass_alone(match: re.Match[str]) -> bool:
     letters = any(c.isalpha() for c in value)
     if sign == "=":
         return letters and (digits or odd)
-    return match["word"].islower() and digits and (odd or cases) and letters
+    return match["word"].islower() and digits and (odd or cases or _whole_line(match)) and letters
+
+
+def _whole_line(match: re.Match[str]) -> bool:
+    """`pw: tiger2698`: nothing else stands in the line, as in a file of settings."""
+    text, value = match.string, match["secret"]
+    lead = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
+    tail = text[match.end() : match.end() + 1]
+    return match["word"] == "pw" and not lead.strip() and tail in ("", "\n", "\r") and value[-2:].isdigit()
 
 
 _STATES = re.compile(
@@ -253,8 +292,30 @@ def not_placeholder(match: re.Match[str]) -> bool:
     return not is_placeholder(match["secret"])
 
 
+_STATEMENT = re.compile(r"(?i)\b(?:user|role|login|grant|create|alter|set)\b[^;]*$")
+
+
+def in_statement(match: re.Match[str]) -> bool:
+    """The password of a statement in SQL; not what stands for one, nor an assignment in a program."""
+    if match.group()[:1] == "i" and not _STATEMENT.search(
+        match.string[max(0, match.start() - 200) : match.start()]
+    ):
+        return False
+    if (
+        match.group().rstrip().startswith("=")
+        or is_placeholder(match["secret"])
+        or TEMPLATE.search(match["secret"])
+    ):
+        return False
+    return "=" not in match.string[match.start() : match.start("secret")] or bool(
+        re.search(r"(?i)\bwith\s{1,3}$", match.string[max(0, match.start() - 8) : match.start()])
+    )
+
+
 def in_address(match: re.Match[str]) -> bool:
     """The password of an address; not the one that everybody's own test server has."""
+    if match["secret"] == "x-oauth-basic":
+        return False
     if match["user"] == match["secret"] and re.match(
         r"@(?:localhost|127\.|\[::1\])", match.string[match.end("secret") :][:12]
     ):
