@@ -8,8 +8,9 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
-from tui_agent.context.budgets import DROPPED, KEPT, MODES, ORDER, Room
+from tui_agent.context.budgets import KEPT, LEFT_OUT, NOT_SENT, Room
 from tui_agent.context.counting import Counted, History, sections_of
 from tui_agent.context.fitting import Fitted, Fitting
 from tui_agent.context.tokens import CHARS_PER_TOKEN, Tokens
@@ -28,8 +29,9 @@ from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import ContextMode, ModelInfo
 
 SEPARATOR = "\n\n---\n\n"
-BEHIND: frozenset[SectionName] = frozenset(("working_memory", "repo_map"))
-"""Fragments of these sections change within a turn: they stand behind the history, so that what is before stays cached."""
+BEHIND: Final[SectionName] = "working_memory"
+"""Fragments of this section change within a turn: they stand behind the history, so that what is before stays cached. They
+are the first to go where there is no room."""
 PORTION = 0.25
 """A history that does not fit is shortened by so much of the room at once: else every request would begin otherwise than
 the one before, and nothing of it would be cached."""
@@ -109,21 +111,19 @@ class Assembly:
         used = [
             each
             for each in sorted(wanted.fragments, key=lambda each: (each.priority, each.id))
-            if each.section not in MODES[wanted.mode]
+            if each.section not in LEFT_OUT[wanted.mode]
         ]
         texts = {each.id: self._clip(each, shares[each.section]) for each in used}
         for tool in wanted.tools:
             chars, tokens = self._tool_size(tool)
             _add(shares["available_tools"], chars, tokens)
-        counted, known = self._history.count(wanted.messages)
-        sections = sections_of(counted, wanted.session_context)
+        counted, known = self._history.count(_sent(wanted))
+        sections = sections_of([one.message for one in counted], wanted.session_context)
         for one, section in zip(counted, sections, strict=True):
             _add(shares[section], one.chars, one.tokens)
         fitted = self._fit(wanted, room, counted, sections, used, texts, shares)
-        system = SEPARATOR.join(
-            texts[each.id] for each in used if each.section not in BEHIND and texts[each.id]
-        )
-        behind = [texts[each.id] for each in used if each.section in BEHIND and texts[each.id]]
+        system = SEPARATOR.join(texts[each.id] for each in used if each.section != BEHIND and texts[each.id])
+        behind = [texts[each.id] for each in used if each.section == BEHIND and texts[each.id]]
         messages = (*(one.message for one in fitted.counted), *_passing(behind))
         manifest = self._manifest(wanted, room, shares, used, texts, system)
         added = tuple(CountedMessage(seq=one.message.seq, tokens=one.tokens) for one in counted[known:])
@@ -148,7 +148,7 @@ class Assembly:
             return Fitted(list(counted))
         most = round(room.tokens / self.tokens.ratio(wanted.model.model))
         excess = sum(share.tokens for share in shares.values()) - most
-        for each in [one for name in ORDER if name in DROPPED for one in used if one.section == name]:
+        for each in [one for one in used if one.section == BEHIND]:
             if excess > 0 and texts[each.id]:
                 size = self._size(texts[each.id])
                 share = shares[each.section]
@@ -241,6 +241,15 @@ class Assembly:
             text = f"{tool.name}{tool.description}{json.dumps(tool.parameters)}"
             known = self._tool_sizes[tool.name] = tool, len(text), self.tokens.count(text)
         return known[1], known[2]
+
+
+def _sent(wanted: Wanted) -> Sequence[Message]:
+    """The messages that the mode lets through."""
+    out = NOT_SENT[wanted.mode]
+    if not out:
+        return wanted.messages
+    sections = sections_of(wanted.messages, wanted.session_context)
+    return [one for one, name in zip(wanted.messages, sections, strict=True) if name not in out]
 
 
 def _add(share: _Share, chars: int, tokens: int) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tui_agent.protocol.events.context import SectionName
+from tui_agent.protocol.settings import ContextMode
 
 KEPT: Final[frozenset[SectionName]] = frozenset(
     ("system", "task_contract", "instructions", "available_tools")
@@ -28,24 +29,27 @@ SHARES: Final[Mapping[SectionName, float]] = {
 
 ORDER: Final[tuple[SectionName, ...]] = (
     "repo_map",
-    "working_memory",
     "tool_results",
     "session_context",
     "packed_context",
     "mentions",
     "recent_observations",
 )
-"""Which section gives way first."""
+"""In which order sections of the history give way, after the working memory."""
 
-DROPPED: Final[frozenset[SectionName]] = frozenset(("repo_map", "working_memory"))
-"""Sections whose pieces behind the history go as a whole; of the others the oldest blocks are shortened to their head and tail."""
-
-MODES: Final[Mapping[str, frozenset[SectionName]]] = {
-    "none": frozenset(("repo_map", "working_memory", "instructions", "session_context", "packed_context")),
+LEFT_OUT: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
+    "none": frozenset(("working_memory", "instructions")),
     "pack": frozenset(("working_memory",)),
     "memory": frozenset(),
 }
-"""The sections that a context mode leaves out of the system prompt and of what stands behind the history."""
+"""The sections whose fragments a context mode leaves out."""
+
+NOT_SENT: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
+    "none": frozenset(("repo_map", "session_context")),
+    "pack": frozenset(),
+    "memory": frozenset(),
+}
+"""The sections whose messages it leaves out. A summary stays in every mode: what it stands for would be lost."""
 
 _MARGIN = 0.02
 

@@ -91,11 +91,11 @@ def _chars(text: LongText) -> int:
     return len(_text(text))
 
 
-def sections_of(counted: Sequence[Counted], carried: str) -> list[SectionName]:
+def sections_of(messages: Sequence[Message], carried: str) -> list[SectionName]:
     """The section of each message. Results behind the user's newest words are recent; `carried` is what was taken over of
     an earlier session, where the history begins with it."""
-    newest = max((at for at, one in enumerate(counted) if isinstance(one.message, UserMessage)), default=-1)
-    return [_section(at, one.message, carried, recent=at > newest) for at, one in enumerate(counted)]
+    newest = max((at for at, one in enumerate(messages) if isinstance(one, UserMessage)), default=-1)
+    return [_section(at, one, carried, recent=at > newest) for at, one in enumerate(messages)]
 
 
 _SECTIONS: Final[dict[UserKind, SectionName]] = {
@@ -111,7 +111,7 @@ def _section(at: int, message: Message, carried: str, *, recent: bool) -> Sectio
         case SummaryMessage(text=text):
             return (
                 "session_context"
-                if at == 0 and carried and text_preview(text) == carried
+                if at == 0 and carried and text_preview(text).startswith(carried)
                 else "packed_context"
             )
         case UserMessage(kind=kind):

@@ -23,9 +23,9 @@ from tui_agent.protocol.settings import ContextMode, ModelInfo
 
 RULE = Fragment(id="identity", text="You are careful.", priority=1)
 RULES = Fragment(id="agents_md", text="Never push. " * 50, section="instructions", priority=2)
-MAP = Fragment(id="map", text="src/one.py: def one" * 40, section="repo_map", priority=3)
 MEMORY = Fragment(id="memory", text="failing: test_one" * 10, section="working_memory", priority=4)
-EACH = (RULE, RULES, MAP, MEMORY)
+EACH = (RULE, RULES, MEMORY)
+MAP = UserMessage(content=(TextContent(text="src/one.py: def one" * 40),), seq=1, kind="map")
 
 
 def model(window: int) -> ModelInfo:
@@ -66,17 +66,18 @@ def names(found: Packed) -> set[str]:
 
 
 def test_each_mode_leaves_out_what_it_says() -> None:
-    history = [said("do it")]
-    assert names(packed(history, mode="memory")) == {
-        "system",
-        "task_contract",
-        "instructions",
-        "repo_map",
-        "working_memory",
+    carried = SummaryMessage(text="an earlier session", seq=0)
+    history = [carried, said("do it"), MAP, *called(1, "a.py"), SummaryMessage(text="compacted", seq=50)]
+    said_and_done = {"system", "task_contract", "messages", "recent_observations", "packed_context"}
+    more = said_and_done | {"instructions", "repo_map", "session_context"}
+    found = {
+        mode: packed(history, mode=mode, carried="an earlier session") for mode in ("none", "pack", "memory")
     }
-    assert names(packed(history, mode="pack")) == {"system", "task_contract", "instructions", "repo_map"}
-    assert names(packed(history, mode="none")) == {"system", "task_contract"}
-    assert packed(history, mode="none").system == RULE.text
+    assert names(found["memory"]) == more | {"working_memory"}
+    assert names(found["pack"]) == more
+    assert names(found["none"]) == said_and_done
+    assert found["none"].system == RULE.text and not found["none"].manifest.session_context_injected
+    assert list(found["none"].messages) == [one for one in history if one not in (carried, MAP)]
 
 
 def test_what_changes_within_a_turn_stands_behind_the_history() -> None:
@@ -84,10 +85,9 @@ def test_what_changes_within_a_turn_stands_behind_the_history() -> None:
     *before, last = found.messages
     assert isinstance(last, UserMessage) and last.kind == "passing"
     assert [piece.text for piece in last.content if isinstance(piece, TextContent)] == [
-        MAP.text.strip(),
         MEMORY.text,
     ]
-    assert MAP.text not in found.system and not any(getattr(one, "kind", "") == "passing" for one in before)
+    assert not any(getattr(one, "kind", "") == "passing" for one in before)
     assert found.system.startswith(RULE.text) and RULES.text.strip() in found.system
 
 
@@ -123,13 +123,16 @@ def test_where_all_fits_nothing_is_changed() -> None:
     assert found.manifest.room == 97_900
 
 
-def test_the_map_and_the_memory_go_first() -> None:
-    history = [said("do it"), *called(1, "short")]
-    found = packed(history, window=480)
-    assert section(found, "repo_map").dropped_blocks == 1 and section(found, "repo_map").tokens == 0
-    assert section(found, "repo_map").rule == "left out: no room"
-    assert list(found.messages) == [*history, *found.messages[len(history) :]]
-    assert section(found, "instructions").preserved
+def test_the_memory_goes_first_and_then_the_map_is_shortened() -> None:
+    lines = "\n".join(f"src/file{at}.py: def one, def two" for at in range(200))
+    large = UserMessage(content=(TextContent(text=lines),), seq=1, kind="map")
+    history = [said("do it"), large, *called(1, "short")]
+    found = packed(history, window=1_500)
+    assert section(found, "working_memory").dropped_blocks == 1
+    assert section(found, "working_memory").tokens == 0
+    assert section(found, "working_memory").rule == "left out: no room"
+    assert "shortened" in section(found, "repo_map").rule and section(found, "instructions").preserved
+    assert [found.messages[0], *found.messages[2:]] == [history[0], *history[2:]]
 
 
 def test_then_the_oldest_results_are_shortened_and_say_so() -> None:
@@ -155,7 +158,7 @@ def test_a_model_without_a_known_window_is_sent_everything() -> None:
     history = [said("do it"), *called(1, "z" * 500_000)]
     found = packed(history, window=0)
     assert list(found.messages[:-1]) == history
-    assert found.manifest.room is None and section(found, "repo_map").budget is None
+    assert found.manifest.room is None and section(found, "working_memory").budget is None
 
 
 def test_a_message_is_counted_once() -> None:
