@@ -1,15 +1,17 @@
 """What the gate makes of an answer: which rule it keeps, what is recorded, what the model is told."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.engine.harness import Bench, EchoTool, call, running, say
+from tests.engine.harness import Bench, EchoTool, Words, call, running, say
 from tests.stubs.tool_context import text
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
+from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.effects import Effect
 from tui_agent.protocol.events.policy import Choice, PermissionDecided, PermissionRequested, Reach
 from tui_agent.protocol.events.tool import ToolFinished
@@ -159,3 +161,37 @@ async def test_where_no_one_is_there_a_question_is_a_no_of_the_engine(tmp_path: 
             "test.ask",
         )
         assert (found.reason, tool.ran) == ("the policy asks, and no one is there to answer", [])
+
+
+class Quiet(EchoTool):
+    """Names nothing of what it is told."""
+
+    def target(self, args: Words) -> str:
+        return ""
+
+
+@pytest.mark.parametrize("writes", [True, False])
+async def test_a_call_that_shows_nothing_of_itself_is_asked_about_with_its_arguments(
+    tmp_path: Path, writes: bool
+) -> None:
+    answer = call(("echo", '{"words": "hello\\u202e"}'))
+    async with running(tmp_path, [answer, say("Done.")], [Quiet(writes=writes)], policy=Asking()) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        request = await asked(bench)
+        [shown] = request.preview
+        assert isinstance(shown, TextBlock) and isinstance(shown.text, str)
+        assert json.loads(shown.text) == {"words": "hello\u202e"}
+        bench.submit(DecidePermission(request_id=request.request_id, decision="deny"))
+        await bench.until("turn.finished")
+
+
+@pytest.mark.parametrize(("tool", "words"), [(EchoTool(), '{"words": "hello"}'), (Quiet(), "{}")])
+async def test_arguments_that_the_target_says_do_not_stand_twice(
+    tmp_path: Path, tool: EchoTool, words: str
+) -> None:
+    async with running(tmp_path, [call(("echo", words)), say("Done.")], [tool], policy=Asking()) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        request = await asked(bench)
+        assert request.preview == ()
+        bench.submit(DecidePermission(request_id=request.request_id, decision="deny"))
+        await bench.until("turn.finished")

@@ -30,7 +30,7 @@ from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import Foreseeing, Preview, Tool
 from tui_agent.protocol.commands import DecidePermission
 from tui_agent.protocol.display import TextBlock
-from tui_agent.protocol.effects import Effect, Runs, digest
+from tui_agent.protocol.effects import Effect, Reads, Runs, digest
 from tui_agent.protocol.events.policy import Choice, Deed, PermissionDecided, PermissionRequested, Reach
 from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import ToolCallPart
@@ -213,7 +213,7 @@ class Gate:
         try:
             if isinstance(case.tool, Foreseeing) and not outside:
                 await case.tool.foresee(case.args, env, self._parts.recorder.state_of(case.agent))
-            return await case.tool.preview(case.args, env)
+            return _with_arguments(case, await case.tool.preview(case.args, env))
         except (ToolError, EnvironmentFault) as fault:
             if isinstance(fault, ToolError) and not outside:
                 raise
@@ -355,6 +355,17 @@ class Gate:
     def _policy(self, agent: AgentId) -> PolicyName:
         settings = self._parts.recorder.state_of(agent).settings
         return settings.policy if settings else "ask"
+
+
+def _with_arguments(case: _Case, preview: Preview) -> Preview:
+    """A preview that shows something: of a call that has none, its arguments, where its target is not all of them. Of one
+    that only reads or runs, its target and its command say them."""
+    known = case.effects and all(isinstance(effect, Reads | Runs) for effect in case.effects)
+    told = list(case.call.arguments.values()) in ([], [case.tool.target(case.args)])
+    if preview.blocks or known or told:
+        return preview
+    said = json.dumps(case.call.arguments, indent=2, ensure_ascii=False)
+    return replace(preview, blocks=(TextBlock(text=said),))
 
 
 def _at_home(path: str) -> str:

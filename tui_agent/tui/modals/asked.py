@@ -185,7 +185,8 @@ class Asked:
                 (f"{mark} ", style("accent")),
                 (name.ljust(14), style(policy_role(name), bold=True)),
             ]
-            rows.append(self._sheet.line(width, [*left, (policy_words(name), style())]))
+            words = policy_words(name, unconfined=self.runs is not None and not self._request.confined)
+            rows.append(self._sheet.line(width, [*left, (words, style())]))
         if granted:
             rows += [
                 self._sheet.line(width, []),

@@ -9,6 +9,7 @@ SAYS: dict[str, str] = {
     "accept-edits": "edits, runs in sandbox unasked",
     "bypass": "asks nothing",
 }
+UNCONFINED: dict[str, str] = {"accept-edits": "edits, asks before running"}
 COLUMNS: tuple[str, ...] = ("read", "edit", "remove", "run", "network", "outside")
 """In and of the workspace; `run` is a command that does more than read, `outside` any other folder."""
 GRID: dict[str, tuple[str, ...]] = {
@@ -25,6 +26,6 @@ def policy_role(name: str) -> Role:
     return ROLES.get(name, "accent")
 
 
-def policy_words(name: str) -> str:
-    """What the policy does."""
-    return SAYS.get(name, "")
+def policy_words(name: str, *, unconfined: bool = False) -> str:
+    """What the policy does; `unconfined`: where nothing confines commands."""
+    return UNCONFINED.get(name, SAYS.get(name, "")) if unconfined else SAYS.get(name, "")

@@ -43,16 +43,18 @@ class PolicyRow(LinePane):
     policy: str = "ask"
     note: str = ""
     mode: str = ""
+    unconfined: bool = False
 
-    def set_texts(self, policy: str, note: str, mode: str = "") -> None:
+    def set_texts(self, policy: str, note: str, mode: str = "", *, unconfined: bool = False) -> None:
         """Show these."""
-        if (policy, note, mode) != (self.policy, self.note, self.mode):
-            self.policy, self.note, self.mode = policy, note, mode
+        if (policy, note, mode, unconfined) != (self.policy, self.note, self.mode, self.unconfined):
+            self.policy, self.note, self.mode, self.unconfined = policy, note, mode, unconfined
             self.show()
 
     def draw(self, width: int, height: int) -> list[Strip]:
         name = doing(self.style(policy_role(self.policy), bold=True), "policy")
-        left: list[Part] = [(self.policy, name), part("  " + policy_words(self.policy), self.style("t3"))]
+        words = policy_words(self.policy, unconfined=self.unconfined)
+        left: list[Part] = [(self.policy, name), part(f"  {words}", self.style("t3"))]
         if self.mode:
             left.append(part(f"   {self.mode}", self.style("t2")))
         right = [part(self.note, self.style("t3"))] if self.note else []
@@ -98,7 +100,7 @@ class Prompt(Vertical):
         self._symbols = Symbols()
         self.actions: Sequence[Action] = ()
         self.choices: Mapping[str, Sequence[tuple[str, str]]] = {}
-        self.running = self._shell = False
+        self.running = self._shell = self._unconfined = False
         self.most_rows = 10
         self.with_policy = True
         self._token: Token | None = None
@@ -123,12 +125,15 @@ class Prompt(Vertical):
                         keymap[key] = (*keymap.get(key, ()), action.name)
         self.editor.keymap = keymap
 
-    def set_state(self, policy: str, note: str, *, running: bool, shell: bool = False) -> None:
-        """What the row under the editor says; `shell`: what runs is a command of the user's own."""
+    def set_state(
+        self, policy: str, note: str, *, running: bool, shell: bool = False, unconfined: bool = False
+    ) -> None:
+        """What the row under the editor says; `shell`: what runs is a command of the user's own, `unconfined`: it is known
+        that nothing confines commands."""
         if policy != self._policy:
             self.remove_class(f"-{self._policy}").add_class(f"-{policy}")
         self._policy, self._note, self.running = policy, note, running
-        self._shell = shell
+        self._shell, self._unconfined = shell, unconfined
         self._say()
 
     def set_queue(self, texts: Sequence[str], *, running: bool) -> None:
@@ -174,7 +179,7 @@ class Prompt(Vertical):
             note = "waits for your command" if self._shell else "steers this turn"
         else:
             note = self._note
-        self.policy_row.set_texts(self._policy, note, mode)
+        self.policy_row.set_texts(self._policy, note, mode, unconfined=self._unconfined)
 
     @on(Editor.SelectionChanged)
     def _moved(self, event: Editor.SelectionChanged) -> None:
