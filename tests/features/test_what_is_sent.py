@@ -1,6 +1,5 @@
 """What a model server is sent of instructions, skills and mentions: the whole product against a server that answers."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -57,11 +56,9 @@ async def test_instructions_skills_and_mentions_are_in_the_request(options: Sess
     system = str(first[0]["content"])
     places = [system.index(words) for words in ("- pdf: Reads PDF files.", "User rule", "Project rule")]
     assert places == sorted(places) and "pdftotext" not in system and "Rule of src" not in system
-    said = [str(message["content"]) for message in first[1:] if message["role"] == "user"]
-    assert said[0] == "Explain @src/cart.py and @src/"
-    assert (
-        '<file path=\\"src/cart.py\\">' in json.dumps(said[1]) and CART in said[1] and "cart.py\n" in said[1]
-    )
+    [said] = [str(message["content"]) for message in first if message["role"] == "user"]
+    assert said.startswith('Explain @src/cart.py and @src/\n\n<file path="src/cart.py">')
+    assert CART in said and "cart.py\n" in said
     assert "Rule of src: no prints." in str(second[0]["content"])
     assert str(second[0]["content"]).startswith(system)
 

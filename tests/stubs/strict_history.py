@@ -22,7 +22,7 @@ MODEL = ModelInfo(profile="strict", provider="openai", model="strict", window=10
 def faults_in(messages: Sequence[Message], *, anthropic: bool = False) -> list[str]:
     """What any provider would refuse, one sentence a fault. `anthropic` also asks litellm, which is slow to load."""
     request = ModelRequest(RequestId("req_strict"), MODEL, "be brief", tuple(messages), (), 100)
-    found = [*check_pairs(messages), *chat_faults(chat_messages.messages(request))]
+    found = [*check_pairs(messages), *chat_faults(chat_messages.in_turns(chat_messages.messages(request)))]
     items = responses.body(request, Endpoint(base_url="", api_key=""))["input"]
     assert isinstance(items, list)
     found += _responses([item for item in items if isinstance(item, dict)])
@@ -32,8 +32,9 @@ def faults_in(messages: Sequence[Message], *, anthropic: bool = False) -> list[s
 
 
 def chat_faults(messages: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Chat Completions: results stand right behind the answer that asked for them, each once."""
+    """Chat Completions: results stand right behind the answer that asked for them, each once; users take turns."""
     wanted: list[str] = []
+    before = ""
     for place, message in enumerate(messages):
         match message["role"]:
             case "tool":
@@ -56,6 +57,9 @@ def chat_faults(messages: Sequence[dict[str, Any]]) -> Iterator[str]:
                 yield f"chat {place}: two calls share an id"
         elif message["role"] == "user" and not message["content"]:
             yield f"chat {place}: a message that says nothing"
+        elif message["role"] == "user" == before:
+            yield f"chat {place}: two messages of a user side by side"
+        before = message["role"]
     if wanted:
         yield f"chat: it ends without results for {wanted}"
 

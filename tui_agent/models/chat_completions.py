@@ -73,7 +73,7 @@ def body(request: ModelRequest, endpoint: Endpoint, memo: chat_messages.Memo | N
     limit = "max_completion_tokens" if endpoint.host == "api.openai.com" else "max_tokens"
     out: JsonMap = {
         "model": request.model.model,
-        "messages": list(chat_messages.messages(request, memo)),
+        "messages": list(chat_messages.in_turns(chat_messages.messages(request, memo))),
         limit: request.max_tokens,
         "stream": endpoint.stream,
     }

@@ -82,6 +82,28 @@ def messages(request: ModelRequest, memo: Memo | None = None) -> list[JsonMap]:
     return out
 
 
+def in_turns(messages: Sequence[JsonMap]) -> list[JsonMap]:
+    """The same with what a user says side by side as one message: the templates of some models (Mistral's among them)
+    refuse two in a row. The messages given stay as they are."""
+    out: list[JsonMap] = []
+    for message in messages:
+        if out and message["role"] == "user" == out[-1]["role"]:
+            out[-1] = {"role": "user", "content": _joined(out[-1]["content"], message["content"])}
+        else:
+            out.append(message)
+    return out
+
+
+def _joined(one: JsonValue, other: JsonValue) -> JsonValue:
+    if isinstance(one, str) and isinstance(other, str):
+        return f"{one}\n\n{other}"
+    return [*_pieces(one), *_pieces(other)]
+
+
+def _pieces(content: JsonValue) -> list[JsonValue]:
+    return content if isinstance(content, list) else [{"type": "text", "text": content}]
+
+
 def tools(schemas: Sequence[ToolSchema]) -> list[JsonMap]:
     """Tool schemas as functions."""
     return [

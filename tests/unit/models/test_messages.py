@@ -69,6 +69,20 @@ def test_chat_messages_keep_calls_and_results_together_and_put_their_images_behi
     assert URL in str(found[5])
 
 
+def test_what_a_user_says_side_by_side_is_one_message_and_a_later_request_begins_the_same() -> None:
+    asked = said(user(TEXT), user(TextContent(text="more")), user(PICTURE), CALLS)
+    found = chat_messages.in_turns(chat_messages.messages(asked))
+    assert [message["role"] for message in found] == ["system", "user", "assistant"]
+    assert found[1]["content"] == [
+        {"type": "text", "text": "found\n\nmore"},
+        {"type": "image_url", "image_url": {"url": URL}},
+    ]
+    later = chat_messages.in_turns(
+        chat_messages.messages(said(*asked.messages, result("a", TEXT), result("b", TEXT)))
+    )
+    assert later[:3] == found
+
+
 def test_a_users_image_goes_out_or_is_named() -> None:
     asked = user(TEXT, PICTURE)
     taken = chat_messages.messages(said(asked))[1]["content"]
