@@ -28,6 +28,13 @@ _READER = "tui_agent/store/reader.py"
 _AT = 'while at >= 0 and (end := data.find(b"\\n", at)) >= 0:'
 _STRANDS = "for strand, here in zip(line.strands, kept, strict=True):"
 _ALWAYS_AS_MANY = "there are always as many; it says so to who reads the code"
+_FROM_THE_BEGINNING = (
+    "after: int = -1,",
+    "folder: Path, after: int = -1, *, branch: bool = False, on: Sequence[Stretch] | None = None",
+    "def stored_lines(folder: Path, after: int = -1) -> Iterator[tuple[int, str]]:",
+    "def history_lines(folder: Path, after: int = -1) -> Iterator[tuple[bytes, Record]]:",
+    "def __init__(self, folder: Path, after: int = -1) -> None:",
+)
 _GOING = 'going = [Move("rmdir", path, -1, 0, folder_bits(shadow.workspace, path)) for path in gone]'
 _NO_FILE = "nothing is laid out for a folder, and only the bits that it had are used"
 
@@ -70,6 +77,13 @@ EQUIVALENT = (
     Same(_READER, _STRANDS, "True -> False", _ALWAYS_AS_MANY, nth=1),
     Same(_READER, "_BEHIND = 512 * 1024", "512 -> 513", "more than any line is long, by far"),
     Same(_READER, "_BEHIND = 512 * 1024", "1024 -> 1025", "more than any line is long, by far"),
+    *(Same(_READER, line, "1 -> 2", _UP_TO) for line in _FROM_THE_BEGINNING),
+    Same(
+        "tui_agent/store/line.py",
+        "while tries < _SALVAGE_TRIES:",
+        "Lt -> LtE",
+        "the loop in it tries none then",
+    ),
     Same(
         _PLANNING,
         "bits = 0 if source is None else modes.bits(path, source.git_mode)",
