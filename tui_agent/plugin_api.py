@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from tui_agent.config.files import replace_private
 from tui_agent.errors import BlobMissing, EnvironmentFault, PluginError, StaleFile, ToolError
 from tui_agent.folds.actions import calls_for
 from tui_agent.folds.line_diff import LineDiff, line_diff
@@ -298,5 +299,6 @@ __all__ = [
     "actions",
     "line_diff",
     "path_pattern",
+    "replace_private",
     "text_result",
 ]

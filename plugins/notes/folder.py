@@ -1,13 +1,10 @@
-"""The notes' folder: searching its Markdown, and replacing one note at once.
+"""The notes' folder: searching its Markdown, and what a note is called.
 
-Invariant: only plain files directly in the folder or one folder below are read; nothing outside it is read or written; a
-note is there whole or not at all, readable by the user alone.
+Invariant: only plain files directly in the folder or one folder below are read; nothing outside it is.
 """
 
 import math
-import os
 import re
-import secrets
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -84,22 +81,6 @@ def hash_of(text: str) -> int:
 def body_of(title: str, text: str) -> str:
     """The note as it is written."""
     return f"# {' '.join(title.split())}\n\n{text.strip()}\n"
-
-
-def write(path: Path, text: str) -> None:
-    """Replace a note at once. Raises `OSError`; what was there is there then."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise
 
 
 def read(path: Path) -> str | None:

@@ -19,9 +19,10 @@ from tui_agent.plugin_api import (
     ToolResult,
     ToolSpec,
     Writes,
+    replace_private,
 )
 
-from .folder import MAX_BYTES, MAX_TITLE, body_of, path_of, read, write
+from .folder import MAX_BYTES, MAX_TITLE, body_of, path_of, read
 
 
 class WriteNoteArgs(Frozen):
@@ -64,7 +65,7 @@ class WriteNote:
         block, new = await asyncio.to_thread(self._change, args.title, kept)
         path = path_of(self._folder, args.title)
         try:
-            await asyncio.to_thread(write, path, kept)
+            await asyncio.to_thread(replace_private, path, kept)
         except OSError as error:
             raise ToolError(f"The note {path} cannot be written: {error.strerror}.") from error
         said = f"{'Kept' if new else 'Replaced'} the note {path.name}."

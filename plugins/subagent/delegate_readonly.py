@@ -12,7 +12,6 @@ from tui_agent.plugin_api import (
     Internal,
     MarkdownBlock,
     Preview,
-    TextContent,
     ToolContext,
     ToolError,
     ToolResult,
@@ -20,7 +19,7 @@ from tui_agent.plugin_api import (
 )
 
 from .evidence import Findings, read_findings
-from .reporting import as_json, outcome, report_data
+from .reporting import result
 
 INVESTIGATOR = "investigator"
 
@@ -54,17 +53,7 @@ class DelegateReadonly:
             raise ToolError("Nothing can be delegated here.")
         report = await ctx.delegate.run(Errand(args.task, INVESTIGATOR))
         found = read_findings(report.summary, trusted=report.success)
-        said = found.as_json()
-        said["success"] = report.success
-        if not report.success:
-            said["reason"] = report.reason
-        return ToolResult(
-            ok=report.success,
-            content=(TextContent(text=as_json(said)),),
-            summary=outcome(report),
-            display=(MarkdownBlock(text=_shown(found)),),
-            data={**said, **report_data(report)},
-        )
+        return result(report, found.as_json(), (MarkdownBlock(text=_shown(found)),))
 
 
 def _shown(found: Findings) -> str:

@@ -1,19 +1,27 @@
 """What the two tools say of a delegate's report, to the model, to the user and to programs."""
 
 import json
-from collections.abc import Mapping
 
-from tui_agent.plugin_api import DelegateReport, DisplayBlock, JsonMap, TextBlock
+from tui_agent.plugin_api import DelegateReport, DisplayBlock, JsonMap, TextBlock, TextContent, ToolResult
 
 _ENDS = {"completed": "done", "failed": "failed", "interrupted": "stopped", "budget": "out of budget"}
 
 
-def as_json(said: Mapping[str, object]) -> str:
-    """For the model: keys in order, readable text as it is."""
-    return json.dumps(said, ensure_ascii=False, indent=1)
+def result(report: DelegateReport, found: JsonMap, display: tuple[DisplayBlock, ...]) -> ToolResult:
+    """What a delegation gives back: what was `found`, whether it went well, and why not; the figures are no model's."""
+    said: JsonMap = {**found, "success": report.success}
+    if not report.success:
+        said["reason"] = report.reason
+    return ToolResult(
+        ok=report.success,
+        content=(TextContent(text=json.dumps(said, ensure_ascii=False, indent=1)),),
+        summary=_outcome(report),
+        display=display,
+        data={**said, **_figures(report)},
+    )
 
 
-def outcome(report: DelegateReport) -> str:
+def _outcome(report: DelegateReport) -> str:
     """The row's outcome: calls (of models and tools) where it went well, else how it ended."""
     count = report.iterations + report.tool_calls
     calls = "1 call" if count == 1 else f"{count} calls"
@@ -27,8 +35,7 @@ def file_rows(report: DelegateReport) -> tuple[DisplayBlock, ...]:
     return (TextBlock(text="\n".join(rows)),) if rows else ()
 
 
-def report_data(report: DelegateReport) -> JsonMap:
-    """The figures."""
+def _figures(report: DelegateReport) -> JsonMap:
     return {
         "id": report.agent,
         "reason": report.reason,

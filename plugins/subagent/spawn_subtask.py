@@ -13,14 +13,13 @@ from tui_agent.plugin_api import (
     JsonMap,
     MarkdownBlock,
     Preview,
-    TextContent,
     ToolContext,
     ToolError,
     ToolResult,
     ToolSpec,
 )
 
-from .reporting import as_json, file_rows, outcome, report_data
+from .reporting import file_rows, result
 
 MAX_TOKENS = 4_096
 
@@ -65,21 +64,12 @@ class SpawnSubtask:
         if args.agent:
             errand = Errand(args.prompt, args.agent, args.allowed_tools, args.max_tokens)
         report = await ctx.delegate.run(errand)
-        said: JsonMap = {
+        found: JsonMap = {
             "summary": report.summary,
             "files_created": list(report.files_created),
             "files_modified": list(report.files_modified),
-            "success": report.success,
         }
-        if not report.success:
-            said["reason"] = report.reason
-        return ToolResult(
-            ok=report.success,
-            content=(TextContent(text=as_json(said)),),
-            summary=outcome(report),
-            display=(MarkdownBlock(text=report.summary), *file_rows(report)),
-            data={**said, **report_data(report)},
-        )
+        return result(report, found, (MarkdownBlock(text=report.summary), *file_rows(report)))
 
 
 def make(description: str) -> SpawnSubtask:

@@ -56,21 +56,27 @@ def read_regular(path: Path | str, limit: int, flags: int = 0, *, within: int | 
         os.close(descriptor)
 
 
-def write_private(path: Path, text: str) -> None:
-    """Replace a file of the user's with mode 0600, its folder 0700. Raises `ConfigError`."""
+def replace_private(path: Path, text: str) -> None:
+    """Replace a file of the user's at once, with mode 0600, its folder 0700. Raises `OSError`; what was there is there
+    then."""
     fresh = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            fresh.replace(path)
-        except BaseException:
-            fresh.unlink(missing_ok=True)
-            raise
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+
+
+def write_private(path: Path, text: str) -> None:
+    """`replace_private` for a file of configuration. Raises `ConfigError`."""
+    try:
+        replace_private(path, text)
     except OSError as error:
         raise ConfigError(
             f"{path} cannot be written: {error.strerror}.", hint="Check the folder's permissions and space."
