@@ -13,7 +13,7 @@ from pathlib import Path
 from tui_agent.cli.config import leaves
 from tui_agent.cli.doctor import examine
 from tui_agent.cli.options import GROUPS, session_options
-from tui_agent.cli.output import moment, say, say_json
+from tui_agent.cli.output import moment, printable, say, say_json
 from tui_agent.config.files import write_private
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import SessionNotFound
@@ -31,6 +31,8 @@ NEWEST = 400
 KINDS = 60
 """Of these so many are named one by one."""
 FAULTS = 5
+FIRST, LAST = 4_000, 12_000
+"""Characters of a long text: it says first where it comes from, and last what went wrong."""
 
 EXAMPLES = """\
 examples:
@@ -52,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     options = session_options(arguments, client="headless", interactive=True)
     base = ground(options)
     folder = _folder(base, arguments.id)
-    text = base.redactor.text("\n".join(report(base, options, folder)) + "\n")
+    text = base.redactor.text(printable("\n".join(report(base, options, folder)) + "\n", lines=True))
     path = free_name(base.config.data_dir / "reports", f"bug-{_day(base)}", "md")
     write_private(path, text.replace(str(Path.home()), "~"))
     if arguments.json:
@@ -117,10 +119,21 @@ def _faults(records: Sequence[Record], folder: Path) -> Iterator[str]:
     ]
     yield "\n## The newest faults\n" if found else "\nNo fault is recorded."
     for fault in found[-FAULTS:]:
-        yield f"- {fault.kind}: {fault.message} {fault.hint}".rstrip()
+        yield f"- {fault.kind}: {_short(fault.message)} {_short(fault.hint)}".rstrip()
         if isinstance(fault, ErrorRaised) and fault.detail:
             whole = (
                 blobs_of(folder).find(fault.detail.blob_sha256) if not isinstance(fault.detail, str) else None
             )
             detail = text_preview(fault.detail) if whole is None else whole.decode("utf-8", "replace")
-            yield "\n" + "\n".join(f"      {line}" for line in detail.splitlines()) + "\n"
+            yield "\n" + "\n".join(f"      {line}" for line in _short(detail).splitlines()) + "\n"
+
+
+def _short(text: str) -> str:
+    """The beginning and the end of a long text, without the words that the cut goes through: half a secret is known to
+    nobody."""
+    if len(text) <= FIRST + LAST:
+        return text
+    first, last = text[:FIRST], text[-LAST:]
+    first = first[: max(first.rfind(" "), first.rfind("\n")) + 1]
+    last = last[min(at for at in (last.find(" "), last.find("\n"), len(last)) if at >= 0) :]
+    return f"{first}\n[… {len(text) - len(first) - len(last)} characters left out …]\n{last}"

@@ -54,3 +54,31 @@ def test_a_crash_writes_nothing(home: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["bug", "ses_nowhere"]) != 0
     assert not (home / "data" / "reports").exists()
     assert capsys.readouterr().err.startswith("tui-agent: No session begins with")
+
+
+def test_a_fault_of_any_length_leaves_a_report_that_can_be_read(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = store(home / "data").create("ses_000000000001")
+    for number in range(8):
+        detail = f"Traceback {number}\n" + f"  x = '{'y' * 4_000}'\n" * 500 + f"ValueError: {VALUE} the end"
+        log.append(ErrorRaised(where="turn", message="ValueError: " + "z" * 20_000, detail=detail))
+    log.close()
+    assert main(["bug"]) == 0
+    text = Path(capsys.readouterr().out.splitlines()[0]).read_text()
+    assert len(text) < 200_000 and VALUE not in text
+    assert text.count("the end") == 5 and "Traceback 7" in text and "characters left out" in text
+    assert "error.raised: ValueError: " in text
+
+
+def test_what_a_fault_says_steers_no_terminal_and_hides_nothing(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = store(home / "data").create("ses_000000000001")
+    evil = "\x1b]52;c;ZXZpbA==\x07\x1b[2Jgone\u202etxt.exe\x9b31m"
+    log.append(ErrorRaised(where="turn", message=f"E: {evil}", hint=evil, detail=f"Traceback\n{evil}"))
+    log.close()
+    assert main(["bug"]) == 0
+    text = Path(capsys.readouterr().out.splitlines()[0]).read_text()
+    assert "gone" in text
+    assert [one for one in text if one != "\n" and not one.isprintable()] == []
