@@ -1,6 +1,7 @@
 """Which bytes are taken for text that someone wrote."""
 
 import os
+import random
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,10 @@ def test_the_mark_of_utf_8_is_left_out() -> None:
         (b"/* @generated */\n", "generated"),
         (b"x = 1\n" * 400 + b"# DO NOT EDIT\n", ""),
         (b"", ""),
+        (random.Random(1).randbytes(20_000).replace(b"\0", b"\n"), "binary"),
+        (b"\x1b[31mred\x1b[0m\x07\x0c\n" * 200 + b"plain\n" * 500, ""),
+        ("ключ = 'значение'\n".encode("cp1251") * 300, ""),
+        ("鍵 = '値'\n".encode("shift_jis") * 300, ""),
         (b"\xff\xfe\xfa broken \x80 bytes", ""),
     ],
 )
