@@ -23,6 +23,17 @@ from tui_agent.context.repomap.facade import RepoMap
 root, cache, query = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 def cpu():
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+OTHERS = [
+    "how is the configuration file read and its defaults merged",
+    "an error is raised when the connection is closed while a request is sent",
+    "parser of command line options and their help texts",
+    "the session expires too early after login",
+    "rename a field of a model without losing its data",
+    "unicode names are written wrongly into the response headers",
+    "`get_or_create` is slow for many objects",
+    "thread pool is shut down before its tasks have ended",
+    "where are templates compiled and kept",
+]
 def timed(act):
     c, w = time.process_time(), time.perf_counter()
     made = act()
@@ -35,13 +46,20 @@ m.wait(600)
 m.close()
 said["index built (both processes)"] = [round(cpu() - c, 3), round(time.perf_counter() - w, 3)]
 m = RepoMap(root, cache)
+view = m.map(query)
 m.map(query)
-view, *said["warm, with a question"] = timed(lambda: m.map(query))
-_, *said["warm, without a question"] = timed(lambda: m.map())
+def middle(acts):
+    found = sorted(timed(act)[1:] for act in acts)
+    return found[len(found) // 2]
+said["warm, with a new question"] = middle([lambda q=q: m.map(q) for q in OTHERS])
+said["warm, with the same question"] = middle([lambda: m.map(query)] * 9)
+said["warm, first without a question"] = timed(lambda: m.map())[1:]
 some = next(one.path for one in view.files if one.symbols)
 data = (root / some).read_bytes()
-(root / some).write_bytes(data + b"\\n")
-_, *said["after one touched file"] = timed(lambda: m.map(query))
+def touch(n):
+    (root / some).write_bytes(data + b"\\n" * n)
+    return m.map(query)
+said["after one touched file"] = middle([lambda n=n: touch(n) for n in range(1, 8)])
 (root / some).write_bytes(data)
 said["files"] = view.total
 said["partial"] = view.partial
@@ -81,7 +99,7 @@ print(json.dumps(said))
 NEW = """
 import resource, subprocess, sys, time
 w = time.perf_counter()
-subprocess.run([sys.executable, "-P", "-m", "tui_agent", "map", "-C", sys.argv[1], "--query", sys.argv[2]], stdout=subprocess.DEVNULL, check=True)
+subprocess.run([sys.executable, "-P", "-m", "tui_agent", "map", "-C", sys.argv[1], "--query", *sys.argv[2:]], stdout=subprocess.DEVNULL, check=True)
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(round(used.ru_utime + used.ru_stime, 3), round(time.perf_counter() - w, 3))
 """
@@ -121,8 +139,10 @@ def main() -> None:
             root = str(folder.resolve())
             print(f"{folder.name}   (CPU s, wall s)")
             show(measured(sys.executable, OURS, root, str(home / "cache"), arguments.query, home=home))
-            for name in ("new process, cold", "new process, again", "new process, again"):
-                print(f"  {name:32} {measured(sys.executable, NEW, root, arguments.query, home=home)}")
+            for name, *words in (("new process, cold",), ("", "--refresh"), *[("new process, again",)] * 3):
+                said = measured(sys.executable, NEW, root, arguments.query, *words, home=home)
+                if name:
+                    print(f"  {name:32} {said}")
             if arguments.aider:
                 print("  aider")
                 show(measured(arguments.aider, AIDER, root, arguments.query, home=home), indent=4)
