@@ -5,12 +5,18 @@ Invariant: every message is counted once, by the request that first held it; an 
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.context import ContextCompacted, ContextPacked, SectionName
-from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.events.context import (
+    ContextCompacted,
+    ContextPacked,
+    ContextReduced,
+    ContextRestored,
+    SectionName,
+)
+from tui_agent.protocol.events.model import ModelRequested, ModelResponded
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
 from tui_agent.protocol.ids import MAIN_AGENT, CallId, RequestId
@@ -24,6 +30,9 @@ _WORDS = 80
 TAKES = (
     ContextPacked,
     ContextCompacted,
+    ContextReduced,
+    ContextRestored,
+    ModelRequested,
     ModelResponded,
     ToolCalled,
     ToolFinished,
@@ -56,8 +65,8 @@ class LedgerSum:
 @dataclass(frozen=True, slots=True)
 class LedgerRequest:
     """One request of the main agent's. `sections` are tokens by section; `input_tokens`, `cached_tokens` and `cost_usd` as the
-    provider counted, None until it answered. `broken` says why a provider could use nothing of its cache; empty where it
-    could."""
+    provider counted, None until it answered. `broken` says why its cache could not serve all that the request before held;
+    empty where it could."""
 
     request_id: RequestId
     seq: int
@@ -93,6 +102,8 @@ class _Said:
 
 
 _EARLIER = _Said("earlier", "")
+_UNFOUND = "nothing in the provider's cache"
+"""Nothing that was sent before is another, and yet nothing came from there: it keeps it for some minutes only."""
 
 
 class Ledger:
@@ -105,7 +116,12 @@ class Ledger:
         self._held: dict[int, tuple[_Said, int]] = {}
         self._ratio = 1.0
         self._requests: dict[RequestId, LedgerRequest] = {}
-        self._prefix = ""
+        self._before: ContextPacked | None = None
+        self._changed: dict[str, None] = {}
+        """What became of the history since the newest request."""
+        self._model = ("", "")
+        self._caches = False
+        """The provider has used its cache."""
         self._view: LedgerView | None = None
 
     def apply(self, ev: Envelope) -> bool:
@@ -115,6 +131,8 @@ class Ledger:
         match ev.payload:
             case ContextPacked() as packed:
                 self._packed(ev.seq, packed)
+            case ModelRequested(request_id=request, model=model):
+                self._asked(request, (model.provider, model.model))
             case ModelResponded() as answer:
                 self._said[ev.seq] = _Said("answer", _names(answer))
                 self._answered(answer)
@@ -129,6 +147,11 @@ class Ledger:
                 self._said |= {seq: said for seq, (said, _) in self._held.items()}
                 self._said[ev.seq] = _Said("summary", "")
                 self._held = {}
+                self._changed["turns summarised"] = None
+            case ContextReduced():
+                self._changed["outputs put away"] = None
+            case ContextRestored():
+                self._changed["messages brought back"] = None
             case _:
                 return False
         self._view = None
@@ -142,25 +165,32 @@ class Ledger:
         self._said = {}
         if packed.counted_tokens:
             self._ratio = packed.total_tokens / packed.counted_tokens
-        broken = ""
-        if self._prefix and packed.prefix_digest and packed.prefix_digest != self._prefix:
-            broken = "the instructions before the conversation changed"
-        self._prefix = packed.prefix_digest
+        reasons = [*(_differs(self._before, packed) if self._before is not None else ()), *self._changed]
+        self._before, self._changed = packed, {}
         self._requests[packed.request_id] = LedgerRequest(
             packed.request_id,
             seq,
             packed.total_tokens,
             {section.name: section.tokens for section in packed.sections},
-            broken=broken,
+            broken=", ".join(reasons),
         )
         if len(self._requests) > REQUESTS:
             del self._requests[next(iter(self._requests))]
+
+    def _asked(self, request: RequestId, model: tuple[str, str]) -> None:
+        before, self._model = self._model, model
+        if before != model and before != ("", ""):
+            self._caches = False
+            if request in self._requests:
+                self._requests[request] = replace(self._requests[request], broken="another model")
 
     def _answered(self, answer: ModelResponded) -> None:
         asked = self._requests.get(answer.request_id)
         if asked is None:
             return
         usage = answer.usage
+        unfound = self._caches and not usage.cached_tokens and not usage.estimated
+        self._caches = self._caches or usage.cached_tokens > 0
         self._requests[answer.request_id] = LedgerRequest(
             asked.request_id,
             asked.seq,
@@ -169,7 +199,7 @@ class Ledger:
             None if usage.estimated else usage.input_tokens,
             None if usage.estimated else usage.cached_tokens,
             answer.cost_usd,
-            asked.broken,
+            asked.broken or (_UNFOUND if unfound else ""),
         )
 
     def view(self) -> LedgerView:
@@ -186,6 +216,21 @@ class Ledger:
                 tuple(self._requests.values()),
             )
         return self._view
+
+
+def _differs(before: ContextPacked, now: ContextPacked) -> list[str]:
+    """What of all that was sent before is another now."""
+    found = []
+    if before.prefix_digest and now.prefix_digest and before.prefix_digest != now.prefix_digest:
+        found.append("instructions changed")
+    old, new = ({one.name: one for one in packed.sections} for packed in (before, now))
+    tools = [held["available_tools"].chars if "available_tools" in held else 0 for held in (old, new)]
+    if tools[0] != tools[1]:
+        found.append("tools changed")
+    short = [name for name, one in new.items() if one.reduced and name != "working_memory"]
+    if any(name not in old or old[name].rule != new[name].rule for name in short):
+        found.append("texts shortened to fit")
+    return found
 
 
 def _names(answer: ModelResponded) -> str:

@@ -6,13 +6,18 @@ from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextPacked,
+    ContextReduced,
+    ContextRestored,
     CountedMessage,
     Section,
     SectionName,
 )
+from tui_agent.protocol.events.model import ModelRequested, ModelResponded
 from tui_agent.protocol.events.tool import ToolCalled
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.ids import CallId, RequestId
+from tui_agent.protocol.parts import Usage
+from tui_agent.protocol.settings import ModelInfo
 
 
 def packed(
@@ -29,7 +34,7 @@ def packed(
         prefix_digest=prefix,
         added=tuple(CountedMessage(seq=seq, tokens=tokens) for seq, tokens in added.items()),
         sections=tuple(
-            Section(name=name, raw_chars=1, chars=1, tokens=tokens) for name, tokens in names.items()
+            Section(name=name, raw_chars=1, chars=tokens, tokens=tokens) for name, tokens in names.items()
         ),
     )
 
@@ -82,21 +87,76 @@ def test_two_requests_differ_by_their_sections_and_what_the_provider_counted_is_
     )
     first, second = view.requests
     assert (first.input_tokens, first.broken, second.input_tokens) == (66, "", None)
-    assert second.broken == "the instructions before the conversation changed"
+    assert second.broken == "instructions changed"
     assert view.difference(0, 1) == {"system": 20, "tool_results": 30}
     assert view.difference(1, 0) == {"system": -20, "tool_results": -30}
 
 
-def test_what_was_compacted_away_is_gone_and_what_stayed_keeps_its_name() -> None:
-    gone = ContextCompacted(
-        through_seq=0, summary="s", forgets=(0,), turns=1, before_tokens=9, after_tokens=3, by="user"
+def asked(request: str, model: str = "m") -> ModelRequested:
+    info = ModelInfo(profile=model, provider="p", model=model)
+    return ModelRequested(
+        request_id=RequestId(request),
+        iteration=1,
+        local_iteration=1,
+        model=info,
+        tools=(),
+        messages=1,
+        max_tokens=9,
     )
+
+
+def answered(request: str, cached: int) -> ModelResponded:
+    usage = Usage(input_tokens=100, output_tokens=1, cached_tokens=cached)
+    return responded(request, "ok", tokens=100).model_copy(update={"usage": usage})
+
+
+REDUCED = ContextReduced(call_ids=(), artifacts=(), forgets=(), before_tokens=9, after_tokens=3)
+COMPACTED = ContextCompacted(
+    through_seq=0, summary="s", forgets=(0,), turns=1, before_tokens=9, after_tokens=3, by="user"
+)
+
+
+def test_a_request_says_why_the_cache_could_not_serve_all_of_the_one_before() -> None:
+    view = told(
+        *(packed("r1", {}, available_tools=5), asked("r1"), answered("r1", 0)),
+        *(packed("r2", {}, available_tools=5), asked("r2"), answered("r2", 90)),
+        *(REDUCED, packed("r3", {}, available_tools=5), asked("r3"), answered("r3", 40)),
+        *(REDUCED, COMPACTED, packed("r4", {}, available_tools=5), asked("r4"), answered("r4", 40)),
+        *(packed("r5", {}, available_tools=7), asked("r5"), answered("r5", 0)),
+        *(ContextRestored(seqs=(1,)), packed("r6", {}, available_tools=7), asked("r6"), answered("r6", 9)),
+        *(packed("r7", {}, available_tools=7), asked("r7"), answered("r7", 0)),
+        *(packed("r8", {}, available_tools=7), asked("r8", "other"), answered("r8", 0)),
+        *(packed("r9", {}, available_tools=7), asked("r9", "other"), answered("r9", 0)),
+    )
+    assert [one.broken for one in view.requests] == [
+        "",
+        "",
+        "outputs put away",
+        "outputs put away, turns summarised",
+        "tools changed",
+        "messages brought back",
+        "nothing in the provider's cache",
+        "another model",
+        "",
+    ]
+
+
+def test_what_was_shortened_to_fit_is_a_reason_once() -> None:
+    def fits(request: str, rule: str) -> ContextPacked:
+        section = Section(name="tool_results", raw_chars=9, chars=3, tokens=1, reduced=bool(rule), rule=rule)
+        return packed(request, {}).model_copy(update={"sections": (section,)})
+
+    view = told(fits("r1", ""), fits("r2", "the oldest 2 shortened"), fits("r3", "the oldest 2 shortened"))
+    assert [one.broken for one in view.requests] == ["", "texts shortened to fit", ""]
+
+
+def test_what_was_compacted_away_is_gone_and_what_stayed_keeps_its_name() -> None:
     view = told(
         ASKED,
         read("c1", "b.py"),
         finished("c1"),
         packed("r1", {0: 10, 2: 20}, messages=30),
-        gone,
+        COMPACTED,
         packed("r2", {4: 3, 2: 20}, messages=23),
     )
     assert [(one.who, one.what) for one in view.messages] == [("read_file", "b.py"), ("summary", "")]
