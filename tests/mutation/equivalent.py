@@ -78,6 +78,7 @@ EQUIVALENT = (
     Same(_READER, "_BEHIND = 512 * 1024", "512 -> 513", "more than any line is long, by far"),
     Same(_READER, "_BEHIND = 512 * 1024", "1024 -> 1025", "more than any line is long, by far"),
     *(Same(_READER, line, "1 -> 2", _UP_TO) for line in _FROM_THE_BEGINNING),
+    Same(_READER, "log.seek(self._offset)", "statement left out", "what was given is left out by its seq"),
     Same(
         "tui_agent/store/line.py",
         "while tries < _SALVAGE_TRIES:",

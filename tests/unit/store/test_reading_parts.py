@@ -234,6 +234,26 @@ def test_a_tail_of_a_log_that_was_cut_or_replaced_goes_on_behind_what_it_gave(tm
     assert tail.poll() == []
 
 
+@pytest.mark.parametrize("new_file", [True, False])
+@pytest.mark.parametrize("count", [1, 9])
+def test_a_tail_misses_nothing_of_a_log_that_was_written_anew(
+    tmp_path: Path, count: int, new_file: bool
+) -> None:
+    folder = folder_of(tmp_path, "a", "b", "c" * 900, *("d" * 100 for _ in range(9)))
+    path = folder / "events.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:3]))
+    tail = LogTail(folder)
+    assert seqs(tail.poll()) == [0, 1, 2]
+    if new_file:
+        path.rename(folder / "before")
+    path.write_bytes(b"".join([*lines[:2], *lines[3 : 3 + count]]))
+    shorter = path.stat().st_size < len(b"".join(lines[:3]))
+    assert shorter == (count == 1)
+    if new_file or shorter:
+        assert seqs(tail.poll()) == list(range(3, 3 + count))
+
+
 def test_the_last_bytes_begin_with_a_line(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"one\ntwo\nthree\n")
