@@ -5,7 +5,6 @@ the table of patterns stands in for it. One parser and one compiled query for ea
 """
 
 import hashlib
-import re
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
@@ -13,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tui_agent.context.repomap.patterns import PATTERNS, SUFFIXES, Patterns
+from tui_agent.context.repomap.patterns import PATTERNS, SUFFIXES, Patterns, compiled
 from tui_agent.ports.repomap import MapLanguage
 
 if TYPE_CHECKING:
@@ -102,10 +101,7 @@ class Languages:
         taught = {suffix.lower(): one.name for one in added for suffix in one.suffixes}
         self._suffixes = {**_SUFFIXES, **taught}
         self._ready: dict[str, Ready | None] = {}
-        self._patterns = {
-            one.name: tuple((kind, re.compile(text.encode(), re.MULTILINE)) for kind, text in one.patterns)
-            for one in added
-        }
+        self._patterns: dict[str, Patterns] = {}
 
     def language_of(self, path: str, head: bytes = b"") -> str:
         """The language of a file by its name, else by its first line; empty where it is not known."""
@@ -133,7 +129,11 @@ class Languages:
     def patterns_of(self, name: str) -> Patterns:
         """The patterns of a language; none where only its words are known."""
         found = self._patterns.get(name)
-        return PATTERNS.get(name, ()) if found is None else found
+        if found is None:
+            one = self._added.get(name)
+            texts = one.patterns if one is not None else PATTERNS.get(name, ())
+            found = self._patterns[name] = compiled(texts)
+        return found
 
     def digest(self) -> str:
         """What decides which symbols are found in the same file: queries, patterns, which grammars are installed, what
@@ -199,7 +199,7 @@ def _short(text: str) -> str:
 def _builtin_digest() -> str:
     parts = [path.read_text(encoding="utf-8") for path in sorted(QUERIES.glob("*.scm"))]
     parts += [
-        repr([(name, [(kind, each.pattern) for kind, each in PATTERNS[name]]) for name in sorted(PATTERNS)]),
+        repr(sorted(PATTERNS.items())),
         repr(sorted(_SUFFIXES.items())),
         repr([name for name, one in GRAMMARS.items() if find_spec(one.module) is None]),
     ]

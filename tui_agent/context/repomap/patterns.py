@@ -5,7 +5,7 @@ the text's length; the group `name` is the symbol.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from re import Pattern
 from typing import TypeAlias
 
@@ -13,14 +13,19 @@ Patterns: TypeAlias = Sequence[tuple[str, Pattern[bytes]]]
 """Kinds with what finds them, tried one after the other over the whole file."""
 
 
-def _of(*pairs: tuple[str, str]) -> Patterns:
+def _of(*pairs: tuple[str, str]) -> Sequence[tuple[str, str]]:
+    return pairs
+
+
+def compiled(pairs: Iterable[tuple[str, str]]) -> Patterns:
+    """Ready to search with; `^` is at each line."""
     return tuple((kind, re.compile(text.encode(), re.MULTILINE)) for kind, text in pairs)
 
 
 _MODS = r"^[ \t]*(?:(?:public|private|protected|internal|static|final|abstract|sealed|open|override|async|virtual|partial|inline|data|suspend|fileprivate|mutating|const|lazy|case|implicit) +){0,6}"
 _ID = r"(?P<name>[A-Za-z_]\w*)"
 
-PATTERNS: dict[str, Patterns] = {
+PATTERNS: dict[str, Sequence[tuple[str, str]]] = {
     "sql": _of(
         (
             "table",
