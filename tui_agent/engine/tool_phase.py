@@ -81,7 +81,7 @@ class ToolPhase:
             name = canonical(name)
             call = call.model_copy(update={"name": name})
         tool = self._parts.tools.get(name)
-        if call.malformed is not None:
+        if call.malformed is not None and tool is not None:
             return _Planned(call, tool, None, _unsound(text_preview(call.malformed)))
         parsed = self._parts.tools.parse(name, call.arguments)
         if isinstance(parsed, BaseModel):
