@@ -57,7 +57,7 @@ async def test_instructions_skills_and_mentions_are_in_the_request(options: Sess
     places = [system.index(words) for words in ("- pdf: Reads PDF files.", "User rule", "Project rule")]
     assert places == sorted(places) and "pdftotext" not in system and "Rule of src" not in system
     [said] = [str(message["content"]) for message in first if message["role"] == "user"]
-    assert said.startswith('Explain @src/cart.py and @src/\n\n<file path="src/cart.py">')
+    assert said.startswith('Explain @src/cart.py and @src/\n\n---\n\n<file path="src/cart.py">')
     assert CART in said and "cart.py\n" in said
     assert "Rule of src: no prints." in str(second[0]["content"])
     assert str(second[0]["content"]).startswith(system)

@@ -19,6 +19,8 @@ from tui_agent.protocol.parts import Content, ImageContent, ReasoningPart, TextC
 AGE: Final = 32
 _Sent: TypeAlias = tuple[AssistantMessage, str, JsonMap]
 """An answer, the model profile it was sent to, and how."""
+BETWEEN: Final = "\n\n---\n\n"
+"""Between what stands in one message and came as several: a person's words, a file, a map."""
 IMAGE_LEFT_OUT = "[an image is left out: this model does not take images]"
 
 
@@ -96,7 +98,7 @@ def in_turns(messages: Sequence[JsonMap]) -> list[JsonMap]:
 
 def _joined(one: JsonValue, other: JsonValue) -> JsonValue:
     if isinstance(one, str) and isinstance(other, str):
-        return f"{one}\n\n{other}"
+        return f"{one}{BETWEEN}{other}"
     return [*_pieces(one), *_pieces(other)]
 
 

@@ -74,7 +74,7 @@ def test_what_a_user_says_side_by_side_is_one_message_and_a_later_request_begins
     found = chat_messages.in_turns(chat_messages.messages(asked))
     assert [message["role"] for message in found] == ["system", "user", "assistant"]
     assert found[1]["content"] == [
-        {"type": "text", "text": "found\n\nmore"},
+        {"type": "text", "text": "found\n\n---\n\nmore"},
         {"type": "image_url", "image_url": {"url": URL}},
     ]
     later = chat_messages.in_turns(
