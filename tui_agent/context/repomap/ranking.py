@@ -18,6 +18,7 @@ from tui_agent.context.repomap.words import Query
 MATCHES = 1_000
 LOOKED_INTO = 50
 WINDOW_SHARE, HISTORY_SHARE = 0.5, 0.3
+NAME_TIMES = 3
 FULL_TRUST = 0.25
 """The share of a question's words in a past message from which the past counts fully."""
 Reader = Callable[[str], Text]
@@ -41,9 +42,9 @@ def values_of(query: Query, counts: Mapping[str, int], total: int) -> dict[str, 
 
 
 def expression(query: Query) -> str:
-    """The question for the index: any of its words, the weighty ones several times."""
+    """The question for the index of messages: any of its words, those of names of code several times."""
     return " OR ".join(
-        f'"{word}"' for word, weight in query.weights.items() for _ in range(max(1, round(weight)))
+        f'"{word}"' for word in query.weights for _ in range(NAME_TIMES if word in query.strong else 1)
     )
 
 

@@ -153,8 +153,8 @@ ABOUT: dict[str, frozenset[str]] = {
 
 
 class Query:
-    """A question: its comparable words with their weights, the names of code in it, and the kinds of files that it is
-    about (see `places.kind_of`).
+    """A question: its comparable words with their weights, the names of code in it, whole and cut (`strong`), and the kinds
+    of files that it is about (see `places.kind_of`).
 
     What is said first weighs most: a question begins with what it is about and goes on with how it came to be asked.
     Only the first `MAX_QUERY` characters and the first `MAX_TERMS` words of the highest weight count.
@@ -164,7 +164,7 @@ class Query:
         text = _HASH.sub(" ", text[:MAX_QUERY])
         names = [*_TICKED.findall(text), *_IDENTIFIER.findall(text), *_CALLED.findall(text)]
         self.names = frozenset(word for name in names for word in raw_words(name))
-        strong = {piece for name in names for piece in pieces(name)}
+        self.strong = strong = frozenset(piece for name in names for piece in pieces(name))
         ordered = dict.fromkeys(piece for piece in pieces(text) if not piece.isdigit())
         terms = sorted(ordered, key=lambda term: term not in strong)[:MAX_TERMS]
         places = {term: place for place, term in enumerate(ordered)}

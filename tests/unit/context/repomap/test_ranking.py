@@ -10,7 +10,7 @@ from tui_agent.context.repomap.answering import Ask, from_index
 from tui_agent.context.repomap.facade import show_all
 from tui_agent.context.repomap.kept import Kept, opened
 from tui_agent.context.repomap.listing import list_files
-from tui_agent.context.repomap.ranking import Ranked, by_history, values_of
+from tui_agent.context.repomap.ranking import Ranked, by_history, expression, values_of
 from tui_agent.context.repomap.snapshot import Snapshot
 from tui_agent.context.repomap.texts import Texts
 from tui_agent.context.repomap.words import Query, pieces
@@ -137,3 +137,9 @@ def test_a_file_that_several_wider_commits_touched_counts_more_than_one_that_a_n
     past = by_history(repository.index, Query("round discount"), repository.index.text.keys())
     assert past["lib/f1.py"] > past["lib/f0.py"] > 0
     assert "lib/g0.py" not in past
+
+
+def test_past_messages_are_asked_for_late_names_as_for_early_ones() -> None:
+    asked = expression(Query("first_name " + " ".join(f"w{chr(97 + n)}x" for n in range(30)) + " last_name"))
+    assert asked.count('"first"') == asked.count('"last"') == 3
+    assert asked.count('"wax"') == 1
