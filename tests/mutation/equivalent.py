@@ -35,6 +35,7 @@ _FROM_THE_BEGINNING = (
     "def history_lines(folder: Path, after: int = -1) -> Iterator[tuple[bytes, Record]]:",
     "def __init__(self, folder: Path, after: int = -1) -> None:",
 )
+_GIVEN = "it is read again in vain: what was given is left out by its seq"
 _GOING = 'going = [Move("rmdir", path, -1, 0, folder_bits(shadow.workspace, path)) for path in gone]'
 _NO_FILE = "nothing is laid out for a folder, and only the bits that it had are used"
 
@@ -71,6 +72,7 @@ EQUIVALENT = (
         "Lt -> LtE",
         "no line begins with its payload",
     ),
+    Same(_SCAN, "data: bytes, blobs: BlobStore | None, sieve: Sieve, after: int = -1", "1 -> 2", _UP_TO),
     Same(_SCAN, _AT, "GtE -> Gt", "no line begins with its payload"),
     Same(_SCAN, _AT, "GtE -> Gt", "a line's end lies behind what stands in it", nth=1),
     Same(_READER, _STRANDS, "True -> False", _ALWAYS_AS_MANY),
@@ -78,7 +80,13 @@ EQUIVALENT = (
     Same(_READER, "_BEHIND = 512 * 1024", "512 -> 513", "more than any line is long, by far"),
     Same(_READER, "_BEHIND = 512 * 1024", "1024 -> 1025", "more than any line is long, by far"),
     *(Same(_READER, line, "1 -> 2", _UP_TO) for line in _FROM_THE_BEGINNING),
-    Same(_READER, "log.seek(self._offset)", "statement left out", "what was given is left out by its seq"),
+    Same(_READER, "log.seek(self._offset)", "statement left out", _GIVEN),
+    Same(
+        _READER,
+        "if (status.st_dev, status.st_ino) != self._file or status.st_size < self._offset:",
+        "Lt -> LtE",
+        _GIVEN,
+    ),
     Same(
         "tui_agent/store/line.py",
         "while tries < _SALVAGE_TRIES:",

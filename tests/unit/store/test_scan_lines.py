@@ -126,6 +126,8 @@ def test_the_end_of_an_event_is_found_between_damaged_lines_and_gaps(tmp_path: P
     assert end_of(path, 8) == len(first + between + last)
     path.write_bytes(joined(said(0)) + said(1))
     assert end_of(path, 0) == len(joined(said(0)))
+    path.write_bytes(b"\n" + joined(said(0), said(1)))
+    assert [end_of(path, seq) for seq in (0, 1)] == [1 + len(joined(said(0))), path.stat().st_size]
 
 
 def test_a_sieve_without_anything_lets_all_through() -> None:
