@@ -157,11 +157,11 @@ def show_session(arguments: argparse.Namespace) -> int:
     records: Sequence[Record] = read_records(folder)
     for flaw in flaws(folder, records):
         warn(flaw)
-    if arguments.branch:
-        records = branch(records)
     first, last = arguments.first, arguments.last
     if last is not None:
         records = [record for record in records if record.seq <= last]
+    if arguments.branch or arguments.state:
+        records = branch(records)
     if arguments.state:
         say_json(state_to_json(fold(SessionState(), records)))
         return 0
