@@ -14,7 +14,7 @@ from tui_agent.context.repomap.words import Query
 
 FIRM, FIRST, SEEDS = 4, 10, 8
 """Files that nothing moves; files that are chosen without regard to what else is a test; files whose kin count."""
-KIN_SHARE, PAST_SHARE, LATER_SHARE = 0.3, 0.3, 0.3
+LINK_SHARE, NAME_SHARE, PAST_SHARE, LATER_SHARE = 0.2, 0.3, 0.3, 0.3
 UNEQUAL = 0.5
 """What being kin counts for a test, a document, foreign code or settings."""
 MOST_NAMESAKES = 20
@@ -57,7 +57,7 @@ def _linked(path: str, index: Snapshot) -> list[tuple[str, float]]:
     for packed in index.neighbours(path):
         pairs = unpacked(packed)
         total = sum(weight for _, weight in pairs) or 1.0
-        found += [(index.paths[at], weight / total) for at, weight in pairs if at in index.paths]
+        found += [(index.paths[at], LINK_SHARE * weight / total) for at, weight in pairs if at in index.paths]
     return found
 
 
@@ -65,13 +65,13 @@ def _namesakes(path: str, index: Snapshot) -> list[tuple[str, float]]:
     if len(first_name(path)) <= _SHORT:
         return []
     found = [other for other in index.namesakes(path) if other != path]
-    return [(other, 1 / sqrt(len(found))) for other in found] if len(found) <= MOST_NAMESAKES else []
+    return [(other, NAME_SHARE / sqrt(len(found))) for other in found] if len(found) <= MOST_NAMESAKES else []
 
 
 def _moved(one: Ranked, kin: float, past: float) -> Ranked:
     if not kin and not past:
         return one
-    score = round(one.score + KIN_SHARE * kin + PAST_SHARE * past, 4)
+    score = round(one.score + kin + PAST_SHARE * past, 4)
     return one._replace(score=score, reasons=(*one.reasons, "neighbour") if kin > 0 else one.reasons)
 
 
