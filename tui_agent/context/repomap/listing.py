@@ -208,18 +208,18 @@ def _of_git(root: Path) -> list[str] | None:
 
 
 def walk(root: Path, patience_s: float = 20.0) -> Iterator[str]:
-    """Names below `root` that its `.gitignore` files leave. Ends early after `patience_s`."""
+    """Names below `root` that its `.gitignore` files leave, in any order. Ends early after `patience_s`."""
     until = time.monotonic() + patience_s
     stack: list[tuple[str, Rules]] = [("", Rules())]
     while stack and time.monotonic() < until:
         base, rules = stack.pop()
         try:
             with os.scandir(f"{root}/{base}") as found:
-                items = sorted(found, key=lambda item: item.name)
+                items = list(found)
         except OSError:
             continue
         rules = rules.below(base, _ignore_text(f"{root}/{base}.gitignore"))
-        for item in reversed(items):
+        for item in items:
             path, folder = base + item.name, item.is_dir(follow_symlinks=False)
             if folder and (item.name in NEVER or item.name in INSTALLED):
                 continue
