@@ -16,6 +16,7 @@ from tui_agent.protocol.events.policy import (
     DeedEffect,
     PermissionDecided,
     PermissionRequested,
+    Reach,
 )
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, TurnStarted
 from tui_agent.protocol.ids import CallId, RequestId
@@ -256,6 +257,19 @@ async def test_an_answer_that_is_not_offered_says_why_and_does_nothing() -> None
         await ask(driven, request(choices=(*CHOICES[:2], never)))
         assert "not offered for commands that download code" in driven.text()
         await driven.press("a", "enter")
+        assert driven.session.submitted == []
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_why_two_answers_are_not_offered_stands_once(size: tuple[int, int]) -> None:
+    why = "not offered where nothing is known of what it does"
+    reaches: tuple[Reach, Reach] = ("session", "always")
+    async with open_app(golden("night_shift"), size=size) as driven:
+        never = [Choice(reach=reach, rule="", offered=False, why=why) for reach in reaches]
+        await ask(driven, request(choices=(CHOICES[0], *never)))
+        text = driven.text()
+        assert text.count("not offered where nothing is known") == 1 and "not offered either" in text
+        await driven.press("s", "a", "enter")
         assert driven.session.submitted == []
 
 

@@ -25,6 +25,7 @@ _WORDS: dict[Answer, str] = {
 _SHORT: dict[Answer, str] = {"y": "once", "s": "session", "a": "always", "n": "no"}
 _BESIDE = 27
 _SHOWS_IT = "E shows it"
+_EITHER = "not offered either"
 _MOST = 2
 _NARROW = 38
 
@@ -78,6 +79,9 @@ def _reach(sheet: "Approval", answer: Answer, room: int) -> list[str]:
     choice = sheet.choice(answer)
     exact = choice.rule.startswith("allow exact ") and bool(choice.why)
     said = choice.rule if choice.offered and not exact else choice.why or "not offered"
+    above = sheet.choice("s")
+    if answer == "a" and not (sheet.gated or choice.offered or above.offered) and choice.why == above.why:
+        said = _EITHER  # for the same reason, which stands above
     ascii_only = sheet.looks.symbols.name == "ascii"
     line = clean(said, reveal=True).replace("\n", "\\n" if ascii_only else "⏎")
     if room < _NARROW:
