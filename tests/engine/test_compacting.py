@@ -198,6 +198,21 @@ async def test_a_compaction_by_command_dwells_on_its_focus_and_can_be_taken_back
         assert not check_pairs(bench.recorder.messages())
 
 
+async def test_a_mentioned_file_is_neither_a_turn_nor_the_users_words(tmp_path: Path) -> None:
+    model = Worker([*work(6), say("ok"), *work(6), say("ok")])
+    async with running(tmp_path, [], [Output()], shrinking=ONLY_SUMMARIES) as bench:
+        bench.use(model)
+        (tmp_path / "workspace" / "notes.txt").write_text("secret recipe\n" * 20)
+        await turn(bench, TASK)
+        await turn(bench, "Mind @notes.txt too.", 2)
+        assert "secret recipe" in of(model.asked[-1])
+        await compact(bench)
+        (made,) = compactions(bench)
+        assert made.turns == 2
+        own = str(made.summary).split("## Files")[0]
+        assert "Mind @notes.txt too." in own and "secret recipe" not in own
+
+
 async def test_one_message_comes_back_and_a_pin_holds_over_the_next_compaction(tmp_path: Path) -> None:
     model = Worker([*work(6), say("ok"), *work(6), say("again")])
     async with running(tmp_path, [], [Output()], shrinking=ONLY_SUMMARIES) as bench:

@@ -143,7 +143,11 @@ def _task(facts: Facts, room: int, text: Text) -> str:
 
 
 def _own(facts: Facts) -> Iterator[UserMessage]:
-    return (one for one in facts.originals if isinstance(one, UserMessage) and one.seq in facts.spoken)
+    return (
+        one
+        for one in facts.originals
+        if isinstance(one, UserMessage) and one.kind == "said" and one.seq in facts.spoken
+    )
 
 
 def _said(facts: Facts, room: int, text: Text) -> str:

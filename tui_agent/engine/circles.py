@@ -6,12 +6,12 @@ Invariant: what was looked at once is not counted again; a person's new words be
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from tui_agent.folds.session_view import call_digest
 from tui_agent.protocol.ids import CallId
-from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage
 from tui_agent.protocol.parts import ToolCallPart
 
 SAME_RESULTS: Final = 3
@@ -31,10 +31,10 @@ class Circles:
         self._looked = seq
         self._calls, self._results = _Seen(), _Seen()
 
-    def closed(self, messages: Iterable[Message], spoken: Collection[int]) -> bool:
+    def closed(self, messages: Iterable[Message], own: Callable[[Message], bool]) -> bool:
         """A stretch ends with these messages, in order and as they were said; True where the agent goes in circles.
 
-        `spoken` are the seqs of a person's own words.
+        `own` tells a person's own words.
         """
         after = [one for one in messages if one.seq > self._looked]
         results = {one.call_id: one for one in after if isinstance(one, ToolMessage)}
@@ -48,7 +48,7 @@ class Circles:
         if not made:
             return False
         self._looked = max(one.seq for one in after)
-        told = any(isinstance(one, UserMessage) and one.seq in spoken for one in after)
+        told = any(map(own, after))
         calls = self._calls.again({_called(part) for part in made}, anew=told)
         same = self._results.again({_ended(part, results) for part in made}, anew=told)
         return calls >= SAME_CALLS or same >= SAME_RESULTS

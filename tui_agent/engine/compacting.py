@@ -31,6 +31,7 @@ from tui_agent.protocol.events.context import (
     ContextPacked,
     ContextReduced,
     ContextStuck,
+    SectionName,
 )
 from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT, AgentId, RequestId
 from tui_agent.protocol.messages import Message, ToolMessage, UserMessage
@@ -46,6 +47,9 @@ WORTH_BREAKING: Final = 0.20
 LEAST_CHARS: Final = 2_000
 """Less than this is not worth a summary."""
 MOST_FAILURES: Final = 2
+HISTORY: Final[frozenset[SectionName]] = frozenset(
+    ("packed_context", "mentions", "tool_results", "recent_observations")
+)
 SUMMARY_SHARE: Final = 0.20
 """What of the window a summary may take."""
 ANSWER: Final = 4_096
@@ -82,12 +86,12 @@ class Compacting:
         window, limits = manifest.window, self._parts.shrinking
         if not window:
             return False
-        needed = _needed(manifest)
+        most = compacts_at(window, answer, limits.compact_at)
+        needed = max(_needed(manifest), round(most) if _cut(manifest) else 0)
         per_char = needed / max(1, manifest.raw_chars or manifest.total_chars)
         freed = 0
         if limits.reduce_at and needed >= limits.reduce_at * window:
             freed = self._reduce(needed, window, per_char)
-        most = compacts_at(window, answer, limits.compact_at)
         if not limits.compact_at or needed - freed < most or self._stopped:
             return freed > 0
         return await self.compact("limit", before=needed - freed, per_char=per_char) or freed > 0
@@ -126,7 +130,7 @@ class Compacting:
     def _look(self) -> None:
         """Room is made, or was just made, once more."""
         history = self._parts.recorder.history(self._agent)
-        if self._circles.closed(history.originals(), history.forgotten.spoken):
+        if self._circles.closed(history.originals(), history.forgotten.own):
             raise GoesInCircles(CIRCLES, hint=OUT_OF_CIRCLES)
 
     def _window(self) -> int:
@@ -245,7 +249,7 @@ class Compacting:
         summary = await to_thread.run_sync(make)
         less = total_chars(gone) - len(summary)
         after = max(0, before - round(less * per_char))
-        turns = sum(one.seq in recorder.history(self._agent).forgotten.spoken for one in gone)
+        turns = sum(map(recorder.history(self._agent).forgotten.own, gone))
         recorder.append(
             ContextCompacted(
                 through_seq=through,
@@ -337,6 +341,12 @@ def _needed(manifest: ContextPacked) -> int:
     if not manifest.total_chars:
         return manifest.total_tokens
     return round(manifest.total_tokens * max(1.0, raw / manifest.total_chars))
+
+
+def _cut(manifest: ContextPacked) -> bool:
+    """Whether some of the history was shortened to fit: summaries and what was just found out would go out in part, and
+    whole again with the next request."""
+    return any(one.reduced and one.name in HISTORY for one in manifest.sections)
 
 
 def _judged(reply: ModelReply, room: int) -> tuple[str, str]:

@@ -8,11 +8,19 @@ for weeks stays small, and the log has it all.
 import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.ids import CallId
-from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    Message,
+    SummaryMessage,
+    ToolMessage,
+    UserKind,
+    UserMessage,
+)
 from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart
 
 WHOLE = 400
@@ -20,6 +28,12 @@ WHOLE = 400
 FIRST_WORDS, NEWEST_WORDS = 20, 200
 """Of a person's words further back: the task stands in the first."""
 REDUCED = "[This output was put away to save room. "
+_SAID: Final[dict[UserKind, str]] = {
+    "said": "what the user said",
+    "mentions": "what the user's message mentions",
+    "map": "the map of the repository",
+    "passing": "a note",
+}
 RESTORED = "[Brought back from before the summary: "
 
 
@@ -52,7 +66,7 @@ class Forgotten:
         self.reduced: dict[CallId, ToolMessage] = {one.call_id: one for one in kept.reduced}
         self.pinned: dict[int, None] = dict.fromkeys(kept.pinned)
         self.spoken: dict[int, None] = dict.fromkeys(kept.spoken)
-        """The messages that are a person's own words."""
+        """The events that a person's own words come from."""
 
     def kept(self) -> ForgottenState:
         """The state, to be taken up."""
@@ -74,6 +88,10 @@ class Forgotten:
             pass
         return [summary, *stay]
 
+    def own(self, message: Message) -> bool:
+        """Whether it is a person's own words: not what goes along with them, which has their seq."""
+        return isinstance(message, UserMessage) and message.kind == "said" and message.seq in self.spoken
+
     @property
     def newest(self) -> int | None:
         """The newest compaction, where it can be taken back."""
@@ -85,7 +103,7 @@ class Forgotten:
         layer = self.layers[int(far.thin)]
         if layer is self.layers[-1]:
             return False
-        held = [one for one in layer.messages if one.seq in self.spoken or one.seq in self.pinned]
+        held = [one for one in layer.messages if self.own(one) or one.seq in self.pinned]
         words = [*far.messages, *held]
         if len(words) > FIRST_WORDS + NEWEST_WORDS:
             pinned = [one for one in words[FIRST_WORDS:-NEWEST_WORDS] if one.seq in self.pinned]
@@ -183,8 +201,8 @@ def _answered(message: Message, results: Collection[CallId]) -> Message | None:
 def quoted(message: Message, seq: int) -> UserMessage:
     """A message as a quotation, which can stand anywhere."""
     match message:
-        case UserMessage(content=content):
-            return _quote("what the user said", content, seq)
+        case UserMessage(content=content, kind=kind):
+            return _quote(_SAID[kind], content, seq)
         case ToolMessage(name=name, content=content):
             return _quote(f"the result of {name}", content, seq)
         case SummaryMessage(text=text):

@@ -2,17 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from tui_agent.folds.forgotten import preview
 from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.protocol.base import BlobText, LongText
-from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    Message,
+    SummaryMessage,
+    ToolMessage,
+    UserKind,
+    UserMessage,
+)
 from tui_agent.protocol.parts import ImageContent, ToolCallPart
 
 Where: TypeAlias = Literal["summary", "line"]
 
 CHARS_PER_TOKEN = 4
+_WHO: Final[dict[UserKind, str]] = {"said": "you", "mentions": "mentions", "map": "map", "passing": "note"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +52,13 @@ def forgotten_view(fold: ModelMessages) -> ForgottenView:
     reduced = {one.seq for one in gone.reduced.values()}
     rows, turn = list[ForgottenItem](), 0
     for one in fold.originals():
-        turn += one.seq in gone.spoken
+        turn += gone.own(one)
         if one.seq in here and one.seq not in reduced:
             continue
         where: Where = "line" if one.seq in here else "summary"
         row = _item(one, max(1, turn), where, pinned=one.seq in gone.pinned)
-        told = isinstance(one, UserMessage) and one.seq not in gone.spoken
-        rows.append(replace(row, who="note") if told else row)
+        note = isinstance(one, UserMessage) and one.kind == "said" and not gone.own(one)
+        rows.append(replace(row, who="note") if note else row)
     newest = gone.newest if gone.front(held) else None
     return ForgottenView(tuple(rows), newest)
 
@@ -72,8 +80,8 @@ def _item(message: Message, turn: int, where: Where, *, pinned: bool) -> Forgott
 
 def _who(message: Message) -> str:
     match message:
-        case UserMessage():
-            return "you"
+        case UserMessage(kind=kind):
+            return _WHO[kind]
         case AssistantMessage():
             return "agent"
         case ToolMessage(name=name):

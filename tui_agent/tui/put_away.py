@@ -26,15 +26,15 @@ def folded(records: Sequence[Record]) -> ForgottenView:
 
 
 def rows(view: ForgottenView) -> list[Item]:
-    """A row for each message."""
-    return [_row(one) for one in view.items]
+    """A row for each message; its value is the message's place."""
+    return [_row(at, one) for at, one in enumerate(view.items)]
 
 
-def _row(item: ForgottenItem) -> Item:
+def _row(at: int, item: ForgottenItem) -> Item:
     where = "" if item.where == "summary" else "put away, "
     pin = "pinned, " if item.pinned else ""
     return Item(
-        str(item.seq),
+        str(at),
         clean_line(item.who)[:16],
         clean_line(item.said),
         right=f"{pin}{where}{units.about(item.tokens)} tokens",

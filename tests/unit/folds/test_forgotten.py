@@ -3,6 +3,7 @@
 from tests.stubs.story import Story, called, finished, requested, responded, started, tool_call
 from tui_agent.folds.context_meter import ContextMeter
 from tui_agent.folds.forgotten import RESTORED, WHOLE
+from tui_agent.folds.forgotten_items import forgotten_view
 from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText
@@ -17,6 +18,7 @@ from tui_agent.protocol.events.hook import HookRan
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.ids import COMPACTION_AGENT, CallId, RequestId
+from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage, check_pairs
 from tui_agent.protocol.parts import TextContent, TextPart
 
@@ -63,6 +65,32 @@ def words(message: Message) -> str:
         return str(message.text)
     assert isinstance(message, UserMessage | ToolMessage)
     return " ".join(str(one.text) for one in message.content if isinstance(one, TextContent))
+
+
+MENTION = Mention(given="a.py", kind="file", path="a.py", text="<file>" + "x" * 900)
+ASKED = UserMessageReceived(text="look at @a.py", mentions=(MENTION,))
+
+
+def test_what_a_message_mentions_is_a_row_of_its_own_and_no_turn() -> None:
+    view = forgotten_view(folded(ASKED, *TURN[1:], compacted(7)))
+    assert [(one.turn, one.who, one.tokens) for one in view.items][:2] == [
+        (1, "you", 3),
+        (1, "mentions", 226),
+    ]
+    assert {one.turn for one in view.items} == {1}
+
+
+def test_what_a_message_mentions_is_not_held_far_back_as_its_words_are() -> None:
+    payloads = list[Payload]()
+    for _ in range(3):
+        payloads += [
+            ASKED,
+            *(UserMessageReceived(text="x") for _ in range(WHOLE // 2)),
+            compacted(len(payloads) + 50),
+        ]
+    fold = folded(*payloads)
+    thin = fold.forgotten.layers[0]
+    assert thin.thin and {one.kind for one in thin.messages if isinstance(one, UserMessage)} == {"said"}
 
 
 def test_a_compaction_that_is_taken_back_leaves_the_history_as_it_was() -> None:

@@ -33,13 +33,12 @@ def compact(live: "Live", argument: str) -> None:
 async def _list(live: "Live") -> None:
     records = await live.reading.events_between(0, live.views.seq, MOST)
     view = await asyncio.to_thread(folded, records)
-    by_seq = {str(one.seq): one for one in view.items}
 
     def chosen(value: str | None) -> None:
         if value == UNDO:
             live.submit(RestoreContext(compaction=view.compaction))
         elif value is not None:
-            _deeds(live, by_seq[value])
+            _deeds(live, view.items[int(value)])
 
     picker = Picker(lambda: live.app.looks, TITLE, _rows(view), empty=NOTHING)
     live.app.push_screen(picker, chosen)

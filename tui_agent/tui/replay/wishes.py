@@ -273,11 +273,10 @@ class Wishes:
             return
         seq, known = screen.seq, screen.moments.records[: screen.playhead.place + 1]
         view = await asyncio.to_thread(folded, known)
-        by_seq = {str(one.seq): one for one in view.items}
 
         def chosen(value: str | None) -> None:
             if value is not None:
-                self._work(self._read(by_seq[value]), "message")
+                self._work(self._read(view.items[int(value)]), "message")
 
         title = f"{TITLE}, at event {seq}"
         picker = Picker(lambda: screen.pane.looks, title, rows(view), empty=NOTHING)
