@@ -1,10 +1,12 @@
 """L3: behind the first files, which the question's own words chose, come those that hang together with them.
 
-Invariant: the first `FIRM` files stay as they are; ties are broken by path; scores never rise from one file to the next.
+Invariant: the first `FIRM` files stay as they are; ties keep the order before, then that of paths; scores never rise
+from one file to the next.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from math import sqrt
+from operator import attrgetter
 
 from tui_agent.context.repomap.graph import unpacked
 from tui_agent.context.repomap.places import first_name, kind_of
@@ -17,8 +19,9 @@ FIRM, FIRST, SEEDS = 4, 10, 8
 LINK_SHARE, NAME_SHARE, PAST_SHARE, LATER_SHARE = 0.2, 0.3, 0.3, 0.3
 UNEQUAL = 0.5
 """What being kin counts for a test, a document, foreign code or settings."""
-MOST_NAMESAKES = 20
+MOST_NAMESAKES, MOST_ALIKE = 20, 100
 _SHORT = 2
+_SCORE = attrgetter("score")
 
 
 def completed(
@@ -27,18 +30,18 @@ def completed(
     """The same files and kin of the first ones. `past` is what commits of similar messages touched."""
     kin = _kin(order[:SEEDS], index, hidden)
     firm = list(order[:FIRM])
-    taken = {one.path for one in firm}
-    rest = {one.path: one for one in order if one.path not in taken}
-    rest |= {path: Ranked(path, 0.0, ()) for path in kin if path not in taken and path not in rest}
-    moved = [_moved(one, kin.get(one.path, 0.0), past.get(one.path, 0.0)) for one in rest.values()]
-    moved.sort(key=_place)
-    near = max(FIRST - FIRM, 0)
-    later = sorted((_later(one, query) for one in moved[near:]), key=_place)
+    taken = {one.path for one in order}
+    rest = [*order[FIRM:], *(Ranked(path, 0.0, ()) for path in sorted(kin) if path not in taken)]
+    moved = [
+        _moved(one, kin.get(one.path, 0.0), past.get(one.path, 0.0))
+        if one.path in kin or one.path in past
+        else one
+        for one in rest
+    ]
+    moved.sort(key=_SCORE, reverse=True)
+    near = FIRST - FIRM
+    later = sorted([_later(one, query) for one in moved[near:]], key=_SCORE, reverse=True)
     return _falling(firm + moved[:near] + later)
-
-
-def _place(one: Ranked) -> tuple[float, str]:
-    return (-one.score, one.path)
 
 
 def _kin(seeds: Sequence[Ranked], index: Snapshot, hidden: Collection[str]) -> dict[str, float]:
@@ -62,15 +65,15 @@ def _linked(path: str, index: Snapshot) -> list[tuple[str, float]]:
 
 
 def _namesakes(path: str, index: Snapshot) -> list[tuple[str, float]]:
-    if len(first_name(path)) <= _SHORT:
+    """Files named alike, but for tests and documents; a name that very many bear says nothing."""
+    alike = index.namesakes(path)
+    if len(first_name(path)) <= _SHORT or len(alike) > MOST_ALIKE:
         return []
-    found = [other for other in index.namesakes(path) if other != path]
+    found = [other for other in alike if other != path and not kind_of(other)]
     return [(other, NAME_SHARE / sqrt(len(found))) for other in found] if len(found) <= MOST_NAMESAKES else []
 
 
 def _moved(one: Ranked, kin: float, past: float) -> Ranked:
-    if not kin and not past:
-        return one
     score = round(one.score + kin + PAST_SHARE * past, 4)
     return one._replace(score=score, reasons=(*one.reasons, "neighbour") if kin > 0 else one.reasons)
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from math import log
 
 from tui_agent.context.repomap.kept import Kept, Known
-from tui_agent.context.repomap.places import first_name, kind_of
+from tui_agent.context.repomap.places import first_name
 from tui_agent.context.repomap.views import Symbol
 
 PATH, NAMES, BODY = 4.0, 3.0, 1.0
@@ -51,15 +51,14 @@ class Snapshot:
         return {one.id: path for path, one in self.text.items()}
 
     def namesakes(self, path: str) -> Sequence[str]:
-        """The files, with this one, whose names begin with the same word; tests and documents are left out."""
+        """The files, with this one, whose names begin with the same word."""
         return self._names.get(first_name(path), ())
 
     @cached_property
     def _names(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         for path in self.text:
-            if not kind_of(path):
-                found.setdefault(first_name(path), []).append(path)
+            found.setdefault(first_name(path), []).append(path)
         return found
 
     def symbols(self, path: str) -> tuple[Symbol, ...]:
