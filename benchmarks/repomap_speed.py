@@ -3,17 +3,22 @@
 usage: python -m benchmarks.repomap_speed DIR... [--aider PYTHON] [--query Q]
 
 Each folder is measured in processes of their own, in CPU seconds (user and system, children included) and wall seconds;
-the first depend less on what else the machine does. `--aider` is the interpreter of an environment in which the package
-aider-chat is installed: its map of the same files is then measured in the same way, in the same run, as a reference.
+the first depend less on what else the machine does, and are printed and kept. `--aider` is the interpreter of an
+environment in which the package aider-chat is installed: its map of the same files is then measured in the same way, in
+the same run, and stands beside ours.
 """
 
 import argparse
 import json
+import math
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
+
+from benchmarks.report import Row, print_table, save
 
 QUERY = "where is the cache of related objects filled and invalidated"
 OURS = """
@@ -97,12 +102,32 @@ said["files"] = len(files)
 print(json.dumps(said))
 """
 NEW = """
-import resource, subprocess, sys, time
+import json, resource, subprocess, sys, time
 w = time.perf_counter()
 subprocess.run([sys.executable, "-P", "-m", "tui_agent", "map", "-C", sys.argv[1], "--query", *sys.argv[2:]], stdout=subprocess.DEVNULL, check=True)
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(round(used.ru_utime + used.ru_stime, 3), round(time.perf_counter() - w, 3))
+print(json.dumps([round(used.ru_utime + used.ru_stime, 3), round(time.perf_counter() - w, 3)]))
 """
+GOALS = {
+    "first answer, cold": (1.0, 2.5),
+    "warm, with a new question": (0.03, 0.08),
+    "warm, with the same question": (0.03, 0.08),
+    "after one touched file": (0.06, 0.15),
+    "new process, again": (0.25, None),
+    "peak MB": (150.0, 300.0),
+    "worker's peak MB": (150.0, 300.0),
+    "index MB": (15.0, 50.0),
+}
+"""For repositories of up to `LARGE` files, and for larger ones; seconds are of the processor."""
+LARGE = 8_000
+SAME = {
+    "warm, with a new question": "warm, with a question",
+    "warm, with the same question": "warm, with a question",
+    "new process, again": "warm, with a question",
+}
+"""What of the neighbour's figures stands beside ours, where the name is another one."""
+REPEATED = 3
+Said = dict[str, Any]
 
 
 def measured(python: str, program: str, *words: str, home: Path) -> str:
@@ -127,36 +152,64 @@ def environment(home: Path) -> dict[str, str]:
     }
 
 
+def of_folder(folder: Path, query: str, aider: str | None) -> tuple[Said, Said]:
+    """Our figures and aider's; the latter are empty where it is not asked."""
+    home = Path(tempfile.mkdtemp(prefix="repomap-speed-"))
+    try:
+        root = str(folder.resolve())
+        ours = told(measured(sys.executable, OURS, root, str(home / "cache"), query, home=home))
+        ours["new process, cold"] = told(measured(sys.executable, NEW, root, query, home=home))
+        measured(sys.executable, NEW, root, query, "--refresh", home=home)
+        again = [told(measured(sys.executable, NEW, root, query, home=home)) for _ in range(REPEATED)]
+        ours["new process, again"] = sorted(again)[REPEATED // 2]
+        theirs = told(measured(aider, AIDER, root, query, home=home)) if aider else {}
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+        shutil.rmtree(folder / ".aider.tags.cache.v4", ignore_errors=True)
+    return ours, theirs
+
+
+def told(said: str) -> Any:
+    if said.startswith("failed"):
+        raise SystemExit(said)
+    return json.loads(said)
+
+
+def rows_of(folder: str, ours: Said, theirs: Said) -> list[Row]:
+    found = []
+    for name, value in ours.items():
+        if name == "partial":
+            continue
+        beside = theirs.get(SAME.get(name, name), math.nan)
+        goals = GOALS.get(name, (None, None))
+        unit = "s CPU" if isinstance(value, list) else "MB" if name.endswith("MB") else ""
+        found.append(
+            Row(
+                f"{folder}: {name}",
+                unit,
+                value[0] if isinstance(value, list) else value,
+                neighbour=beside[0] if isinstance(beside, list) else beside,
+                at_most=goals[ours["files"] > LARGE],
+            )
+        )
+    built = ours["index built (both processes)"]
+    found.append(
+        Row(f"{folder}: index ready after", "s", built[1], at_most=3.0 if ours["files"] <= LARGE else 7.0)
+    )
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--aider", metavar="PYTHON")
     parser.add_argument("--query", default=QUERY)
     arguments = parser.parse_args()
+    rows: list[Row] = []
     for folder in arguments.folders:
-        home = Path(tempfile.mkdtemp(prefix="repomap-speed-"))
-        try:
-            root = str(folder.resolve())
-            print(f"{folder.name}   (CPU s, wall s)")
-            show(measured(sys.executable, OURS, root, str(home / "cache"), arguments.query, home=home))
-            for name, *words in (("new process, cold",), ("", "--refresh"), *[("new process, again",)] * 3):
-                said = measured(sys.executable, NEW, root, arguments.query, *words, home=home)
-                if name:
-                    print(f"  {name:32} {said}")
-            if arguments.aider:
-                print("  aider")
-                show(measured(arguments.aider, AIDER, root, arguments.query, home=home), indent=4)
-                shutil.rmtree(folder / ".aider.tags.cache.v4", ignore_errors=True)
-        finally:
-            shutil.rmtree(home, ignore_errors=True)
-
-
-def show(said: str, indent: int = 2) -> None:
-    if said.startswith("failed"):
-        print(f"{' ' * indent}{said}")
-        return
-    for name, value in json.loads(said).items():
-        print(f"{' ' * indent}{name:{34 - indent}} {value}")
+        rows += rows_of(folder.name, *of_folder(folder, arguments.query, arguments.aider))
+    print_table(rows, "aider's map of the same files" if arguments.aider else "")
+    save(rows, Path(__file__).parent / "results")
 
 
 if __name__ == "__main__":
