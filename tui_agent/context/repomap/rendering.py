@@ -13,6 +13,7 @@ from tui_agent.letters import replaced
 
 MAX_FOLDERS = 12
 NOTE_ROOM = 160
+IN_ORDER = 10
 
 
 def rendered(
@@ -41,7 +42,7 @@ def rendered(
     paths, used = _paths(files[len(blocks) :], left - int(room * TAIL))
     shown = len(blocks) + len(paths)
     tail = _folders([one.path for one in files[shown:]] + list(rest), left - used)
-    grouped = "".join(f"{clean(path)}\n" for path in _grouped(paths))
+    grouped = "".join(f"{clean(path)}\n" for path in _ordered(paths, len(blocks)))
     return f"{head}{''.join(blocks)}{grouped}{tail}{note}", shown, len(blocks)
 
 
@@ -86,12 +87,14 @@ def _paths(files: Sequence[RankedFile], room: int) -> tuple[list[str], int]:
     return found, used
 
 
-def _grouped(paths: Sequence[str]) -> list[str]:
-    """Paths of one folder together, folders in the order of their best."""
+def _ordered(paths: Sequence[str], place: int) -> list[str]:
+    """Paths, the first of which has this place: the first `IN_ORDER` files stay in rank order, then paths of one folder
+    come together, folders in the order of their best."""
+    firm = max(0, IN_ORDER - place)
     folders: dict[str, list[str]] = {}
-    for path in paths:
+    for path in paths[firm:]:
         folders.setdefault(path.rpartition("/")[0], []).append(path)
-    return [path for found in folders.values() for path in found]
+    return [*paths[:firm], *(path for found in folders.values() for path in found)]
 
 
 def _folders(paths: Sequence[str], room: int) -> str:

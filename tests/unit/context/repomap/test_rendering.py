@@ -36,11 +36,20 @@ def test_it_never_is_longer_than_its_room(tokens: int) -> None:
     assert shown <= 400
 
 
+def test_the_first_ten_stand_in_rank_order_whether_or_not_their_symbols_fit() -> None:
+    files = [file(n) for n in range(60)]
+    text, _, detailed = rendered(files, [], 600, {}, partial=False, asked=True)
+    named = [line for line in text.splitlines() if line.startswith("dir")]
+    assert detailed < 10 < len(named)
+    assert named[:10] == [one.path for one in files[:10]]
+
+
 def test_bare_paths_stand_by_folder_in_the_order_of_the_best() -> None:
     files = [file(n, 0) for n in range(60)]
     text, shown, detailed = rendered(files, [], 1_200, {}, partial=False, asked=True)
-    bare = [line for line in text.splitlines() if line.startswith("dir")][detailed:]
-    assert shown == len(bare) + detailed
+    named = [line for line in text.splitlines() if line.startswith("dir")]
+    bare = named[max(detailed, 10) :]
+    assert shown == len(named)
     assert [line.split("/")[0] for line in bare] == sorted(
         (line.split("/")[0] for line in bare), key=lambda name: ["dir0", "dir1", "dir2"].index(name)
     )
