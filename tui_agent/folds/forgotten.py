@@ -55,6 +55,7 @@ class ForgottenState:
     reduced: tuple[ToolMessage, ...] = ()
     pinned: tuple[int, ...] = ()
     spoken: tuple[int, ...] = ()
+    back: tuple[tuple[int, int], ...] = ()
 
 
 class Forgotten:
@@ -67,11 +68,17 @@ class Forgotten:
         self.pinned: dict[int, None] = dict.fromkeys(kept.pinned)
         self.spoken: dict[int, None] = dict.fromkeys(kept.spoken)
         """The events that a person's own words come from."""
+        self.back: dict[int, int] = dict(kept.back)
+        """Messages that were brought back, each with the event whose quotation of it stands for it."""
 
     def kept(self) -> ForgottenState:
         """The state, to be taken up."""
         return ForgottenState(
-            tuple(self.layers), tuple(self.reduced.values()), tuple(self.pinned), tuple(self.spoken)
+            tuple(self.layers),
+            tuple(self.reduced.values()),
+            tuple(self.pinned),
+            tuple(self.spoken),
+            tuple(self.back.items()),
         )
 
     def compact(self, held: Sequence[Message], through: int, summary: SummaryMessage) -> list[Message]:
@@ -139,7 +146,12 @@ class Forgotten:
         """The history with these results whole again, and what is to be added to it of what a summary stands for."""
         whole = [self._whole(one) if one.seq in seqs else one for one in held]
         here = {one.seq for one in held}
-        back = [one for one in self.originals(()) if one.seq in seqs and one.seq not in here]
+        back = [
+            one
+            for one in self.originals(())
+            if one.seq in seqs and one.seq not in here and self.back.get(one.seq) not in here
+        ]
+        self.back |= {one.seq: now for one in back}
         return whole, [quoted(one, now) for one in back]
 
     def _whole(self, message: Message) -> Message:

@@ -17,7 +17,7 @@ from tui_agent.protocol.messages import (
 )
 from tui_agent.protocol.parts import ImageContent, ToolCallPart
 
-Where: TypeAlias = Literal["summary", "line"]
+Where: TypeAlias = Literal["summary", "line", "back"]
 
 CHARS_PER_TOKEN = 4
 _WHO: Final[dict[UserKind, str]] = {"said": "you", "mentions": "mentions", "map": "map", "passing": "note"}
@@ -25,7 +25,8 @@ _WHO: Final[dict[UserKind, str]] = {"said": "you", "mentions": "mentions", "map"
 
 @dataclass(frozen=True, slots=True)
 class ForgottenItem:
-    """One message. `where`: a summary stands for it, or a line with its artifact. Tokens are an estimate."""
+    """One message. `where`: a summary stands for it, or a line with its artifact, or it was brought `back` as a quotation.
+    Tokens are an estimate."""
 
     seq: int
     turn: int
@@ -55,7 +56,8 @@ def forgotten_view(fold: ModelMessages) -> ForgottenView:
         turn += gone.own(one)
         if one.seq in here and one.seq not in reduced:
             continue
-        where: Where = "line" if one.seq in here else "summary"
+        back = gone.back.get(one.seq) in here
+        where: Where = "line" if one.seq in here else "back" if back else "summary"
         row = _item(one, max(1, turn), where, pinned=one.seq in gone.pinned)
         note = isinstance(one, UserMessage) and one.kind == "said" and not gone.own(one)
         rows.append(replace(row, who="note") if note else row)

@@ -31,7 +31,7 @@ def rows(view: ForgottenView) -> list[Item]:
 
 
 def _row(at: int, item: ForgottenItem) -> Item:
-    where = "" if item.where == "summary" else "put away, "
+    where = {"summary": "", "line": "put away, ", "back": "brought back, "}[item.where]
     pin = "pinned, " if item.pinned else ""
     return Item(
         str(at),

@@ -80,6 +80,16 @@ def test_what_a_message_mentions_is_a_row_of_its_own_and_no_turn() -> None:
     assert {one.turn for one in view.items} == {1}
 
 
+def test_what_was_brought_back_is_told_so_and_comes_once_until_a_summary_takes_it() -> None:
+    twice = folded(*TURN, compacted(7), ContextRestored(seqs=(0,)), ContextRestored(seqs=(0,)))
+    assert [words(one).startswith(RESTORED) for one in twice.view()].count(True) == 1
+    assert next(one.where for one in forgotten_view(twice).items) == "back"
+    again = folded(*TURN, compacted(7), ContextRestored(seqs=(0,)), compacted(10), ContextRestored(seqs=(0,)))
+    assert words(again.view()[-1]).startswith(RESTORED)
+    gone = folded(*TURN, compacted(7), ContextRestored(seqs=(0,)), compacted(10))
+    assert next(one.where for one in forgotten_view(gone).items) == "summary"
+
+
 def test_what_a_message_mentions_is_not_held_far_back_as_its_words_are() -> None:
     payloads = list[Payload]()
     for _ in range(3):

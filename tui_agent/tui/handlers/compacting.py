@@ -56,7 +56,8 @@ def _deeds(live: "Live", item: ForgottenItem) -> None:
         if item.pinned
         else Item("pin", "Keep it", "every summary to come has it word for word")
     )
-    deeds = [Item("back", "Bring it back", "as a message in the context"), pin, Item("show", "Show it whole")]
+    back = [] if item.where == "back" else [Item("back", "Bring it back", "as a message in the context")]
+    deeds = [*back, pin, Item("show", "Show it whole")]
 
     def chosen(value: str | None) -> None:
         match value:
