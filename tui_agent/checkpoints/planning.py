@@ -53,6 +53,8 @@ class Prepared:
     """The small contents of the source that the acts need, by name."""
     first_kept: Mapping[str, str] = field(default_factory=dict)
     """Paths that are put back as they were kept first, since the source holds none of them, and the commits that did."""
+    as_found: frozenset[str] = frozenset()
+    """Paths of which the source holds nothing and that nobody has changed since they were kept first."""
 
 
 async def prepare(shadow: Shadow, source: str, named: Collection[str] = ()) -> Prepared:
@@ -71,6 +73,11 @@ async def prepare(shadow: Shadow, source: str, named: Collection[str] = ()) -> P
     modes = await shadow.modes_at(source)
     differing = await shadow.between(shadow.head, source)
     first_kept = await _first_kept(shadow, ours, differing)
+    as_found = frozenset(
+        path
+        for path in ours.first_kept.keys() - ours.session - ours.humans
+        if path in differing and differing[path][1] is None
+    )
     differing.update({path: (shadow.tracked.get(path), entry) for path, (entry, _) in first_kept.items()})
     meant = modes.changed({path: (entry.git_mode, bits) for path, (entry, bits) in first_kept.items()}, ())
     owned = sorted(theirs | ours.session | _fit(shadow, named, differing))
@@ -79,9 +86,8 @@ async def prepare(shadow: Shadow, source: str, named: Collection[str] = ()) -> P
     sizes = await shadow.git.sizes(wanted)
     small = {oid: size for oid, size in sizes.items() if size <= shadow.limits.shown_bytes}
     contents = await shadow.git.contents(small)
-    return Prepared(
-        source, tuple(acts), modes, contents, {path: ours.first_kept[path] for path in first_kept}
-    )
+    put_back = {path: ours.first_kept[path] for path in first_kept}
+    return Prepared(source, tuple(acts), modes, contents, put_back, as_found)
 
 
 def _fit(

@@ -182,8 +182,9 @@ async def settle_head(shadow: Shadow, prepared: Prepared, done: set[str], kept: 
         candidates = await anywhere(shadow) | done
         found = await run_sync(examine, shadow, candidates, Skips(), False)
         taken = await take(shadow, draft, {each.path for each in found} | done)
+        as_found = prepared.as_found - taken.changed.keys()
         lines = [
-            *before_lines(prepared.first_kept.keys() & done),
+            *before_lines(as_found | (prepared.first_kept.keys() & done)),
             *left_lines(kept, prepared.first_kept),
             *taken.modes.since(prepared.modes),
         ]

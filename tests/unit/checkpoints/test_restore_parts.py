@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.checkpoints import begun, git, shadow, snapshot, taken, workspace, write
+from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.checkpoints.limits import Limits
 from tui_agent.checkpoints.moving import FileActs
 from tui_agent.checkpoints.state import STAGING
@@ -240,3 +241,64 @@ async def test_a_folder_that_holds_anothers_file_or_link_is_not_replaced(tmp_pat
     restored = await made.restore(plan, ["README"])
     assert (restored.paths, restored.kept) == (("README/in/x",), ("README",))
     assert place.exists()
+
+
+class Late:
+    """Files that nothing kept until the agent came to them; states `one` (app.log), `two` (both) and `three` (app.log)."""
+
+    def __init__(self, folder: Path, made: GitShadow) -> None:
+        self.folder, self.made, self.first = folder, made, made.head
+
+    async def edited(self, text: str, *paths: str) -> str:
+        """The checkpoint after the agent wrote these files; what stood there was kept before."""
+        before = await self.made.look(paths)
+        if before:
+            await self.made.commit(before, part=1, author="human", message="before a call")
+        write(self.folder, dict.fromkeys(paths, text))
+        return await self.made.commit(await self.made.look(paths), part=1, author="agent", message="m")
+
+    async def at(self, source: str) -> list[str]:
+        """What stands in the files once they went there."""
+        await self.made.restore(await self.made.plan(source))
+        return [(self.folder / name).read_text() for name in ("app.log", "b.log")]
+
+
+async def late(root: Path) -> tuple[Late, str, str, str]:
+    folder = workspace(root, repository=True)
+    write(folder, {".gitignore": "*.log\n", "app.log": "app\n", "b.log": "b\n"})
+    found = Late(folder, await begun(folder))
+    one = await found.edited("one\n", "app.log")
+    assert await found.at(found.first) == ["app\n", "b\n"]
+    two = await found.edited("two\n", "app.log", "b.log")
+    return found, one, two, await found.edited("three\n", "app.log")
+
+
+async def test_a_file_that_was_kept_late_goes_to_each_state_that_a_checkpoint_holds(tmp_path: Path) -> None:
+    found, one, two, three = await late(tmp_path)
+    for _ in range(2):
+        assert await found.at(one) == ["one\n", "b\n"]
+        assert await found.at(two) == ["two\n", "two\n"]
+        assert await found.at(three) == ["three\n", "two\n"]
+        assert await found.at(found.first) == ["app\n", "b\n"]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+async def test_a_file_that_was_kept_late_and_changed_by_a_person_asks_first(
+    tmp_path: Path, kept: bool
+) -> None:
+    found, one, two, _ = await late(tmp_path)
+    assert await found.at(found.first) == ["app\n", "b\n"]
+    write(found.folder, {"b.log": "mine\n"})
+    if kept:
+        await taken(found.made, "human")
+    assert await found.at(one) == ["one\n", "mine\n"]
+    plan = await found.made.plan(two)
+    assert [(act.path, bool(act.conflict)) for act in plan.acts] == [("app.log", False), ("b.log", True)]
+    assert await found.at(two) == ["two\n", "mine\n"]
+
+
+async def test_what_is_never_kept_is_refused_with_its_reason_as_a_sentence(tmp_path: Path) -> None:
+    made = await begun(workspace(tmp_path, repository=True))
+    with pytest.raises(CheckpointError) as raised:
+        await made.plan(made.head, [".git/config"])
+    assert str(raised.value).startswith(".git/config cannot be put back: git's own files are not kept.")
