@@ -1,17 +1,22 @@
 """The working memory in a running session: recorded, folded, and shown to the model in one mode only."""
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 
+import anyio
 import pytest
 
 from tests.engine.harness import EchoTool, call, running, say
 from tests.stubs.tool_context import tools_of
 from tui_agent.engine.recorder import Recorder
 from tui_agent.middleware.memory import WorkingMemory
+from tui_agent.plugin_api import BaseMiddleware, ToolNext, ToolResult
 from tui_agent.ports.middleware import Middleware
 from tui_agent.protocol.commands import SetContextMode, SubmitPrompt
 from tui_agent.protocol.events.context import ContextPacked, MemoryUpdated
 from tui_agent.protocol.messages import UserMessage
+from tui_agent.protocol.parts import ToolCallPart
 from tui_agent.protocol.settings import ContextMode
 
 
@@ -34,8 +39,8 @@ async def test_the_model_sees_it_in_mode_memory_only(tmp_path: Path, mode: Conte
         assert shown == [mode == "memory"] * 3
         told = "find (a.py)" in str(behind[-1])
         assert told == (mode == "memory")
-        noted = [event.blocks for event in bench.of(MemoryUpdated) if isinstance(event, MemoryUpdated)]
-        names = [sorted(blocks) for blocks in noted]
+        noted = [event for event in bench.of(MemoryUpdated) if isinstance(event, MemoryUpdated)]
+        names = [sorted([*event.blocks, *event.newest]) for event in noted]
         assert names == ([] if mode == "none" else [["task"], ["explored_files", "relevant_symbols"]])
         state = bench.recorder.state
         assert state.memory.get("explored_files") == (None if mode == "none" else ["a.py"])
@@ -44,3 +49,44 @@ async def test_the_model_sees_it_in_mode_memory_only(tmp_path: Path, mode: Conte
         assert ("working_memory" in sections) == (mode == "memory")
         assert packed[-1].mode == mode
         assert len({one.prefix_digest for one in packed}) == 1
+
+
+async def test_nothing_that_calls_at_once_found_is_lost(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    names = [f"m{number}.py" for number in range(6)]
+    for name in names:
+        (tmp_path / "workspace" / name).write_text(f"def in_{name[:-3]}():\n    pass\n")
+    both = Together(len(names))
+    script = [call(*(("read_file", json.dumps({"path": name})) for name in names)), say("Done.")]
+
+    def memory(recorder: Recorder) -> Middleware:
+        return WorkingMemory(lambda: recorder.state)
+
+    middlewares: list[Middleware | Callable[[Recorder], Middleware]] = [
+        memory,
+        both,
+    ]  # the memory is told of each once all have their result
+    async with running(tmp_path, script, [tools_of("files")["read_file"]], middlewares=middlewares) as bench:
+        bench.submit(SubmitPrompt(text="Look at all of them"))
+        await bench.until("turn.finished")
+        held = bench.recorder.state.memory
+    assert sorted(map(str, held["explored_files"])) == names  # type: ignore[arg-type]
+    assert sorted(map(str, held["relevant_symbols"])) == [f"in_m{n} (m{n}.py)" for n in range(6)]  # type: ignore[arg-type]
+
+
+class Together(BaseMiddleware):
+    """Gives no call its result before all have one."""
+
+    name = "together"
+
+    def __init__(self, many: int) -> None:
+        self._missing = many
+        self._all = anyio.Event()
+
+    async def wrap_tool(self, call: ToolCallPart, nxt: ToolNext) -> ToolResult:
+        result = await nxt(call)
+        self._missing -= 1
+        if not self._missing:
+            self._all.set()
+        await self._all.wait()
+        return result

@@ -4,7 +4,6 @@ Invariant: pure and deterministic: the same memory, call and result give the sam
 """
 
 import re
-from collections.abc import Iterable, Sequence
 from typing import Final
 
 from pydantic import JsonValue
@@ -16,7 +15,7 @@ from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 
-MOST: Final = {"explored_files": 30, "relevant_symbols": 24, "patch_summary": 30, "verified_facts": 12}
+MOST: Final = {"patch_summary": 30, "verified_facts": 12}
 MOST_OPEN = 8
 MOST_FAILING = 20
 _LINE = 200
@@ -37,10 +36,25 @@ def begun(memory: JsonMap, asked: str) -> JsonMap:
     return {} if memory.get("task") == task else {"task": task}
 
 
+def explored(memory: JsonMap, result: ToolResult) -> dict[str, tuple[str, ...]]:
+    """What a call's result adds to lists, without what stands at their end: the file that was read, and what it
+    defines."""
+    path = result.data.get("path")
+    read = any(isinstance(event, FileRead) for event in result.events)
+    if not isinstance(path, str) or not result.ok or not read:
+        return {}
+    found = _DEFINES.findall(_shown(result))[:_FROM_A_FILE]
+    symbols = tuple(f"{name} ({path})" for name in dict.fromkeys(found))
+    more = {"explored_files": (path,), "relevant_symbols": symbols}
+    return {
+        block: items for block, items in more.items() if items != (*_texts(memory, block),)[-len(items) :]
+    }
+
+
 def learnt(memory: JsonMap, call: ToolCallPart, result: ToolResult) -> JsonMap:
     """The blocks that a call's result changes, with their new values."""
     new: JsonMap = {}
-    _files(new, memory, call, result)
+    _changes(new, memory, result)
     for event in result.events:
         if isinstance(event, TestFinished):
             _tests(new, memory, event)
@@ -49,17 +63,10 @@ def learnt(memory: JsonMap, call: ToolCallPart, result: ToolResult) -> JsonMap:
     return {name: value for name, value in new.items() if memory.get(name) != value}
 
 
-def _files(new: JsonMap, memory: JsonMap, call: ToolCallPart, result: ToolResult) -> None:
+def _changes(new: JsonMap, memory: JsonMap, result: ToolResult) -> None:
     path = result.data.get("path")
     if not isinstance(path, str) or not result.ok:
         return
-    if any(isinstance(event, FileRead) for event in result.events):
-        new["explored_files"] = _newest(_texts(memory, "explored_files"), [path], MOST["explored_files"])
-        found = _DEFINES.findall(_shown(result))[:_FROM_A_FILE]
-        symbols = [f"{name} ({path})" for name in dict.fromkeys(found)]
-        if symbols:
-            known = _texts(memory, "relevant_symbols")
-            new["relevant_symbols"] = _newest(known, symbols, MOST["relevant_symbols"])
     added, removed = result.data.get("added"), result.data.get("removed")
     if isinstance(added, int) and isinstance(removed, int):
         held = memory.get("patch_summary")
@@ -96,15 +103,6 @@ def _command(new: JsonMap, memory: JsonMap, call: ToolCallPart, result: ToolResu
 
 def _shown(result: ToolResult) -> str:
     return "\n".join(text_preview(piece.text) for piece in result.content if isinstance(piece, TextContent))
-
-
-def _newest(known: Sequence[str], more: Iterable[str], most: int) -> list[JsonValue]:
-    """The known ones and then the new; of one that was known already only the newest place stays."""
-    together = dict.fromkeys(known)
-    for one in more:
-        together.pop(one, None)
-        together[one] = None
-    return [*list(together)[-most:]]
 
 
 def _texts(memory: JsonMap, block: str) -> list[str]:

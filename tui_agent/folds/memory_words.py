@@ -1,5 +1,6 @@
 """L1: the working memory of a task as lines, for a person and for a model."""
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pydantic import JsonValue
@@ -24,6 +25,21 @@ TITLES: Final = {
     "verified_facts": "Shown to hold",
     "open_questions": "Open",
 }
+
+MOST: Final = {"explored_files": 30, "relevant_symbols": 24}
+"""Of the blocks to which something is added: so many, the newest."""
+
+
+def with_newest(memory: JsonMap, newest: Mapping[str, Sequence[str]]) -> JsonMap:
+    """The memory with these behind what its lists hold; of what was there already only the newest place stays."""
+    more: JsonMap = {}
+    for block, items in newest.items():
+        held = memory.get(block)
+        known = [one for one in held if isinstance(one, str)] if isinstance(held, list) else []
+        together = dict.fromkeys(one for one in known if one not in items)
+        together.update(dict.fromkeys(items))
+        more[block] = [*list(together)[-MOST.get(block, len(together)) :]]
+    return {**memory, **more}
 
 
 def lines(memory: JsonMap, block: str) -> list[str]:

@@ -4,6 +4,7 @@ from pydantic import ValidationError
 
 from tui_agent.folds.delegates import line_of
 from tui_agent.folds.dispatch import Handlers
+from tui_agent.folds.memory_words import with_newest
 from tui_agent.folds.session_draft import SessionFold
 from tui_agent.folds.session_view import ReadFile
 from tui_agent.protocol.base import text_preview
@@ -160,7 +161,7 @@ def _error(fold: SessionFold, ev: Envelope, payload: ErrorRaised) -> bool:
 def _memory(fold: SessionFold, ev: Envelope, payload: MemoryUpdated) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
-    fold.draft.memory = {**fold.draft.memory, **payload.blocks}
+    fold.draft.memory = with_newest({**fold.draft.memory, **payload.blocks}, payload.newest)
     return True
 
 

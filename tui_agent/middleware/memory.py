@@ -6,7 +6,7 @@ Invariant: what it knows stands in the log (`memory.updated`) and comes back by 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tui_agent.context.memory import begun, learnt, rendered
+from tui_agent.context.memory import begun, explored, learnt, rendered
 from tui_agent.folds.session_state import SessionStateView
 from tui_agent.plugin_api import BaseMiddleware, Fragment, ToolCallPart, ToolNext, ToolResult, TurnContext
 from tui_agent.protocol.events.context import MemoryUpdated
@@ -45,8 +45,12 @@ class WorkingMemory(BaseMiddleware):
         result = await nxt(call)
         state = self._state()
         own = _keeps(state) and not state.delegates  # what a delegate found out, its report says
-        changed = learnt(state.memory, call, result) if own else {}
-        return replace(result, events=(*result.events, MemoryUpdated(blocks=changed))) if changed else result
+        if not own:
+            return result
+        changed, newest = learnt(state.memory, call, result), explored(state.memory, result)
+        if not changed and not newest:
+            return result
+        return replace(result, events=(*result.events, MemoryUpdated(blocks=changed, newest=newest)))
 
 
 def _keeps(state: SessionStateView) -> bool:

@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.context.memory import MOST, begun, learnt, rendered
-from tui_agent.folds.memory_words import BLOCKS, lines
+from tui_agent.context.memory import MOST, begun, explored, learnt, rendered
+from tui_agent.folds.memory_words import BLOCKS, lines, with_newest
+from tui_agent.folds.memory_words import MOST as LISTS
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.eval import TestFinished
@@ -44,7 +45,8 @@ def ran(status: int, output: str = "") -> ToolResult:
 
 
 def after(memory: JsonMap, name: str, result: ToolResult, **arguments: str) -> JsonMap:
-    return {**memory, **learnt(memory, a_call(name, **arguments), result)}
+    new = learnt(memory, a_call(name, **arguments), result)
+    return with_newest({**memory, **new}, explored(memory, result))
 
 
 def test_the_first_words_stay_the_goal() -> None:
@@ -118,5 +120,5 @@ def test_it_stays_small_whatever_comes(names: list[str], texts: list[str]) -> No
         for result in (read(name, text), changed(name, at, at), a_run(at % 2, *names), ran(at % 3, text)):
             memory = after(memory, "run_command", result, command=name)
     assert set(memory) <= set(BLOCKS)
-    assert all(len(lines(memory, block)) <= most for block, most in MOST.items())
+    assert all(len(lines(memory, block)) <= most for block, most in (*MOST.items(), *LISTS.items()))
     assert len(rendered(memory)) < 40_000

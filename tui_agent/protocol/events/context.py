@@ -2,7 +2,7 @@
 
 from typing import Literal, TypeAlias
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import Frozen, LongText
@@ -149,10 +149,14 @@ class ContextStuck(Payload):
 
 
 class MemoryUpdated(Payload):
-    """Blocks of the task's working memory have new values."""
+    """Blocks of the task's working memory have new values; to those of `newest`, lists, something came at the end.
+
+    What calls that run at once add is told so, and nothing that one of them found is lost by another one.
+    """
 
     kind: Literal["memory.updated"] = "memory.updated"
-    blocks: dict[str, JsonValue]
+    blocks: dict[str, JsonValue] = Field(default_factory=dict)
+    newest: dict[str, tuple[str, ...]] = Field(default_factory=dict)
 
 
 class RepomapBuilt(Payload):
