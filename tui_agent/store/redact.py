@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from tui_agent.store.redact_commands import COMMANDS
 from tui_agent.store.redact_logins import LOGINS
-from tui_agent.store.redact_rule import Index, Places, Rule, in_low
+from tui_agent.store.redact_rule import Index, Places, Rule, in_low, spliced
 from tui_agent.store.redact_rules import ISSUED, RULES
 from tui_agent.store.redact_texts import KEYS, TEXTS
 from tui_agent.store.redact_values import SECRET_KEY, is_placeholder
@@ -115,9 +115,10 @@ class Redactor:
             return text
         places = Places(in_low(text))
         for rule in self._index.candidates(places):
-            now = rule.apply(text, places)
-            if now is not text:
-                text, places = now, Places(in_low(now))
+            if spans := rule.spans(text, places):
+                mark = f"[redacted: {rule.kind}]"
+                text = spliced(text, spans, mark)
+                places.replaced(spans, mark)
         return text
 
     def json(self, value: JsonValue) -> JsonValue:

@@ -23,6 +23,12 @@ def _thought_up(match: re.Match[str]) -> bool:
     return thought_up(match["secret"])
 
 
+def _optioned(match: re.Match[str]) -> bool:
+    """Behind an option; within a word (`single-token text`) only what holds a digit."""
+    value, before = match["secret"], match.string[max(0, match.start() - 1) : match.start()]
+    return thought_up(value) and (not before.isalnum() or any(char.isdigit() for char in value))
+
+
 def _given(match: re.Match[str]) -> bool:
     value = match["secret"]
     return not is_placeholder(value) and not TEMPLATE.search(value)
@@ -66,7 +72,7 @@ COMMANDS: tuple[Rule, ...] = (
         "-- -pass -token -secret -pw -access -api",
         r"(?i)--?(?:[a-z0-9]{1,20}-){0,4}(?:password|passwd|passphrase|(?!by)[a-z]{0,8}pass(?:word)?|pwd?|token|api-?key|secret|access-key|secret-key"
         rf"|storepass|keypass|psk)[ =]{{1,3}}{_VALUE}",
-        _thought_up,
+        _optioned,
         within=True,
         begins=r"-(?=[a-z-])",
     ),

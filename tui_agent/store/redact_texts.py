@@ -109,7 +109,7 @@ TEXTS: tuple[Rule, ...] = (
     ),
     rule(
         "mailgun key",
-        "mailgun using key api send secret token auth",
+        "mailgun using api_key api-key apikey mg_ private",
         r"(?<![\w./-])[a-f0-9]{32}-[a-f0-9]{8}-[a-f0-9]{8}(?![\w-]|[./]\w)",
         mixed,
         within=True,
