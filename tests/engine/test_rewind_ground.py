@@ -20,6 +20,7 @@ from tui_agent.protocol.events.files import (
     CheckpointRestoring,
     FileChanged,
 )
+from tui_agent.protocol.events.model import ModelFailed, ModelRequested
 from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved, SessionTitled, WorkspaceMoved
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.store.files import SystemFiles
@@ -162,3 +163,14 @@ async def test_the_intent_is_durable_before_a_file_is_touched(tmp_path: Path) ->
         assert files(tmp_path) == {}
         assert b'"checkpoint.restored"' in log.read_bytes()[: ops.durable]
         assert not bench.troubles
+
+
+async def test_a_request_that_is_gone_back_into_is_over(tmp_path: Path) -> None:
+    async with told(tmp_path, say("A.")) as bench:
+        await turn(bench, "first")
+        asked = next(event for event in bench.events if isinstance(event.payload, ModelRequested))
+        assert isinstance(asked.payload, ModelRequested)
+        found = await kinds(bench, Revert(to_seq=asked.seq))
+        over = [(one.request_id, one.fault) for one in found if isinstance(one, ModelFailed)]
+        assert over == [(asked.payload.request_id, "cancelled")]
+        assert not bench.recorder.state.turn_running
