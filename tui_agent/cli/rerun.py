@@ -17,6 +17,7 @@ from tui_agent import judging, wiring
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.output import printable, say, say_json
 from tui_agent.cli.recorded_tools import ReadOnlyEnvironment, RecordedResults, recorded_tools
+from tui_agent.cli.recorded_turn import RecordedTurn
 from tui_agent.context.tokens import Tokens
 from tui_agent.engine.model_agent import ModelAgent
 from tui_agent.engine.parts import EngineParts
@@ -28,9 +29,9 @@ from tui_agent.folds.divergence import Divergence, Turn, compared, first_differe
 from tui_agent.ground import Ground
 from tui_agent.middleware.memory import WorkingMemory
 from tui_agent.middleware.prompts import PromptTexts
+from tui_agent.middleware.repo_map import RepoMapSection
 from tui_agent.middleware.sections import prompt_sections
 from tui_agent.middleware.stuck import StuckNotice
-from tui_agent.models.replay import ReplayClient, recorded_answers
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.ports.environment import Sandbox
 from tui_agent.protocol.base import text_preview
@@ -48,7 +49,7 @@ from tui_agent.store.sessions import SessionStore
 
 PATIENCE_S = 60.0
 """A turn in which nothing is waited for takes no longer; one that does has lost its way."""
-_OURS = ("run.", "env.", "session.started", "session.head_moved", "session.forked", "log.", "plugin.loaded")
+_OURS = ("run.", "env.", "session.started", "session.head_moved", "log.", "plugin.loaded")
 
 
 def rerun(base: Ground, folder: Path, records: Sequence[Record], *, as_json: bool) -> int:
@@ -172,12 +173,10 @@ class Bench:
         )
         self._env = LocalEnvironment(Path(started.workspace))
         self._sandbox = Sandbox(next((one.sandbox for one in said if isinstance(one, EnvStarted)), ""))
-        answers = recorded_answers(records, blobs_of(folder))
-        self.engine = Engine(
-            self._parts(loaded, ReplayClient(answers, folder.name, base.clock), alone), self._fail
-        )
+        self._outside = RecordedTurn(folder.name, blobs_of(folder))
+        self.engine = Engine(self._parts(loaded, alone), self._fail)
 
-    def _parts(self, loaded: LoadedPlugins, client: ReplayClient, alone: bool) -> EngineParts:
+    def _parts(self, loaded: LoadedPlugins, alone: bool) -> EngineParts:
         base, recorder = self._base, self._recorder
         texts = PromptTexts((base.config.paths.config_dir / "prompts",))
         memory = WorkingMemory(lambda: recorder.state)
@@ -186,6 +185,7 @@ class Bench:
             *prompt_sections(texts, "", "bash", tools.names()),
             StuckNotice(lambda: recorder.state),
             memory,
+            RepoMapSection(self._outside),
         ]
         agents = {"default": ModelAgent, **{offered.name: offered.make for offered in loaded.agents}}
         return EngineParts(
@@ -196,10 +196,10 @@ class Bench:
             policy=judging.policy(base, loaded.policy_tables)[0],
             middlewares=[*own, *(offered.middleware for offered in loaded.middlewares)],
             agents=agents,
-            client=lambda _: client,
+            client=lambda _: self._outside,
             resolve_model=lambda name, url, effort: recorder.state.settings.model,  # type: ignore[union-attr]
             tokens=Tokens(),
-            repomap=None,
+            repomap=self._outside,
             jitter=lambda: 0.0,
             clock=base.clock,
             ids=base.ids,
@@ -221,6 +221,7 @@ class Bench:
     async def play(self, turn: Turn) -> list[Envelope]:
         """Say the message again, and what the user answered; the turn's events, to its end."""
         self._heard.clear()
+        self._outside.begin(turn.events)
         self.submit(self._begins(turn))
         at = 0
         with anyio.move_on_after(PATIENCE_S):

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from tui_agent.folds.base import branch
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import ContextCompacted, ContextPacked
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelRetried
@@ -66,6 +67,7 @@ class Turn:
             (ModelFailed, "the model failed in it"),
             (ModelRetried, "the model failed in it"),
             (ContextCompacted, "its context was compacted"),
+            (AgentSpawned, "a delegate worked in it"),
         )
         return next((why for kind, why in reasons if any(isinstance(one, kind) for one in payloads)), "")
 

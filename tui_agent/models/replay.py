@@ -5,7 +5,7 @@ stand in the history says which is next. Nothing is asked of any provider.
 """
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, field
 
@@ -73,11 +73,16 @@ class ReplayClient:
                 f"{self._name} has {len(answers)} recorded answers, and a further one was asked for.",
             )
             return
-        answer = answers[index]
-        for number, part in enumerate(answer.parts):
-            yield _chunk(part, number)
-        yield UsageChunk(answer.usage, answer.cost_usd)
-        yield Finished(answer.finish, answer.provider_id)
+        for chunk in chunks_of(answers[index]):
+            yield chunk
+
+
+def chunks_of(answer: ModelResponded) -> Iterator[ModelChunk]:
+    """An answer whose texts are whole, as a provider streams one."""
+    for number, part in enumerate(answer.parts):
+        yield _chunk(part, number)
+    yield UsageChunk(answer.usage, answer.cost_usd)
+    yield Finished(answer.finish, answer.provider_id)
 
 
 def recording(records: Sequence[Record], blobs: BlobReader) -> Recording:

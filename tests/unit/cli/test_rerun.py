@@ -128,6 +128,88 @@ def test_a_result_that_is_missing_is_a_divergence_and_no_tool_runs_for_it(call: 
     assert status == 1 and json.loads(out)["divergence"]["recorded"] == "file.changed"
 
 
+def test_a_turn_that_began_with_a_map_has_it_again(call: Call, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    for number in range(9):
+        (work / f"m{number}.py").write_text(f"def part_{number}():\n    pass\n")
+    script = tmp_path / "mapped.yaml"
+    script.write_text("answers:\n  - text: Nine parts.\n  - text: Nine.\n")
+    place = ("-C", str(work), "-m", f"scripted:{script}", "--session", "ses_mapped")
+    assert "Nine parts." in call("run", "what are the parts?", *place)[1]
+    assert "Nine." in call("run", "how many?", *place)[1]
+    records = read_records(session(tmp_path).with_name("ses_mapped"))
+    assert "repomap.used" in [one.payload.kind for one in records if isinstance(one, Envelope)]
+    status, out = call("replay", "ses_mapped", "--rerun", "--json")
+    assert (status, json.loads(out)["turns"]) == (0, 2), out
+
+
+def test_a_fork_in_the_midst_of_a_turn_goes_on_the_same(call: Call, tmp_path: Path) -> None:
+    records = read_records(session(tmp_path))
+    asked = next(
+        one for one in records if isinstance(one, Envelope) and isinstance(one.payload, ToolCalled)
+    )
+    words = ("--at", str(asked.seq), "--result", "nothing is here", "--json")
+    forked = json.loads(call("sessions", "fork", session(tmp_path).name, *words)[1])["id"]
+    script = tmp_path / "on.yaml"
+    script.write_text("answers:\n" + "  - text: I went on.\n" * 3)
+    place = ("-C", str(tmp_path / "work"), "-m", f"scripted:{script}", "--session", forked)
+    assert "I went on." in call("run", "--go-on", *place)[1]
+    status, out = call("replay", forked, "--rerun", "--json")
+    assert (status, json.loads(out)["turns"]) == (0, 1), out
+
+
+def test_a_turn_with_a_delegate_is_taken_over(call: Call, tmp_path: Path) -> None:
+    script = tmp_path / "delegating.yaml"
+    script.write_text(
+        """
+answers:
+  - calls:
+      - {spawn_subtask: {prompt: Count the files.}}
+  - text: There is one.
+  - text: As I said.
+"""
+    )
+    place = ("-C", str(tmp_path / "work"), "-m", f"scripted:{script}", "--session", "ses_spawned")
+    call("run", "how many files?", *place, "--policy", "bypass")
+    call("run", "sure?", *place)
+    status, out = call("replay", "ses_spawned", "--rerun", "--json")
+    said = json.loads(out)
+    assert said["taken_over"] == [{"turn": 1, "why": "a delegate worked in it"}], out
+    assert (status, said["turns"]) == (0, 1), out
+
+
+async def leave_open(options: SessionOptions) -> None:
+    """Leave a session while it asks."""
+    async with wiring.session(options) as held:
+        follower = held.follow()
+        held.submit(SubmitPrompt(text="write new.txt"))
+        while True:
+            for record in await follower.next():
+                if isinstance(record, Envelope) and isinstance(record.payload, PermissionRequested):
+                    return
+
+
+def test_a_turn_that_goes_on_from_an_open_question_gets_its_own_answers(call: Call, tmp_path: Path) -> None:
+    script = tmp_path / "asked.yaml"
+    script.write_text(SCRIPT)
+    work = tmp_path / "work"
+    (work / "new.txt").unlink()
+    options = SessionOptions(
+        cwd=work,
+        data_dir=tmp_path / "data",
+        model=f"scripted:{script}",
+        policy="ask",
+        interactive=True,
+        session="ses_left",
+    )
+    anyio.run(leave_open, options)
+    place = ("-C", str(work), "-m", f"scripted:{script}", "--session", "ses_left")
+    assert "Done." in call("run", "--go-on", *place, "--policy", "accept-edits")[1]
+    status, out = call("replay", "ses_left", "--rerun", "--json")
+    said = json.loads(out)
+    assert (status, said["turns"], len(said["taken_over"])) == (0, 1, 1), out
+
+
 async def talk(options: SessionOptions) -> None:
     """Two turns: the first is stopped at its question, in the second the user allows one call and denies the next."""
     async with wiring.session(options) as held:
