@@ -38,8 +38,18 @@ class Found:
 @cache
 def _begun() -> "Future[Found]":
     future: Future[Found] = Future()
-    Thread(target=lambda: future.set_result(_look()), name="sandbox-detection", daemon=True).start()
+    Thread(target=partial(_fill, future), name="sandbox-detection", daemon=True).start()
     return future
+
+
+def _fill(future: "Future[Found]") -> None:
+    try:
+        future.set_result(_look())
+    except OSError as fault:  # no room for a try, for one
+        future.set_result(Found(why_not=f"Whether there is one cannot be tried: {fault.strerror or fault}."))
+    except BaseException as fault:
+        future.set_exception(fault)  # else whoever waits waits for ever
+        raise
 
 
 def begin() -> None:
