@@ -46,7 +46,7 @@ class Frames:
             if changed & {"todo", "trace", "meter"}:
                 app.sidebar.set_views(views.todo.view(), views.trace.view(), meter, app.clock())
             if changed & {"todo", "files"}:
-                app.pane_strip.set_views(views.todo.view(), views.files.view())
+                self.show_strip(views)
             if "transcript" in changed:
                 self._live.chat.show()
             self._live.chat.choose_page()
@@ -69,6 +69,11 @@ class Frames:
         app, meter = self._live.app, views.meter.view()
         app.header.set_views(views.state.view(), meter)
         app.sidebar.set_views(views.todo.view(), views.trace.view(), meter, app.clock())
+        self.show_strip(views)
+
+    def show_strip(self, views: Views) -> None:
+        """Tasks and files of a session, where there is no room for the side panes."""
+        self._live.app.pane_strip.set_views(views.todo.view(), views.files.view())
 
     def show_all(self) -> None:
         """Every pane, from the views as they are."""

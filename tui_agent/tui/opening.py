@@ -132,6 +132,7 @@ class Opening:
         pump = whole.adopt() if first is None and whole is not None else None
         await live.chat.begin(live.views)
         live.pump = pump or self._pump(session, last_seq, live.views)
+        live.frames.show_strip(live.views)  # a session that begins has no event that changes them
         if first is not None:
             live.frames.show_all()
             self._whole = whole or Whole(live, session, last_seq)

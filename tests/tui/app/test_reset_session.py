@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.config.options import SessionOptions
@@ -87,3 +89,16 @@ async def test_where_there_is_no_such_session_the_open_one_stays(tmp_path: Path)
         await reset(driven, "/reset-session ses_x", lambda options: FakeSession(failure=missing))
         assert "No session begins with 'ses_x'" in driven.text()
         assert driven.app.live is not None and driven.app.live.session is driven.session
+
+
+@pytest.mark.parametrize("words", ["/new", "/reset-session"])
+async def test_a_fresh_session_has_none_of_the_tasks_and_files_of_the_one_before(
+    tmp_path: Path, words: str
+) -> None:
+    async with open_app(session=stored(tmp_path), size=(80, 24)) as driven:
+        assert "Todo none" not in driven.text()
+        assert any("F2 todo" in row and " file" in row for row in driven.rows())
+        await reset(driven, words)
+        await driven.press("escape")  # what is said about it lies over that row
+        (strip,) = [row for row in driven.rows() if "F2 todo" in row]
+        assert strip.split() == ["Todo", "none", "F2", "todo", "F3", "trace"]
