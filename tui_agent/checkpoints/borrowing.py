@@ -8,6 +8,7 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
+from tui_agent.checkpoints.alternates import alternates_of, lines_of
 from tui_agent.checkpoints.git import OBJECT_ID, names_of
 from tui_agent.checkpoints.limits import size_in_words
 from tui_agent.checkpoints.state import Shadow, put
@@ -17,20 +18,15 @@ COPIES = 8
 """Packs of copies from which on they are made one."""
 
 
-def alternates_of(store: Path) -> Path:
-    """The file that names the folders of objects which a store borrows from."""
-    return store / "objects" / "info" / "alternates"
-
-
 def borrow(store: Path, objects: Path) -> None:
     """Let a store reach the objects in a folder, beside those that it reaches already."""
     name = os.fsencode(objects)
     if name.startswith((b'"', b"#")) or b"\n" in name:
         escaped = name.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
         name = b'"' + escaped + b'"'
-    path = alternates_of(store)
-    known = path.read_bytes().splitlines() if path.exists() else []
+    known = lines_of(store / "objects")
     if name not in known:
+        path = alternates_of(store)
         path.parent.mkdir(parents=True, exist_ok=True)
         put(store, path, b"".join(line + b"\n" for line in (*known, name)))
 

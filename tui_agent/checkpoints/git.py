@@ -15,6 +15,7 @@ from pathlib import Path
 import anyio
 from anyio.abc import ByteReceiveStream
 
+from tui_agent.checkpoints.alternates import where_gone
 from tui_agent.errors import CheckpointError
 
 OBJECT_ID = 40
@@ -191,7 +192,7 @@ class Git:
         """The error that says how git failed."""
         said = ended.err.decode("utf-8", "replace").strip().splitlines()
         why = (said[-1] if said else f"it ended with {ended.code}").removeprefix("fatal: ").rstrip(".")
-        return CheckpointError(
+        return self._missed() or CheckpointError(
             f"The checkpoint store {self.folder} could not be used: git {what}: {why}.",
             hint="See that the disk has space and that the folder is whole; the workspace is as it was.",
         )
@@ -220,9 +221,25 @@ class Git:
 
     def missing(self, name: str) -> CheckpointError:
         """The error for an object that is not there."""
-        return CheckpointError(
+        return self._missed() or CheckpointError(
             f"The checkpoint store {self.folder} is damaged: the object {name} is missing.",
             hint="The files of that checkpoint cannot all be shown or put back; the workspace is as it was.",
+        )
+
+    def require_borrowed(self) -> None:
+        """Raises `CheckpointError` where the store borrows what is gone."""
+        fault = self._missed()
+        if fault is not None:
+            raise fault
+
+    def _missed(self) -> CheckpointError | None:
+        """The error where the store borrows what is gone."""
+        missed = where_gone(self.folder)
+        if not missed:
+            return None
+        return CheckpointError(
+            f"The checkpoint store {self.folder} is not whole. {missed}.",
+            hint="Put it back there; what was copied of it until then and what the session changed is still in the store.",
         )
 
     async def sizes(self, ids: list[str], *, missing: bool = False) -> dict[str, int]:

@@ -5,12 +5,15 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
+from tui_agent.checkpoints.alternates import gone
+from tui_agent.checkpoints.borrowing import borrow
 from tui_agent.checkpoints.committing import Taken, keep, move_head
 from tui_agent.checkpoints.git import ATTRIBUTES, CONFIG
 from tui_agent.checkpoints.looking import grown, write_patterns
 from tui_agent.checkpoints.mending import is_whole, set_aside
 from tui_agent.checkpoints.settling import clear_locks
 from tui_agent.checkpoints.state import MAIN, Shadow, disk_fault, put
+from tui_agent.config.repository import find_repository
 from tui_agent.errors import CheckpointError
 
 FOLDER_MODE = 0o700
@@ -21,6 +24,7 @@ async def open_store(shadow: Shadow) -> None:
     try:
         await run_sync(_lay_out, shadow.git.folder)
         await run_sync(write_patterns, shadow)
+        await borrow_anew(shadow)
     except OSError as fault:
         raise disk_fault(shadow.git.folder, fault) from fault
 
@@ -34,6 +38,31 @@ def _lay_out(store: Path) -> None:
         path = store / name
         if not path.is_file() or path.read_bytes() != text.encode():
             put(store, path, text.encode())
+
+
+def names_anew(store: Path) -> list[str]:
+    """Write anew what makes a folder of objects a store of git; what was missing. Nothing that was kept is lost by that.
+
+    Raises OSError.
+    """
+    if not (store / "objects").is_dir():
+        return []
+    missing = [name for name in ("HEAD", "config") if not (store / name).is_file()]
+    for name, text in (("HEAD", f"ref: {MAIN}\n"), ("config", CONFIG)):
+        if name in missing:
+            put(store, store / name, text.encode())
+    if not (store / "refs").is_dir():
+        missing.append("refs")
+    (store / "refs" / "heads").mkdir(parents=True, exist_ok=True)
+    return missing
+
+
+async def borrow_anew(shadow: Shadow) -> None:
+    """Where what it borrows is gone, reach the objects of the repository in which the workspace is now."""
+    if await run_sync(gone, shadow.git.folder):
+        repository = await run_sync(find_repository, shadow.workspace)
+        if repository is not None:
+            await run_sync(borrow, shadow.git.folder, repository.common / "objects")
 
 
 def _clear_name(path: Path) -> None:

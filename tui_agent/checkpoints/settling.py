@@ -1,13 +1,14 @@
 """L3: the upkeep of the store: packing, making it independent of the user's repository, checking, taking it along."""
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from anyio.to_thread import run_sync
 
+from tui_agent.checkpoints.alternates import alternates_of, where_gone
 from tui_agent.checkpoints.borrowing import (
     DURABLE,
-    alternates_of,
     copy_needed,
     needed_bytes,
     over_quota,
@@ -72,8 +73,8 @@ def _counted(store: Path) -> tuple[int, int]:
     return loose, len(packs - {path.stem for path in (objects / "pack").glob("*.keep")})
 
 
-async def verify(shadow: Shadow) -> list[str]:
-    """What is wrong with the store, in words; empty where nothing is."""
+async def verify(shadow: Shadow, anew: Sequence[str] = ()) -> list[str]:
+    """What is wrong with the store, in words; empty where nothing is. `anew` was missing and has just been written."""
     problems: list[str] = []
     for what in (("--connectivity-only",), ("--no-full", "--no-reflogs")):
         ended = await shadow.git.end("fsck", *what, "--no-dangling", "--no-progress")
@@ -85,6 +86,12 @@ async def verify(shadow: Shadow) -> list[str]:
             problems.append(f"{pack.name}: {ended.err.decode('utf-8', 'replace').strip()}")
     if shadow.head and (await shadow.git.end("cat-file", "-e", f"{shadow.head}^{{tree}}")).code:
         problems.append(f"the newest checkpoint {shadow.head[:12]} is missing")
+    missed = await run_sync(where_gone, shadow.git.folder)
+    if problems and missed:  # git names every object
+        return [f"{missed}; put it back there and all is whole"]
+    if anew:
+        were = "was" if len(anew) == 1 else "were"
+        problems.append(f"{' and '.join(anew)} {were} missing and {were} written anew; that lost nothing")
     return list(dict.fromkeys(line.strip() for line in problems if line.strip()))
 
 
@@ -110,8 +117,11 @@ async def size(shadow: Shadow) -> int:
 
 
 async def borrowed(shadow: Shadow) -> str:
-    """What of the first checkpoint is not the store's own, as a sentence; empty where all is, or soon will be."""
+    """What of the first checkpoint is not the store's own, as a sentence; empty where all is, or soon will
+    be; also where what it borrows is gone, which `verify` says."""
     if not await run_sync(alternates_of(shadow.git.folder).exists):
+        return ""
+    if await run_sync(where_gone, shadow.git.folder):
         return ""
     return over_quota(shadow, await needed_bytes(shadow))
 

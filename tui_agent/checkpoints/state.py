@@ -115,6 +115,7 @@ class Shadow:
         """The tree of a commit. Raises `CheckpointError` where it is not there."""
         ended = await self.git.end("rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}")
         if ended.code:
+            self.git.require_borrowed()
             raise CheckpointError(
                 f"The checkpoint {commit[:12]} is not in the store {self.git.folder}.",
                 hint="Nothing was changed. The conversation can go back there without the files.",

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
+from tui_agent.checkpoints.alternates import where_gone
 from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.checkpoints.limits import Limits, limits_of
 from tui_agent.checkpoints.state import MAIN
@@ -128,7 +129,8 @@ async def verify_checkpoints(folder: Path) -> list[str]:
     if shadow.unavailable:
         return []
     found = await shadow.verify()
-    lost = await shadow.lost(own)
+    missed = bool(await to_thread.run_sync(where_gone, folder / STORE)) and bool(found)
+    lost = [] if missed else await shadow.lost(own)
     if lost:
         names = ", ".join(commit[:12] for commit in lost[:LOST_NAMED])
         more = f" and {len(lost) - LOST_NAMED} more" if len(lost) > LOST_NAMED else ""
@@ -194,8 +196,16 @@ def _overlay(files: Path, below: Path, tracked: Sequence[str]) -> None:
         folder = path.is_dir() and not path.is_symlink()  # a submodule's, which is empty
         if not folder and not os.path.lexists(files / name) and path.lstat().st_size <= LARGEST:
             path.unlink()
+            _drop_empty(path.parent, below)
     for inner, _, names in os.walk(files):
         target = below / Path(inner).relative_to(files)
         target.mkdir(parents=True, exist_ok=True)
         for name in names:
             (Path(inner) / name).replace(target / name)
+
+
+def _drop_empty(folder: Path, top: Path) -> None:
+    """Remove a folder that held nothing else, and those above it that then hold nothing."""
+    while folder != top and not any(folder.iterdir()):
+        folder.rmdir()
+        folder = folder.parent

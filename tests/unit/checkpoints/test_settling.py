@@ -236,3 +236,39 @@ async def test_what_a_checkpoint_holds_can_be_read(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="not empty"):
         await made.checkout(second, tmp_path / "out")
     assert await made.size() > 0
+
+
+async def test_where_the_repository_that_it_borrows_from_is_gone_that_is_said_with_its_place(
+    tmp_path: Path,
+) -> None:
+    folder = workspace(tmp_path, repository=True)
+    made = await begun(folder)
+    write(folder, {"README": "new\n"})
+    await taken(made)
+    folder.rename(tmp_path / "moved")
+    place = str(folder / ".git")
+    assert [place in line and "put it back" in line for line in await made.verify()] == [True]
+    assert await made.borrowed() == ""
+    for act in (
+        made.checkout(made.head, tmp_path / "out"),
+        made.export_bundle(tmp_path / "b.bundle"),
+        made.files_at(made.head),
+    ):
+        with pytest.raises(CheckpointError, match="is not there any more") as fault:
+            await act
+        assert place in fault.value.message
+
+
+async def test_a_workspace_that_was_moved_with_its_repository_is_borrowed_from_there(tmp_path: Path) -> None:
+    folder = workspace(tmp_path, repository=True)
+    made = await begun(folder)
+    first, before = made.head, snapshot(folder)
+    write(folder, {"README": "new\n"})
+    head = await taken(made)
+    folder.rename(tmp_path / "moved")
+    again = shadow(tmp_path / "moved")
+    assert await again.begin(head) is None
+    await again.restore(await again.plan(first))
+    assert snapshot(tmp_path / "moved") == before
+    assert await again.settle()
+    assert await again.verify() == []
