@@ -193,7 +193,6 @@ def _assemble(
     recorder = _recorder(log, before, past, loaded, plain=base.config.secrets.model_sees == "plain")
     run = _run(base, settings)
     workspace = _workspace(base, recorder, past)
-    lost, unkept = _left_open(recorder, past)
     if past.empty:
         begin(recorder, run, workspace=str(workspace), settings=settings, earlier=earlier)
     else:
@@ -227,8 +226,6 @@ def _assemble(
         interactive=base.options.attended,
         remember_rule=partial(_remember, base.config.paths.config_dir / "policy.toml"),
         checkpoints=_checkpoints(base, workspace, log),
-        lost_call=lost,
-        unkept=unkept,
         hooks=hooks(base, loaded, env),
         hook_facts=_hook_facts(log, env),
         delegation=subagents.rules,
@@ -256,14 +253,6 @@ def _go_on(
     take_up(recorder, run, past.records, log.repaired, askable)
     _take_on_changes(base, models, recorder)
     _apply_options(base, recorder, settings)
-
-
-def _left_open(recorder: Recorder, past: Unfinished) -> tuple[bool, frozenset[str]]:
-    """Whether a call that writes was cut off, and which files no checkpoint keeps; a fork has nothing of that."""
-    state = recorder.state
-    if state.forked is not None:
-        return False, frozenset()
-    return any(call.started and call.writes for call in state.open_calls), past.unkept()
 
 
 def _hook_facts(log: SessionLog, env: LocalEnvironment) -> JsonMap:

@@ -19,7 +19,6 @@ from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.serve import Engine
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import ConfigError, TuiAgentError
-from tui_agent.folds.session_view import SessionStateView
 from tui_agent.policy.rules import RulePolicy
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.checkpoint import Checkpoints
@@ -245,9 +244,10 @@ async def running(
     delegation: Delegation | None = None,
     knowledge: Knowledge | None = None,
     repomap: RepoMaps | None = None,
+    clock: SystemClock | None = None,
 ) -> AsyncIterator[Bench]:
     """An engine that serves until the block ends; `env` makes the environment of a workspace."""
-    clock = QuickClock()
+    clock = clock or QuickClock()
     log = _log(SessionStore(tmp_path / "sessions", clock, Redactor(), ops=ops), session)
     history, past = log.read(), Unfinished()
     bench: list[Bench] = []
@@ -274,8 +274,6 @@ async def running(
         interactive=interactive,
         remember_rule=remember,
         checkpoints=_store(checkpoints, workspace, log.folder),
-        lost_call=_lost(recorder.state),
-        unkept=past.unkept() if recorder.state.forked is None else frozenset(),
         hooks=hooks,
         hook_facts=facts or {},
         shrinking=shrinking or Shrinking(),
@@ -316,11 +314,6 @@ def _registry(tools: Sequence[object]) -> ToolRegistry:
     for tool in tools:
         registry.add("test", tool)  # type: ignore[arg-type]
     return registry
-
-
-def _lost(state: SessionStateView) -> bool:
-    """Whether a call that may have changed files was running at the end."""
-    return state.forked is None and any(call.started and call.writes for call in state.open_calls)
 
 
 def _store(wanted: bool | Checkpoints, workspace: Path, folder: Path) -> Checkpoints | None:

@@ -9,10 +9,13 @@ import pytest
 
 from tests.engine.harness import QuickClock, call, running, say
 from tests.engine.test_rewind import files, go, shell, told, turn, write
+from tests.stubs.checkpoints import workspace
+from tests.stubs.tool_context import tools_of
+from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.engine.upkeep import Upkeep
 from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import Baseline, Changes, Restored, RestorePlan
-from tui_agent.protocol.commands import Revert, Undo
+from tui_agent.protocol.commands import Close, Revert, SubmitPrompt, Undo
 from tui_agent.protocol.events.files import Author, CheckpointTaken
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
 
@@ -116,6 +119,9 @@ class SlowStore:
     async def look(self, paths: Sequence[str] | None = None, *, also: Sequence[str] = ()) -> Changes:
         return Changes((), ())
 
+    async def late(self, paths: Sequence[str], at: float) -> frozenset[str]:
+        return frozenset()
+
     async def commit(self, changes: Changes, *, part: int, author: Author, message: str) -> str:
         return self.head
 
@@ -187,3 +193,21 @@ async def test_upkeep_runs_between_turns_and_never_in_one(tmp_path: Path) -> Non
         await turn(bench, "second")
         await anyio.wait_all_tasks_blocked()
     assert store.log[:5] == ["model", "begins", "ends", "model", "begins"]
+
+
+async def test_a_run_that_nobody_attends_owns_its_checkpoints_at_its_end(tmp_path: Path) -> None:
+    folder = workspace(tmp_path, repository=True)
+    one = call(("write_file", '{"path": "a.txt", "content": "one"}'))
+    tools = list(tools_of("files").values())
+    for answers, borrows in (([say("Hello.")], True), ([one, say("Done.")], False)):
+        async with running(
+            tmp_path, answers, tools, checkpoints=True, workspace=folder, interactive=False, serve=False
+        ) as bench:
+            bench.submit(SubmitPrompt(text="go"))
+            async with anyio.create_task_group() as group:
+                group.start_soon(bench.engine.serve)
+                await bench.until("turn.finished")
+                await bench.engine._checkpointing.begin()  # which the first message began beside its turn
+                bench.submit(Close())
+        assert (store_of(tmp_path) / "objects" / "info" / "alternates").exists() == borrows
+    assert await GitShadow(folder, store_of(tmp_path)).verify() == []

@@ -71,6 +71,11 @@ class PlainCheckpoints:
         changed = [path for path in _differing(before, after) if paths is None or path in paths]
         return Changes(tuple(changed), tuple(_stand(path, before, after) for path in changed))
 
+    async def late(self, paths: Sequence[str], at: float) -> frozenset[str]:
+        """See `ports.checkpoint.Checkpoints.late`."""
+        changed = (path for path in paths if (self._files / path).exists())
+        return frozenset(path for path in changed if (self._files / path).stat().st_ctime > at)
+
     async def commit(self, changes: Changes, *, part: int, author: Author, message: str) -> str:
         """See `ports.checkpoint.Checkpoints.commit`."""
         return self._keep(author, set(changes.paths))

@@ -15,8 +15,9 @@ from tui_agent.checkpoints.anchored import Stand
 from tui_agent.checkpoints.git import listing
 from tui_agent.checkpoints.modes import Modes
 from tui_agent.checkpoints.state import KEPT, MAIN, Entry, Shadow
-from tui_agent.checkpoints.strangers import lines_of
+from tui_agent.checkpoints.strangers import left_lines, lines_of
 from tui_agent.errors import CheckpointError
+from tui_agent.ports.checkpoint import Changes
 
 MESSAGE_LENGTH = 4_000
 
@@ -31,11 +32,13 @@ class Taken:
     modes: Modes
 
 
-async def commit(shadow: Shadow, paths: Collection[str], *, message: str, author: str, part: int) -> str:
-    """Keep what stands at `paths` as the newest checkpoint; its commit."""
+async def commit(shadow: Shadow, changes: Changes, *, message: str, author: str, part: int) -> str:
+    """Keep what stands at the changed paths as the newest checkpoint; its commit."""
+    paths = changes.paths
     with shadow.draft() as draft:
         taken = await take(shadow, draft, paths)
-        lines = [f"Part: {part}", *lines_of(shadow, paths), *taken.modes.since(shadow.modes)]
+        doubtful = left_lines(changes.doubtful, {})
+        lines = [f"Part: {part}", *lines_of(shadow, paths), *doubtful, *taken.modes.since(shadow.modes)]
         made = await commit_tree(shadow, taken.tree, shadow.head, author=author, message=message, lines=lines)
         await move_head(shadow, made, taken)
     return made

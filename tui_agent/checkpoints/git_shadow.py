@@ -23,7 +23,7 @@ from tui_agent.checkpoints import (
 )
 from tui_agent.checkpoints.git import Git, Run, run_program
 from tui_agent.checkpoints.limits import Limits, git_program, why_unavailable
-from tui_agent.checkpoints.looking import look
+from tui_agent.checkpoints.looking import changed_after, look
 from tui_agent.checkpoints.moving import FileActs
 from tui_agent.checkpoints.reading import KeptFile, LineChange
 from tui_agent.checkpoints.state import Shadow, disk_fault
@@ -88,6 +88,13 @@ class GitShadow:
             except OSError as fault:
                 raise disk_fault(self._shadow.git.folder, fault) from fault
 
+    @asynccontextmanager
+    async def _reading(self) -> AsyncIterator[Shadow]:
+        """For what needs objects only: names that are gone are written anew."""
+        async with self._alone(begun=False) as shadow:
+            await run_sync(opening.names_anew, shadow.git.folder)
+            yield shadow
+
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
         """Go on from the checkpoint `known`; without one, or where it is lost, keep the files as they are, which is then
         returned. `unchanged`: the session changed nothing since `known`, so that the new one stands in for it."""
@@ -123,12 +130,17 @@ class GitShadow:
         async with self._alone() as shadow:
             return await look(shadow, paths, also)
 
+    async def late(self, paths: Sequence[str], at: float) -> frozenset[str]:
+        """Those of the paths at which something changed after this time."""
+        async with self._alone() as shadow:
+            return await run_sync(changed_after, shadow, paths, at)
+
     async def commit(self, changes: Changes, *, part: int, author: Author, message: str) -> str:
         """Keep these changes as the newest checkpoint; returns its commit."""
         async with self._alone() as shadow:
             if not changes:
                 return shadow.head
-            return await committing.commit(shadow, changes.paths, message=message, author=author, part=part)
+            return await committing.commit(shadow, changes, message=message, author=author, part=part)
 
     async def plan(self, source: str, named: Sequence[str] = ()) -> RestorePlan:
         """What putting the files back to the checkpoint `source` would do, with the `named` paths in any case."""
@@ -155,27 +167,27 @@ class GitShadow:
 
     async def files_at(self, commit: str) -> list[KeptFile]:
         """Every file of a checkpoint."""
-        async with self._alone(begun=False) as shadow:
+        async with self._reading() as shadow:
             return await reading.files_at(shadow, commit)
 
     async def read_at(self, commit: str, path: str) -> bytes:
         """A file's bytes in a checkpoint; of a link, its target."""
-        async with self._alone(begun=False) as shadow:
+        async with self._reading() as shadow:
             return await reading.read_at(shadow, commit, path)
 
     async def diff(self, before: str, after: str) -> list[LineChange]:
         """The paths in which two checkpoints differ, with lines that came and went."""
-        async with self._alone(begun=False) as shadow:
+        async with self._reading() as shadow:
             return await reading.difference(shadow, before, after)
 
     async def checkout(self, commit: str, dest: Path) -> None:
         """Write a checkpoint's files into an empty folder."""
-        async with self._alone(begun=False) as shadow:
+        async with self._reading() as shadow:
             await reading.checkout(shadow, commit, dest)
 
     async def export_bundle(self, dest: Path) -> None:
         """All checkpoints as one file that `git clone` takes."""
-        async with self._alone(begun=False) as shadow:
+        async with self._reading() as shadow:
             await settling.export_bundle(shadow, dest)
 
     async def import_bundle(self, bundle: Path) -> None:
@@ -184,23 +196,24 @@ class GitShadow:
             await unbundling.import_bundle(shadow, bundle)
 
     async def verify(self) -> list[str]:
-        """What is wrong with the store; empty where nothing is."""
+        """What is wrong with the store; empty where nothing is. What can be written anew is, and is named."""
         async with self._alone(begun=False) as shadow:
-            return await settling.verify(shadow)
+            anew = await run_sync(opening.names_anew, shadow.git.folder)
+            return await settling.verify(shadow, anew)
 
     async def lost(self, commits: Sequence[str]) -> list[str]:
         """Those of these checkpoints that are not in the store any more."""
-        async with self._alone(begun=False) as shadow:
+        async with self._reading() as shadow:
             return await reading.lost(shadow, commits)
 
     async def borrowed(self) -> str:
         """Why a part of the first checkpoint stays in the user's repository, as a sentence; empty where none does."""
-        async with self._alone(begun=False) as shadow:
+        async with self._reading() as shadow:
             return await settling.borrowed(shadow)
 
     async def size(self) -> int:
         """Bytes that the store takes."""
-        async with self._alone(begun=False) as shadow:
+        async with self._reading() as shadow:
             return await settling.size(shadow)
 
     async def aclose(self) -> None:

@@ -5,6 +5,7 @@ bits that git does not keep are compared in a thread meanwhile.
 """
 
 import os
+import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,6 +92,27 @@ async def _note_strangers(shadow: Shadow, found: list[Found], skips: Skips, *, n
         await strangers.note(shadow, [*skips.paths(), *shadow.checked.intersection(new)])
 
 
+def changed_after(shadow: Shadow, paths: Iterable[str], at: float) -> frozenset[str]:
+    """The paths at which something changed after this time: what stands there, or the folder that it is gone from. The time is
+    the one that nobody can set back (of the inode, not of the content)."""
+    with shadow.files.folder([]) as root:
+        return frozenset(path for path in paths if _changed_at(root, path) > at)
+
+
+def _changed_at(root: int, path: str) -> float:
+    """Reached part by part, so that no link is followed."""
+    found, place = os.stat(root), ""
+    for part in path.split("/"):
+        place = f"{place}/{part}" if place else part
+        try:
+            found = os.lstat(place, dir_fd=root)
+        except OSError:
+            break  # gone, or not to be looked at: the folder tells
+        if not stat.S_ISDIR(found.st_mode):
+            break
+    return found.st_ctime
+
+
 async def anywhere(shadow: Shadow, index: Path | None = None) -> set[str]:
     """Every path that may have changed."""
     candidates: set[str] = set()
@@ -148,7 +170,7 @@ def write_patterns(shadow: Shadow) -> None:
 
 def other_bits(shadow: Shadow) -> list[str]:
     """The files whose permission bits are not those of the checkpoint."""
-    modes, stat = shadow.modes, os.stat
+    modes, look_at = shadow.modes, os.stat
     plain, executable = modes.usual
     usual = {PLAIN: plain, EXECUTABLE: executable}
     unusual = modes.unusual
@@ -158,7 +180,7 @@ def other_bits(shadow: Shadow) -> list[str]:
             if git_mode == LINK:
                 continue
             try:
-                found = stat(path, dir_fd=root, follow_symlinks=False).st_mode
+                found = look_at(path, dir_fd=root, follow_symlinks=False).st_mode
             except OSError:
                 continue  # it is gone: git's listing tells that
             if found & 0o7777 != (unusual[path] if path in unusual else usual[git_mode]):

@@ -41,12 +41,13 @@ def named_in(message: str) -> set[str]:
 
 
 def left_lines(paths: Iterable[str], first_kept: Mapping[str, str]) -> list[str]:
-    """The lines of a restore that left these paths alone, each with the commit that kept it first, if that counts."""
+    """The lines that say that these paths are the session's and a person's: a restore left them alone, each with the commit
+    that kept it first, if that counts; or nobody knows who changed them."""
     return [f"{LEFT}: {json.dumps([path, first_kept.get(path, '')])}" for path in sorted(paths)]
 
 
 def left_in(message: str) -> dict[str, str]:
-    """The paths that a restore left alone, though they were the session's, and the commit that kept each first."""
+    """The paths that a commit says are the session's and a person's, and the commit that kept each first."""
     lines = (line.partition(": ") for line in trailer(message))
     pairs = (json.loads(rest) for word, _, rest in lines if word == LEFT)
     return {str(path): str(commit) for path, commit in pairs}

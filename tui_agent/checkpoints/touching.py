@@ -14,7 +14,7 @@ HUMAN = "human"
 class Touched:
     """Paths that some commits touched: those of agent and commands, those of people, and those at which something had
     been that no checkpoint held before: unknown (`strangers`), or held by a person's commit (`first_kept`). What a restore
-    left alone stays the session's, and is a person's too."""
+    left alone, and what a person may have changed after a run broke off, is the session's and a person's too."""
 
     session: set[str] = field(default_factory=set)
     humans: set[str] = field(default_factory=set)
@@ -31,12 +31,11 @@ async def touched(shadow: Shadow, base: str, tip: str) -> Touched:
     for item in names_of(out):
         commit, author, message = item.lstrip("\n").split("\n", 2)
         authors[commit], first[commit] = author, named_in(message)
-        bits = mode_paths(message)
+        bits, left = mode_paths(message), left_in(message)
+        found.session.update(left)
+        found.humans.update(left)
         if author == HUMAN:
             found.humans.update(bits - first[commit])
-            left = left_in(message)
-            found.session.update(left)
-            found.humans.update(left)
             found.first_kept.update({path: origin for path, origin in left.items() if origin})
             found.first_kept.update(dict.fromkeys(first[commit], commit))  # the oldest comes last
         else:

@@ -7,7 +7,7 @@ tried again; what it missed is kept then.
 
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 import anyio
@@ -15,13 +15,13 @@ from anyio import to_thread
 
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.upkeep import Upkeep
+from tui_agent.engine.whose import Missed, file_changed, holds, left_by_a_run, sort_out
 from tui_agent.errors import CheckpointError
-from tui_agent.folds.line_diff import count_changes
-from tui_agent.ports.checkpoint import Baseline, Changes, Checkpoints, FileStand
+from tui_agent.ports.checkpoint import Baseline, Changes, Checkpoints
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.log import Blobs
 from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.events.files import PATHS_NAMED, Author, CheckpointTaken, FileChanged
+from tui_agent.protocol.events.files import PATHS_NAMED, Author, CheckpointTaken
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.ids import CallId
 
@@ -29,23 +29,10 @@ ResultT = TypeVar("ResultT")
 
 CLOSING_S = 5.0
 """Seconds that looking at the files may take when a turn was stopped."""
+LEAVING_S = 10.0
+"""Seconds that upkeep may take when a session ends that nobody attends. What it does not finish it begins again."""
 PATIENCE = 10.0
 """Within a turn a store that failed is tried again after this many times what the failure took."""
-
-
-@dataclass
-class Missed:
-    """What calls changed while nothing could be kept: at these paths, or (`anything`) anywhere."""
-
-    anything: bool = False
-    paths: set[str] = field(default_factory=set)
-
-    def add(self, author: Author, paths: Iterable[str] | None) -> None:
-        """A call of this author changed something; of a command, anything."""
-        if paths is None or author == "command":
-            self.anything = True
-        else:
-            self.paths |= set(paths)
 
 
 class Checkpointing:
@@ -57,9 +44,6 @@ class Checkpointing:
         blobs: Blobs,
         store: Checkpoints | None,
         clock: Clock,
-        *,
-        lost_call: bool = False,
-        unkept: Iterable[str] = (),
     ) -> None:
         self._recorder = recorder
         self._blobs = blobs
@@ -71,10 +55,12 @@ class Checkpointing:
         self._guard = anyio.Lock()
         self._begun = False
         self._open: tuple[CallId, Author] | None = None
-        self._missed = Missed(anything=lost_call, paths=set(unkept))
+        self._missed = Missed()
         self._baseline: Baseline | None = None
         self._trouble = False
         self._again_at = 0.0
+        self._worth = False
+        """There is more than a first checkpoint of this run."""
         self._upkeep = None if self._store is None else Upkeep(self._store, clock, self.tell)
 
     @property
@@ -86,6 +72,13 @@ class Checkpointing:
     def owing(self) -> bool:
         """Something that calls changed is in no checkpoint yet: to be kept before anybody else changes more."""
         return self._store is not None and self._missed != Missed()
+
+    def take_up(self) -> bool:
+        """See what the runs before left in no checkpoint; True where that is to be kept before anybody changes more. To be
+        called once, before anything else."""
+        self._missed = left_by_a_run(self._recorder.state)
+        self._worth = bool(self._recorder.state.commit)
+        return self.owing
 
     async def begin(self) -> None:
         """Keep the files as the session found them; to be started early, since it may take a while.
@@ -185,11 +178,16 @@ class Checkpointing:
         if self._upkeep is not None:
             await self._upkeep.run()
 
-    async def aclose(self) -> None:
-        """Stop what the store does in the background."""
+    async def aclose(self, *, unattended: bool = False) -> None:
+        """Stop what the store does in the background. `unattended`: there was nobody to rest for, so that what upkeep would
+        do is done now, for a while."""
         self.busy()
-        if self._store is not None:
-            await self._store.aclose()
+        if self._store is None:
+            return
+        await self._store.aclose()
+        if unattended and self._begun and self._worth:
+            with anyio.move_on_after(LEAVING_S), self._going_on():
+                await self._store.settle()
 
     # -- with the guard held ---------------------------------------------------------------------------------------
 
@@ -213,7 +211,8 @@ class Checkpointing:
             self._again_at = now + PATIENCE * (now - began)
             raise
         finally:
-            self._tell_notices()
+            for notice in self._store.notices():
+                self._emit(ErrorRaised(where="checkpoints", message=notice))
         self._begun, self._trouble = True, False
         self._baseline = made
         if made is not None:
@@ -222,10 +221,6 @@ class Checkpointing:
             self._tell_baseline()
         if self._missed != Missed():
             await self._take_theirs()
-
-    def _tell_notices(self) -> None:
-        for notice in () if self._store is None else self._store.notices():
-            self._emit(ErrorRaised(where="checkpoints", message=notice))
 
     def _tell_baseline(self) -> None:
         """The first checkpoint stands in the log before the first call that can write, or at the end of its turn: not
@@ -246,26 +241,32 @@ class Checkpointing:
 
     async def _take_theirs(self, also: Sequence[str] = ()) -> None:
         self._tell_baseline()
-        if self._missed.anything:
-            await self._take("command")
-        elif self._missed.paths:
-            await self._take("agent", sorted(self._missed.paths))
+        if self._missed != Missed():
+            await self._take_missed()
         self._missed = Missed()
-        await self._take("human", also=also)
-
-    async def _take(
-        self, author: Author, paths: list[str] | None = None, *, also: Sequence[str] = ()
-    ) -> None:
-        changes = await self._ask(lambda store: store.look(paths, also=also))
+        changes = await self._ask(lambda store: store.look(also=also))
         if changes:
-            await self._tell(changes, author, None)
-            await self._commit(changes, self._recorder.state.parts - 1, author, None)
+            await self._tell(changes, "human", None)
+            await self._commit(changes, self._recorder.state.parts - 1, "human", None)
+
+    async def _take_missed(self) -> None:
+        """What calls changed and no checkpoint holds, as the session's; what may be anybody's as a person's too."""
+        missed, told = self._missed, self._recorder.state.unkept
+        paths = None if missed.anything else sorted(missed.paths)
+        found = await self._ask(lambda store: store.look(paths))
+        if not found:
+            return
+        found_out = await self._ask(lambda store: sort_out(store, found, missed, told))
+        changes, author, call_id = found_out.changes, found_out.author, found_out.call_id
+        await self._tell(changes, author, None)
+        await self._commit(changes, self._recorder.state.parts - 1, author, call_id)
 
     async def _commit(self, changes: Changes, part: int, author: Author, call_id: CallId | None) -> None:
         message = f"{author}: part {part}" if part >= 0 else f"{author}: before the first part"
         commit = await self._ask(
             lambda store: store.commit(changes, part=part, author=author, message=message)
         )
+        self._worth = True
         self._emit(
             CheckpointTaken(
                 part=part,
@@ -288,38 +289,15 @@ class Checkpointing:
             raise
 
     async def _tell(self, changes: Changes, author: Author, call_id: CallId | None) -> None:
+        """What was told of a file already is not told again."""
+        told = self._recorder.state.unkept
         for file in changes.files:
-            self._emit(await to_thread.run_sync(file_changed, self._blobs, file, author, call_id))
+            known = told[file.path].change if file.path in told else None
+            if known is not None and holds(known, file):
+                continue
+            who = "human" if file.path in changes.doubtful else author
+            make = partial(file_changed, self._blobs, file, who, call_id, known)
+            self._emit(await to_thread.run_sync(make))
 
     def _emit(self, payload: Payload) -> None:
         self._recorder.append(payload)
-
-
-def file_changed(blobs: Blobs, file: FileStand, author: Author, call_id: CallId | None) -> FileChanged:
-    """The event of one changed file, its contents stored without secrets. Where a side is too large to be kept, it has no digest."""
-    before, after = file.before, file.after
-    added, removed = line_counts(before, after)
-    old = None if before is None else blobs.put_file(before)
-    new = None if after is None else blobs.put_file(after)
-    return FileChanged(
-        path=file.path,
-        before=old and old.blob,
-        after=new and new.blob,
-        before_sha256=old and old.other_sha256,
-        after_sha256=new and new.other_sha256,
-        before_size=file.before_size,
-        after_size=file.after_size,
-        mode=file.mode,
-        author=author,
-        added=added,
-        removed=removed,
-        call_id=call_id,
-    )
-
-
-def line_counts(before: bytes | None, after: bytes | None) -> tuple[int, int]:
-    """(added, removed) lines; 0 and 0 where either side is binary."""
-    old, new = before or b"", after or b""
-    if b"\0" in old[:8192] or b"\0" in new[:8192]:
-        return 0, 0
-    return count_changes(old.decode("utf-8", "replace"), new.decode("utf-8", "replace"))

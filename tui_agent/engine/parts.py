@@ -55,10 +55,6 @@ class EngineParts:
     max_retries: int = 4
     checkpoints: Checkpoints | None = None
     """Where the workspace's files are kept after each part that changed some; None: nowhere."""
-    lost_call: bool = False
-    """The run before ended inside a call that could write: what differs at first is that call's."""
-    unkept: frozenset[str] = frozenset()
-    """Files that calls of the run before had changed when it ended, before there was a checkpoint of them."""
     hooks: Sequence[Hook] = ()
     """In the order in which they are asked."""
     hook_facts: JsonMap = field(default_factory=dict)

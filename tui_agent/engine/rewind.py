@@ -6,10 +6,11 @@ can be taken back. An intent is stored before a file is touched.
 
 from dataclasses import dataclass
 
-from tui_agent.engine.checkpointing import Checkpointing, file_changed
+from tui_agent.engine.checkpointing import Checkpointing
 from tui_agent.engine.closing import close_calls, close_requests
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.unanswered import INSTEAD
+from tui_agent.engine.whose import file_changed
 from tui_agent.errors import UsageError
 from tui_agent.folds.branches import Reason, on_branch, stretches
 from tui_agent.folds.session_view import SessionStateView

@@ -100,8 +100,6 @@ class Engine:
             parts.blobs,
             parts.checkpoints,
             parts.clock,
-            lost_call=parts.lost_call,
-            unkept=parts.unkept,
         )
         self._jobs = Jobs(parts, self._ticker, on_trouble)
         self._turns = Turns(
@@ -127,7 +125,7 @@ class Engine:
             group.start_soon(self._checkpointing.run)
             self._jobs.begin(group)
             self._guard(partial(self._states.set, AgentState.IDLE))
-            if self._checkpointing.owing:
+            if self._checkpointing.take_up():
                 group.start_soon(self._baseline)
             group.start_soon(self._edge, self._heard.session_start)
             self._next_in_queue(group)
@@ -143,7 +141,8 @@ class Engine:
             if not self._deserted:
                 self._guard(partial(close_calls, self._parts.recorder, why=INSTEAD))
             await self._edge(partial(self._heard.session_end, abandoned=self._deserted))
-            await self._checkpointing.aclose()
+            unattended = not self._parts.interactive and not self._deserted
+            await self._checkpointing.aclose(unattended=unattended)
             group.cancel_scope.cancel()
 
     def _guard(self, act: Callable[[], object]) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from tui_agent.folds.delegates import DelegateState
 from tui_agent.folds.session_view import OpenCall, ReadFile, Totals
+from tui_agent.folds.unkept import ToldChange
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.instructions import InstructionFile, SkillRecord
@@ -84,6 +85,10 @@ class Draft:
     jobs_begun: int = 0
     clean: bool = True
     commit: str = ""
+    unkept: dict[str, ToldChange] = field(default_factory=dict)
+    lost_at: float | None = None
+    seen_at: float = 0.0
+    """When the newest event was, those of repairing the log apart."""
     sandbox: str = ""
     sandbox_why_not: str = ""
     forked: ForkChange | None = None

@@ -7,6 +7,7 @@ from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.memory_words import with_newest
 from tui_agent.folds.session_draft import SessionFold
 from tui_agent.folds.session_view import ReadFile
+from tui_agent.folds.unkept import told_after
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextCompacted, MemoryUpdated, RepomapUsed
@@ -47,6 +48,7 @@ def _forked(fold: SessionFold, ev: Envelope, payload: SessionForked) -> bool:
     now = fold.draft
     now.workspace = payload.changed.workspace or now.workspace
     now.forked, now.clean = payload.changed, True
+    now.unkept, now.lost_at = {}, None
     if not now.turn_running:
         now.last_turn_end, now.moved = "interrupted", True
     return True
@@ -86,7 +88,12 @@ def _settings(fold: SessionFold, ev: Envelope, payload: SettingsChanged) -> bool
 
 @ON_LIFE.on(RunStarted)
 def _run_started(fold: SessionFold, ev: Envelope, payload: RunStarted) -> bool:
-    fold.draft.run_id, fold.draft.clean = payload.run_id, False
+    """Where the run before ended in a call that writes, what that did is in no checkpoint."""
+    now = fold.draft
+    now.run_id, now.clean = payload.run_id, False
+    lost = now.forked is None and any(call.started and call.writes for call in now.open_calls.values())
+    if lost and now.lost_at is None:
+        now.lost_at = now.seen_at
     return True
 
 
@@ -133,15 +140,19 @@ def _job_finished(fold: SessionFold, ev: Envelope, payload: JobFinished) -> bool
     return fold.draft.jobs.pop(payload.job_id, None) is not None
 
 
+def _kept(fold: SessionFold, commit: str) -> None:
+    fold.draft.commit, fold.draft.unkept, fold.draft.lost_at = commit, {}, None
+
+
 @ON_LIFE.on(CheckpointTaken)
 def _checkpoint(fold: SessionFold, ev: Envelope, payload: CheckpointTaken) -> bool:
-    fold.draft.commit = payload.commit
+    _kept(fold, payload.commit)
     return True
 
 
 @ON_LIFE.on(CheckpointRestored)
 def _restored(fold: SessionFold, ev: Envelope, payload: CheckpointRestored) -> bool:
-    fold.draft.commit = payload.commit
+    _kept(fold, payload.commit)
     return True
 
 
@@ -191,6 +202,7 @@ def _read(fold: SessionFold, ev: Envelope, payload: FileRead) -> bool:
 def _changed(fold: SessionFold, ev: Envelope, payload: FileChanged) -> bool:
     """Only what the agent wrote is known to it: after another author's change its reading is out of date."""
     now = fold.draft
+    now.unkept[payload.path] = told_after(now.unkept, payload, ev.at)
     for one in line_of(now.delegates, ev.agent):
         created = payload.held is None
         gone = payload.holds is None

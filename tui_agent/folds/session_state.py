@@ -16,6 +16,7 @@ from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentSt
 from tui_agent.protocol.events.context import ContextReduced
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested, PermissionRevoked
+from tui_agent.protocol.events.session import LogRepaired
 from tui_agent.protocol.events.todo import TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import (
@@ -56,6 +57,8 @@ _LISTS = frozenset(
         "read_files",
         "artifacts",
         "extra",
+        "unkept",
+        "seen_at",
     )
 )
 _SAME = tuple(item.name for item in fields(Draft) if item.name not in _LISTS)
@@ -80,6 +83,8 @@ class SessionState(SessionFold):
         self.draft.seq = ev.seq
         self.draft.last_event = ev.payload.kind
         _ON_ALL.apply(self, ev)
+        if not isinstance(ev.payload, LogRepaired):
+            self.draft.seen_at = ev.at
         self._view = None
         return True
 
@@ -102,6 +107,7 @@ class SessionState(SessionFold):
                 read_files=dict(now.read_files),
                 artifacts=dict(now.artifacts),
                 extra=dict(now.extra),
+                unkept=dict(now.unkept),
             )
         return self._view
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tui_agent.folds.delegates import DelegateState
+from tui_agent.folds.unkept import ToldChange
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.instructions import InstructionFile, SkillRecord
@@ -168,6 +169,10 @@ class SessionStateView:
     """The newest run finished in order (or none has begun)."""
     commit: str = ""
     """The newest checkpoint of the workspace; empty before the first."""
+    unkept: dict[str, ToldChange] = field(default_factory=dict)
+    """What was told since then of files, by path."""
+    lost_at: float | None = None
+    """When the newest event was of a run that ended in a call that writes; None once a checkpoint was taken since."""
     sandbox: str = ""
     """What confines the commands of this run; empty where nothing does (`sandbox_why_not` says why, once it is known)."""
     sandbox_why_not: str = ""

@@ -33,6 +33,8 @@ class Changes:
     """The first of them in detail."""
     skipped: tuple[str, ...] = ()
     """What was not looked at or is not kept, in words: too large, over the quota."""
+    doubtful: tuple[str, ...] = ()
+    """Of the paths those that a person may have changed as well: putting them back asks."""
 
     def __bool__(self) -> bool:
         return bool(self.paths)
@@ -117,6 +119,11 @@ class Checkpoints(Protocol):
     async def look(self, paths: Sequence[str] | None = None, *, also: Sequence[str] = ()) -> Changes:
         """What differs now from the newest checkpoint: at `paths`; or anywhere, and at the paths in `also` though they
         are ignored: a call is about to change them. Changes nothing."""
+        ...
+
+    async def late(self, paths: Sequence[str], at: float) -> frozenset[str]:
+        """Those of the paths at which something changed after this time (of a removed one: in its folder). Where that cannot
+        be told apart, it did."""
         ...
 
     async def commit(self, changes: Changes, *, part: int, author: Author, message: str) -> str:

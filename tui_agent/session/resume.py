@@ -14,7 +14,6 @@ from tui_agent.engine.usershell import close_shell
 from tui_agent.ports.log import BlobReader
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.env import EnvStarted
-from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged
 from tui_agent.protocol.events.job import JobFinished
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded, ModelRetried
 from tui_agent.protocol.events.session import (
@@ -62,19 +61,6 @@ class Unfinished:
                     pass
             self.records.append(record)
             yield record
-
-    def unkept(self) -> frozenset[str]:
-        """The files that calls of the turn that broke off had changed, and of which no checkpoint was taken."""
-        found: set[str] = set()
-        for record in self.records:
-            match record.payload if isinstance(record, Envelope) else None:
-                case CheckpointTaken() | CheckpointRestored():
-                    found.clear()
-                case FileChanged(author="agent", path=path):
-                    found.add(path)
-                case _:
-                    pass
-        return frozenset(found)
 
 
 def begin(

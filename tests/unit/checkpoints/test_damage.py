@@ -63,12 +63,16 @@ async def test_a_store_that_lost_its_newest_checkpoint_begins_anew(
     assert await again.begin(head, unchanged=unchanged) is not None
     assert "cannot be put back any more" in again.notices()[0]
     assert await again.verify() == []
-    with pytest.raises(CheckpointError, match=r"not in the store|no common beginning|missing"):
+    with pytest.raises(
+        CheckpointError, match=r"not in the store|no common beginning|missing|not there any more"
+    ):
         await again.plan(first)
     if unchanged:
         assert (await again.plan(head)).acts == ()
     else:
-        with pytest.raises(CheckpointError, match=r"not in the store|no common beginning|missing"):
+        with pytest.raises(
+            CheckpointError, match=r"not in the store|no common beginning|missing|not there any more"
+        ):
             await again.plan(head)
     assert snapshot(folder) == before
     anew = head if unchanged else again.head
@@ -187,3 +191,25 @@ async def test_a_workspace_that_is_gone_is_said_and_counts_as_no_change(tmp_path
     if gone == "moved":
         aside.rename(folder)
         assert not await made.look()
+
+
+@pytest.mark.parametrize("names", [("HEAD",), ("refs", "packed-refs"), ("HEAD", "config", "refs", "index")])
+async def test_a_store_without_its_names_is_read_and_said_to_be_whole(
+    tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    folder = workspace(tmp_path)
+    made = await begun(folder)
+    before, first = snapshot(folder), made.head
+    write(folder, {"README": "new\n"})
+    head = await taken(made)
+    for name in names:
+        path = tmp_path / "checkpoints.git" / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    other = shadow(folder)
+    told = await other.verify()
+    assert len(told) == 1
+    assert "written anew; that lost nothing" in told[0]
+    assert await other.lost([first, head]) == []
+    await other.checkout(first, tmp_path / "out")
+    assert snapshot(tmp_path / "out") == before
+    assert await other.verify() == []

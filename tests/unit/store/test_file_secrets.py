@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.memory_blobs import MemoryBlobs
-from tui_agent.engine.checkpointing import file_changed
+from tui_agent.engine.whose import file_changed
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.environments.recording import RecordingEnvironment
 from tui_agent.folds.comparison_files import file_ends
