@@ -1,5 +1,6 @@
 """A comparison on the screen: two recorded ways in, keys in, rows of text out."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ from tui_agent.folds.comparison_side import Side
 from tui_agent.tui.compare.screen import Choices, CompareScreen
 
 NAMES = (MAIN, FORK)
+FOLDER = "/home/ada/timesheet"
 
 
 def compared(root: Path) -> Comparison:
@@ -29,12 +31,15 @@ class Outside:
     comparison: Comparison | None
     said: str = "tui-agent: There is no such session.\n"
     asked: list[tuple[str, ...]] = field(default_factory=list)
+    written: asyncio.Event = field(default_factory=asyncio.Event)
+    """An export is not done before."""
 
     async def __call__(self, *words: str) -> tuple[int, str]:
         self.asked.append(words)
         if words[0] != "compare" or self.comparison is None:
             return 2, self.said
         if "--markdown" in words:
+            await self.written.wait()
             return 0, json.dumps({"path": "/home/ada/timesheet/two-ways.md"})
         return 0, json.dumps(asdict(self.comparison)) + "\n"
 
@@ -79,7 +84,9 @@ async def open_comparison(
         app = driven.app
         kept: list[Side] = []
         without: list[str] = []
-        choices = Choices(outside, own, "night-shift-hours", app.actions, kept.append, without.append)
+        choices = Choices(
+            outside, own, "night-shift-hours", FOLDER, app.actions, kept.append, without.append, app.say
+        )
         screen = CompareScreen(NAMES, choices, lambda: app.looks)
         await app.push_screen(screen)
         while screen.compared is None and not without:

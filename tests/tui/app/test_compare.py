@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.two_ways import FORK, MAIN
-from tests.tui.app.comparing import Outside, compared, open_comparison
+from tests.tui.app.comparing import FOLDER, Outside, compared, open_comparison
 from tests.tui.app.driving import golden, open_app
 from tests.tui.app.test_hostile import HOSTILE, harmless
 from tui_agent.folds.comparison import Comparison
@@ -141,12 +141,22 @@ async def test_space_plays_from_the_beginning_and_pauses(two: Comparison) -> Non
         assert "paused" in shown.text()
 
 
-async def test_x_writes_markdown_and_says_where(two: Comparison) -> None:
+async def test_x_writes_markdown_where_the_session_works_and_says_so(two: Comparison) -> None:
     async with open_comparison(two) as shown:
         await shown.press("x")
-        await shown.driven.pilot.pause()
-        assert shown.outside.asked[-1] == ("compare", MAIN, FORK, "--markdown", "--json")
-        assert "Exported to /home/ada/timesheet/two-ways.md" in shown.text()
+        assert "Writing the comparison to /home/ada/timesheet …" in shown.text()
+        assert shown.outside.asked[-1] == ("compare", MAIN, FORK, "--markdown", "--json", "--cwd", FOLDER)
+        shown.outside.written.set()
+        await shown.driven.until(lambda: "Exported to /home/ada/timesheet/two-ways.md" in shown.text())
+
+
+@pytest.mark.parametrize("key", ["escape", "k"])
+async def test_an_export_goes_on_where_the_comparison_is_left(two: Comparison, key: str) -> None:
+    async with open_comparison(two) as shown:
+        await shown.press("x", key)
+        assert not isinstance(shown.driven.app.screen, CompareScreen)
+        shown.outside.written.set()
+        await shown.driven.until(lambda: "Exported to /home/ada/timesheet/two-ways.md" in shown.text())
 
 
 async def test_esc_goes_back_and_f1_names_every_key(two: Comparison) -> None:

@@ -1,10 +1,14 @@
 """/export writes the open session to a new file on that command only, and says where."""
 
+import asyncio
 import json
 
 from tests.tui.app.driving import golden, open_app
 from tui_agent.export.files import FORMATS as ALL
 from tui_agent.tui.handlers.exporting import FORMATS
+
+WORKSPACE = "/home/ada/timesheet"
+"""Where the recorded session worked."""
 
 
 class Program:
@@ -13,10 +17,13 @@ class Program:
     def __init__(self, status: int = 0, said: str = "") -> None:
         self.status, self.said = status, said
         self.asked: list[tuple[str, ...]] = []
+        self.written = asyncio.Event()
+        self.written.set()
 
     async def __call__(self, *words: str) -> tuple[int, str]:
         if words[:2] == ("sessions", "export"):
             self.asked.append(words)
+            await self.written.wait()
         return self.status, self.said
 
 
@@ -31,9 +38,21 @@ async def test_an_export_is_written_on_the_command_and_its_place_is_said() -> No
         await driven.type("/export")
         await driven.press("escape", "enter")
         session = driven.app.session_id
-        assert program.asked == [("sessions", "export", session, "--format", "html", "--json")]
+        (words,) = program.asked
+        assert words == ("sessions", "export", session, "--format", "html", "--json", "--cwd", WORKSPACE)
         assert "Exported to /work/ses_1.html" in driven.text()
         assert driven.session.submitted == []
+
+
+async def test_that_it_is_being_written_and_where_is_said_at_once() -> None:
+    program = Program(said=json.dumps({"path": "/work/ses_1.html"}))
+    program.written.clear()
+    async with open_app(golden("night_shift"), outside=program) as driven:
+        driven.app.prompt.editor.put("/export")
+        await driven.press("escape", "enter")
+        assert f"Writing the session as html to {WORKSPACE} …" in driven.text()
+        program.written.set()
+        await driven.until(lambda: "Exported to /work/ses_1.html" in driven.text())
 
 
 async def test_another_format_is_named_and_a_wrong_one_is_refused() -> None:

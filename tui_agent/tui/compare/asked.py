@@ -19,9 +19,9 @@ async def ask_for(ask: Ask, names: tuple[str, ...]) -> Comparison | str:
         return "The answer of another version of the program cannot be shown."
 
 
-async def export(ask: Ask, names: tuple[str, ...]) -> tuple[bool, str]:
-    """Write the comparison as Markdown; whether that was done, and where it is or why it is not."""
-    status, said = await ask("compare", *names, "--markdown", "--json")
+async def export(ask: Ask, names: tuple[str, ...], folder: str) -> tuple[bool, str]:
+    """Write the comparison as Markdown, into this folder; whether that was done, and where it is or why it is not."""
+    status, said = await ask("compare", *names, "--markdown", "--json", "--cwd", folder)
     path = next((text_of(row, "path") for row in json_rows(said)), "")
     if status or not path:
         return False, _sentence(said) or "The comparison could not be exported."

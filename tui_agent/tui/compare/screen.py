@@ -34,6 +34,7 @@ from tui_agent.tui.panes.note import Level, Note
 from tui_agent.tui.replay.pane import minutes
 from tui_agent.tui.replay.playhead import SPEEDS, Playhead
 from tui_agent.tui.rows import Part, part
+from tui_agent.tui.text import clean_line
 
 if TYPE_CHECKING:
     from tui_agent.tui.frame import Frame
@@ -49,15 +50,18 @@ LEAST_LINES: Final = 3
 class Choices:
     """What can be done from here. `keep` opens a branch in the app; `nothing` is told why there is no comparison.
 
-    `own` is the session that is open, `title` its name; `actions` are those of the registry, with the user's keys.
+    `own` is the session that is open, `title` its name, `folder` where it works; `actions` are those of the registry,
+    with the user's keys. `say` is told what came of an export once this screen is gone.
     """
 
     ask: Ask
     own: str
     title: str
+    folder: str
     actions: Sequence[Action]
     keep: Callable[[Side], None]
     nothing: Callable[[str], None]
+    say: Callable[[str, Level], None]
 
 
 class CompareScreen(Screen[None]):
@@ -218,7 +222,7 @@ class CompareScreen(Screen[None]):
             case "k":
                 self._keep()
             case "x":
-                self.run_worker(self._export(), name="export", exit_on_error=False)
+                self._export()
             case "f1":
                 self._help()
             case _:
@@ -246,10 +250,15 @@ class CompareScreen(Screen[None]):
                 self._choices.keep, self.head.sides[self.chosen]
             )  # it may ask, and this is gone
 
-    async def _export(self) -> None:
+    def _export(self) -> None:
+        """Write it as Markdown; that goes on where this screen is left meanwhile."""
         if self.compared is not None:
-            done, said = await export(self._choices.ask, self.names)
-            self.say(said, "done" if done else "error")
+            self.say(f"Writing the comparison to {clean_line(self._choices.folder)} …")
+            self.app.run_worker(self._exported(), name="export", exit_on_error=False)
+
+    async def _exported(self) -> None:
+        done, said = await export(self._choices.ask, self.names, self._choices.folder)
+        (self.say if self.is_attached else self._choices.say)(said, "done" if done else "error")
 
     def _actions(self) -> list[Action]:
         return [one for one in self._choices.actions if one.scope == "compare"]

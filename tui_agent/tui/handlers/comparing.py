@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.folds.comparison_side import Side
 from tui_agent.tui.compare.screen import Choices, CompareScreen
+from tui_agent.tui.handlers.exporting import folder_of
 from tui_agent.tui.handlers.session import switch
 from tui_agent.tui.keeping import stored
 from tui_agent.tui.modals.picker import Item, Picker
@@ -38,9 +39,11 @@ def compare(live: "Live", argument: str) -> None:
         live.ask,
         live.app.session_id,
         live.state.title,
+        folder_of(live),
         live.app.actions,
         lambda side: _keep(live, names, side),
         nothing,
+        live.app.say,
     )
     live.app.push_screen(CompareScreen(names, choices, lambda: live.app.looks))
 

@@ -8,9 +8,15 @@ from tui_agent.tui.text import clean_line
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
+    from tui_agent.tui.panes.note import Level
 
 FORMATS: Final = ("html", "markdown", "jsonl", "bundle", "archive")
 """What can be written, the usual one first."""
+
+
+def folder_of(live: "Live") -> str:
+    """Where files are written: the folder that the session works in; without a session the app's own."""
+    return live.state.workspace or str(live.app.options.cwd)
 
 
 def export(live: "Live", argument: str) -> None:
@@ -23,16 +29,23 @@ def export(live: "Live", argument: str) -> None:
         live.app.say("Nothing was said yet that could be exported.", "warning")
         return
 
-    async def write() -> None:
-        status, said = await live.ask("sessions", "export", live.app.session_id, "--format", form, "--json")
-        row = next(iter(json_rows(said)), {})
-        path = text_of(row, "path")
-        if status == 0 and path:
-            live.app.say(f"Exported to {clean_line(path)}")
-        else:
-            live.app.say(clean_line(" ".join(said.split())) or "The session could not be exported.", "error")
+    folder = folder_of(live)
+    wanted = "sessions", "export", live.app.session_id, "--format", form, "--json", "--cwd", folder
 
+    async def write() -> None:
+        live.app.say(*await written(live, *wanted))
+
+    live.app.say(f"Writing the session as {form} to {clean_line(folder)} …")
     live.worker(write(), "export")
+
+
+async def written(live: "Live", *wanted: str) -> tuple[str, "Level"]:
+    """Ask the command line for an export; what there is to say of it."""
+    status, said = await live.ask(*wanted)
+    path = text_of(next(iter(json_rows(said)), {}), "path")
+    if status == 0 and path:
+        return f"Exported to {clean_line(path)}", "done"
+    return clean_line(" ".join(said.split())) or "The session could not be exported.", "error"
 
 
 def bug(live: "Live", argument: str) -> None:

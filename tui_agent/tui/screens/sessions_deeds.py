@@ -13,10 +13,10 @@ from tui_agent.protocol.commands import Rename
 from tui_agent.tui import units
 from tui_agent.tui.branching.forking import fork
 from tui_agent.tui.branching.spot import Spot
+from tui_agent.tui.handlers.exporting import folder_of, written
 from tui_agent.tui.looking_on import look_on
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.field import Field
-from tui_agent.tui.outside import json_rows, text_of
 from tui_agent.tui.panes.note import Level
 from tui_agent.tui.screens.sessions_rows import Row
 from tui_agent.tui.text import clean_line
@@ -127,12 +127,16 @@ class Deeds:
             self._screen.answers.read()
 
     def _export(self, row: Row) -> None:
-        def exported(said: str) -> None:
-            path = next((text_of(one, "path") for one in json_rows(said)), "")
-            self._screen.say(f"Exported to {clean_line(path)}", "done")
+        """Write it as a page; that goes on where the list is left meanwhile."""
+        folder = folder_of(self._live)
+        wanted = "sessions", "export", row.id, "--format", "html", "--json", "--cwd", folder
 
-        self._screen.say("exporting …")
-        self._ask("The export", "sessions", "export", row.id, "--format", "html", "--json", then=exported)
+        async def write() -> None:
+            said, level = await written(self._live, *wanted)
+            (self._screen if self._screen.is_attached else self._live.app).say(said, level)
+
+        self._screen.say(f"Writing the session as html to {clean_line(folder)} …")
+        self._live.worker(write(), "export")
 
     def _remove(self, row: Row) -> None:
         if row.id == self._live.app.session_id:
