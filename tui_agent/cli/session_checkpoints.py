@@ -48,4 +48,5 @@ def _row(one: Checkpoint) -> list[str]:
     files = ", ".join(paths) or ("the files as they were found" if one.part < 0 else "no file")
     part = str(one.part) if one.part >= 0 else "-"
     told = files + "".join(f" ({note})" for note in notes)
-    return [str(one.seq), moment(one.at), part, one.author, f"+{added} -{removed}", told]
+    counted = added or removed or not one.restored  # what a move of files changed in lines is not in the log
+    return [str(one.seq), moment(one.at), part, one.author, f"+{added} -{removed}" if counted else "", told]

@@ -10,7 +10,7 @@ from tui_agent.protocol.events.turn import TurnStarted
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
     """Line counts are sums over its changes; `before` is what is stored of the content before the first, `after` of the
-    newest. `held` and `holds` are the hex SHA-256 of the file's own bytes then."""
+    newest. `held` and `holds` are the hex SHA-256 of the file's own bytes then. `bits`: its permissions were changed."""
 
     path: str
     before: str | None
@@ -21,6 +21,12 @@ class ChangedFile:
     last_seq: int
     held: str | None = None
     holds: str | None = None
+    bits: bool = False
+
+    @property
+    def bits_only(self) -> bool:
+        """Its content is what it was, its permissions are not."""
+        return self.bits and self.held is not None and self.held == self.holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,7 @@ class FilesChanged:
         self._turn_files[change.path] = None
         self._last_seq = seq
         known = self._files.get(change.path)
+        bits = change.held is not None and change.held == change.holds
         if known is None:
             self._files[change.path] = ChangedFile(
                 change.path,
@@ -77,6 +84,7 @@ class FilesChanged:
                 seq,
                 change.held,
                 change.holds,
+                bits,
             )
             return
         authors = known.authors if change.author in known.authors else (*known.authors, change.author)
@@ -88,12 +96,13 @@ class FilesChanged:
             removed=known.removed + change.removed,
             authors=authors,
             last_seq=seq,
+            bits=known.bits or bits,
         )
 
     def view(self) -> FilesChangedView:
         """The files as they are now."""
         if self._view is None:
-            files = tuple(one for one in self._files.values() if one.held != one.holds)
+            files = tuple(one for one in self._files.values() if one.held != one.holds or one.bits_only)
             self._view = FilesChangedView(
                 files,
                 sum(one.added for one in files),

@@ -262,6 +262,13 @@ def test_a_file_that_is_again_as_it_was_did_not_change() -> None:
     assert ([one.path for one in view.files], view.added, view.removed, view.last_seq) == (["kept"], 2, 1, 4)
 
 
+def test_a_file_of_which_only_the_permissions_changed_is_among_the_files() -> None:
+    view = told(
+        FilesChanged(), change("run.sh", "0", "0"), change("gone", "0", "0"), change("gone", "0", None)
+    )
+    assert [(one.path, one.bits_only) for one in view.files] == [("run.sh", True), ("gone", False)]
+
+
 def test_the_figures_name_no_file_that_was_changed_back() -> None:
     back = (change("made", None, "1"), change("kept", "0", "1"), change("made", "1", None))
     assert told(Metrics(), *back).files_changed == ("kept",)

@@ -106,7 +106,8 @@ def _file(viewer: Viewer, one: ChangedFile, found: Compared | None, width: int) 
     if found is None:
         return [head, *viewer.say(width, "reading …", "t3")]
     if found.said:
-        return [head, *viewer.say(width, found.said, "t3")]
+        said = "Only its permissions changed." if one.bits_only else found.said
+        return [head, *viewer.say(width, said, "t3")]
     return [head, *diff_strips(one.path, found.text, "", viewer.looks, width)]
 
 
