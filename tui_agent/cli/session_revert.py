@@ -87,7 +87,9 @@ def revert_session(arguments: argparse.Namespace) -> int:
         overwrite=_as_recorded(arguments.overwrite, base.store.folder(session)),
     )
     options = replace(options, session=session, timeout_seconds=None)  # none of its limits is to change
-    done: Reverted = reverting.revert(replace(base, options=options), wish)
+    # No model is asked, so that none has to be usable for it; the session keeps its own.
+    config = base.config.model_copy(update={"model": "", "base_url": "", "investigator_profile": ""})
+    done: Reverted = reverting.revert(replace(base, options=options, config=config), wish)
     if arguments.json:
         say_json(as_json(session, done.plan, done.moved, done.restored))
     elif not done.needs_answer:

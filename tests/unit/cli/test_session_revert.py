@@ -77,6 +77,20 @@ def test_both_go_back_and_come_forward_again(call: Call, tmp_path: Path, work: P
     assert settings == [], "none of the session's limits changed"
 
 
+def test_no_model_is_needed_and_the_session_keeps_its_own(call: Call, tmp_path: Path, work: Path) -> None:
+    config = tmp_path / "home" / ".config" / "tui-agent" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(
+        'model = "mock"\ninvestigator_profile = "mock"\n'
+        '[models.mock]\nmodel = "m"\nbase_url = "http://127.0.0.1:9/v1"\napi_key_env = "MOCK_KEY"\n'
+    )
+    at, end = seq_of(tmp_path, "checkpoint.taken", 2), log(tmp_path)[-1]["seq"]
+    status, _, err = revert(call, "--to", str(at))
+    assert (status, err) == (0, "")
+    assert files(work) == FIRST
+    assert [one for one in log(tmp_path)[end:] if one["payload"]["kind"] == "settings.changed"] == []
+
+
 def test_one_of_them_alone(call: Call, tmp_path: Path, work: Path) -> None:
     at = str(seq_of(tmp_path, "checkpoint.taken", 2))
     revert(call, "--to", at, "--conversation")
