@@ -226,6 +226,12 @@ def test_a_request_begins_as_the_one_before_but_where_room_was_made(played: Play
     assert not any(broken[played.first - 1 :]), "a later run goes on with the same history"
 
 
+def test_room_is_made_seldom_and_a_quarter_of_the_window_at_once(played: Played) -> None:
+    reduced, compacted = played.of("context.reduced"), played.of("context.compacted")
+    assert reduced and all(one["before_tokens"] - one["after_tokens"] >= WINDOW / 4 for one in reduced)
+    assert len(reduced) + len(compacted) <= 9, "so often a provider's cache is of no use"
+
+
 def begins(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether a request begins as another one."""
     before = one["messages"]
@@ -235,7 +241,7 @@ def begins(one: dict[str, Any], other: dict[str, Any]) -> bool:
 def test_what_the_meter_counts_is_what_the_provider_counts(played: Played) -> None:
     given = [tokens_of(body) for body in played.provider.of()]
     for packed, tokens in list(zip(played.packed(), given, strict=False))[3:]:
-        assert abs(packed["total_tokens"] - tokens) < 0.1 * tokens
+        assert abs(packed["total_tokens"] - tokens) < 0.12 * tokens
 
 
 def test_what_was_put_away_is_read_again(played: Played) -> None:

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui_agent.context.shrinking import chars_of, cut_of, newest_needed, reducible
+from tui_agent.context.shrinking import chars_of, cut_of, needed_calls, newest_readings, reducible
 from tui_agent.context.summary import STORY, Facts, story_of, summary_text, told, transcript
 from tui_agent.folds.forgotten import called
 from tui_agent.protocol.base import LongText, text_preview
@@ -113,7 +113,7 @@ def test_only_old_outputs_are_put_away_and_what_is_told_of_them_is_bounded(
     acts: list[tuple[object, ...]], keep: int, room: int
 ) -> None:
     messages, _ = history(acts)
-    needed = newest_needed(messages)
+    needed = needed_calls(messages) | newest_readings(messages)
     away = reducible(messages, keep, needed)
     assert all(isinstance(one, ToolMessage) and one.name != "write_todos" for one in away)
     assert not {one.call_id for one in away} & needed

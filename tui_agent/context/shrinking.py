@@ -121,22 +121,27 @@ def _put_away(message: ToolMessage) -> bool:
     return isinstance(first, TextContent) and isinstance(first.text, str) and first.text.startswith(REDUCED)
 
 
-def newest_needed(history: Sequence[Message], pinned: Collection[int] = ()) -> set[CallId]:
-    """Calls whose results are worked with: pinned ones, the newest tests where they fail, the newest reading of each of
-    the files that were used last."""
+def needed_calls(history: Sequence[Message], pinned: Collection[int] = ()) -> set[CallId]:
+    """Calls whose results stay: pinned ones, and the newest tests where they fail."""
     calls = calls_of(history)
     results = {one.call_id: one for one in history if isinstance(one, ToolMessage)}
     needed = {call for call, one in results.items() if one.seq in pinned}
     tests = [call for call, part in calls.items() if part.name == TESTS and call in results]
     if tests and not results[tests[-1]].ok:
         needed.add(tests[-1])
+    return needed
+
+
+def newest_readings(history: Sequence[Message]) -> set[CallId]:
+    """The newest reading of each of the files that were used last."""
+    ok = {one.call_id for one in history if isinstance(one, ToolMessage) and one.ok}
     used: dict[str, CallId] = {}
-    for call, part in calls.items():
+    for call, part in calls_of(history).items():
         path = path_of(part)
-        if path and call in results and results[call].ok:
+        if path and call in ok:
             held = used.pop(path, None)
             used[path] = call if part.name == READS or held is None else held
-    return needed | set(list(used.values())[-OPEN_FILES:])
+    return set(list(used.values())[-OPEN_FILES:])
 
 
 def path_of(call: ToolCallPart | None) -> str:

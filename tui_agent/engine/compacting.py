@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from anyio import to_thread
 
-from tui_agent.context.shrinking import chars_of, cut_of, newest_needed, reducible
+from tui_agent.context.shrinking import chars_of, cut_of, needed_calls, newest_readings, reducible
 from tui_agent.context.summary import Facts, summary_text, told, total_chars, transcript
 from tui_agent.engine.bringing import leave
 from tui_agent.engine.circles import Circles
@@ -20,7 +20,7 @@ from tui_agent.engine.large import as_blob, line_count
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.states import StateKeeper
 from tui_agent.errors import BlobMissing, ConfigError, ContextOverflow, GoesInCircles, ModelError
-from tui_agent.folds.context_meter import compacts_at
+from tui_agent.folds.context_meter import COMPACT, compacts_at
 from tui_agent.folds.session_view import COMPACTING
 from tui_agent.ports.agent import Ask, AskModel
 from tui_agent.ports.model import ModelReply
@@ -33,7 +33,7 @@ from tui_agent.protocol.events.context import (
     ContextStuck,
     SectionName,
 )
-from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT, AgentId, RequestId
+from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.messages import Message, ToolMessage, UserMessage
 from tui_agent.protocol.parts import ImageContent, TextContent, TextPart, ToolCallPart
 from tui_agent.protocol.settings import AgentState
@@ -42,8 +42,9 @@ By: TypeAlias = Literal["limit", "user", "overflow"]
 
 CHARS_PER_TOKEN: Final = 4.0
 LEAST_FREED: Final = 0.10
-WORTH_BREAKING: Final = 0.20
-"""Share of the window below which putting outputs away is not worth a provider's cache, while there is room."""
+"""Share that the last way to make room has to free."""
+WORTH_BREAKING: Final = 0.25
+"""Share of the window below which putting outputs away is not worth a provider's cache, while a summary can come."""
 LEAST_CHARS: Final = 2_000
 """Less than this is not worth a summary."""
 MOST_FAILURES: Final = 2
@@ -86,12 +87,15 @@ class Compacting:
         window, limits = manifest.window, self._parts.shrinking
         if not window:
             return False
-        most = compacts_at(window, answer, limits.compact_at)
+        most = compacts_at(window, answer, limits.compact_at or COMPACT)
         needed = max(_needed(manifest), round(most) if _cut(manifest) else 0)
         per_char = needed / max(1, manifest.raw_chars or manifest.total_chars)
         freed = 0
         if limits.reduce_at and needed >= limits.reduce_at * window:
-            freed = self._reduce(needed, window, per_char)
+            near = needed >= most
+            alone = near and (self._stopped or not limits.compact_at)
+            least = LEAST_FREED if alone else WORTH_BREAKING
+            freed = self._reduce(needed, window, per_char, least, readings=near)
         if not limits.compact_at or needed - freed < most or self._stopped:
             return freed > 0
         return await self.compact("limit", before=needed - freed, per_char=per_char) or freed > 0
@@ -139,24 +143,33 @@ class Compacting:
 
     # -- putting outputs away --------------------------------------------------------------------------------------
 
-    def _reduce(self, needed: int, window: int, per_char: float, *, all_of_it: bool = False) -> int:
-        """Put the oldest outputs away, many at once so that a provider's cache breaks once; the tokens that it freed."""
-        recorder, limits = self._parts.recorder, self._parts.shrinking
-        history = recorder.messages(self._agent)
-        keep = round(limits.keep * window / per_char)
-        spared = newest_needed(history, recorder.history(self._agent).forgotten.pinned)
-        possible = reducible(history, keep, spared)
-        wanted = needed if all_of_it else needed - limits.reduce_to * window
+    def _reduce(
+        self,
+        needed: int,
+        window: int,
+        per_char: float,
+        least: float = 0.0,
+        *,
+        readings: bool = False,
+        all_of_it: bool = False,
+    ) -> int:
+        """Put the oldest outputs away, many at once so that a provider's cache breaks seldom; the tokens that it freed.
+        None where they free less than this share of the window; `readings`: those of the files that were used last
+        too, as far as that share needs them."""
+        limits = self._parts.shrinking
+        newest, possible = self._possible(round(limits.keep * window / per_char))
+        enough = least * window
+        wanted = needed if all_of_it else max(needed - limits.reduce_to * window, enough)
         chosen, freed = list[ToolMessage](), 0.0
         for message in possible:
-            if freed >= wanted:
+            late = message.call_id in newest
+            if freed >= (enough if late else wanted) or (late and not readings):
                 break
             chosen.append(message)
             freed += max(0, chars_of(message) - 160) * per_char
-        near = limits.compact_at and needed >= limits.compact_at * window
-        least = 0.0 if all_of_it else LEAST_FREED if near else WORTH_BREAKING
-        if not chosen or freed < least * window:
+        if not chosen or freed < enough:
             return 0
+        chosen.sort(key=lambda one: one.seq)
         before = needed
         for at in range(0, len(chosen), AT_ONCE):
             part = chosen[at : at + AT_ONCE]
@@ -165,6 +178,14 @@ class Compacting:
             before = max(0, before - less)
         self._look()
         return needed - before
+
+    def _possible(self, keep: int) -> tuple[set[CallId], list[ToolMessage]]:
+        """The newest readings, and all outputs that may be put away, those last."""
+        recorder = self._parts.recorder
+        history = recorder.messages(self._agent)
+        stay = needed_calls(history, recorder.history(self._agent).forgotten.pinned)
+        newest = newest_readings(history)
+        return newest, sorted(reducible(history, keep, stay), key=lambda one: one.call_id in newest)
 
     def _put_away(self, messages: Sequence[ToolMessage], before: int, after: int) -> None:
         self._parts.recorder.append(
