@@ -41,15 +41,13 @@ def _lay_out(store: Path) -> None:
 
 
 def names_anew(store: Path) -> list[str]:
-    """Write anew what makes a folder of objects a store of git; what was missing. Nothing that was kept is lost by that.
-
-    Raises OSError.
-    """
+    """Write anew what makes a folder of objects a store of git; what was missing, but for the settings, which a fork's store
+    gets when it is first opened. Nothing that was kept is lost by that. Raises OSError."""
     if not (store / "objects").is_dir():
         return []
-    missing = [name for name in ("HEAD", "config") if not (store / name).is_file()]
+    missing = [name for name in ("HEAD",) if not (store / name).is_file()]
     for name, text in (("HEAD", f"ref: {MAIN}\n"), ("config", CONFIG)):
-        if name in missing:
+        if not (store / name).is_file():
             put(store, store / name, text.encode())
     if not (store / "refs").is_dir():
         missing.append("refs")

@@ -68,15 +68,23 @@ def count(number: int, one: str, many: str = "") -> str:
 
 
 def changed_files(story: Story) -> dict[str, tuple[int, int]]:
-    """Lines that were added to and removed from each file, without those that are again as they were."""
+    """Lines that were added to and removed from each file, without those that are again as they were: of one whose
+    permissions changed that is not known."""
     sums: dict[str, tuple[int, int]] = {}
+    bits = set[str]()
     first, last = dict[str, str | None](), dict[str, str | None]()
     for change in story.changes:
         added, removed = sums.get(change.path, (0, 0))
         sums[change.path] = (added + change.added, removed + change.removed)
         first.setdefault(change.path, change.before)
         last[change.path] = change.after
-    return {path: lines for path, lines in sums.items() if first[path] != last[path]}
+        if change.before is not None and change.before == change.after:
+            bits.add(change.path)
+    return {
+        path: lines
+        for path, lines in sums.items()
+        if first[path] != last[path] or (path in bits and last[path] is not None)
+    }
 
 
 def facts(story: Story) -> list[tuple[str, str]]:

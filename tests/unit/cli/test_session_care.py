@@ -282,9 +282,8 @@ def test_verify_checks_the_checkpoints_of_a_workspace_that_is_gone(
     work.rename(tmp_path / "elsewhere")
     status, out, _ = call("sessions", "verify", "ses_a", "--json")
     (told,) = lines(out)
-    assert status == 1 and "missing" in " ".join(told["problems"]), (
-        "what was borrowed went with the workspace"
-    )
+    assert status == 1
+    assert f"What it borrows is missed: {work / '.git'} is not there any more" in " ".join(told["problems"])
     (tmp_path / "elsewhere").rename(work)
     (checkpoints / "refs" / "heads" / "main").write_text("garbage")
     assert "main" in call("sessions", "verify", "ses_a")[1]
