@@ -301,7 +301,7 @@ def shares_of(parts: Sequence[int], total: int) -> list[int]:
 
 
 def _what_differs(before: ContextPacked, after: ContextPacked) -> str:
-    """The sections whose fragments are others than before: `instructions, memory`."""
+    """The sections whose fragments are others than before: `repo map, instructions`."""
     was, now = ({(item.section, item.id, item.digest) for item in one.fragments} for one in (before, after))
     differing = {section for section, _, _ in was ^ now} - {"working_memory"}  # it stands behind the rest
     return ", ".join(name for section, name in NAMES.items() if section in differing)

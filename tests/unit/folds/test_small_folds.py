@@ -165,7 +165,7 @@ def test_a_request_that_begins_otherwise_breaks_the_cache_and_the_meter_says_why
     other = begins("r3", "bb", system="1", instructions="3", working_memory="4")
     assert told(ContextMeter(), first, same).cache_breaks == 0
     view = told(ContextMeter(), first, same, other)
-    assert (view.cache_breaks, view.cache_break) == (1, "memory, instructions")
+    assert (view.cache_breaks, view.cache_break) == (1, "instructions")
 
 
 def test_a_delegates_context_does_not_move_the_meter() -> None:
