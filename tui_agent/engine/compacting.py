@@ -200,7 +200,10 @@ class Compacting:
         )
 
     def _artifact(self, message: ToolMessage) -> Artifact:
-        """The output that the model had been told, as an artifact; of one that has one already, that one."""
+        """The output as an artifact: the one that it was shortened to or read of, else a new one of what was told."""
+        held = self._parts.recorder.state.artifacts.get(message.artifact_id)
+        if held is not None:
+            return held
         blobs = self._parts.blobs
         words = [self._text(one.text) for one in message.content if isinstance(one, TextContent)]
         images = sum(isinstance(one, ImageContent) for one in message.content)

@@ -416,8 +416,17 @@ def _finished(fold: ModelMessages, ev: Envelope, payload: ToolFinished) -> bool:
             content=payload.content,
             ok=payload.status == "ok",
             seq=ev.seq,
+            artifact_id=_artifact_id(payload),
         )
     )
+
+
+def _artifact_id(end: ToolFinished) -> str:
+    """What the whole of a result is kept as; of one that was read of an artifact, that one."""
+    if end.artifact is not None:
+        return end.artifact.id
+    read = end.data.get("artifact_id")
+    return read if isinstance(read, str) else ""
 
 
 @_ON.on(RunStarted)

@@ -37,7 +37,7 @@ class AssistantMessage(Frozen):
 
 
 class ToolMessage(Frozen):
-    """The result of one call."""
+    """The result of one call; `artifact_id` is what the whole of it is kept as, where it was shortened or read on in."""
 
     role: Literal["tool"] = "tool"
     call_id: CallId
@@ -45,6 +45,7 @@ class ToolMessage(Frozen):
     content: tuple[Content, ...]
     ok: bool = True
     seq: int = -1
+    artifact_id: str = ""
 
 
 class SummaryMessage(Frozen):
