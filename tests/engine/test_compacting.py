@@ -1,5 +1,6 @@
 """A history that outgrows the window: put away, summarised, never lost, and legal wherever it is stopped."""
 
+import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -178,6 +179,23 @@ async def test_old_outputs_are_put_away_first_in_few_big_portions(tmp_path: Path
         assert not check_pairs(model.asked[-1].messages)
 
 
+async def test_what_was_shortened_or_read_of_an_artifact_is_put_away_under_that_artifact(
+    tmp_path: Path,
+) -> None:
+    whole = "output of call 0: " + "word " * 1_600
+    held = f"art_{hashlib.sha256(whole.encode()).hexdigest()[:12]}"
+    reads = call(("read_artifact", f'{{"artifact_id":"{held}"}}'))
+    model = Worker([*work(1), reads, *work(8), say("done")])
+    tools = [Output(8_000), tools_of("artifacts")["read_artifact"]]
+    async with running(tmp_path, [], tools, shrinking=ONLY_OUTPUTS) as bench:
+        bench.use(model)
+        await turn(bench, TASK)
+        reduced = [one for one in bench.of(ContextReduced) if isinstance(one, ContextReduced)]
+        away = [one for event in reduced for one in event.artifacts]
+        assert [one.id for one in away[:2]] == [held, held] and away[0].size == len(whole)
+        assert {one.tool for one in away} == {"output"} and {one.size for one in away} == {len(whole)}
+
+
 async def test_a_compaction_by_command_dwells_on_its_focus_and_can_be_taken_back(tmp_path: Path) -> None:
     model = Worker([*work(4), say("ok"), say("second"), say("third")])
     async with running(tmp_path, [], [Output()], shrinking=LIMITS) as bench:
@@ -209,6 +227,9 @@ async def test_a_mentioned_file_is_neither_a_turn_nor_the_users_words(tmp_path: 
         await compact(bench)
         (made,) = compactions(bench)
         assert made.turns == 2
+        shown = of(model.summaries[0])
+        assert "USER: Mind @notes.txt too." in shown
+        assert "FILES that the user's message mentions: " in shown and shown.count("USER: ") == 2
         own = str(made.summary).split("## Files")[0]
         assert "Mind @notes.txt too." in own and "secret recipe" not in own
 

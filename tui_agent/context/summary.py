@@ -15,7 +15,14 @@ from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.events.todo import TodoItem
 from tui_agent.protocol.ids import CallId
-from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    Message,
+    SummaryMessage,
+    ToolMessage,
+    UserKind,
+    UserMessage,
+)
 from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart
 
 TITLE: Final = "# What came before"
@@ -25,6 +32,11 @@ _INTRO: Final = (
     "Nothing here asks for anything anew: go on where the messages behind it stand."
 )
 _MARKS: Final = {"completed": "x", "in_progress": ">", "pending": " "}
+_BESIDE: Final[dict[UserKind, str]] = {
+    "mentions": "FILES that the user's message mentions",
+    "map": "MAP of the repository, made by the program",
+    "passing": "NOTE of the program",
+}
 MOST_FILES: Final = 30
 MOST_ARTIFACTS: Final = 8
 _LEAST: Final = 400
@@ -90,8 +102,10 @@ def _lines(messages: Sequence[Message], text: Text) -> Iterator[str]:
         match one:
             case SummaryMessage(text=words):
                 yield _short(story_of(text(words)), 2_000)
-            case UserMessage():
+            case UserMessage(kind="said"):
                 yield f"- The user: {_line(preview(one))}"
+            case UserMessage():
+                pass
             case AssistantMessage(parts=parts):
                 for part in parts:
                     if isinstance(part, ToolCallPart):
@@ -120,8 +134,11 @@ def transcript(messages: Sequence[Message], room: int, text: Text) -> str:
 
 def _piece(message: Message, text: Text) -> str:
     match message:
-        case UserMessage(content=content):
+        case UserMessage(kind="said", content=content):
             return f"USER: {_short(_words(content, text), 8_000)}"
+        case UserMessage(kind=kind, content=content):
+            words = _short(_words(content, text), 2_000 if kind == "mentions" else _LEAST)
+            return f"{_BESIDE[kind]}: {words}"
         case ToolMessage(name=name, content=content, ok=ok):
             return f"RESULT of {name}{'' if ok else ' (failed)'}: {_short(_words(content, text), 2_000)}"
         case SummaryMessage(text=words):
