@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, fields
 
 from tui_agent.folds.dispatch import Handlers
+from tui_agent.folds.standing_files import StandingFiles
 from tui_agent.protocol.base import BlobText, LongText, text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextPacked
@@ -19,7 +20,7 @@ from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage
 
 @dataclass(frozen=True, slots=True)
 class MetricsView:
-    """Counts unless a unit is named. `files_changed` are the files that do not hold what they held before the session.
+    """Counts unless a unit is named. `files_changed` are the files that do not stand as they stood before the session.
 
     `failure` is the category of the newest failure, `failures` counts them all by category: `model` (a request that
     failed for good), `policy` (a denial), `tool` (a call that failed or was wrong), `environment` (files or processes
@@ -105,8 +106,7 @@ class Metrics:
         self.sums = _Sums()
         self.kinds: dict[str, int] = {}
         self.tools: dict[str, int] = {}
-        self.files: dict[str, tuple[str | None, str | None]] = {}
-        """What each changed file held before the first change, and holds after the newest."""
+        self.files = StandingFiles()
         self.failures: dict[str, int] = {}
         self.reads: set[tuple[str, str, int, int]] = set()
         self.first_turn_at: float | None = None
@@ -120,6 +120,7 @@ class Metrics:
         self.sums.events += 1
         self.sums.last_at = ev.at
         self.kinds[kind] = self.kinds.get(kind, 0) + 1
+        self.files.apply(ev)
         _ON.apply(self, ev)
         self._view = None
         return True
@@ -131,7 +132,7 @@ class Metrics:
                 **{name: getattr(self.sums, name) for name in _PLAIN},
                 kinds=dict(self.kinds),
                 tools=dict(self.tools),
-                files_changed=tuple(path for path, (held, holds) in self.files.items() if held != holds),
+                files_changed=self.files.view(),
                 failures=dict(self.failures),
             )
         return self._view
@@ -249,8 +250,6 @@ def _read(fold: Metrics, ev: Envelope, payload: FileRead) -> bool:
 
 @_ON.on(FileChanged)
 def _changed(fold: Metrics, ev: Envelope, payload: FileChanged) -> bool:
-    held, _ = fold.files.get(payload.path, (payload.held, None))
-    fold.files[payload.path] = held, payload.holds
     sums = fold.sums
     if sums.seconds_to_first_edit is None and fold.first_turn_at is not None and payload.author == "agent":
         sums.seconds_to_first_edit = ev.at - fold.first_turn_at

@@ -16,7 +16,7 @@ from tui_agent.folds.trace import Trace
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.context import ContextCompacted, ContextPacked, FragmentRecord, Section
-from tui_agent.protocol.events.files import FileChanged, FileRead
+from tui_agent.protocol.events.files import CheckpointRestored, FileChanged, FileRead
 from tui_agent.protocol.events.model import ModelFailed, ModelRetried
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import SessionHeadMoved
@@ -267,6 +267,26 @@ def test_a_file_of_which_only_the_permissions_changed_is_among_the_files() -> No
         FilesChanged(), change("run.sh", "0", "0"), change("gone", "0", "0"), change("gone", "0", None)
     )
     assert [(one.path, one.bits_only) for one in view.files] == [("run.sh", True), ("gone", False)]
+
+
+def restored(*paths: str, kept: tuple[str, ...] = ()) -> CheckpointRestored:
+    return CheckpointRestored(source="c", commit="c", paths=paths, kept=kept)
+
+
+def moved(to_seq: int, *, files: bool = True) -> SessionHeadMoved:
+    return SessionHeadMoved(to_seq=to_seq, from_seq=9, reason="branch", files=files)
+
+
+def test_the_figures_name_the_files_that_stand_otherwise_after_going_back_and_forth() -> None:
+    done = (TurnStarted(turn=1), change("new", None, "1"), change("ran", "0", "1", "command"))
+    assert told(Metrics(), *done, change("run.sh", "0", "0")).files_changed == ("new", "ran", "run.sh")
+    back = (*done, moved(0), restored("new", kept=("ran",)))
+    assert told(Metrics(), *back).files_changed == ("ran",)
+    alone = (change("new", "1", None, "human"), change("ran", "1", "0", "human"), restored("new", "ran"))
+    assert told(Metrics(), *done, *alone).files_changed == ()
+    forth = (*done, *alone, moved(2), restored("new", "ran"))
+    assert told(Metrics(), *forth).files_changed == ("new", "ran")
+    assert told(Metrics(), *done, moved(0, files=False)).files_changed == ("new", "ran")
 
 
 def test_the_figures_name_no_file_that_was_changed_back() -> None:
