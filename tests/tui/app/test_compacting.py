@@ -4,12 +4,14 @@ import pytest
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.folds.session_view import COMPACTING
 from tui_agent.protocol.commands import Compact, PinContext, RestoreContext
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.context import ContextCompacted, ContextPinned, ContextStuck
 from tui_agent.protocol.events.session import SettingsChanged
-from tui_agent.protocol.events.turn import UserMessageReceived
-from tui_agent.protocol.settings import ModelInfo
+from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
+from tui_agent.protocol.settings import AgentState, ModelInfo
 from tui_agent.tui.modals.picker import Picker
 
 
@@ -76,6 +78,23 @@ async def test_the_context_says_from_where_on_it_comes_by_itself(window: int, ou
         await driven.type("/context")
         await driven.press("enter")
         assert says in " ".join(driven.text().replace("▌", " ").split())
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+@pytest.mark.parametrize("in_turn", [False, True])
+async def test_the_activity_line_says_that_it_summarises(size: tuple[int, int], in_turn: bool) -> None:
+    session = FakeSession(list[Record](golden("night_shift")))
+    async with open_app(session=session, size=size) as driven:
+        if in_turn:
+            session.feed(TurnStarted(turn=9), after=1.0)
+        session.feed(AgentStateChanged(state=AgentState.RUNNING, reason=COMPACTING), after=1.0)
+        await driven.settle()
+        assert "summarising old turns" in " ".join(driven.text().split())
+        assert driven.app.status.view.mood == "running"
+        after = AgentState.RUNNING if in_turn else AgentState.IDLE
+        session.feed(AgentStateChanged(state=after), after=1.0)
+        await driven.settle()
+        assert "summarising" not in driven.app.status.view.word
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from tui_agent.folds.session_view import COMPACTING
 from tui_agent.protocol.settings import PAUSING
 from tui_agent.tui import units
 from tui_agent.tui.panes.spans import ROW, fault_words, short_target
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from tui_agent.folds.session_view import SessionStateView
     from tui_agent.folds.spans import Span, TraceView
 
+SUMMARISES, OLD = "summarising", "old turns"
 _ENDS: dict[str, tuple[Mood, str]] = {
     "finished": ("ready", "ready"),
     "rejected": ("stopped", "declined"),
@@ -40,6 +42,9 @@ def status_of(state: "SessionStateView", trace: "TraceView", *, note: str = "") 
     if state.shell is not None and not state.turn_running:
         what = named(state.shell.command[:ROW])
         return StatusView("running", "you run", what, state.shell_started_at, note=note)
+    if state.compacting:
+        span = newest_running(trace)
+        return StatusView("running", SUMMARISES, OLD, span.start if span is not None else None, note=note)
     if not state.turn_running:
         return _at_rest(state, trace)
     if state.agent_state == "paused":
@@ -78,6 +83,8 @@ def _at_rest(state: "SessionStateView", trace: "TraceView") -> StatusView:
 
 
 def _doing(state: "SessionStateView", trace: "TraceView") -> tuple[str, str]:
+    if state.state_reason == COMPACTING:
+        return SUMMARISES, OLD
     span = newest_running(trace)
     if span is not None and span.kind in ("tool", "subtask"):
         verb, _, target = named(span.name[:ROW]).partition(" ")
