@@ -16,7 +16,7 @@ from tui_agent.protocol.events.files import (
     CheckpointTaken,
     FileChanged,
 )
-from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved
+from tui_agent.protocol.events.session import CommandRejected, ErrorRaised, SessionHeadMoved
 from tui_agent.protocol.events.todo import TodoUpdated
 from tui_agent.protocol.messages import UserMessage, check_pairs
 from tui_agent.session.clock import SystemClock
@@ -330,3 +330,21 @@ async def test_a_fork_cannot_go_to_an_event_that_it_did_not_take_over(tmp_path: 
         assert rejected.reason == f"There is no event {aside} in this session."
         await go(bench, Revert(to_seq=at))
         assert said(bench) == ["second"]
+
+
+async def test_a_file_whose_folder_is_a_file_now_is_told_with_the_reason_and_not_offered(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "workspace" / "old").mkdir(parents=True)
+    (tmp_path / "workspace" / "old" / "o.txt").write_text("o")
+    async with told(tmp_path, shell("rm -r old"), say("Done.")) as bench:
+        await turn(bench, "go")
+        (tmp_path / "workspace" / "old").write_text("mine")
+        bench.submit(Undo())
+        await bench.until("session.head_moved")
+        error = (await bench.until("error.raised")).payload
+        assert isinstance(error, ErrorRaised)
+        assert error.message == "old/o.txt could not be put back: its folder old is no folder now."
+        restored = [one for one in bench.of(CheckpointRestored) if isinstance(one, CheckpointRestored)]
+        assert restored[-1].kept == ()
+    assert files(tmp_path) == {"old": "mine"}

@@ -37,9 +37,12 @@ async def restore(shadow: Shadow, plan: RestorePlan, overwrite: Sequence[str], a
     wanted = {act.path for act in plan.acts if not act.conflict} | set(overwrite)
     free = {act.path for act in prepared.acts if not act.conflict}
     chosen = wanted & planned & (free | set(overwrite))
-    doing = await run_sync(_possible, shadow, prepared, chosen)
+    doing, _ = await run_sync(_possible, shadow, prepared, chosen)
     done = {act.path for act in doing}
     kept = tuple(sorted((planned - done) & {act.path for act in prepared.acts}))
+    _, never = (
+        await run_sync(_possible, shadow, prepared, {act.path for act in prepared.acts}) if kept else ([], {})
+    )
     await keep_overwritten(shadow, [act for act in doing if act.conflict])
     staging = Staging(shadow.files, f"{STAGING}{uuid4().hex[:12]}", acts)
 
@@ -50,17 +53,20 @@ async def restore(shadow: Shadow, plan: RestorePlan, overwrite: Sequence[str], a
         files = await put(shadow, prepared, doing, staging)
         commit = await settle_head(shadow, prepared, done, kept)
     await run_sync(_clear, staging)
-    return Restored(commit, tuple(sorted(done)), kept, files)
+    blocked = {path: never[path] for path in kept if path in never}
+    return Restored(commit, tuple(sorted(done)), kept, files, blocked)
 
 
-def _possible(shadow: Shadow, prepared: Prepared, chosen: set[str]) -> list[Putting]:
-    """The chosen acts for which there is a place; leaving one out can take another's place away."""
+def _possible(shadow: Shadow, prepared: Prepared, chosen: set[str]) -> tuple[list[Putting], dict[str, str]]:
+    """The chosen acts for which there is a place; leaving one out can take another's place away. And why there is none for
+    the others that cannot be done."""
     while True:
         acts = [replace(act, blocked="") if act.blocked and act.stand.kept else act for act in prepared.acts]
         checked = blocked_by_places(shadow, acts, chosen)
         fit = {act.path for act in checked if act.path in chosen and not act.blocked}
         if fit == chosen:
-            return [act for act in checked if act.path in chosen]
+            blocked = {act.path: act.blocked for act in checked if act.blocked}
+            return [act for act in checked if act.path in chosen], blocked
         chosen = fit
 
 

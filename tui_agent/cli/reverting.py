@@ -21,7 +21,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored
-from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved
+from tui_agent.protocol.events.session import CommandRejected, ErrorRaised, SessionHeadMoved
 from tui_agent.protocol.settings import AgentState
 from tui_agent.session.local import LocalSession
 
@@ -47,6 +47,8 @@ class Reverted:
     restored: CheckpointRestored | None = None
     needs_answer: bool = False
     """Nothing was done, because each of the files asks first."""
+    blocked: tuple[str, ...] = ()
+    """Why files could not be put back whatever is answered, as sentences."""
 
 
 def revert(base: Ground, wish: Wish) -> Reverted:
@@ -88,7 +90,10 @@ async def _go(session: LocalSession, wish: Wish) -> Reverted:
                 to_seq=wish.to_seq, conversation=wish.conversation, files=wish.files, overwrite=wish.overwrite
             ),
         )
-        return Reverted(plan, _one(events, SessionHeadMoved), _one(events, CheckpointRestored))
+        said = [event.payload for event in events if isinstance(event.payload, ErrorRaised)]
+        blocked = tuple(one.message for one in said if one.where == "checkpoints")
+        restored = _one(events, CheckpointRestored)
+        return Reverted(plan, _one(events, SessionHeadMoved), restored, blocked=blocked if restored else ())
     finally:
         follower.close()
 

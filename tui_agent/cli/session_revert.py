@@ -39,6 +39,7 @@ examples:
 
 Nothing is lost: `/redo` in the app, or going to the event where it stood before, brings all back. Files that someone
 else changed too are left alone unless --overwrite names them. Exit status 4: every file asks first, nothing was done.
+Exit status 1: a file could not be put back, whatever is answered; which and why stands on standard error.
 """
 _ACTS = {"write": "as it was", "create": "comes back", "remove": "goes away", "mode": "its mode"}
 
@@ -94,8 +95,10 @@ def revert_session(arguments: argparse.Namespace) -> int:
         say_json(as_json(session, done.plan, done.moved, done.restored))
     elif not done.needs_answer:
         _show_done(done, wish)
+    for why in done.blocked:
+        say(f"tui-agent: {why}", file=sys.stderr)
     if not done.needs_answer:
-        return Exit.DONE
+        return Exit.FAILED if done.blocked else Exit.DONE
     paths = ", ".join(act.path for act in done.plan.acts)
     say(
         f"tui-agent: Nothing was put back: someone else changed each of these files too: {paths}. "

@@ -24,10 +24,19 @@ from tui_agent.protocol.events.files import (
     CheckpointTaken,
     PlannedAct,
 )
-from tui_agent.protocol.events.session import SessionHeadMoved, SessionTitled, SettingsChanged, WorkspaceMoved
+from tui_agent.protocol.events.session import (
+    ErrorRaised,
+    SessionHeadMoved,
+    SessionTitled,
+    SettingsChanged,
+    WorkspaceMoved,
+)
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.settings import SessionSettings
 
+BLOCKED_NAMED = 8
+"""Files that cannot be put back, of which it is said."""
+MAKE_ROOM = "Move away what stands in its place and go back once more; all else was done."
 NOT_TAKEN = "No checkpoint of the files was taken yet."
 
 
@@ -199,9 +208,12 @@ class Rewind:
                 commit=restored.commit,
                 paths=restored.paths[:PATHS_NAMED],
                 more=max(0, len(restored.paths) - PATHS_NAMED),
-                kept=restored.kept[:PATHS_NAMED],
+                kept=tuple(path for path in restored.kept if path not in restored.blocked)[:PATHS_NAMED],
             )
         )
+        for path, why in list(restored.blocked.items())[:BLOCKED_NAMED]:
+            message = f"{path} could not be put back: {why}."
+            recorder.append(ErrorRaised(where="checkpoints", message=message, hint=MAKE_ROOM))
 
     def _note_files(self, kept: str) -> None:
         """The log's newest checkpoint is the workspace as it stands, also where the head moved without the files.

@@ -1,7 +1,7 @@
 """L2: checkpoints of the workspace's files, outside the user's own repository."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from tui_agent.protocol.events.files import Author
@@ -75,6 +75,8 @@ class Restored:
     paths: tuple[str, ...]
     kept: tuple[str, ...]
     files: tuple[FileStand, ...] = ()
+    blocked: Mapping[str, str] = field(default_factory=dict)
+    """Of those that were left, the ones that nobody's answer could put back, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
