@@ -66,8 +66,8 @@ class Rewinding:
             return
         self._live.submit(Redo())
 
-    def revert(self, argument: str) -> None:
-        """Go back to an event, or choose a message to go back to."""
+    def revert(self, argument: str, *, then: Callable[[], object] = lambda: None) -> None:
+        """Go back to an event, or choose a message to go back to; `then` as for `go`."""
         live = self._live
         if argument:
             if not argument.isdecimal() or int(argument) > live.views.seq:
@@ -75,7 +75,7 @@ class Rewinding:
                 return
             entry = next((one for one in self._said() if one.seq == int(argument) + 1), None)
             where = f"event {argument}" if entry is None else f"before “{_line(entry)[:40]}”"
-            self.go(int(argument), f"Go back to {where}", entry)
+            self.go(int(argument), f"Go back to {where}", entry, then=then)
             return
         if not self._said() and not live.opening.older:
             live.app.say("There is nothing to go back to: nothing was said yet.", "warning")
@@ -126,7 +126,7 @@ class Rewinding:
         title: str,
         entry: UserEntry | None = None,
         *,
-        then: Callable[[], None] = lambda: None,
+        then: Callable[[], object] = lambda: None,
     ) -> None:
         """Go to an event, on whichever branch: both, or one of them alone; below, what would happen to which file.
 

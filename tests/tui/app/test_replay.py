@@ -235,6 +235,21 @@ async def test_in_the_app_it_opens_over_the_session_and_esc_comes_back() -> None
         assert len(driven.app.screen_stack) == 1 and driven.session.submitted == []
 
 
+async def test_esc_on_how_to_go_back_comes_back_to_the_replay_and_going_leaves_it() -> None:
+    async with open_app(NIGHT) as driven:
+        screen = await replaying(driven, "/replay 150")
+        await driven.press("v")
+        await driven.until(lambda: "Go back to" in driven.text())
+        await driven.press("escape")
+        assert driven.app.screen is screen and "event 150 of 196" in driven.text()
+        await driven.press("v")
+        await driven.until(lambda: "Go back to" in driven.text())
+        await driven.press("enter")
+        await driven.until(lambda: len(driven.app.screen_stack) == 1)
+        gone = [one for one in driven.session.submitted if isinstance(one, Revert)]
+        assert [one.to_seq for one in gone] == [150]
+
+
 async def replaying(driven: Driven, words: str) -> ReplayScreen:
     """The replay that these words open, once it stands at its first moment."""
     await driven.type(words)

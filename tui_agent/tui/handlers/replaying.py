@@ -62,12 +62,21 @@ def replay(live: "Live", argument: str) -> None:
         live.ask,
         live.app.terminal.copy,
         opens="/session",
-        revert=lambda seq: live.act("revert", str(seq)),
+        revert=partial(_revert, live),
         fork=partial(fork, live),
         what_if=partial(what_if, live),
     )
     to_seq = int(argument) if argument else None
     live.app.push_screen(FollowingScreen(recording, ways, lambda: live.app.looks, to_seq=to_seq))
+
+
+def _revert(live: "Live", seq: int, leave: Callable[[], object]) -> None:
+    """Ask over the replay how to go back; where it cannot be now, the app says so."""
+    if live.running:
+        leave()
+        live.app.call_later(live.act, "revert", str(seq))
+    else:
+        live.rewinding.revert(str(seq), then=leave)
 
 
 HANDLERS: "dict[str, Callable[[Live, str], None]]" = {"replay": replay}

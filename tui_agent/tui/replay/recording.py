@@ -32,7 +32,8 @@ class Recording(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """Where one can go from a replay. `revert` goes back to an event in the session that is open, where one is.
+    """Where one can go from a replay. `revert` goes back to an event in the session that is open, where one is, and calls
+    what it is given once the replay is to be left for it.
 
     `opens` are the words that open another session, before its id.
     """
@@ -40,7 +41,7 @@ class Ways:
     ask: Ask
     copy: Callable[[str], bool]
     opens: str
-    revert: Callable[[int], None] | None = None
+    revert: "Callable[[int, Callable[[], object]], None] | None" = None
     fork: "Begin | None" = None
     """Makes a fork of an event and opens it; without it the fork is made and named."""
     what_if: "Begin | None" = None

@@ -183,13 +183,12 @@ class Wishes:
         self._screen.say(text, roles[level])
 
     def _revert(self) -> None:
-        """The open session goes back to the event that is shown; how, is asked there."""
+        """The open session goes back to the event that is shown; how, is asked over the replay."""
         if self._ways.revert is not None and self._screen.ready:
-            seq = self._screen.seq
-            self._screen.dismiss(None)
-            self._screen.app.call_later(
-                self._ways.revert, seq
-            )  # what it asks is answered to one that still lives
+            self._ways.revert(self._screen.seq, lambda: self._screen.app.call_later(self._close))
+
+    def _close(self) -> None:
+        self._screen.dismiss(None)
 
     def _copy(self) -> None:
         """What is selected in the chat, else the event as JSON."""
