@@ -61,6 +61,8 @@ class ContextMeterView:
     cache_breaks: int = 0
     cache_break: str = ""
     assumed: bool = False
+    compacts: float = COMPACT
+    """Share of the window from which old turns are summarised; 0: never by itself."""
 
     def sections_of(self, whole: int) -> tuple[MeterSection, ...]:
         """The sections in the same proportion, adding up to `whole`; without those of which nothing is left."""
@@ -123,6 +125,7 @@ class MeterState:
     request: RequestId | None
     answer: Usage
     saved: int = 0
+    room: int = 0
 
 
 class ContextMeter:
@@ -144,6 +147,9 @@ class ContextMeter:
         self._answer = Usage()
         self._saved = 0
         """Tokens that come back where the newest summary is taken back."""
+        self._room = 0
+        """Tokens that the model's answer may take."""
+        self._share = COMPACT
         self._packed_now: ContextPacked | None = None
         """The newest manifest, whose sections are not worked out yet, and the totals that came since."""
         self._totals: list[int] = []
@@ -162,6 +168,11 @@ class ContextMeter:
             setattr(meter, f"_{one.name}", getattr(kept, one.name))
         return meter
 
+    def compact_at(self, share: float) -> None:
+        """Old turns are summarised from this share of the window on (0: never by itself), or earlier for the answer."""
+        if share != self._share:
+            self._share, self._view = share, None
+
     def apply(self, ev: Envelope) -> bool:
         """Take one event in; True if the meter changed."""
         if ev.agent != MAIN_AGENT:
@@ -172,6 +183,7 @@ class ContextMeter:
             case ModelRequested(model=model, request_id=request):
                 self._model, self._request = model, request
                 self._window = model.window or self._window
+                self._room = model.max_output
                 self._named = self._named or bool(model.model)
             case ModelResponded(request_id=request, usage=usage) if request == self._request:
                 self._answered(usage)
@@ -190,8 +202,11 @@ class ContextMeter:
                 window = model.get("window")
                 self._window = window if isinstance(window, int) else 0
                 self._named = bool(model.get("model"))
+                room = model.get("max_output")
+                self._room = room if isinstance(room, int) else 0
             case SessionStarted(settings=settings):
                 self._window, self._model = settings.model.window, settings.model
+                self._room = settings.model.max_output
                 self._named = bool(settings.model.model)
             case _:
                 return False
@@ -255,11 +270,19 @@ class ContextMeter:
                 warnings=self._warnings,
                 cache_breaks=self._cache_breaks,
                 cache_break=self._cache_break,
+                compacts=self._compacts(),
             )
         return self._view
 
     def _limit(self) -> int:
         return self._window or (ASSUMED_WINDOW if self._named else 0)
+
+    def _compacts(self) -> float:
+        if not self._share or self._limit() != self._window:
+            return 0.0
+        if not self._window:
+            return self._share
+        return compacts_at(self._window, self._room, self._share) / self._window
 
     def _fraction(self) -> float:
         limit = self._limit()

@@ -34,6 +34,8 @@ class Frames:
         if not changed:
             return
         app, views = self._live.app, self._live.views
+        if self._live.config is not None:
+            views.meter.compact_at(self._live.config.context.compact_at)
         with app.batch_update():
             state, meter = self._live.state, views.meter.view()
             if "state" in changed:

@@ -1,5 +1,7 @@
 """`/compact`: the command, the row that tells of it, and the list of what was put away."""
 
+import re
+
 import pytest
 
 from tests.stubs.fake_session import FakeSession
@@ -78,6 +80,18 @@ async def test_the_context_says_from_where_on_it_comes_by_itself(window: int, ou
         await driven.type("/context")
         await driven.press("enter")
         assert says in " ".join(driven.text().replace("▌", " ").split())
+
+
+@pytest.mark.parametrize(("window", "output", "tick"), [(200_000, 8_000, "85"), (20_000, 6_000, "70")])
+async def test_the_meters_tick_stands_where_compaction_comes(window: int, output: int, tick: str) -> None:
+    session = FakeSession(list[Record](golden("night_shift")))
+    model = ModelInfo(profile="m", provider="p", model="m", window=window, max_output=output)
+    session.feed(SettingsChanged(key="model", value=model.model_dump(mode="json"), previous=None), after=1.0)
+    async with open_app(session=session, size=(160, 50)) as driven:
+        assert re.search(rf" 32 +40 +{tick}\b", driven.text())
+        await driven.type("/context")
+        await driven.press("enter")
+        assert f"{tick} compaction" in driven.text()
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
-from tui_agent.folds.context_meter import COMPACT, SOFT, WARN, ContextMeterView, compacts_at
+from tui_agent.folds.context_meter import SOFT, WARN, ContextMeterView
 from tui_agent.tui import units
 from tui_agent.tui.handlers.ledger import ledger_rows
 from tui_agent.tui.modals.viewer import Viewer
@@ -26,7 +26,7 @@ def context(live: "Live", argument: str) -> None:
         rows = _bar(viewer, view, width) if view.window else []
         rows += _sections(viewer, view, width)
         settings = live.views.state.view().settings
-        rows += [viewer.gap(width), *_next(viewer, view, width, _compacts(live, view))]
+        rows += [viewer.gap(width), *_next(viewer, view, width)]
         price = settings.model.input_price if settings is not None else None
         return [*rows, *ledger_rows(viewer, live.views.ledger.view(), width, price)]
 
@@ -49,8 +49,10 @@ def context(live: "Live", argument: str) -> None:
 def _bar(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
     looks = viewer.looks
     labels = [" "] * width
-    named = ("32 warn", "40 soft limit", "85 compaction") if width >= 70 else ("32", "40", "85")
-    for at, label in zip(ticks(width), named, strict=False):
+    limits = ticks(view, width)
+    names = dict(zip(limits, (" warn", " soft limit", " compaction"), strict=False)) if width >= 70 else {}
+    for at, share in limits.items():
+        label = share + names.get(at, "")
         start = max(0, min(width - len(label), at))
         if any(cell != " " for cell in labels[max(0, start - 1) : start + len(label)]):
             continue
@@ -91,16 +93,7 @@ def _sections(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]
     return rows
 
 
-def _compacts(live: "Live", view: ContextMeterView) -> float:
-    """The tokens from which old turns are summarised; 0: never by itself."""
-    settings = live.views.state.view().settings
-    if view.assumed or settings is None:
-        return 0
-    share = live.config.context.compact_at if live.config is not None else COMPACT
-    return compacts_at(view.window, settings.model.max_output, share)
-
-
-def _next(viewer: Viewer, view: ContextMeterView, width: int, compacts: float) -> list[Strip]:
+def _next(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
     rows: list[Strip] = []
     if view.next_tokens:
         price = units.money(view.next_cost_usd, digits=2)
@@ -110,7 +103,11 @@ def _next(viewer: Viewer, view: ContextMeterView, width: int, compacts: float) -
         rows.append(viewer.line(width, [("Next turn  ", viewer.style(bold=True)), (said, viewer.style())]))
     if view.window:
         near, soft = (units.about(round(view.window * part)) for part in (WARN, SOFT))
-        then = f"at {units.about(round(compacts))} old turns" if compacts else "by /compact alone old turns"
+        then = (
+            f"at {units.about(round(view.compacts * view.window))} old turns"
+            if view.compacts
+            else "by /compact alone old turns"
+        )
         text = f"At {near} the meter turns amber, at {soft} the soft limit is passed; {then} are summarised."
         rows += viewer.say(width, text)
     if view.assumed:

@@ -45,7 +45,7 @@ def context_rows(
     if view.window:
         cells = width - 4
         rows.append(row(width, [("  ", fill), *bar(palette, looks.symbols, view, cells, ground)], fill=fill))
-        rows.append(row(width, [("  " + tick_labels(cells), palette.rich("t3", ground))], fill=fill))
+        rows.append(row(width, [("  " + tick_labels(view, cells), palette.rich("t3", ground))], fill=fill))
     room = most - len(rows) - 1
     rows += _sections(view, looks, width, max(0, room), ground)
     if view.window:

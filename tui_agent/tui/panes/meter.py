@@ -15,7 +15,7 @@ from tui_agent.tui.theme import Role
 if TYPE_CHECKING:
     from tui_agent.folds.context_meter import ContextMeterView
 
-WARN, SOFT, CRITICAL, COMPACT = 0.32, 0.40, 0.80, 0.85
+WARN, SOFT, CRITICAL = 0.32, 0.40, 0.80
 WORDS = {
     "below": "below soft limit",
     "near": "near soft limit",
@@ -36,26 +36,29 @@ def meter_style(palette: Palette, view: "ContextMeterView", ground: Role, *, bol
     return palette.rich(meter_role(view), ground, bold=bold or view.level in ("over", "compaction"))
 
 
-def ticks(cells: int) -> tuple[int, ...]:
-    """Where the limits stand on a bar of this many cells; the warning goes where there is no room for three."""
-    limits = (WARN, SOFT, COMPACT) if cells >= 10 else (SOFT, COMPACT)
-    return tuple(min(cells - 1, round(limit * cells)) for limit in limits)
+def ticks(view: "ContextMeterView", cells: int) -> dict[int, str]:
+    """Where the limits stand on a bar of this many cells, each with its share in percent: warning, soft limit, and where
+    compaction comes, if it does. The warning goes where there is no room for three."""
+    limits = (WARN, SOFT, view.compacts) if cells >= 10 else (SOFT, view.compacts)
+    return {min(cells - 1, round(limit * cells)): f"{limit * 100:.0f}" for limit in limits if limit}
 
 
 def bar(palette: Palette, symbols: Symbols, view: "ContextMeterView", cells: int, ground: Role) -> list[Part]:
     """The filled part, then the rest with its ticks."""
     filled = min(cells, max(1 if view.used else 0, round(view.fraction * cells)))
     full = symbols.meter_full * filled
-    marks = ticks(cells)
+    marks = ticks(view, cells)
     rest = "".join(symbols.meter_limit if at in marks else symbols.meter_rest for at in range(filled, cells))
     return [(full, meter_style(palette, view, ground)), (rest, palette.rich("border-strong", ground))]
 
 
-def tick_labels(cells: int) -> str:
-    """The numbers under the ticks."""
+def tick_labels(view: "ContextMeterView", cells: int) -> str:
+    """The numbers under the ticks; where two would run into each other, the later one's."""
     line = [" "] * cells
-    for at, label, shift in zip(ticks(cells), ("32", "40", "85"), (-1, 0, 0), strict=False):
-        start = max(0, min(cells - len(label), at + shift))
+    for at, label in sorted(ticks(view, cells).items()):
+        start = max(0, min(cells - len(label), at - (label == "32")))
+        if start and line[start - 1] != " ":
+            line[max(0, start - 3) : start] = " " * min(3, start)
         line[start : start + len(label)] = label
     return "".join(line)
 
