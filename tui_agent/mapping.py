@@ -11,6 +11,7 @@ import anyio
 from anyio import CapacityLimiter, to_thread
 
 from tui_agent.config.options import SessionOptions
+from tui_agent.config.paths import beside_sessions
 from tui_agent.config.settings import Config
 from tui_agent.context.repomap.facade import RepoMap
 from tui_agent.context.repomap.views import MapView
@@ -26,7 +27,7 @@ PATIENCE_S = 1.5
 def index_folder(options: SessionOptions, config: Config) -> Path:
     """Where the index is kept: in the user's cache; beside the sessions where those have a place of their own, so that a
     demo leaves nothing."""
-    return config.paths.repo_maps if options.data_dir is None else options.data_dir / "repomap"
+    return config.paths.repo_maps if options.data_dir is None else beside_sessions(options.data_dir)
 
 
 class SessionMaps:

@@ -1,6 +1,7 @@
 """L7: The map of a repository: its files ranked for a question, with the symbols that matter.
 
-Invariant: loads no parser, no schema and no model where the index is fresh; the index is kept in the user's cache folder.
+Invariant: loads no parser, no schema and no model where the index is fresh; the index is kept in the user's cache folder,
+or beside the sessions that have a place of their own.
 """
 
 import argparse
@@ -45,6 +46,9 @@ def configure(parser: Parser) -> None:
     parser.add_argument(
         "-C", "--cwd", metavar="DIR", type=Path, help="the map of DIR (default: the current directory)"
     )
+    parser.add_argument(
+        "--data-dir", metavar="DIR", type=Path, help="use the index that lies beside the sessions in DIR"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -52,11 +56,13 @@ def run(arguments: argparse.Namespace) -> int:
     root = arguments.cwd or Path.cwd()
     if not root.is_dir():
         raise UsageError(f"There is no folder {root}.", hint="Give another one with --cwd.")
-    found = paths.find(root, os.environ)
+    own: Path | None = arguments.data_dir
     secrets = Secrets()
     repo_map = RepoMap(
         root,
-        found.repo_maps,
+        paths.find(root, os.environ).repo_maps
+        if own is None
+        else paths.beside_sessions(own.expanduser().resolve()),
         may_show=secrets.may_show,
         rules=secrets.digest,
         patience=PATIENCE_S,

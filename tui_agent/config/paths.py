@@ -56,6 +56,11 @@ class Paths:
         return self.config_dir / "trusted"
 
 
+def beside_sessions(data_dir: Path) -> Path:
+    """As `repo_maps`, where the sessions have a place of their own."""
+    return data_dir / "repomap"
+
+
 def find(cwd: Path, environ: Mapping[str, str], data_dir: Path | None = None) -> Paths:
     """The paths of a start in `cwd`. `data_dir` (the option) wins over `TUI_AGENT_HOME`."""
     home = _home(environ)

@@ -7,6 +7,11 @@ import sys
 from pathlib import Path
 
 from tui_agent.cli.exit_codes import Exit
+from tui_agent.config.options import SessionOptions
+from tui_agent.config.settings import Config
+from tui_agent.mapping import index_folder
+from tui_agent.protocol.settings import MapChoice
+from tui_agent.tui.screens.map_answers import words
 
 
 def run(root: Path, *words: str) -> "subprocess.CompletedProcess[str]":
@@ -44,6 +49,14 @@ def test_it_prints_the_map_and_keeps_its_index_in_the_users_cache_folder(tmp_pat
     assert "2 secret" in done.stdout
     assert list((tmp_path / "caches/tui-agent/repomap").glob("repo-*.sqlite3"))
     assert sorted(path.name for path in root.iterdir()) == [".env", "login.py", "mail.py", "models.toml"]
+
+
+def test_the_index_of_sessions_with_a_place_of_their_own_is_used_by_the_app_and_here(tmp_path: Path) -> None:
+    root, own = make(tmp_path / "repo"), tmp_path / "own"
+    (_, *asked) = words("password", MapChoice(), str(root), refresh=True, data_dir=own)
+    assert run(root, *asked).returncode == Exit.DONE
+    assert list(index_folder(SessionOptions(cwd=root, data_dir=own), Config()).glob("repo-*.sqlite3"))
+    assert not (tmp_path / "caches").exists()
 
 
 def test_json_is_one_object_a_file_in_rank_order(tmp_path: Path) -> None:

@@ -108,8 +108,13 @@ class MapScreen(Page):
         """Ask for the map (again)."""
         self.top.said = "mapping …"
         self.show_head()
+        options = self.live.app.options
         asked = words(
-            self.top.field.text.strip(), self.choice, str(self.live.app.options.cwd), refresh=refresh
+            self.top.field.text.strip(),
+            self.choice,
+            str(options.cwd),
+            refresh=refresh,
+            data_dir=options.data_dir,
         )
         self.run_worker(partial(self._read, asked), name="map", group="map", exclusive=True)  # type: ignore[arg-type]  # of a result that nobody takes
 

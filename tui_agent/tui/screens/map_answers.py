@@ -5,6 +5,7 @@ Invariant: one question goes on at a time, the newest; what came of an older one
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 from tui_agent.protocol.settings import MapChoice
@@ -44,9 +45,12 @@ MapLine: TypeAlias = tuple[int, int] | None
 """(file, symbol) of a row; symbol -1 is the file's own row. None is an empty one."""
 
 
-def words(query: str, choice: MapChoice, folder: str, *, refresh: bool) -> list[str]:
-    """What the command line is asked."""
+def words(
+    query: str, choice: MapChoice, folder: str, *, refresh: bool, data_dir: Path | None = None
+) -> list[str]:
+    """What the command line is asked. `data_dir`: the sessions have a place of their own, and beside them the index."""
     asked = ["map", "--json", "--max-tokens", str(choice.max_tokens), "--cwd", folder]
+    asked += ["--data-dir", str(data_dir)] if data_dir is not None else []
     asked += ["--refresh"] if refresh else []
     asked += ["--query", query] if query else []
     for option, paths in (("--pin", choice.pinned), ("--hide", choice.hidden)):
