@@ -86,20 +86,26 @@ def from_scan(listing: Listing, root: str, ask: Ask, known: Languages) -> Basis:
     """The order that reading every file once gives."""
     skipped = dict(listing.skipped)
     if not ask.query:
-        order = [
-            Ranked(entry.path, 0.0, ("entry",) if is_entry(entry.path) else ())
-            for entry in sorted(listing.entries, key=lambda entry: _by_place(entry.path, ask.recent))
-            if entry.path not in ask.hidden
-        ]
-        return Basis(order, [], skipped, _parsing(root, known))
+        return Basis(_by_places(listing, ask), [], skipped, _parsing(root, known))
     scan = Scan(root, listing.entries, ask.query, ask.hidden)
     for reason, count in scan.skipped.items():
         skipped[reason] = skipped.get(reason, 0) + count
     values = ranking.values_of(ask.query, scan.counts, scan.total)
     order = ranking.ranked(scan.words, {}, ask.query, values, _reading(root))
+    if len(order) < ENOUGH:
+        there = {one.path for one in order}
+        order += [one for one in _by_places(listing, ask) if one.path not in there]
     shown = {one.path for one in order}
     rest = [entry.path for entry in listing.entries if entry.path not in shown]
     return Basis(order, _visible(rest, ask), skipped, _parsing(root, known))
+
+
+def _by_places(listing: Listing, ask: Ask) -> list[Ranked]:
+    return [
+        Ranked(entry.path, 0.0, ("entry",) if is_entry(entry.path) else ())
+        for entry in sorted(listing.entries, key=lambda entry: _by_place(entry.path, ask.recent))
+        if entry.path not in ask.hidden
+    ]
 
 
 def _by_place(path: str, recent: Collection[str]) -> tuple[bool, bool, bool, int, str]:
