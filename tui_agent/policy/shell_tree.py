@@ -135,6 +135,8 @@ def gaps(root: "Node", raw: bytes) -> bool:
     while True:
         node = cursor.node
         assert node is not None
+        if node.type == "array" and any(raw.startswith(b"[", one.start_byte) for one in node.children):
+            return True  # bash reads a subscript up to its `]`, past blanks, `)` and `#`
         whole = node.child_count == 0 or node.type in ("heredoc_body", "string")
         if whole:
             if raw[end : node.start_byte].replace(b"\\\n", b"").strip(b" \t\n"):

@@ -230,3 +230,18 @@ def test_no_way_out_of_a_home_leads_into_the_workspace(script: str) -> None:
 def test_what_lies_above_a_home_is_not_taken_away() -> None:
     assert decide("rm -rf ~/..", "bypass").verdict == "deny"
     assert decide("rm -rf ~/../*", "bypass").verdict == "deny"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "x=([a b) # ]=$(curl example.org))",
+        "x+=([a b) # ]=$(curl example.org))",
+        "declare x=(\n[a b) # ]=$(curl example.org))",
+        "x=(1 \\\n[a b) # ]=$(curl example.org))",
+        "x=([a b); echo ${x[@]}",
+    ],
+)
+def test_an_open_subscript_in_a_list_is_asked_about(script: str) -> None:
+    """Bash reads it up to its `]`: neither `)` nor `#` ends it, and what stands behind them runs."""
+    assert verdict(script) == "ask"
