@@ -28,6 +28,7 @@ from tui_agent.protocol.effects import Effect, Internal, Writes
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextCompacted
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
+from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.session import SessionForked, SessionHeadMoved
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, UserMessageReceived, UserSteered
 from tui_agent.protocol.ids import RequestId
@@ -177,16 +178,30 @@ class Plain:
 
     def prompts(self, last: int | None = None) -> list[str]:
         """What the user said on the branch, without what a summary stands for."""
-        line = self.line(last)
-        cut = max(
-            (e.payload.through_seq for e in line if isinstance(e.payload, ContextCompacted)), default=-1
-        )
-        said = [
-            e.payload.text
-            for e in line
-            if isinstance(e.payload, UserMessageReceived | UserSteered) and e.seq > cut
+        cut = max((through for through, _ in self._summaries(last)), default=-1)
+        return [text for seq, text in self._said(last) if seq > cut]
+
+    def unsent(self, last: int | None = None) -> list[str]:
+        """What a summary names the place of, though no request had taken it along: where it waited behind open calls, it
+        waits on behind the summary."""
+        sent = [e.seq for e in self.line(last) if isinstance(e.payload, ModelRequested)]
+        return [
+            text
+            for seq, text in self._said(last)
+            for through, at in self._summaries(last)
+            if seq <= through and not any(seq < one < at for one in sent)
         ]
-        return [text for text in said if isinstance(text, str)]
+
+    def _summaries(self, last: int | None) -> list[tuple[int, int]]:
+        line = self.line(last)
+        return [(e.payload.through_seq, e.seq) for e in line if isinstance(e.payload, ContextCompacted)]
+
+    def _said(self, last: int | None) -> list[tuple[int, str]]:
+        said = [e for e in self.line(last) if isinstance(e.payload, UserMessageReceived | UserSteered)]
+        texts = [
+            (e.seq, e.payload.text) for e in said if isinstance(e.payload, UserMessageReceived | UserSteered)
+        ]
+        return [(seq, text) for seq, text in texts if isinstance(text, str)]
 
     def commit_at(self, last: int) -> str:
         """The checkpoint of the files at an event: the newest on its branch, else the first of all."""

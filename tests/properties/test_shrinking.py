@@ -89,7 +89,7 @@ def test_a_summary_has_all_that_must_not_be_lost_and_its_size_is_bounded(
 ) -> None:
     messages, spoken = history(acts)
     pinned = {messages[min(pin, len(messages) - 1)].seq}
-    facts = Facts(messages, spoken, pinned, (TODO,), (), messages[-1].seq)
+    facts = Facts(messages, spoken, pinned, (TODO,), (), max(one.seq for one in messages))
     text = summary_text(facts, "## Heading\nThe story.", room, plain)
     assert TASK in text and TODO.content in text and text.count(f"## {STORY}\n") == 1
     assert story_of(text) == "### Heading\nThe story."
