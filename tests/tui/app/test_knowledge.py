@@ -7,6 +7,7 @@ from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.config.layers import load
 from tui_agent.config.notes import notes_folder
 from tui_agent.config.options import SessionOptions
+from tui_agent.folds.views import ALL
 from tui_agent.protocol.commands import SubmitPrompt, WriteGuide
 from tui_agent.protocol.events.context import MemoryUpdated
 from tui_agent.protocol.events.instructions import (
@@ -18,6 +19,7 @@ from tui_agent.protocol.events.instructions import (
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.tui.handlers.knowledge import GUIDE
+from tui_agent.tui.modals.viewer import Viewer
 
 SKILLS = SkillsLoaded(
     skills=(
@@ -110,6 +112,22 @@ async def test_memory_shows_what_is_noted_of_the_task_as_it_changes() -> None:
             shown = driven.text()
             assert "Failing tests" in shown and "test_[b]a[/]" in shown and "a.py +3 -1" in shown
             assert shown.index("Failing tests") < shown.index("Changed so far")
+
+
+async def test_a_live_sheet_takes_what_comes_before_it_is_composed_and_after_it_is_closed() -> None:
+    async with open_app(golden("streaming")) as driven:
+        live = driven.app.live
+        assert live is not None
+        for _ in range(2):
+            live.act("memory", "")
+            sheet = driven.app.screen
+            assert isinstance(sheet, Viewer) and sheet.live
+            live.frames.show(ALL)
+            await _until(driven, lambda: "Of this task" in driven.text())
+            await driven.press("escape")
+            await _until(driven, lambda: not isinstance(driven.app.screen, Viewer))
+            sheet.redraw()
+            live.frames.show(ALL)
 
 
 async def test_status_lists_the_instructions_and_what_was_left_out() -> None:

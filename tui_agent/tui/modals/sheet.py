@@ -82,9 +82,10 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
         self._body = Lines(looks, id="sheet-body")
         self._body.moved = lambda: self.looked_at(self._in_sight + self._body.scroll_offset.y)
         self._in_sight = 0
+        self._sheet = Vertical(id="sheet")
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="sheet"):
+        with self._sheet:
             yield self._head
             yield self._body
             yield self._foot
@@ -172,7 +173,12 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
         return screen_height - (0 if full else 2 if self.tight else 6)
 
     def redraw(self, *, keep: bool = True) -> None:
-        """Draw all rows again and give every part the height that it needs."""
+        """Draw all rows again and give every part the height that it needs.
+
+        A sheet without its parts, not composed yet or closed, draws nothing: it draws what holds when it is mounted.
+        """
+        if not (self._sheet.is_attached and self._body.is_attached):
+            return
         screen_width, screen_height = self.app.size
         full = screen_height < 16 or screen_width < 60
         self.set_class(full, "-full")
@@ -186,9 +192,8 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
         room = max(1, self.most_rows - len(head) - len(foot))
         if len(body) > room:
             body = self.body(width - 1)
-        sheet = self.query_one("#sheet")
-        sheet.styles.width = outer
-        sheet.styles.min_height = screen_height if full else None
+        self._sheet.styles.width = outer
+        self._sheet.styles.min_height = screen_height if full else None
         self._head.given, self._foot.given = head, foot
         self._head.styles.height, self._foot.styles.height = len(head), len(foot)
         self._body.styles.height = min(len(body), room)
