@@ -37,6 +37,7 @@ _SETTINGS = {
     "agent": "agent",
     "context_mode": "context mode",
     "repo_map": "repository map",
+    "map": "map choice",
     "budgets": "limits",
 }
 _SET_PRICE = "input_price and output_price in its profile set it."
@@ -155,8 +156,13 @@ def _value(value: JsonValue) -> str:
         return str(value)
     if "profile" in value:
         return " ".join(str(value[key]) for key in ("profile", "effort") if value.get(key))
-    said = ", ".join(f"{key} {item}" for key, item in value.items() if item is not None)
+    said = ", ".join(f"{key} {_count(item)}" for key, item in value.items() if item is not None)
     return said or "none"
+
+
+def _count(item: JsonValue) -> JsonValue:
+    """A list as how many it has: a line is too short for the paths."""
+    return len(item) if isinstance(item, list) else item
 
 
 @ON_NOTICES.on(PermissionRevoked)

@@ -405,6 +405,18 @@ def test_a_cost_limit_that_cannot_hold_is_told_where_it_or_the_model_is_set() ->
     assert warnings() == 2
 
 
+def test_every_setting_of_a_session_can_change_and_is_told_in_a_line() -> None:
+    values = SessionSettings(model=MODEL).model_dump(mode="json")
+    for key, value in values.items():
+        views, story = Views(), Story()
+        changed = {"key": key, "previous": value, "value": value}
+        views.apply(story(SettingsChanged.model_validate(changed)))
+        (entry,) = views.transcript.view().entries
+        assert isinstance(entry, NoticeEntry) and entry.kind == "settings", key
+        if key == "map":
+            assert entry.lines == ("map choice pinned 0, hidden 0, max_tokens 1200",)
+
+
 def unknown(seq: int, version: int = 1) -> UnknownEvent:
     return UnknownEvent(
         seq=seq, at=1.0, agent=AgentId("main"), parent=seq - 1, kind="dream.dreamt", raw={"v": version}
