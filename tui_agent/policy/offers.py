@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Final
 
-from tui_agent.policy.part import Part
+from tui_agent.policy.part import GIT, Part, started
 from tui_agent.policy.paths import Place, place
 from tui_agent.policy.programs import Table
 from tui_agent.policy.runs import RunReport, command_line, literal, read_runs
@@ -162,6 +162,11 @@ def _no_rule(effect: Runs, report: RunReport, parts: Sequence[Part], facts: Poli
     refused = next((words for name, words in _NEVER if name in report.classes), "")
     if refused:
         return refused
+    if not parts and facts.git_steered and any(started(part) == GIT for part in report.parts):
+        return "not offered where the repository's configuration names programs for git"
+    own = next((part.program for part in report.parts if started(part) in facts.own_programs), "")
+    if not parts and own:
+        return f"not offered where {own} is a program of this workspace"
     if not parts or (effect.cwd and not place(literal(effect.cwd), facts).inside):
         return "not offered outside the workspace"
     for part in parts:

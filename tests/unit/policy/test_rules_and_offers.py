@@ -144,6 +144,22 @@ def test_what_lies_outside_is_never_offered_for_always() -> None:
     assert found["always"] == ("", "not offered outside the workspace")
 
 
+@pytest.mark.parametrize(
+    ("script", "facts", "why"),
+    [
+        ("git status", {"git_steered": True}, "where the repository's configuration names programs for git"),
+        ("ls src", {"own_programs": frozenset({"ls"})}, "where ls is a program of this workspace"),
+        ("ls /etc", {}, "outside the workspace"),
+    ],
+)
+def test_what_only_reads_is_not_offered_for_the_reason_that_it_is_asked_for(
+    script: str, facts: dict[str, object], why: str
+) -> None:
+    found = RulePolicy().decide("run", (Runs(script=script),), PolicyFacts(WORKSPACE, "ask", **facts))  # type: ignore[arg-type]
+    always = found.choices[-1]
+    assert (found.verdict, always.offered, always.why) == ("ask", False, f"not offered {why}")
+
+
 def test_a_known_program_offers_its_calls() -> None:
     assert offered(Runs(script="pytest -q tests"))["always"] == ("allow run pytest *", "any pytest")
     assert offered(Runs(argv=("npm", "run", "build")))["session"][0] == "allow run npm run build *"
