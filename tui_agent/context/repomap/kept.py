@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tui_agent.context.repomap.listing import Entry
 from tui_agent.context.repomap.views import Symbol
 
-VERSION = 5
+VERSION = 6
 """Of the tables and of how words are cut; another one is built anew."""
 BUSY_MS = 5_000
 _FIELDS = "id, path, size, mtime, inode, reason, language, rank"

@@ -3,6 +3,7 @@
 Invariant: nothing is kept and nothing is parsed; memory holds one file at a time.
 """
 
+import re
 from collections.abc import Collection, Sequence
 
 from tui_agent.context.repomap.listing import Entry
@@ -14,6 +15,13 @@ from tui_agent.context.repomap.words import Query, pieces
 BYTES_A_WORD = 7
 K1, B = 1.2, 0.75
 PATH_TIMES = 4
+
+
+def times_in(small: bytes, sought: bytes) -> int:
+    """How often a word occurs; sha1 not in sha128."""
+    if sought[-1:].isdigit():
+        return sum(1 for _ in re.finditer(re.escape(sought) + rb"(?![0-9])", small))
+    return small.count(sought)
 
 
 class Scan:
@@ -44,7 +52,7 @@ class Scan:
         named = set(pieces(path.encode("utf-8", "replace").decode()))
         found = []
         for term, sought in zip(self._terms, self._sought, strict=True):
-            n = small.count(sought) + (PATH_TIMES if term in named else 0)
+            n = times_in(small, sought) + (PATH_TIMES if term in named else 0)
             if n:
                 self.counts[term] = self.counts.get(term, 0) + 1
             found.append(n)

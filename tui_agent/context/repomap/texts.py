@@ -81,10 +81,14 @@ class Texts:
 
 def _lines(data: bytes, small: bytes, word: bytes) -> list[int]:
     found: list[int] = []
-    size, short, line, counted = len(word), len(word) < 4, 1, 0
+    size, short, number, line, counted = len(word), len(word) < 4, word[-1:].isdigit(), 1, 0
     at = small.find(word)
     while at >= 0 and len(found) < MAX_HITS:
-        if _begins(data, small, at) and not (short and _goes_on(data, at + size)):
+        if (
+            _begins(data, small, at)
+            and not (short and _goes_on(data, at + size))
+            and not (number and data[at + size : at + size + 1].isdigit())
+        ):
             line += small.count(b"\n", counted, at)
             counted = at
             found.append(line)
@@ -97,6 +101,8 @@ def _begins(data: bytes, small: bytes, at: int) -> bool:
     if at == 0 or len(small) != len(data):
         return True
     before = data[at - 1]
+    if 48 <= before <= 57 and 48 <= data[at] <= 57:
+        return False
     if not (65 <= before <= 90 or 97 <= before <= 122):
         return True
     return data[at] <= 90 and (before >= 97 or data[at + 1 : at + 2] > b"Z")

@@ -1,7 +1,8 @@
 """L3: words of code, of paths and of questions, in the form in which they are compared.
 
 Invariant: a word of a question and the same word inside an identifier have the same form: identifiers are split
-where the case or a sign changes, and endings are cut lightly.
+where the case or a sign changes, and endings are cut lightly. Letters with a number behind them count once without
+and once with it: sha512 is a sha, and no sha1.
 """
 
 import re
@@ -11,14 +12,17 @@ from functools import lru_cache
 _WORD = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
 _PIECE = re.compile(
     r"(?:(?<![A-Za-z0-9])[a-z]|[A-Z])[0-9]+[a-z](?![a-z0-9])"
+    r"|(?<![A-Za-z0-9])[0-9](?:[a-z]{1,2}|[A-Z]{1,2})(?![A-Za-z0-9])"
     r"|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+"
 )
-"""What is compared on its own; a word as i18n or k8s, whose letters would say nothing, stays whole."""
+"""What is compared on its own; a word as i18n, k8s or 2fa, whose letters would say nothing, stays whole."""
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _BLANKED = bytes(sign if chr(sign).isalnum() or sign == 95 else 32 for sign in range(128)) + bytes([32]) * 128
 """Makes of ASCII a text in which only what `_WORD` takes, and signs beside it, is not blank."""
 MAX_WORD = 64
 """Characters; a longer run is data, not a word."""
+MAX_NUMBER = 5
+"""Digits that belong to the letters before them, as in sha512, utf8 or phase_2; a longer number is one of its own."""
 _DOUBLED = re.compile(r"(?<=..)([bdfgmnprt])\1$")
 
 STOP = frozenset(
@@ -57,13 +61,19 @@ def split(word: str) -> tuple[str, ...]:
     if word.isascii() and word.islower() and word.isalpha():
         return (stem(word),) if len(word) > 1 and word not in STOP else ()
     found: list[str] = []
-    for piece in _PIECE.findall(word):
+    before = ""
+    for match in _PIECE.finditer(word):
+        piece, at = match.group(), match.start()
         if _WIDE.search(piece):
             found += [piece[at : at + 2] for at in range(max(1, len(piece) - 1))]
             continue
         small = piece.lower()
-        if len(small) > 1 and small not in STOP:
-            found.append(stem(small))
+        if before and small.isdigit() and len(small) <= (1 if word[at - 1] == "_" else MAX_NUMBER):
+            found.append(before + small)
+        elif len(small) > 1 and small not in STOP:
+            found.append(stem(small) if small.isalpha() else small)
+        begins = len(small) > 1 or not word[max(0, at - 1) : at].isalnum()
+        before = small if begins and small.isalpha() else ""
     return tuple(found)
 
 
@@ -123,6 +133,9 @@ _IDENTIFIER = re.compile(
 )
 _CALLED = re.compile(r"\b([A-Za-z_]\w+)\(")
 _HASH = re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b")
+_NUMBERED = re.compile(r"\b([A-Za-z]{2,})[-/]([0-9]{1,5})\b")
+"""A name that is written apart from its number, as UTF-8 or HTTP/2."""
+_NUMBER = re.compile(r"[\d_]+")
 MAX_QUERY = 20_000
 MAX_TERMS = 48
 IDENTIFIER_WEIGHT = 3.0
@@ -161,11 +174,17 @@ class Query:
     """
 
     def __init__(self, text: str) -> None:
-        text = _HASH.sub(" ", text[:MAX_QUERY])
+        text = _NUMBERED.sub(r"\1\2", _HASH.sub(" ", text[:MAX_QUERY]))
         names = [*_TICKED.findall(text), *_IDENTIFIER.findall(text), *_CALLED.findall(text)]
         self.names = frozenset(word for name in names for word in raw_words(name))
-        self.strong = strong = frozenset(piece for name in names for piece in pieces(name))
-        ordered = dict.fromkeys(piece for piece in pieces(text) if not piece.isdigit())
+        ordered = dict.fromkeys(
+            piece
+            for word in raw_words(text)
+            for piece in split(word)
+            if not piece.isdigit() or not _NUMBER.fullmatch(word)
+        )
+        numbered = [piece for piece in ordered if not piece.isalpha() and not piece.isdigit()]
+        self.strong = strong = frozenset([*(piece for name in names for piece in pieces(name)), *numbered])
         terms = sorted(ordered, key=lambda term: term not in strong)[:MAX_TERMS]
         places = {term: place for place, term in enumerate(ordered)}
         self.weights = {

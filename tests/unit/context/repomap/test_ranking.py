@@ -77,6 +77,16 @@ def test_the_worth_of_a_word_does_not_jump_where_half_of_the_files_have_it(make:
     assert worth[0] > worth[1] > worth[2] > worth[0] / 3
 
 
+@pytest.mark.parametrize("number", [1, 77, 777, 7770])
+def test_names_that_differ_in_their_number_are_told_apart(make: Make, number: int) -> None:
+    numbers = (1, 7, 77, 177, 777, 7770, 8)
+    files = {f"lib/part{chr(97 + at)}.py": f"def fun_{n}(): ...\n" for at, n in enumerate(numbers)}
+    wanted = f"lib/part{chr(97 + numbers.index(number))}.py"
+    assert make(files).order(f"fun_{number} fails")[0] == wanted
+    files = {path: text.replace("fun_", "sha") for path, text in files.items()}
+    assert make(files).order(f"sha{number} fails")[0] == wanted
+
+
 OTHERS = {f"lib/other{n}.py": f"def thing{n}(): ...\n" for n in range(6)}
 
 

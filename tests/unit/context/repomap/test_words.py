@@ -10,7 +10,7 @@ from tui_agent.context.repomap.words import MAX_TERMS, Query, pieces, split, ste
     [
         ("parseConfigFile", ("pars", "config", "fil")),
         ("parse_config_file", ("pars", "config", "fil")),
-        ("HTTPServer2", ("http", "server")),
+        ("HTTPServer2", ("http", "server", "server2")),
         ("__init__", ("init",)),
         ("MAX_SIZE", ("max", "siz")),
         ("x", ()),
@@ -18,7 +18,14 @@ from tui_agent.context.repomap.words import MAX_TERMS, Query, pieces, split, ste
         ("i18n_key", ("i18n", "key")),
         ("useI18nKeys", ("i18n", "key")),
         ("K8sClient", ("k8s", "client")),
-        ("sha256sum", ("sha", "256", "sum")),
+        ("sha256sum", ("sha", "sha256", "sum")),
+        ("SHA1", ("sha", "sha1")),
+        ("utf8mb4", ("utf", "utf8", "mb", "mb4")),
+        ("x509Store", ("x509", "stor")),
+        ("enable_2fa", ("enabl", "2fa")),
+        ("phase_2", ("phas", "phase2")),
+        ("fun_777", ("fun", "777")),
+        ("test20240131", ("test", "20240131")),
         ("3f2a1b", ()),
         ("the", ()),
         ("a" * 65, ()),
@@ -79,6 +86,21 @@ def test_hashes_and_numbers_are_no_words_of_a_question() -> None:
     words = Query("gone since 597e418cb02883418f2cebb41400e8e61413f651 in 0.112.4").weights
     assert not any(char.isdigit() for word in words for char in word)
     assert "gon" in words
+
+
+@pytest.mark.parametrize(
+    ("question", "wanted", "unwanted"),
+    [
+        ("sha512 is slow", {"sha", "sha512"}, {"sha1", "512"}),
+        ("SHA-512 is slow, HTTP/2 is not", {"sha512", "http2"}, set()),
+        ("why is fun_777 called", {"fun", "777"}, set()),
+        ("UTF-8 in version 3.12", {"utf", "utf8"}, {"12"}),
+    ],
+)
+def test_names_with_numbers_are_told_apart(question: str, wanted: set[str], unwanted: set[str]) -> None:
+    weights = Query(question).weights
+    assert wanted <= weights.keys()
+    assert not unwanted & weights.keys()
 
 
 def test_what_is_said_first_weighs_more_and_the_last_word_still_half() -> None:
