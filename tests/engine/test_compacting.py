@@ -271,6 +271,20 @@ async def test_a_later_run_and_a_fork_take_a_summary_back_too(tmp_path: Path) ->
             assert bench.recorder.messages() == before
 
 
+async def test_a_later_run_counts_the_answers_behind_a_summary_too(tmp_path: Path) -> None:
+    model = Worker([*work(5), say("ok")])
+    async with running(tmp_path, [], [Output()], shrinking=ONLY_SUMMARIES) as bench:
+        bench.use(model)
+        await turn(bench, TASK)
+        await compact(bench)
+    assert [one.place for one in model.asked] == list(range(6))
+    again = Worker([say("ok")])
+    async with running(tmp_path, [], [Output()], shrinking=LIMITS) as bench:
+        bench.use(again)
+        await turn(bench, "go on")
+        assert again.asked[0].place == 6 and isinstance(again.asked[0].messages[0], SummaryMessage)
+
+
 async def test_what_cannot_come_back_is_refused(tmp_path: Path) -> None:
     async with running(tmp_path, [say("ok")], shrinking=LIMITS) as bench:
         await turn(bench, TASK)

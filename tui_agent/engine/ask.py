@@ -141,6 +141,7 @@ class ModelCaller:
             max_tokens=answer,
             images=self._builder.images(packed.messages),
             purpose="answer" if self._of == self._agent else "compaction",
+            answers=recorder.history(self._agent).answers if ask.messages is None else None,
         )
         chain: ModelNext = partial(self._call, packed.manifest)
         for middleware in reversed(self._parts.middlewares):

@@ -66,6 +66,7 @@ class MessagesState:
     task: int | None
     broken: bool
     forgotten: ForgottenState = field(default_factory=ForgottenState)
+    answers: int = 0
 
 
 class ModelMessages:
@@ -83,6 +84,8 @@ class ModelMessages:
         self._profiles: dict[RequestId, str] = {}
         self._task: int | None = None
         self._view: tuple[Message, ...] | None = None
+        self.answers = 0
+        """How many answers were given, those behind summaries too."""
         self.forgotten = Forgotten()
         """What can be brought back."""
         self.broken = False
@@ -101,6 +104,7 @@ class ModelMessages:
             self._task,
             self.broken,
             self.forgotten.kept(),
+            self.answers,
         )
 
     @classmethod
@@ -110,7 +114,7 @@ class ModelMessages:
         made._messages, made._late = [[_lean(one) for one in some] for some in (kept.messages, kept.late)]
         made._open, made._profiles = set(kept.open), dict(kept.profiles)
         made._task, made.broken = kept.task, kept.broken
-        made.forgotten = Forgotten(kept.forgotten)
+        made.forgotten, made.answers = Forgotten(kept.forgotten), kept.answers
         return made
 
     def apply(self, ev: Envelope) -> bool:
@@ -190,6 +194,7 @@ class ModelMessages:
         if not parts:
             return False
         self._messages.append(_lean(AssistantMessage(parts=parts, model=profile, seq=seq)))
+        self.answers += 1
         self._open.update(part.call_id for part in parts if isinstance(part, ToolCallPart))
         return True
 

@@ -1,7 +1,7 @@
 """L3: a model that gives a session's recorded answers again, in order.
 
 Invariant: which answer comes depends on the conversation alone: a delegate's is told by its task, and how many answers
-stand in the history says which is next. Nothing is asked of any provider.
+its record has says which is next. Nothing is asked of any provider.
 """
 
 import json
@@ -29,7 +29,7 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId
-from tui_agent.protocol.messages import AssistantMessage, UserMessage
+from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import ModelPart, PatchPart, ReasoningPart, TextContent, TextPart, ToolCallPart
 
 
@@ -65,7 +65,7 @@ class ReplayClient:
 
     async def _chunks(self, request: ModelRequest) -> AsyncGenerator[ModelChunk, None]:
         await checkpoint()
-        index = sum(isinstance(message, AssistantMessage) for message in request.messages)
+        index = request.place
         answers = self._delegates.get(_task(request), self._answers)
         if index >= len(answers):
             yield fault(

@@ -1,6 +1,6 @@
 """L3: a model that answers from a script: for demos, tests and evaluations, without account or network.
 
-Invariant: which answer comes depends on the conversation alone (how many answers stand in it), so that a resumed
+Invariant: which answer comes depends on the conversation alone (how many answers its record has), so that a resumed
 session goes on where it was; what the script does not expect fails with the entry, what it expected and what came.
 """
 
@@ -138,8 +138,7 @@ class ScriptedClient:
         return "", unrolled(self.script.answers)
 
     def _place(self, key: str, request: ModelRequest) -> _Place:
-        """The entry for a request: as many as there are answers in the history; where a part of it was compacted
-        away, the one after the last that was given."""
+        """The entry for a request: as many as were answered in the conversation."""
         # Two delegates of one kind are two conversations: their first words tell them apart. What is asked without tools,
         # such as a summary, moves no conversation that has some.
         words = _first_user(request.messages)[:200] if key else ""
@@ -147,10 +146,7 @@ class ScriptedClient:
         if place.request_id == request.request_id:
             place.attempts += 1
             return place
-        index = sum(isinstance(message, AssistantMessage) for message in request.messages)
-        if any(isinstance(message, SummaryMessage) for message in request.messages):
-            index = max(index, place.index + 1)
-        place.request_id, place.index, place.attempts = request.request_id, index, 1
+        place.request_id, place.index, place.attempts = request.request_id, request.place, 1
         return place
 
 

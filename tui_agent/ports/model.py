@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.model import FaultKind, FinishReason, Purpose
 from tui_agent.protocol.ids import RequestId
-from tui_agent.protocol.messages import Message
+from tui_agent.protocol.messages import AssistantMessage, Message
 from tui_agent.protocol.parts import ModelPart, Usage
 from tui_agent.protocol.settings import ModelInfo
 
@@ -30,7 +30,8 @@ class ToolSchema:
 class ModelRequest:
     """All that a client needs for one call. Long texts and images in it are already resolved: every `LongText` is a
     `str`, image bytes are in `images` by their digest. `max_tokens` is always sent. Of purpose `compaction` is the one
-    that has a history summarised: its answer is read by the engine alone."""
+    that has a history summarised: its answer is read by the engine alone. `answers` were given in the conversation so
+    far, by its record: those that a summary stands for too; None where the messages are all that there is."""
 
     request_id: RequestId
     model: ModelInfo
@@ -40,6 +41,14 @@ class ModelRequest:
     max_tokens: int
     images: dict[str, bytes] = field(default_factory=dict)
     purpose: Purpose = "answer"
+    answers: int | None = None
+
+    @property
+    def place(self) -> int:
+        """Which answer of the conversation is asked for, from 0."""
+        if self.answers is not None:
+            return self.answers
+        return sum(isinstance(message, AssistantMessage) for message in self.messages)
 
 
 @dataclass(frozen=True, slots=True)

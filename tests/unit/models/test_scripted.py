@@ -51,19 +51,28 @@ class Talk:
         self.count = 0
 
     async def ask(
-        self, *messages: Message, system: str = "", again: bool = False, tools: bool = True
+        self,
+        *messages: Message,
+        system: str = "",
+        again: bool = False,
+        tools: bool = True,
+        answers: int | None = None,
     ) -> Assembler:
         self.count += not again
         offered = (READ,) if tools else ()
-        request = ModelRequest(RequestId(f"r{self.count}"), INFO, system, messages, offered, 100)
+        request = ModelRequest(
+            RequestId(f"r{self.count}"), INFO, system, messages, offered, 100, answers=answers
+        )
         assembler = Assembler(("read_file",))
         async with self.client.stream(request) as chunks:
             async for chunk in chunks:
                 assembler.feed(chunk)
         return assembler
 
-    async def text(self, *messages: Message, system: str = "", again: bool = False) -> str:
-        assembler = await self.ask(*messages, system=system, again=again)
+    async def text(
+        self, *messages: Message, system: str = "", again: bool = False, answers: int | None = None
+    ) -> str:
+        assembler = await self.ask(*messages, system=system, again=again, answers=answers)
         assert assembler.settle() is None
         return assembler.text
 
@@ -90,11 +99,10 @@ async def test_going_back_in_the_history_goes_back_in_the_script() -> None:
     assert await talk.text(user("other")) == "one"
 
 
-async def test_after_a_compaction_the_script_goes_on() -> None:
-    talk = Talk(THREE)
-    await talk.text(user("a"))
-    await talk.text(user("a"), said("one"), user("b"))
-    assert await talk.text(SummaryMessage(text="earlier"), user("c")) == "three"
+async def test_after_a_compaction_the_record_tells_the_entry_in_a_new_process_too() -> None:
+    assert await Talk(THREE).text(SummaryMessage(text="earlier"), user("c"), answers=2) == "three"
+    left = SummaryMessage(text="earlier"), said("two"), user("c")
+    assert await Talk(THREE).text(*left, answers=2) == "three"
 
 
 async def test_the_request_for_a_summary_leaves_the_script_where_it_was() -> None:
@@ -102,7 +110,7 @@ async def test_the_request_for_a_summary_leaves_the_script_where_it_was() -> Non
     await talk.text(user("a"))
     await talk.text(user("a"), said("one"), user("b"))
     await talk.ask(user("summarise this"), system="You summarise.", tools=False)
-    assert await talk.text(SummaryMessage(text="earlier"), user("c")) == "three"
+    assert await talk.text(SummaryMessage(text="earlier"), user("c"), answers=2) == "three"
 
 
 async def test_the_end_of_the_script_is_a_fault_that_says_so() -> None:
