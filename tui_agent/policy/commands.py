@@ -7,6 +7,7 @@ import posixpath
 from collections.abc import Sequence
 
 from tui_agent.policy.feeding import NOTHING, Fed, fed, found
+from tui_agent.policy.given import given_text, substituted
 from tui_agent.policy.options import SCRIPTS, Call, judge_script, read_options
 from tui_agent.policy.part import STREAMS, Part
 from tui_agent.policy.programs import Program, Table
@@ -49,6 +50,9 @@ class CommandReader:
         if command.words:
             part.words = tuple(word.value for word in command.words)
             self._judge(part, command.words, parts, 0)
+            told = substituted(command.words) or given_text(command)
+            for one in (part, *parts):
+                one.told = told
         elif not part.classes:
             part.classes.add(READ_ONLY)
         return [part, *parts]
@@ -72,6 +76,8 @@ class CommandReader:
     def _redirects(self, part: Part, command: Command) -> None:
         for redirect in command.redirects:
             word = redirect.target
+            if redirect.text:
+                continue
             if redirect.reads and word.values is None:
                 program = self._table.programs.get(part.program)
                 part.add(part.reads, [self._named(word, program) if program is not None else word])

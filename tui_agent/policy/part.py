@@ -42,6 +42,10 @@ class Part:
     unsure: bool = False
     sets: bool = False
     """It runs with variables that may change what runs."""
+    opaque: bool = False
+    """It may run what no part shows: code that nobody can read from the line."""
+    told: str | None = None
+    """The text that it reads from its standard input, where that is certain."""
     starts: bool = False
     """It starts what the parts behind it are."""
     downloads: bool = False

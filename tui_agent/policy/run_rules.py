@@ -227,9 +227,8 @@ class RunJudge:
 
     def _confined(self, part: Part) -> bool:
         """It is certain what runs, and the sandbox bounds all that it can do."""
-        return (
-            self._facts.sandboxed and not part.unsure and not part.downloads and not _UNBOUND & part.classes
-        )
+        certain = not part.unsure and not part.opaque and not part.downloads
+        return self._facts.sandboxed and certain and not _UNBOUND & part.classes
 
     def _with_all_wishes(self, findings: Sequence[Finding]) -> list[Finding]:
         """Every command that is asked about because of its classes names the reasons of all of them."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from tui_agent.policy.commands import CommandReader
+from tui_agent.policy.given import STDIN
 from tui_agent.policy.part import Part, moved
 from tui_agent.policy.programs import Table, table
 from tui_agent.policy.script import ARBITRARY, DESTRUCTIVE, Command, Script, Word, ranked
@@ -17,11 +18,19 @@ from tui_agent.policy.shell import analyse
 from tui_agent.policy.stricter import tighten
 from tui_agent.protocol.effects import Effect, Reads, Runs, Writes
 
-_SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
-_OTHERS = frozenset({"zsh", "ksh", "eval"})
+_SHELLS = frozenset(
+    {"bash", "sh", "zsh", "dash", "ksh", "ash", "mksh", "rbash", "yash", "fish", "csh", "tcsh"}
+)
+_SOURCING = frozenset({"source", "."})
+_READERS = frozenset({"eval", *_SOURCING})
+_OTHERS = _SHELLS - {"bash", "sh", "dash"} | _READERS
 """Shells that read a script otherwise than bash does, and what makes it part of the script around it."""
-_OPTIONS = frozenset("eufxlc")
+_OPTIONS = frozenset("eufxlcs")
 """Letters of a shell's options that change nothing of what its script does."""
+_WITH_WORD = frozenset({"--rcfile", "--init-file"})
+"""Options of a shell that a word follows, besides those whose letters end in `o`."""
+_DESCRIPTORS = ("/dev/fd/", "/proc/")
+"""What stands for something that was opened elsewhere."""
 _DEPTH = 3
 _MOST_PATHS = 250
 _MOST = 500
@@ -142,10 +151,15 @@ def _report(line: str, script: Script, depth: int, programs: Table) -> RunReport
             paths += len(part.reads) + len(part.looks) + len(part.writes) + len(part.removes)
             tighten(part, programs.extras)
             parts.append(part)
-            inner = _inner(part.words, depth, programs)
-            if inner is None:
+            found = _inner(part, depth, programs)
+            if found is None:
                 continue
-            if not part.sets and part.words[0] not in _OTHERS:
+            inner = found.report
+            if inner is None:
+                part.opaque = True
+                part.why.append(f"it is not certain what {part.program} is given to run")
+                continue
+            if not part.sets and found.plain:
                 part.classes.discard(ARBITRARY)
                 part.why.clear()
                 part.starts = True
@@ -165,20 +179,57 @@ def _named(command: Command) -> Part:
     return Part(command.text, words[0] or "" if words else "", classes={ARBITRARY}, words=words, unsure=True)
 
 
-def _inner(words: Sequence[str | None], depth: int, programs: Table) -> RunReport | None:
-    """The script of `bash -c SCRIPT …`, where its options change nothing else; the words behind it are its own. That of
-    `eval`, too."""
-    if not words or words[0] is None or depth >= _DEPTH:
+@dataclass(frozen=True)
+class _Inner:
+    """The script that a shell is given; `plain`: nothing of its options changes what that does. None: nobody can read it."""
+
+    report: RunReport | None
+    plain: bool = True
+
+
+def _inner(part: Part, depth: int, programs: Table) -> _Inner | None:
+    """The script of `bash -c SCRIPT …`, or that a shell reads; the words behind it are its own. That of `eval`, too."""
+    words = part.words
+    if not words or words[0] is None or ARBITRARY not in part.classes:
         return None
-    if words[0] == "eval":
-        text = " ".join(word for word in words[1:] if word is not None)
-        return _script(text, depth + 1, programs) if text.strip() and None not in words else None
-    if words[0].rpartition("/")[2] not in _SHELLS:
+    name = words[0].rpartition("/")[2]
+    if name not in _SHELLS and name not in _READERS:
         return None
-    for at, word in enumerate(words[1:], 1):
-        if word is None or not set(word[1:]) <= _OPTIONS or word[:1] != "-" or len(word) < 2:
-            return None
-        if word.endswith("c"):
-            script = words[at + 1] if at + 1 < len(words) else None
-            return _script(script, depth + 1, programs) if script else None
-    return None
+    text, plain = _evaluated(words) if name == "eval" else _told(name, words, part.told)
+    if text is None:
+        return _Inner(None) if plain else None
+    if depth >= _DEPTH:
+        return _Inner(None)
+    return _Inner(_script(text, depth + 1, programs), plain and name not in _OTHERS) if text.strip() else None
+
+
+def _evaluated(words: Sequence[str | None]) -> tuple[str | None, bool]:
+    return (None, False) if None in words else (" ".join(filter(None, words[1:])), False)
+
+
+def _told(name: str, words: Sequence[str | None], told: str | None) -> tuple[str | None, bool]:
+    """The script of a shell; None and False where it is in a file or not certain, None and True where nobody knows it."""
+    plain = True
+    at = 1
+    while at < len(words):
+        word = words[at]
+        if word is None:
+            return None, False
+        if word in STDIN:
+            return told, told is None or plain
+        if word == "--" or word[:1] not in ("-", "+"):
+            if word != "--" or at + 1 < len(words):
+                return None, word.startswith(_DESCRIPTORS)
+            break
+        short = not word.startswith("--")
+        plain = plain and short and word[0] == "-" and set(word[1:]) <= _OPTIONS
+        if short and word[0] == "-" and "c" in word:
+            behind = words[at + 1 :]
+            rest = [one for one in behind if one is None or one[:1] not in ("-", "+")]
+            return (rest[0], plain and rest[0] == behind[0]) if rest else (None, True)
+        if short and "s" in word and word[0] == "-":
+            break
+        at += 2 if word in _WITH_WORD or word[-1] in "oO" else 1
+    if name in _SOURCING:
+        return None, False
+    return told, told is None or plain

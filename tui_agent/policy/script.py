@@ -50,12 +50,13 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """`reads` or writes `target`; a target of None is a file descriptor or text that lies in the script. `empties`: what
-    was in the file is gone before anything is written."""
+    """`reads` or writes `target`. `empties`: what was in the file is gone before anything is written. `text`: what is read
+    is the target itself, a here-document or a here-string; one without values is a file descriptor."""
 
     target: Word
     reads: bool
     empties: bool = False
+    text: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,12 @@
-"""L3: here-documents, where the grammar knows less of them than bash does.
+"""L3: here-documents and here-strings, where the grammar knows less of them than bash does.
 
 Invariant: pure; an end that is not plain letters, quoted as a whole or not at all, is not certain.
 """
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
+
+from tui_agent.policy.script import Redirect, Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -32,6 +35,19 @@ def certain_end(node: "Node", raw: bytes) -> bool:
 def expands(start: str) -> bool:
     """Whether bash expands the text: not where any part of the word behind `<<` is quoted."""
     return not any(char in start for char in "'\"\\")
+
+
+def heredoc_text(node: "Node", start: str, text: "Callable[[Node], str]") -> Word:
+    """What a command reads of it, where bash changes nothing in it."""
+    body = next((text(child) for child in node.children if child.type == "heredoc_body"), "")
+    plain = not expands(start) or not any(char in body for char in "$`\\")
+    return Word(start, (body,) if plain else None)
+
+
+def given(node: "Node", words: Sequence[Word], text: "Callable[[Node], str]") -> list[Redirect]:
+    """The text that a redirection gives a command to read on its standard input; no words: a descriptor, nobody knows."""
+    number = next((text(child) for child in node.children if child.type == "file_descriptor"), "0")
+    return [Redirect(words[0] if words else Word("", None), reads=True, text=True)] if number == "0" else []
 
 
 def backquoted(text: str) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_agent.policy.script import Command, Redirect, Script, Word
-from tui_agent.policy.shell_heredocs import backquoted, certain_end, expands
+from tui_agent.policy.shell_heredocs import backquoted, certain_end, expands, given, heredoc_text
 from tui_agent.policy.shell_sums import only_numbers, safe_test
 from tui_agent.policy.shell_tree import chain, read_variable, simple, spawning, well_formed
 from tui_agent.policy.shell_words import Scope, WordReader
@@ -284,16 +284,18 @@ class ScriptReader:
             self.commands += behind
             return after
         first = len(self.commands)
-        names = next((one.target.made_by for one in redirects if one.reads and one.target.whole), None)
+        targets = [one.target for one in redirects if one.reads and not one.text]
+        names = next((one.made_by for one in targets if one.whole), None)
         inside = self._filled(body, scope, names) if body is not None else scope
         after = scope if body is None else self.visit(body, inside, depth + 1)
         if any(child.type.startswith("here") for child in node.children) or any(
             one.reads for one in redirects
         ):
             self.commands[first:] = [replace(command, fed_by=()) for command in self.commands[first:]]
-        if redirects or extra:
+        files = [one for one in redirects if not one.text]
+        if files or extra:
             text = " ".join(self._text(child) for child in node.children if child.type.endswith("_redirect"))
-            self.commands.append(Command(text, tuple(extra), (), tuple(redirects), after.seen))
+            self.commands.append(Command(text, tuple(extra), (), tuple(files), after.seen))
         self.commands += behind
         return after
 
@@ -316,7 +318,9 @@ class ScriptReader:
         if words and b"\n" in self._raw[node.start_byte : targets[0].start_byte]:
             self.problems.append("a redirection has no target")
         extra += words[1:]
-        if node.type == "herestring_redirect" or operator in ("<&-", ">&-"):
+        if operator == "<&" or node.type == "herestring_redirect":
+            into += given(node, words if operator != "<&" else [], self._text)
+        if operator in ("<&-", ">&-") or node.type == "herestring_redirect":
             return
         if not words:
             self.problems.append("a redirection has no target")
@@ -336,6 +340,7 @@ class ScriptReader:
         start = next((self._text(child) for child in node.children if child.type == "heredoc_start"), "")
         if not certain_end(node, self._raw):
             self.problems.append("the end of a text in it is not certain")
+        into += given(node, [heredoc_text(node, start, self._text)], self._text)
         for child in node.children:
             if child.type.endswith("_redirect"):
                 self._redirect(child, scope, depth, into, extra)
