@@ -22,6 +22,7 @@ from tui_agent.errors import CheckpointError
 T = TypeVar("T")
 MAIN = "refs/heads/main"
 KEPT = "refs/heads/kept/"
+FILE_MODE = 0o600
 EMPTY_FOLDERS = "empty-folders"
 """A file of the store: the folders that held no file when the session began."""
 STAGING = ".tui-agent-restore-"
@@ -169,6 +170,7 @@ def put(store: Path, path: Path, content: bytes) -> None:
     """Write a file of the store whole or not at all. Raises OSError."""
     draft = store / f"draft-{uuid4().hex}"
     try:
+        draft.touch(FILE_MODE)
         draft.write_bytes(content)
         draft.replace(path)
     finally:

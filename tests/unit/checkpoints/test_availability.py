@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stubs.checkpoints import workspace
+from tests.stubs.checkpoints import begun, workspace
 from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.checkpoints.limits import git_program
 from tui_agent.errors import CheckpointError
@@ -62,3 +62,11 @@ def test_a_workspace_that_holds_the_sessions_is_refused(tmp_path: Path, inside: 
     (tmp_path / "link").symlink_to(folder)
     assert GitShadow(tmp_path / "link", tmp_path / "store.git", sessions=sessions).unavailable
     assert not GitShadow(folder, tmp_path / "x" / "store.git", sessions=tmp_path / "x").unavailable
+
+
+async def test_the_store_and_its_settings_are_the_users_alone(tmp_path: Path) -> None:
+    made = await begun(workspace(tmp_path))
+    assert made.head
+    store = tmp_path / "checkpoints.git"
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (store, store / "config", store / "HEAD")}
+    assert modes == {"checkpoints.git": 0o700, "config": 0o600, "HEAD": 0o600}
