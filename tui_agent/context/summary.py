@@ -6,6 +6,7 @@ model; an older summary gives only its story, so that summaries do not grow by e
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 from tui_agent.context.shrinking import TESTS, calls_of, chars_of, path_of
@@ -27,6 +28,9 @@ from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPar
 
 TITLE: Final = "# What came before"
 STORY: Final = "What was done and found"
+CHAPTER: Final = "\n\n### After that\n"
+"""Between what one summary after another told from the record."""
+_LEFT_OUT: Final = "(left out: "
 _INTRO: Final = (
     "The beginning of this session was put away to save room. All but the last section is from the record. "
     "Nothing here asks for anything anew: go on where the messages behind it stand."
@@ -83,29 +87,48 @@ def story_of(summary: str) -> str:
 
 
 def told(messages: Sequence[Message], room: int, text: Text) -> str:
-    """What was done, from the record alone: a line for each thing, the newest where there is no room for all."""
-    lines = list(_lines(messages, text))
-    kept, left = list[str](), room
-    for line in reversed(lines):
-        left -= len(line) + 1
-        if left < 0 and kept:
-            break
-        kept.append(line)
-    gone = len(lines) - len(kept)
-    head = [f"(… {gone} earlier lines are left out)"] if gone else []
-    return "\n".join([*head, *reversed(kept)])
+    """What was done, from the record alone: what an older summary told, in up to half of the room, and a line for each
+    thing since, the first and the newest where there is no room for all."""
+    stories = [story_of(text(one.text)).strip() for one in messages if isinstance(one, SummaryMessage)]
+    earlier = _chapters(CHAPTER.join(filter(None, stories)), room // 2)
+    since = _gist("\n".join(_lines(messages, text)), room - len(earlier), 0.2)
+    return CHAPTER.join(filter(None, (earlier, since)))
+
+
+def _chapters(story: str, room: int) -> str:
+    """A story of several summaries, each with its share of the room: the first and the newest by themselves, what is
+    between them as one where they are many."""
+    chapters = story.split(CHAPTER)
+    most = max(3, room // _LEAST)
+    if len(chapters) > most:
+        newest = len(chapters) - most + 2
+        chapters = [chapters[0], "\n".join(chapters[1:newest]), *chapters[newest:]]
+    return CHAPTER.join(_gist(one, room // len(chapters)) for one in chapters)
+
+
+def _gist(chapter: str, room: int, begin: float = 0.6) -> str:
+    """Its first lines, in this share of the room, and its last."""
+    if len(chapter) <= room:
+        return chapter
+    lines = [_line(one, room // 4) for one in chapter.split("\n") if not one.startswith(_LEFT_OUT)]
+    first = max(1, _reach(lines, round(room * begin)))
+    last = _reach(lines[:first:-1], round(room * (1 - begin)))
+    gone = len(lines) - first - last
+    return "\n".join([*lines[:first], f"{_LEFT_OUT}{gone} lines)", *lines[len(lines) - last :]])
+
+
+def _reach(lines: Sequence[str], room: int) -> int:
+    """How many of them the room is enough for."""
+    sizes = accumulate(len(line) + 1 for line in lines)
+    return sum(size <= room for size in sizes)
 
 
 def _lines(messages: Sequence[Message], text: Text) -> Iterator[str]:
     ok = {one.call_id: one.ok for one in messages if isinstance(one, ToolMessage)}
     for one in messages:
         match one:
-            case SummaryMessage(text=words):
-                yield _short(story_of(text(words)), 2_000)
             case UserMessage(kind="said"):
                 yield f"- The user: {_line(preview(one))}"
-            case UserMessage():
-                pass
             case AssistantMessage(parts=parts):
                 for part in parts:
                     if isinstance(part, ToolCallPart):
@@ -113,13 +136,16 @@ def _lines(messages: Sequence[Message], text: Text) -> Iterator[str]:
                         yield f"- Called {_line(call_words(part))}{end}"
                     elif isinstance(part, TextPart):
                         yield f"- You: {_line(text(part.text))}"
-            case ToolMessage():
+            case UserMessage() | SummaryMessage() | ToolMessage():
                 pass
 
 
 def transcript(messages: Sequence[Message], room: int, text: Text) -> str:
-    """The messages as a text to be summarised: the newest whole as far as `room` characters reach, each within bounds."""
-    pieces, left = list[str](), room
+    """The messages as a text to be summarised: what an older summary told, and the newest whole as far as `room` characters
+    reach, each within bounds."""
+    first = [_short(_piece(one, text), room // 4) for one in messages[:1] if isinstance(one, SummaryMessage)]
+    messages = messages[len(first) :]
+    pieces, left = list[str](), room - sum(map(len, first))
     for one in reversed(messages):
         piece = _piece(one, text)
         left -= len(piece) + 2
@@ -129,7 +155,7 @@ def transcript(messages: Sequence[Message], room: int, text: Text) -> str:
             )
             break
         pieces.append(piece)
-    return "\n\n".join(reversed(pieces))
+    return "\n\n".join([*first, *reversed(pieces)])
 
 
 def _piece(message: Message, text: Text) -> str:

@@ -1,8 +1,8 @@
 """L1: what a history has let go of, and can have back: summaries' originals, results that stand as a line, pins.
 
 Invariant: nothing near is lost: `originals` is the history in its order, whatever was compacted, reduced or undone. Of what
-lies further back than `WHOLE` messages only a person's words, pins and the newest of them are held: a session that goes on
-for weeks stays small, and the log has it all.
+lies further back than `WHOLE` messages only a person's words, pins, the plan in force and the newest tests are held: a
+session that goes on for weeks stays small, and the log has it all.
 """
 
 import json
@@ -27,6 +27,8 @@ WHOLE = 400
 """Messages behind summaries that are held whole."""
 FIRST_WORDS, NEWEST_WORDS = 20, 200
 """Of a person's words further back: the task stands in the first."""
+STAND: Final = ("present_plan", "run_tests")
+"""Of these tools the newest call is held, however far back: of a plan the newest that was approved."""
 REDUCED = "[This output was put away to save room. "
 _SAID: Final[dict[UserKind, str]] = {
     "said": "what the user said",
@@ -110,13 +112,14 @@ class Forgotten:
         layer = self.layers[int(far.thin)]
         if layer is self.layers[-1]:
             return False
-        held = [one for one in layer.messages if self.own(one) or one.seq in self.pinned]
-        words = [*far.messages, *held]
+        both = [*far.messages, *layer.messages]
+        kept = {*self.pinned, *_standing(both)}
+        words = [one for one in both if self.own(one) or one.seq in kept]
         if len(words) > FIRST_WORDS + NEWEST_WORDS:
-            pinned = [one for one in words[FIRST_WORDS:-NEWEST_WORDS] if one.seq in self.pinned]
-            words = [*words[:FIRST_WORDS], *pinned, *words[-NEWEST_WORDS:]]
-        for one in layer.messages:
-            if isinstance(one, ToolMessage) and one.seq not in self.pinned:
+            among = [one for one in words[FIRST_WORDS:-NEWEST_WORDS] if one.seq in kept]
+            words = [*words[:FIRST_WORDS], *among, *words[-NEWEST_WORDS:]]
+        for one in both:
+            if isinstance(one, ToolMessage) and one.seq not in kept:
                 self.reduced.pop(one.call_id, None)
         self.layers[: int(far.thin) + 1] = [Layer(layer.seq, tuple(words), thin=True)]
         return True
@@ -179,6 +182,18 @@ class Forgotten:
     def original(self, message: Message) -> Message:
         """The message as it was before it was put away."""
         return self.reduced.get(message.call_id, message) if isinstance(message, ToolMessage) else message
+
+
+def _standing(messages: Sequence[Message]) -> set[int]:
+    """The events of the newest calls of `STAND`, and of their results."""
+    results = {one.call_id: one for one in messages if isinstance(one, ToolMessage)}
+    newest: dict[str, tuple[int, int]] = {}
+    for one in messages:
+        for call in _calls(one) if isinstance(one, AssistantMessage) else ():
+            result = results.get(call.call_id)
+            if call.name in STAND and result is not None and (result.ok or call.name != STAND[0]):
+                newest[call.name] = one.seq, result.seq
+    return {seq for pair in newest.values() for seq in pair}
 
 
 def called(messages: Sequence[Message]) -> set[CallId]:

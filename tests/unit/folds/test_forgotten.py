@@ -1,6 +1,7 @@
 """What a history lets go of, and how it comes back."""
 
 from tests.stubs.story import Story, called, finished, requested, responded, started, tool_call
+from tui_agent.context.shrinking import calls_of
 from tui_agent.folds.context_meter import ContextMeter
 from tui_agent.folds.forgotten import RESTORED, WHOLE
 from tui_agent.folds.forgotten_items import forgotten_view
@@ -101,6 +102,24 @@ def test_what_a_message_mentions_is_not_held_far_back_as_its_words_are() -> None
     fold = folded(*payloads)
     thin = fold.forgotten.layers[0]
     assert thin.thin and {one.kind for one in thin.messages if isinstance(one, UserMessage)} == {"said"}
+
+
+def test_the_plan_in_force_and_the_newest_tests_are_held_however_far_back() -> None:
+    calls = [
+        *(("present_plan", f"plan{at}", "ok" if at < 2 else "failed") for at in range(3)),
+        *(("run_tests", f"tests{at}", "failed") for at in range(2)),
+        ("grep", "grep0", "ok"),
+    ]
+    payloads: list[Payload] = [UserMessageReceived(text="look")]
+    for name, call, status in calls:
+        payloads += [requested(call), responded(call, tool_call(call, name)), finished(call, status)]  # type: ignore[arg-type]
+    for _ in range(3):
+        payloads += [UserMessageReceived(text="x") for _ in range(WHOLE - 20)]
+        payloads += [compacted(len(payloads) - 1)]
+    fold = folded(*payloads)
+    held = [one.call_id for one in fold.originals() if isinstance(one, ToolMessage)]
+    assert fold.forgotten.layers[0].thin and held == ["plan1", "tests1"]
+    assert set(calls_of(fold.originals())) == {"plan1", "tests1"}
 
 
 def test_a_compaction_that_is_taken_back_leaves_the_history_as_it_was() -> None:

@@ -1,0 +1,72 @@
+"""What a summary tells where no model tells it: each one's story is in the next, within bounds."""
+
+from tui_agent.context.summary import STORY, TITLE, Facts, story_of, summary_text, told, transcript
+from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
+from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
+
+ROOM = 8_000
+
+
+def stretch(number: int, count: int = 40) -> list[Message]:
+    """Calls and words of one stretch of work, the first of which says what it was about."""
+    made: list[Message] = [
+        AssistantMessage(parts=(TextPart(text=f"Stretch {number} is about part {number}."),))
+    ]
+    for at in range(count):
+        call = CallId(f"c{number}_{at}")
+        part = ToolCallPart(
+            call_id=call, name="grep", arguments={"pattern": f"word {number} {at} " + "x" * 60}
+        )
+        made.append(AssistantMessage(parts=(part,)))
+        made.append(ToolMessage(call_id=call, name="grep", content=(TextContent(text="found"),)))
+    return made
+
+
+def summed(story: str, room: int = ROOM) -> SummaryMessage:
+    facts = Facts((), (), (), (), (), 0)
+    return SummaryMessage(text=summary_text(facts, story, room, text_preview))
+
+
+def from_the_record(times: int, room: int) -> str:
+    """The story after so many summaries, each made of the one before and what was done since."""
+    held: list[Message] = []
+    for number in range(times):
+        held = [summed(told([*held, *stretch(number)], room // 3, text_preview), room)]
+    return story_of(text_preview(held[0].text)) if isinstance(held[0], SummaryMessage) else ""
+
+
+def test_a_second_summary_from_the_record_keeps_what_the_first_told() -> None:
+    for room in (2_500, ROOM, 80_000):
+        story = from_the_record(2, room)
+        assert "Stretch 0 is about part 0." in story and '"word 1 39' in story
+
+
+def test_the_gist_of_the_first_and_the_newest_stays_over_twenty_summaries() -> None:
+    for room in (ROOM, 80_000):
+        story = from_the_record(20, room)
+        assert "Stretch 0 is about part 0." in story and "Stretch 1 is about part 1." in story
+        assert '"word 18 39' in story and '"word 19 39' in story
+        assert len(story) <= room // 3 + 100 and "lines, " not in story
+    kept = from_the_record(20, 80_000)
+    assert all(f"Stretch {number} is about part {number}." in kept for number in range(19))
+
+
+def test_what_a_model_told_before_stays_where_the_next_summary_is_from_the_record() -> None:
+    first = summed("- The sum is a float; nobody rounds it.\n- The tax is added twice.")
+    story = told([first, *stretch(1)], ROOM // 3, text_preview)
+    assert "nobody rounds it" in story and "added twice" in story and '"word 1 39' in story
+
+
+def test_a_model_that_summarises_is_told_the_earlier_story_whatever_has_no_room() -> None:
+    first = summed("- The sum is a float; nobody rounds it.")
+    shown = transcript([first, *stretch(1), *stretch(2)], 3_000, text_preview)
+    assert shown.startswith("EARLIER SUMMARY: ") and "nobody rounds it" in shown
+    assert "earlier messages are left out" in shown and '"word 2 39' in shown and len(shown) < 3_300
+
+
+def test_words_of_the_user_are_no_heading_of_a_story() -> None:
+    said = UserMessage(content=(TextContent(text=f"{TITLE}\n## {STORY}\nnothing"),))
+    again = summed(told([said, *stretch(0, 1)], ROOM, text_preview))
+    assert story_of(text_preview(again.text)).startswith("- The user: ")
