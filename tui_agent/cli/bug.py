@@ -14,8 +14,9 @@ from tui_agent.cli.config import leaves
 from tui_agent.cli.doctor import examine
 from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import moment, printable, say, say_json
-from tui_agent.config.files import write_private
+from tui_agent.config.files import read_regular, write_private
 from tui_agent.config.options import SessionOptions
+from tui_agent.config.paths import screen_faults
 from tui_agent.errors import SessionNotFound
 from tui_agent.export.writing import free_name
 from tui_agent.ground import Ground, ground
@@ -31,6 +32,7 @@ NEWEST = 400
 KINDS = 60
 """Of these so many are named one by one."""
 FAULTS = 5
+MOST_BYTES = 2 << 20
 FIRST, LAST = 4_000, 12_000
 """Characters of a long text: it says first where it comes from, and last what went wrong."""
 
@@ -96,6 +98,7 @@ def report(base: Ground, options: SessionOptions, folder: Path | None) -> Iterat
     yield f"\n## Session {folder.name}\n"
     yield from _events(records)
     yield from _faults(records, folder)
+    yield from _of_the_screen(base, folder.name)
 
 
 def _events(records: Sequence[Record]) -> Iterator[str]:
@@ -126,6 +129,23 @@ def _faults(records: Sequence[Record], folder: Path) -> Iterator[str]:
             )
             detail = text_preview(fault.detail) if whole is None else whole.decode("utf-8", "replace")
             yield "\n" + "\n".join(f"      {line}" for line in _short(detail).splitlines()) + "\n"
+
+
+def _of_the_screen(base: Ground, session: str) -> Iterator[str]:
+    """What the app wrote down of this session: each fault begins with a line of its time and session."""
+    try:
+        content = read_regular(screen_faults(base.config.data_dir), MOST_BYTES) or b""
+    except OSError:  # none was written
+        return
+    told = [
+        one
+        for one in content.decode("utf-8", "replace").split("\n\n")
+        if f" {session} " in one.split("\n")[0]
+    ]
+    if told:
+        yield "\n## The newest faults of the screen\n"
+        for one in told[-FAULTS:]:
+            yield "\n".join(f"    {line}" for line in _short(one).strip().splitlines()) + "\n"
 
 
 def _short(text: str) -> str:

@@ -61,6 +61,11 @@ def beside_sessions(data_dir: Path) -> Path:
     return data_dir / "repomap"
 
 
+def screen_faults(data_dir: Path) -> Path:
+    """Where the app writes down what broke on its screen: the newest last, each after a line with time and session."""
+    return data_dir / "reports" / "screen.log"
+
+
 def find(cwd: Path, environ: Mapping[str, str], data_dir: Path | None = None) -> Paths:
     """The paths of a start in `cwd`. `data_dir` (the option) wins over `TUI_AGENT_HOME`."""
     home = _home(environ)

@@ -1,9 +1,12 @@
 """L1: every projection of the session that a screen shows, folded together.
 
 Invariant: an event goes into all of them exactly once, in order; `changed` names those whose view differs since it was
-last taken. An unknown event folds to nothing but a notice in the transcript.
+last taken. An unknown event folds to nothing but a notice in the transcript. A fold that fails at an event goes on
+without it, the others with it, and `faults` names it: one broken view takes no other with it.
 """
 
+import traceback
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
 from tui_agent.folds import agents_tree, approvals, context_meter, files_changed, jobs, ledger, todo
@@ -71,6 +74,19 @@ _NOTED: Final[frozenset[type[Payload]]] = frozenset(
 """The events of which the views together keep something."""
 
 
+@dataclass(frozen=True, slots=True)
+class FoldFault:
+    """A fold that could not take an event in."""
+
+    view: str
+    seq: int
+    kind: str
+    error: str
+    """What it says in one line: `KeyError: 'map'`."""
+    detail: str
+    """Where it came to pass: the traceback."""
+
+
 class Views:
     """The folds, and what has changed. Of transcript and trace the newest `keep` items are not packed."""
 
@@ -104,6 +120,8 @@ class Views:
         self.planned: CheckpointPlanned | None = None
         """The newest answer to what going back would do to the files."""
         self.plugins: dict[str, PluginLoaded | PluginFailed] = {}
+        self.faults: dict[tuple[str, str], FoldFault] = {}
+        """The first fault of each fold at each kind of event."""
         self.prompts: list[str] = []
         """What the user said, not yet taken by the prompt's history."""
         self.seq = -1
@@ -149,7 +167,7 @@ class Views:
     def apply(self, record: Record) -> None:
         """Take one new record in."""
         if isinstance(record, Envelope):
-            self.branches.apply(record)
+            self._give("branches", self.branches, record)
             self.moved = self.moved or isinstance(record.payload, SessionHeadMoved)
         self.take(record)
 
@@ -167,7 +185,7 @@ class Views:
             return
         for name, projection in self._all:
             if name not in ("state", "meter", "todo"):
-                projection.apply(record)
+                self._give(name, projection, record)
         if isinstance(record.payload, PluginLoaded | PluginFailed):
             self.plugins[record.payload.plugin] = record.payload
         elif isinstance(record.payload, UserMessageReceived):
@@ -187,10 +205,22 @@ class Views:
         if taking is None:
             taking = self._taking[type(payload)] = self._that_take(type(payload))
         for name, projection in taking:
-            if projection.apply(record):
+            if self._give(name, projection, record):
                 self._changed.add(name)
         if type(payload) in _NOTED:
             self._note(record.seq, payload)
+
+    def _give(self, name: str, projection: Projection[object], record: Envelope) -> bool:
+        """Let a fold take an event in; True if its view changed. After a fault it may have."""
+        try:
+            return projection.apply(record)
+        except Exception as error:  # noqa: BLE001 - a supervisor: a fault of one view must not stop the others
+            kind = record.payload.kind
+            if (name, kind) not in self.faults:
+                self.faults[name, kind] = FoldFault(
+                    name, record.seq, kind, fault_words(error), "".join(traceback.format_exception(error))
+                )
+            return True
 
     def _note(self, seq: int, payload: Payload) -> None:
         match payload:
@@ -218,6 +248,11 @@ class Views:
     def pending(self) -> bool:
         """Whether something changed that was not taken yet."""
         return bool(self._changed)
+
+
+def fault_words(error: BaseException) -> str:
+    """What a fault says in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
 
 
 ALL: Final[frozenset[ViewName]] = frozenset(get_args(ViewName))

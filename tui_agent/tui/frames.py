@@ -10,6 +10,7 @@ from tui_agent.folds.session_view import SessionStateView
 from tui_agent.folds.views import ALL, ViewName, Views
 from tui_agent.protocol.base import text_preview
 from tui_agent.tui import units
+from tui_agent.tui.faults import REPORT
 from tui_agent.tui.modals.policy import PolicySheet
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.mood import status_of
@@ -36,35 +37,46 @@ class Frames:
         app, views = self._live.app, self._live.views
         if self._live.config is not None:
             views.meter.compact_at(self._live.config.context.compact_at)
+        guarded = self._live.faults.guarded
+        self._live.faults.look()
         with app.batch_update():
-            state, meter = self._live.state, views.meter.view()
             if "state" in changed:
-                self._live.sending.under_way = False
-                self._live.beginning.refresh()
-                self._live.defaults.look(state)
-                self._look_again()
+                guarded("what is in force", self._take_state)
             if changed & {"state", "meter"}:
-                app.header.set_views(state, meter)
+                guarded("the header", self._show_header)
             if changed & {"todo", "trace", "meter"}:
-                app.sidebar.set_views(views.todo.view(), views.trace.view(), meter, app.clock())
+                guarded("the side panes", self._show_sidebar)
             if changed & {"todo", "files"}:
-                self.show_strip(views)
+                guarded("the strip of panes", lambda: self.show_strip(views))
             if "transcript" in changed:
-                self._live.chat.show()
-            self._live.chat.choose_page()
-            self.show_status()
+                guarded("the chat", self._live.chat.show)
+            guarded("the chat", self._live.chat.choose_page)
+            guarded("the status line", self.show_status)
             if changed & {"state", "meter"}:
-                self._show_prompt(state)
-        self._live.asking.look(views.approvals.view())
-        self._live.rewinding.look()
-        self._live.demo_end.look()
-        self._live.keeping.take_prompts()
+                guarded("the prompt", self._show_prompt)
+        guarded("the approvals", lambda: self._live.asking.look(views.approvals.view()))
+        guarded("the way back", self._live.rewinding.look)
+        guarded("the demo's end", self._live.demo_end.look)
+        guarded("the history of messages", self._live.keeping.take_prompts)
+
+    def _take_state(self) -> None:
+        self._live.sending.under_way = False
+        self._live.beginning.refresh()
+        self._live.defaults.look(self._live.state)
+        self._look_again()
+
+    def _show_header(self) -> None:
+        self._live.app.header.set_views(self._live.state, self._live.views.meter.view())
+
+    def _show_sidebar(self) -> None:
+        app, views = self._live.app, self._live.views
+        app.sidebar.set_views(views.todo.view(), views.trace.view(), views.meter.view(), app.clock())
 
     def _look_again(self) -> None:
         """An open sheet shows what is in force and known now."""
         for screen in self._live.app.screen_stack:
             if isinstance(screen, PolicySheet) or (isinstance(screen, Viewer) and screen.live):
-                screen.redraw()
+                self._live.faults.guarded("the sheet", screen.redraw)
 
     def show_figures(self, views: Views) -> None:
         """What is known of a session that is not open yet, beside its talk."""
@@ -94,6 +106,9 @@ class Frames:
         older = self._live.opening.older
         if older:
             view = view._replace(note=older) if view.what else view._replace(what=older)
+        if faulty := self._live.faults.first:
+            said = f"{faulty} lacks something: {REPORT}"
+            view = view._replace(note=said) if view.what else view._replace(what=said)
         view = view._replace(below=self._live.chat.below)
         before = app.status.view.mood
         app.status.set_view(view, app.clock())
@@ -119,8 +134,8 @@ class Frames:
         elif before == "running" and view.mood in ("ready", "failed", "stopped"):
             self._live.app.terminal.notify(f"{title}: {view.word}")
 
-    def _show_prompt(self, state: SessionStateView) -> None:
-        app, meter = self._live.app, self._live.views.meter.view()
+    def _show_prompt(self) -> None:
+        app, meter, state = self._live.app, self._live.views.meter.view(), self._live.state
         if state.settings is None:
             return
         note = ""

@@ -28,6 +28,7 @@ from tui_agent.tui.beginning import Beginning, configure, watch_themes
 from tui_agent.tui.chat import Chat
 from tui_agent.tui.defaults import Defaults
 from tui_agent.tui.demo_end import DemoEnd
+from tui_agent.tui.faults import Faults
 from tui_agent.tui.frames import Frames
 from tui_agent.tui.keeping import Keeping
 from tui_agent.tui.modals.viewer import Viewer
@@ -69,6 +70,7 @@ class Live:
         self.pump: Pump | None = None
         self.folder: Path | None = None
         self.opening: Opening = Opening(self)
+        self.faults = Faults(self)
         self.chat = Chat(app, self)
         self.asking = Asking(app, self)
         self.frames = Frames(self)

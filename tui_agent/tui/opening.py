@@ -128,6 +128,7 @@ class Opening:
     async def _show(self, session: AppSession, last_seq: int, first: Views | None) -> None:
         """Show the session up to this event: from the views to begin with, where there are any."""
         live, whole = self._live, self._whole
+        live.faults.begin()
         live.views = first or Views()
         pump = whole.adopt() if first is None and whole is not None else None
         await live.chat.begin(live.views)
@@ -149,6 +150,7 @@ class Opening:
             begun_again=self.begun_again,
             after=views.seq,
         )
+        pump.broke = live.faults.tell
         live.app.run_worker(self.follow(pump), name="pump", group="session", exit_on_error=False)
         return pump
 

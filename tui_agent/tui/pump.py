@@ -1,7 +1,8 @@
 """L7: the pump: follows the session, folds what comes, and hands frames to the panes.
 
 Invariant: every record is folded exactly once and in order; a frame comes at most every `FRAME_S` seconds; folding
-never holds the loop for longer than `SLICE_S`, so keys are answered while a long history is read.
+never holds the loop for longer than `SLICE_S`, so keys are answered while a long history is read. A fault in showing
+one frame does not keep the next from coming.
 """
 
 import asyncio
@@ -15,6 +16,8 @@ from tui_agent.protocol.envelope import Record
 
 FRAME_S = 1 / 30
 SLICE_S = 0.008
+SCREEN = "the screen"
+"""What broke, where it is not known closer."""
 
 
 class Pump:
@@ -24,6 +27,9 @@ class Pump:
     moved, the branch is folded anew; then `begun_again` is awaited before the next frame. `after`: so far the views are
     folded, and shown, already.
     """
+
+    broke: Callable[[str, Exception], None] | None = None
+    """Told what failed in showing. Without it that is raised, and ends the pump."""
 
     def __init__(
         self,
@@ -57,10 +63,20 @@ class Pump:
                 if self._views.moved and self._views.seq >= self._quiet_until:
                     await self._begin_again()
                 self._plan()
+        except BaseException:
+            self._give_up()
+            raise
         finally:
             self._stop_timer()
         self.ended = True
         self._frame()
+
+    def _give_up(self) -> None:
+        """Nothing more is shown: who waits for it is told."""
+        self.ended = True
+        for _, reached in self._waiting:
+            if not reached.done():
+                reached.set_result(None)
 
     async def _fold(self, batch: Iterable[Record], take: Callable[[Record], None]) -> None:
         until = time.perf_counter() + SLICE_S
@@ -86,8 +102,14 @@ class Pump:
                     break
         finally:
             follower.close()
-        if self._begun_again is not None:
+        if self._begun_again is None:
+            return
+        try:
             await self._begun_again()
+        except Exception as error:
+            if self.broke is None:
+                raise
+            self.broke(SCREEN, error)
 
     async def reached(self, seq: int) -> None:
         """Return once everything up to `seq` has been handed to the panes, or the session has ended."""
@@ -120,7 +142,12 @@ class Pump:
         self._next_frame = asyncio.get_running_loop().time() + self._frame_s
         seq = self._views.seq
         changed = self._views.take_changed()
-        self._show(changed)
+        try:
+            self._show(changed)
+        except Exception as error:
+            if self.broke is None:
+                raise
+            self.broke(SCREEN, error)
         self._shown_seq = seq
         still: list[tuple[int, asyncio.Future[None]]] = []
         for wanted, reached in self._waiting:

@@ -25,8 +25,13 @@ class Whole:
         self._last_seq = max(1, last_seq)
         self._over = asyncio.Event()
         self._pump = Pump(
-            session.follow, self._views, self._show, quiet_until=last_seq, begun_again=self._begun_again
+            session.follow,
+            self._views,
+            self._show,
+            quiet_until=last_seq,
+            begun_again=self._begun_again,
         )
+        self._pump.broke = live.faults.tell
         live.app.run_worker(
             live.opening.follow(self._pump), name="whole", group="session", exit_on_error=False
         )

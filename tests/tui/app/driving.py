@@ -40,6 +40,8 @@ class Driven:
         self.app = app
         self.session = session
         self.pilot = pilot
+        self.may_break = False
+        """Whether something on the screen is meant to fail."""
 
     async def settle(self) -> None:
         """Everything that was fed is on the screen."""
@@ -124,3 +126,5 @@ async def _open(
         if app.live is not None and app.live.pump is not None:
             await driven.settle()
         yield driven
+        live = app.live
+        assert driven.may_break or live is None or not live.faults.first, app.note.text

@@ -7,6 +7,7 @@ import pytest
 
 from tests.stubs.store import said, store
 from tui_agent.cli.main import main
+from tui_agent.config.paths import screen_faults
 from tui_agent.protocol.events.session import ErrorRaised
 
 ISSUED = "".join(("gh", "p_", "Ab3dEf6hIj9lMn2pQr5tUv8xYz1BcD4fGh7J"))
@@ -82,3 +83,22 @@ def test_what_a_fault_says_steers_no_terminal_and_hides_nothing(
     text = Path(capsys.readouterr().out.splitlines()[0]).read_text()
     assert "gone" in text
     assert [one for one in text if one != "\n" and not one.isprintable()] == []
+
+
+def test_what_broke_on_the_screen_of_that_session_is_told(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = store(home / "data").create("ses_000000000001")
+    log.append(said("a prompt"))
+    log.close()
+    written = screen_faults(home / "data")
+    written.parent.mkdir()
+    told = [
+        f"2026-01-01T00:00:0{n}+0000 ses_000000000001 the chat\nKeyError: 'map' {n}\n\n" for n in range(7)
+    ]
+    other = "2026-01-01T00:00:09+0000 ses_000000000002 the chat\nKeyError: 'other'\n\n"
+    written.write_text("".join([*told, other]))
+    assert main(["bug"]) == 0
+    text = Path(capsys.readouterr().out.splitlines()[0]).read_text()
+    assert "## The newest faults of the screen" in text and "    KeyError: 'map' 6\n" in text
+    assert text.count("KeyError") == 5 and "'other'" not in text

@@ -1,0 +1,130 @@
+"""What breaks on the screen itself: said, written down, and no reason for anything else to stand still."""
+
+from pathlib import Path
+
+from tests.tui.app.driving import NOWHERE, Driven, golden, open_app
+from tui_agent.config.options import SessionOptions
+from tui_agent.config.paths import screen_faults
+from tui_agent.folds.todo import Todo
+from tui_agent.folds.views import Views
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.session import SessionHeadMoved
+from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
+
+KEY = "sk-" + "proj-faultsnevershowthis0123456789abcd"
+
+
+class FakeTodo(Todo):
+    """Cannot take any event in."""
+
+    def apply(self, ev: Envelope) -> bool:
+        raise KeyError(f"map {KEY}")
+
+
+def broken(driven: Driven) -> Views:
+    """The app's views, whose task list is broken from now on."""
+    live = driven.app.live
+    assert live is not None
+    driven.may_break = True
+    live.views.todo = FakeTodo()
+    live.views._gather()
+    return live.views
+
+
+async def uncovered(driven: Driven) -> str:
+    """The screen without the word above the prompt."""
+    driven.app.hush()
+    await driven.pilot.pause()
+    return driven.text()
+
+
+def tasks() -> TodoUpdated:
+    return TodoUpdated(items=(TodoItem(id="1", content="one thing"),))
+
+
+async def test_a_fold_that_fails_is_said_and_written_and_the_others_go_on(tmp_path: Path) -> None:
+    options = SessionOptions(cwd=NOWHERE, data_dir=tmp_path)
+    async with open_app(golden("night_shift"), options=options, environ={"OPENAI_API_KEY": KEY}) as driven:
+        views = broken(driven)
+        seq = driven.session.feed(tasks())
+        driven.session.feed(TurnStarted(turn=3), UserMessageReceived(text="still heard"))
+        await driven.settle()
+        assert (
+            f"The task list could not take in event {seq}, todo.updated (KeyError: 'map"
+            in driven.app.note.text
+        )
+        assert "/bug" in driven.app.note.text and driven.app.note.display
+        assert "still heard" in await uncovered(driven) and views.state.view().busy
+        written = screen_faults(tmp_path)
+        await driven.until(lambda: written.is_file() and "in apply" in written.read_text())
+        assert driven.session.id in written.read_text() and written.stat().st_mode & 0o777 == 0o600
+        assert KEY not in written.read_text() + driven.app.note.text
+        driven.app.hush()
+        before = written.read_text()
+        driven.session.feed(tasks(), UserMessageReceived(text="and heard again"))
+        await driven.settle()
+        assert "and heard again" in driven.text()
+        assert not driven.app.note.display and written.read_text() == before
+        driven.session.feed(TurnFinished(turn=3, reason="finished"))
+        await driven.settle()
+        assert "the task list lacks something: /bug" in driven.text()
+
+
+async def test_a_pane_that_cannot_be_drawn_is_said_and_the_others_are_drawn() -> None:
+    async with open_app(golden("night_shift")) as driven:
+
+        def fails(*_: object) -> None:
+            raise RuntimeError("no such colour")
+
+        driven.may_break = True
+        driven.app.sidebar.set_views = fails  # type: ignore[method-assign]
+        driven.app.header.set_views = fails  # type: ignore[method-assign]
+        for text in ("still heard", "and heard again"):
+            driven.session.feed(tasks(), UserMessageReceived(text=text))
+            await driven.settle()
+            assert text in await uncovered(driven)
+        assert "could not be drawn (RuntimeError: no such colour)" in driven.app.note.text
+        assert "the header lacks something" in driven.text()
+
+
+async def test_going_back_with_a_broken_chat_does_not_stop_the_views() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        live = driven.app.live
+        assert live is not None
+        driven.may_break = True
+        begin, failed = live.chat.begin, list[bool]()
+
+        async def fails_once(views: Views) -> None:
+            if not failed:
+                failed.append(True)
+                raise RuntimeError("no place")
+            await begin(views)
+
+        live.chat.begin = fails_once  # type: ignore[method-assign]
+        end = len(driven.session.records) - 1
+        driven.session.feed(SessionHeadMoved(to_seq=end - 5, from_seq=end, reason="undo"))
+        await driven.settle()
+        assert "The screen could not be drawn (RuntimeError: no place)" in driven.app.note.text
+        driven.session.feed(SessionHeadMoved(to_seq=end, from_seq=end - 5, reason="undo"))
+        driven.session.feed(UserMessageReceived(text="still heard"))
+        await driven.settle()
+        assert "still heard" in await uncovered(driven)
+
+
+def test_a_fold_that_fails_is_named_once_for_each_kind_of_event() -> None:
+    views, records = Views(), golden("night_shift")
+    views.todo = FakeTodo()
+    views._gather()
+    copy = views.copy()
+    for record in records:
+        views.apply(record)
+    assert {name for name, _ in views.faults} == {"todo"} and ("todo", "todo.updated") in views.faults
+    assert views.seq == records[-1].seq and not copy.faults
+    assert len(views.transcript.view().entries) > 3
+
+
+async def test_without_a_fault_nothing_is_written(tmp_path: Path) -> None:
+    async with open_app(golden("night_shift"), options=SessionOptions(cwd=NOWHERE, data_dir=tmp_path)):
+        pass
+    assert not screen_faults(tmp_path).exists()
