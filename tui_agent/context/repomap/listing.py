@@ -21,6 +21,8 @@ GIT_S = 20.0
 MAX_BYTES = 1_000_000
 TICK_NS = 20_000_000
 """Within so much of a time a folder can change again and keep it."""
+GONE = -2
+"""The time of a folder that is in git alone: when it comes back, that of the folder above changes."""
 NEVER = frozenset(
     {".git", ".hg", ".svn", ".jj", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
 )
@@ -154,13 +156,16 @@ def _folders(root: Path, names: list[str], since: int) -> dict[str, int]:
         while above and above not in found:
             found.add(above)
             above = above.rpartition("/")[0]
-    return {name: _mtime(root, name, since) for name in sorted(found)}
+    times = {name: _mtime(root, name, since) for name in sorted(found)}
+    return {name: at for name, at in times.items() if at != GONE}
 
 
 def _mtime(root: Path, name: str, since: int) -> int:
     """When names last came or went; what no folder has, where that can have been after `since`."""
     try:
         at = os.stat(f"{root}/{name}").st_mtime_ns  # noqa: PTH116 - thousands of them
+    except FileNotFoundError:
+        return GONE
     except OSError:
         return -1
     return at if at < since - TICK_NS else -1

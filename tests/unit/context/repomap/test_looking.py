@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -115,6 +116,17 @@ def test_a_file_that_comes_into_an_empty_folder_is_seen(root: Path, look: Look) 
     settled(look)
     (root / "empty/of/all/new.py").write_text("")
     assert "empty/of/all/new.py" in [one.path for one in look.now().entries]
+
+
+def test_a_folder_that_is_in_git_alone_costs_no_new_list_until_it_is_back(root: Path, look: Look) -> None:
+    for words in (["init", "-q"], ["add", "-A"]):
+        subprocess.run(["git", "-C", str(root), *words], check=True, capture_output=True)
+    shutil.rmtree(root / "one")
+    before = settled(look)
+    assert look.now() is before
+    (root / "one").mkdir()
+    (root / "one/b.py").write_text("x = 3\n")
+    assert "one/b.py" in [entry.path for entry in look.now().entries]
 
 
 def test_a_file_is_looked_at_because_it_was_told_not_because_all_are(root: Path, look: Look) -> None:
