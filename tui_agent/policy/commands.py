@@ -7,7 +7,9 @@ import posixpath
 from collections.abc import Sequence
 
 from tui_agent.policy.feeding import NOTHING, Fed, fed, found
-from tui_agent.policy.given import given_text, substituted
+from tui_agent.policy.given import STDIN, given_text, substituted
+from tui_agent.policy.named import MOST_STARTS, starts, veiled, worse
+from tui_agent.policy.named import bare as bare_name
 from tui_agent.policy.options import SCRIPTS, Call, judge_script, read_options
 from tui_agent.policy.part import STREAMS, Part
 from tui_agent.policy.programs import Program, Table
@@ -21,7 +23,6 @@ from tui_agent.policy.script import (
     Word,
 )
 
-_BIN = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/")
 _SAME = {"python3": "python", "pip3": "pip"}
 _SILENT = ((":",), ("true",), ("cat", "/dev/null"))
 """Commands that print nothing: a file that one of them writes is empty."""
@@ -38,6 +39,10 @@ class CommandReader:
         self._functions = functions
         self._fed: Fed = NOTHING
         """The names that come through the pipe into the command that is read."""
+        self._told: str | None = None
+        """The text that it is given to read."""
+        self._trying = False
+        """What is read may be no command."""
 
     def parts(self, command: Command) -> list[Part]:
         """The command and, where it runs another, that one too."""
@@ -49,10 +54,8 @@ class CommandReader:
         self._redirects(part, command)
         if command.words:
             part.words = tuple(word.value for word in command.words)
+            self._told = substituted(command.words) or given_text(command)
             self._judge(part, command.words, parts, 0)
-            told = substituted(command.words) or given_text(command)
-            for one in (part, *parts):
-                one.told = told
         elif not part.classes:
             part.classes.add(READ_ONLY)
         return [part, *parts]
@@ -101,23 +104,26 @@ class CommandReader:
                         part.turn(DESTRUCTIVE, f"it empties {value}")
 
     def _judge(self, part: Part, words: Sequence[Word], more: list[Part], depth: int) -> None:
+        part.told = self._told
         name = words[0].value
         if name is None or depth > _DEPTH:
             part.turn(ARBITRARY, "the program's name is not certain")
             part.unsure = True
             return
-        bare = _bare(name)
-        program = None if bare in self._functions else self._table.programs.get(bare, self._family(bare))
+        bare = bare_name(name)
+        program = None if bare in self._functions else self._known(bare)
         if program is None:
             part.turn(ARBITRARY, f"it runs {name}" if "/" in bare else f"nothing is known of {name}")
             part.keeps = 1
             part.mention(words[1:])
+            self._told_to_run(part, words, more, depth)
             return
         if len(words) == 2 and words[1].value in program.alone and name != "eval":
             part.classes.add(READ_ONLY)
             part.name, part.keeps = bare, program.keeps
             return
         call = Call(program, bare)
+        whole = words
         words = self._executed(part, call, words, more, depth)
         rest = self._subcommand(part, call, words[1:])
         part.name = call.name
@@ -127,6 +133,27 @@ class CommandReader:
             self._finish(part, call)
         if call.program.wraps is not None:
             self._wrapped(part, call, more, depth)
+        elif ARBITRARY in part.classes:
+            self._told_to_run(part, whole, more, depth)
+
+    def _told_to_run(self, part: Part, words: Sequence[Word], more: list[Part], depth: int) -> None:
+        """What may do anything may run what its words name: the worst of that counts."""
+        found = [] if self._trying else starts(words, self._known)
+        if len(found) > MOST_STARTS:
+            part.opaque = True
+        self._trying = self._trying or bool(found)
+        for at in found[:MOST_STARTS]:
+            inner = words[at:]
+            run = Part(" ".join(word.text for word in inner), inner[0].text, places=part.places)
+            run.words = tuple(word.value for word in inner)
+            behind: list[Part] = []
+            self._judge(run, inner, behind, depth + 1)
+            known = [one for one in (run, *behind) if worse(one, self._table.programs)]
+            more += known
+            if known:
+                break
+        if found:
+            self._trying = False
 
     def _named(self, word: Word, program: Program) -> Word:
         """A word that is the output of a lister stands for the names that it lists."""
@@ -156,6 +183,9 @@ class CommandReader:
             part.starts = True
             del kept[at : end + 1]
         return kept
+
+    def _known(self, name: str) -> Program | None:
+        return self._table.programs.get(name) or self._family(name)
 
     def _family(self, name: str) -> Program | None:
         """`mkfs.ext4` is a `mkfs`, `python3.11` a `python`."""
@@ -217,13 +247,24 @@ class CommandReader:
             part.turn(program.otherwise, f"{call.name} changes something")
         if program.trap and not call.guarded and any(_may_be_option(word) for word in operands):
             part.turn(program.otherwise, "a file's name could be read as an option")
-        if program.destroys:
-            text = " ".join(word.text for word in call.words).casefold()
+        if program.code or program.destroys:
+            text = " ".join((*(word.text for word in call.words), part.told or "")).casefold()
+            if program.code:
+                self._coded(part, call, text)
             if any(piece in text for piece in program.destroys):
                 part.turn(DESTRUCTIVE, f"what {call.name} is told takes something away")
         held = [piece for word in call.words for piece in program.anywhere if piece in word.text]
         if held:
             part.turn(program.otherwise, f"{call.name} with {held[0]} may run something")
+
+    def _coded(self, part: Part, call: Call, text: str) -> None:
+        """An interpreter that is given code as text, which may hide what it does, or that nobody knows."""
+        reads = all(word.value in STDIN for word in call.operands) and not call.program.code & set(
+            call.options
+        )
+        if veiled(text) or (reads and part.told is None):
+            part.opaque = True
+            part.why.append(f"it is not certain what {call.name} is given to run")
 
     def _operands(self, part: Part, call: Call) -> None:
         program = call.program
@@ -392,13 +433,6 @@ def _forbidden(program: Program, text: str) -> bool:
 
 def _own_name(name: str) -> bool:
     return name.isascii() and name.isidentifier() and name.islower() and not name.endswith("_proxy")
-
-
-def _bare(name: str) -> str:
-    for folder in _BIN:
-        if name.startswith(folder) and "/" not in name[len(folder) :]:
-            return name[len(folder) :]
-    return name
 
 
 def _may_be_option(word: Word) -> bool:

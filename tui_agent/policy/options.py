@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tui_agent.policy.awk import only_prints
 from tui_agent.policy.braces import braced
 from tui_agent.policy.jq import only_filters
-from tui_agent.policy.part import Part
+from tui_agent.policy.part import STREAMS, Part
 from tui_agent.policy.programs import Program
 from tui_agent.policy.script import READ_ONLY, WORKSPACE, Word
 from tui_agent.policy.sed import only_edits_text
@@ -49,12 +49,21 @@ SCRIPTS: Mapping[str, Callable[[str], bool]] = {
 """Languages that a program's first operand may be in: whether a script of it only reads."""
 
 
+def may_run(language: str, script: str) -> bool:
+    """Whether a script that does more than read may start a program; of one of sed it is not known."""
+    piped = script.replace("||", "")
+    return language == "sed" or (
+        language == "awk" and any(one in piped for one in ("system", "|", "getline", "@"))
+    )
+
+
 def judge_script(part: Part, call: Call, word: Word) -> None:
     """A script as an operand: harmless only where it is certain, and where its language says so."""
     if word.values is None:
         part.turn(call.program.otherwise, f"its {call.name} script is not certain")
     elif not all(SCRIPTS[call.program.first](value) for value in word.values):
         part.turn(call.program.otherwise, f"its {call.name} script may do more than read")
+        part.opaque = part.opaque or any(may_run(call.program.first, value) for value in word.values)
 
 
 class _Options:
@@ -186,6 +195,9 @@ class _Options:
             part.add(part.reads, [word])
         elif takes == "folder":
             part.move(word)
+        elif takes == "code" and (word.value is None or word.value in STREAMS):
+            part.opaque = True
+            part.why.append(f"it is not certain what {call.name} is given to run")
         elif takes == "names":
             call.chosen += _chosen(word)
         elif takes == "write":

@@ -16,7 +16,7 @@ from tui_agent.policy.stricter import Extra
 Operands: TypeAlias = Literal[
     "text", "none", "names", "look", "read", "tree", "write", "remove", "copy", "move", "mixed"
 ]
-Takes: TypeAlias = Literal["nothing", "maybe", "word", "words", "read", "write", "folder", "names"]
+Takes: TypeAlias = Literal["nothing", "maybe", "word", "words", "read", "write", "folder", "names", "code"]
 
 _SIGNS: dict[str, Takes] = {
     "::": "words",
@@ -27,6 +27,7 @@ _SIGNS: dict[str, Takes] = {
     ">": "write",
     "@": "folder",
     "*": "names",
+    "!": "code",
 }
 
 
@@ -71,6 +72,8 @@ class Program:
     destroys: tuple[str, ...] = ()
     sparing: bool = False
     executes: frozenset[str] = frozenset()
+    code: frozenset[str] = frozenset()
+    spoken: bool = False
     sub: bool | str = False
     subs: Mapping[str, "Program"] = field(default_factory=dict)
 
@@ -168,7 +171,7 @@ _KINDS: dict[type, frozenset[str]] = {
             "at_least",
         }
     ),
-    bool: frozenset({"numeric", "trap", "downloads", "assigns", "appends", "hosts", "sparing"}),
+    bool: frozenset({"numeric", "trap", "downloads", "assigns", "appends", "hosts", "sparing", "spoken"}),
     int: frozenset({"most", "keeps", "wraps"}),
     list: frozenset(
         {
@@ -186,6 +189,7 @@ _KINDS: dict[type, frozenset[str]] = {
             "lets",
             "destroys",
             "executes",
+            "code",
         }
     ),
     dict: frozenset({"turns", "words", "subs"}),
@@ -236,6 +240,7 @@ def _program(name: str, entry: dict[str, object]) -> Program:
         "lists",
         "rewrites",
         "executes",
+        "code",
         "alone",
         "forbid",
         "lets",

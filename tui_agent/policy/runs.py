@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache
 
 from tui_agent.policy.commands import CommandReader
 from tui_agent.policy.given import STDIN
+from tui_agent.policy.named import scripts, takes_away, worse
 from tui_agent.policy.part import Part, moved
 from tui_agent.policy.programs import Table, table
 from tui_agent.policy.script import ARBITRARY, DESTRUCTIVE, Command, Script, Word, ranked
@@ -153,6 +154,7 @@ def _report(line: str, script: Script, depth: int, programs: Table) -> RunReport
             parts.append(part)
             found = _inner(part, depth, programs)
             if found is None:
+                parts += _told_to_run(part, depth, programs)
                 continue
             inner = found.report
             if inner is None:
@@ -177,6 +179,22 @@ def _named(command: Command) -> Part:
     """A part that only rules which deny look at."""
     words = tuple(word.value for word in command.words)
     return Part(command.text, words[0] or "" if words else "", classes={ARBITRARY}, words=words, unsure=True)
+
+
+def _told_to_run(part: Part, depth: int, programs: Table) -> list[Part]:
+    """What a program that may do anything is told to run by a text, where that makes it worse."""
+    if ARBITRARY not in part.classes or depth >= _DEPTH:
+        return []
+    texts = (*part.words, part.told)
+    found = [
+        one
+        for line in scripts(texts, programs.programs)
+        for one in _script(line, depth + 1, programs).parts
+        if worse(one, programs.programs)
+    ]
+    if not found and takes_away(texts):
+        part.turn(DESTRUCTIVE, f"what {part.program} is told takes something away")
+    return found if part.places == ("",) else [moved(one, part.places) for one in found]
 
 
 @dataclass(frozen=True)

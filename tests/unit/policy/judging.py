@@ -22,3 +22,9 @@ def verdict(script: str) -> str:
 def classes(script: str) -> tuple[str, ...]:
     """The classes of a command line, the most harmless first."""
     return decide(script).classes
+
+
+def confined(script: str, policy: PolicyName = "accept-edits") -> Decision:
+    """The policy's decision about a command line that a sandbox bounds."""
+    facts = PolicyFacts(WORKSPACE, policy, sandboxed=True)
+    return RulePolicy().decide("run_command", (Runs(script=script),), facts)

@@ -2,17 +2,7 @@
 
 import pytest
 
-from tui_agent.policy.rules import RulePolicy
-from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.protocol.effects import Runs
-from tui_agent.protocol.settings import PolicyName
-
-
-def confined(script: str, policy: PolicyName = "accept-edits") -> Decision:
-    """What is said of a command line that a sandbox bounds."""
-    facts = PolicyFacts("/home/ada/timesheet", policy, sandboxed=True)
-    return RulePolicy().decide("run_command", (Runs(script=script),), facts)
-
+from tests.unit.policy.judging import confined
 
 REMOVING = [
     "sh <<< 'rm -rf tests'",

@@ -1,0 +1,74 @@
+"""L3: what a program that may do anything is told to run, where its words or texts name it.
+
+Invariant: pure; what is found here only ever makes a command worse. It is no proof of the opposite: code can hide what it
+does.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from tui_agent.policy.part import Part
+from tui_agent.policy.programs import Program
+from tui_agent.policy.script import DESTRUCTIVE, PRIVILEGE, Word
+
+MOST_STARTS = 8
+"""Words of one command that are tried as the beginning of another."""
+_MOST_READ = 10_000
+_TAKING = "rm|rmdir|unlink|shred|pkill|killall|rimraf"
+_FOLDER = r"(?:/(?:usr/)?bin/)?"
+_TAKES = re.compile(
+    rf"(?<![\w.\-]){_FOLDER}(?:{_TAKING})\s+[-\w./~$*'\"{{(\\]"
+    rf"|[\"']{_FOLDER}(?:{_TAKING})[\"']\s*[,\]]"
+    rf"|^-[-\w]*={_FOLDER}(?:{_TAKING})$"
+)
+_VEILED = re.compile(r"b64decode|fromhex\(|unhexlify|atob\(|decode64|fromcharcode|base64_decode|'base64'|\"base64\"|rot13", re.IGNORECASE)  # fmt: skip
+_RUNS = re.compile(r"\b(?:exec|eval|system|popen|subprocess|spawn|execsync|__import__|compile|function)\b", re.IGNORECASE)  # fmt: skip
+_FRONT = "!:+|@ \t\n"
+
+
+def bare(name: str) -> str:
+    """A program's name without the folders that programs of a system lie in."""
+    for folder in _BIN:
+        if name.startswith(folder) and "/" not in name[len(folder) :]:
+            return name[len(folder) :]
+    return name
+
+
+_BIN = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/opt/homebrew/bin/")
+
+
+def starts(words: Sequence[Word], known: Callable[[str], Program | None]) -> list[int]:
+    """Where among the words behind a program's name another command may begin: at the name of one that is known, with
+    something behind it."""
+    return [at for at in range(1, len(words) - 1) if known(bare(words[at].value or "")) is not None]
+
+
+def worse(part: Part, programs: Mapping[str, Program]) -> bool:
+    """Whether it makes more of the command that names it: it takes something away, acts with other rights, or nobody knows."""
+    known = programs.get(bare((part.words[0] if part.words else None) or ""))
+    spoken = known is not None and known.spoken
+    return bool(
+        DESTRUCTIVE in part.classes or part.ruin or part.opaque or (PRIVILEGE in part.classes and not spoken)
+    )
+
+
+def scripts(texts: Iterable[str | None], programs: Mapping[str, Program]) -> Iterator[str]:
+    """Texts that may be command lines: those that begin with a program's name."""
+    for text in texts:
+        if text is None or len(text) > _MOST_READ:
+            continue
+        for one in dict.fromkeys((text, text.partition("=")[2], text[2:] if text[:1] == "-" else "")):
+            line = one.lstrip(_FRONT)
+            first = line.split(maxsplit=1)
+            if len(first) == 2 and bare(first[0]) in programs:
+                yield line
+
+
+def takes_away(texts: Iterable[str | None]) -> bool:
+    """Whether a text in another language than the shell's names a program that takes files away or ends others."""
+    return any(text and _TAKES.search(text[:_MOST_READ]) for text in texts)
+
+
+def veiled(code: str) -> bool:
+    """Whether code unpacks a text and may run it."""
+    return bool(_VEILED.search(code) and _RUNS.search(code))
