@@ -27,7 +27,12 @@ from tui_agent.protocol.commands import (
     SubmitPrompt,
 )
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.context import ContextCompacted, ContextReduced, ContextStuck
+from tui_agent.protocol.events.context import (
+    ContextCompacted,
+    ContextPacked,
+    ContextReduced,
+    ContextStuck,
+)
 from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.session import CommandRejected, SettingsChanged
 from tui_agent.protocol.events.turn import TurnFinished
@@ -214,6 +219,30 @@ async def test_a_compaction_by_command_dwells_on_its_focus_and_can_be_taken_back
         assert bench.recorder.messages() == before
         await turn(bench, "go on", 3)
         assert not check_pairs(bench.recorder.messages())
+
+
+async def test_after_a_summary_the_meter_holds_what_the_next_request_will(tmp_path: Path) -> None:
+    model = Worker([*work(6), say("ok"), say("again")])
+    async with running(tmp_path, [], [Output()], shrinking=ONLY_SUMMARIES) as bench:
+        bench.use(model)
+        await turn(bench, TASK)
+        sent = [one for one in bench.of(ContextPacked) if isinstance(one, ContextPacked)]
+        await compact(bench)
+        (made,) = compactions(bench)
+        held = bench.recorder.meter
+        assert held.used == made.after_tokens == sum(one.tokens for one in held.sections)
+        assert sent[-1].total_tokens <= made.before_tokens < sent[-1].total_tokens + 50
+        await turn(bench, "on", 2)
+        last = [one for one in bench.of(ContextPacked) if isinstance(one, ContextPacked)][-1]
+        # What was just found out is older once the user has spoken.
+        tokens, measured = (
+            {one.name.replace("recent_observations", "tool_results"): one.tokens for one in sections}
+            for sections in (last.sections, made.sections)
+        )
+        assert measured.keys() <= tokens.keys() and "packed_context" in measured
+        assert sum(tokens.values()) - sum(measured.values()) < 20
+        assert all(tokens[name] == count for name, count in measured.items() if name != "task_contract")
+        assert {one.seq for one in last.added} == {one.seq for one in bench.recorder.messages()[:-1]}
 
 
 async def test_a_mentioned_file_is_neither_a_turn_nor_the_users_words(tmp_path: Path) -> None:

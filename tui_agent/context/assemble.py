@@ -129,6 +129,14 @@ class Assembly:
         added = tuple(CountedMessage(seq=one.message.seq, tokens=one.tokens) for one in counted[known:])
         return Packed(system, messages, manifest.model_copy(update={"added": added}))
 
+    def measure(self, wanted: Wanted) -> ContextPacked:
+        """What a request would hold; the next one that is packed is counted as if nobody had asked."""
+        held, self._history = self._history, History(self.tokens)
+        try:
+            return self.pack(wanted).manifest
+        finally:
+            self._history = held
+
     def observe(self, manifest: ContextPacked, model: ModelInfo, truth: int) -> None:
         """Learn what the provider counted for a request."""
         self.tokens.observe(model.model, manifest.counted_tokens, truth)

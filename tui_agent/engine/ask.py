@@ -3,7 +3,7 @@
 Invariant: every `model.requested` is followed by exactly one `model.responded` or `model.failed`, whatever happens.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -40,12 +40,14 @@ from tui_agent.protocol.events.model import (
     ModelResponded,
     ModelRetried,
 )
-from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT, AgentId, CallId
-from tui_agent.protocol.messages import AssistantMessage, SummaryMessage
+from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT, AgentId, CallId, RequestId
+from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage
 from tui_agent.protocol.parts import ToolCallPart, Usage
 from tui_agent.protocol.settings import AgentState, SessionSettings
 
 DEFAULT_MAX_OUTPUT = 8192
+UNSENT = RequestId("")
+"""The id of a request that is measured and not sent."""
 COUNTED_AT_ONCE = 20
 """So many new messages are counted on the loop; more of them, as when a session is opened again, in a thread."""
 _Block = tuple[Literal["text", "reasoning", "tool_call"], int, str]
@@ -77,12 +79,14 @@ class ModelCaller:
         self._watch = ContextWatch(parts.recorder)
         self._used = used
         self._of = agent if of is None else of
+        self._newest = Ask()
+        """What the agent asked last."""
         self.room: Compacting | None = None
         """Keeps the history within the window."""
         if of is not None:
             return
         summariser = ModelCaller(parts, ticker, states, COMPACTION_AGENT, used, of=agent)
-        self.room = Compacting(parts, states, agent, summariser.ask)
+        self.room = Compacting(parts, states, agent, summariser.ask, self.measure)
         self._used |= {
             part.call_id
             for message in parts.recorder.messages(agent)
@@ -109,36 +113,43 @@ class ModelCaller:
         except ContextOverflow as error:
             raise room.explained(error) from error
 
-    async def _asked(self, ask: Ask, room: Compacting | None) -> ModelReply:
-        recorder = self._parts.recorder
-        state = recorder.state_of(self._of)
+    async def measure(self, history: Sequence[Message]) -> ContextPacked:
+        """What the agent's next request would hold with this history."""
+        if not self._parts.tokens.ready:
+            await to_thread.run_sync(self._assembly.begin_counting)
+        whole = RequestBuilder(self._parts.blobs).messages(history)
+        return await to_thread.run_sync(self._assembly.measure, self._wanted(self._newest, whole, UNSENT))
+
+    def _wanted(self, ask: Ask, messages: Sequence[Message], request_id: RequestId) -> Wanted:
+        state = self._parts.recorder.state_of(self._of)
         settings = _settings(state.settings)
-        history = recorder.messages(self._agent) if ask.messages is None else ask.messages
-        tools = self._parts.tools.schemas(ask.tools)
-        fragments = self._fragments(ask, state)
-        request_id = self._parts.ids.request()
-        answer = ask.max_tokens or settings.model.max_output or DEFAULT_MAX_OUTPUT
-        wanted = Wanted(
+        return Wanted(
             request_id,
             settings.model,
-            fragments,
-            self._builder.messages(history),
-            tools,
-            answer=answer,
+            self._fragments(ask, state),
+            messages,
+            self._parts.tools.schemas(ask.tools),
+            answer=ask.max_tokens or settings.model.max_output or DEFAULT_MAX_OUTPUT,
             mode=settings.context_mode,
             session_context=state.session_context,
         )
+
+    async def _asked(self, ask: Ask, room: Compacting | None) -> ModelReply:
+        recorder = self._parts.recorder
+        self._newest = ask if ask.messages is None else self._newest
+        history = recorder.messages(self._agent) if ask.messages is None else ask.messages
+        wanted = self._wanted(ask, self._builder.messages(history), self._parts.ids.request())
         packed = await self._packed(wanted)
-        if room is not None and await room.make(packed.manifest, answer):
+        if room is not None and await room.make(packed.manifest, wanted.answer):
             smaller = self._builder.messages(recorder.messages(self._agent))
             packed = await self._packed(replace(wanted, messages=smaller))
         request = ModelRequest(
-            request_id=request_id,
-            model=settings.model,
+            request_id=wanted.request_id,
+            model=wanted.model,
             system=packed.system if ask.system is None else ask.system,
             messages=packed.messages,
-            tools=tools,
-            max_tokens=answer,
+            tools=tuple(wanted.tools),
+            max_tokens=wanted.answer,
             images=self._builder.images(packed.messages),
             purpose="answer" if self._of == self._agent else "compaction",
             answers=recorder.history(self._agent).answers if ask.messages is None else None,

@@ -5,7 +5,7 @@ together from the record alone, and one that frees too little is not tried again
 the same calls each time room was made is stopped.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final, Literal, TypeAlias
 
@@ -34,11 +34,12 @@ from tui_agent.protocol.events.context import (
     SectionName,
 )
 from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT, AgentId, CallId, RequestId
-from tui_agent.protocol.messages import Message, ToolMessage, UserMessage
+from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import ImageContent, TextContent, TextPart, ToolCallPart
 from tui_agent.protocol.settings import AgentState
 
 By: TypeAlias = Literal["limit", "user", "overflow"]
+Measure: TypeAlias = Callable[[Sequence[Message]], Awaitable[ContextPacked]]
 
 CHARS_PER_TOKEN: Final = 4.0
 LEAST_FREED: Final = 0.10
@@ -66,10 +67,14 @@ OUT_OF_CIRCLES: Final = "Your next message goes on from here; say what it should
 
 
 class Compacting:
-    """One agent's. `ask` asks the model for a summary under a request of its own."""
+    """One agent's. `ask` asks the model for a summary under a request of its own; `measure` tells what the agent's next
+    request would hold with a history."""
 
-    def __init__(self, parts: EngineParts, states: StateKeeper, agent: AgentId, ask: AskModel) -> None:
+    def __init__(
+        self, parts: EngineParts, states: StateKeeper, agent: AgentId, ask: AskModel, measure: Measure
+    ) -> None:
         self._parts = parts
+        self._measure = measure
         self._states = states
         self._agent = agent
         self._ask = ask
@@ -228,10 +233,16 @@ class Compacting:
         recorder, window = self._parts.recorder, self._window()
         history = recorder.messages(self._agent)
         total = max(1, total_chars(history))
-        if by == "overflow":  # our count was wrong: it was the whole window at least
+        scale = 1.0
+        if not before:
+            held = await self._measure(history)
+            counted = max(1, _needed(held))
+            per_char = counted / max(1, held.raw_chars)
+            # Our count was wrong where the provider found it too long: it was the whole window at least.
+            before = max(counted, window) if by == "overflow" else counted
+            scale = before / counted
+        if by == "overflow":
             per_char = max(per_char, window / total)
-        used = self._parts.recorder.meter.used if self._agent == MAIN_AGENT and by == "user" else 0
-        before = before or used or round(total * per_char)
         self._states.set(AgentState.RUNNING, COMPACTING, agent=self._agent)
         try:
             heard = await self._heard(by, focus, before, window)
@@ -247,7 +258,7 @@ class Compacting:
                 return self._stuck("Nothing older than the newest messages is there to be summarised.")
             if by != "user":
                 self._look()
-            return await self._summarise(by, focus.strip(), history, cut, first, before, per_char)
+            return await self._summarise(by, focus.strip(), history, cut, first, before, per_char, scale)
         finally:
             if by != "user":
                 self._states.set(AgentState.RUNNING, agent=self._agent)
@@ -261,7 +272,9 @@ class Compacting:
         first: int,
         before: int,
         per_char: float,
+        scale: float,
     ) -> bool:
+        """`scale` is what the provider's count is taken to be of ours."""
         recorder, window = self._parts.recorder, self._window()
         gone, rest = history[:cut], history[cut:]
         through = max(one.seq for one in history[first:cut])
@@ -271,8 +284,8 @@ class Compacting:
             story = await to_thread.run_sync(partial(told, gone, room // 3, self._text))
         make = partial(summary_text, self._facts(through), story, room, self._text)
         summary = await to_thread.run_sync(make)
-        less = total_chars(gone) - len(summary)
-        after = max(0, before - round(less * per_char))
+        smaller = await self._measure([SummaryMessage(text=summary, seq=through), *rest])
+        after = round(_needed(smaller) * scale)
         turns = sum(map(recorder.history(self._agent).forgotten.own, gone))
         recorder.append(
             ContextCompacted(
@@ -286,6 +299,7 @@ class Compacting:
                 focus=focus,
                 request_id=request,
                 fault=fault,
+                sections=smaller.sections,
             ),
             agent=self._agent,
         )

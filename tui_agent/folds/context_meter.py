@@ -124,7 +124,7 @@ class MeterState:
     cache_break: str
     request: RequestId | None
     answer: Usage
-    saved: int = 0
+    saved: tuple[MeterSection, ...] = ()
     room: int = 0
 
 
@@ -145,8 +145,8 @@ class ContextMeter:
         self._cache_break = ""
         self._request: RequestId | None = None
         self._answer = Usage()
-        self._saved = 0
-        """Tokens that come back where the newest summary is taken back."""
+        self._saved: tuple[MeterSection, ...] = ()
+        """What comes back (negative: goes again) where the newest summary is taken back."""
         self._room = 0
         """Tokens that the model's answer may take."""
         self._share = COMPACT
@@ -187,17 +187,20 @@ class ContextMeter:
                 self._named = self._named or bool(model.model)
             case ModelResponded(request_id=request, usage=usage) if request == self._request:
                 self._answered(usage)
-            case (
-                ContextCompacted(before_tokens=before, after_tokens=after)
-                | ContextReduced(before_tokens=before, after_tokens=after)
-            ):
-                if isinstance(ev.payload, ContextCompacted):
-                    self._saved = max(0, before - after)
-                self._set(max(0, self._used - max(0, before - after)))
-                self._estimated, self._answer = True, Usage()
+            case ContextCompacted() as made:
+                self._settle()
+                before = self._sections
+                self._hold(made.after_tokens, _named(made.sections) or before)
+                self._saved = _together(before, self._sections, -1)
+            case ContextReduced(before_tokens=before_tokens, after_tokens=after_tokens):
+                self._settle()
+                freed = max(0, before_tokens - after_tokens)
+                self._hold(max(0, self._used - freed), _without_outputs(self._sections, freed))
             case ContextRestored(compaction=int()):
-                self._set(self._used + self._saved)
-                self._estimated, self._saved = True, 0
+                self._settle()
+                whole = _together(self._sections, self._saved)
+                self._hold(sum(item.tokens for item in whole), whole)
+                self._saved = ()
             case SettingsChanged(key="model", value=dict() as model):
                 window = model.get("window")
                 self._window = window if isinstance(window, int) else 0
@@ -232,6 +235,12 @@ class ContextMeter:
             self._estimated = False
             self._set(usage.input_tokens)
 
+    def _hold(self, used: int, sections: Sequence[MeterSection]) -> None:
+        """Take what the next request would hold, as far as we know."""
+        self._sections = tuple(sections)
+        self._set(used)
+        self._estimated, self._answer = True, Usage()
+
     def _set(self, used: int) -> None:
         """Take a new total; the sections are stretched so that they still add up to it."""
         self._used = used
@@ -241,7 +250,7 @@ class ContextMeter:
         """Work out the sections: of most requests of a log that is folded nobody asks for them."""
         packed, self._packed_now = self._packed_now, None
         if packed is not None:
-            self._sections = tuple(MeterSection(NAMES[item.name], item.tokens) for item in packed.sections)
+            self._sections = _named(packed.sections)
             self._warnings = tuple(
                 _warning(item) for item in packed.sections if item.reduced or item.dropped_blocks
             )
@@ -297,6 +306,31 @@ class ContextMeter:
         caches = self._answer.cached_tokens > 0 and model.cached_price is not None
         again = model.cached_price if caches and model.cached_price is not None else model.input_price
         return (self._used * again + new * model.input_price + new * (model.output_price or 0.0)) / 1_000_000
+
+
+def _named(sections: Sequence[Section]) -> tuple[MeterSection, ...]:
+    return tuple(MeterSection(NAMES[item.name], item.tokens) for item in sections)
+
+
+def _together(
+    some: Sequence[MeterSection], others: Sequence[MeterSection], sign: int = 1
+) -> tuple[MeterSection, ...]:
+    """The sections of both added up, or with the others taken away."""
+    sums = {item.name: item.tokens for item in some}
+    for item in others:
+        sums[item.name] = sums.get(item.name, 0) + sign * item.tokens
+    return tuple(MeterSection(name, tokens) for name, tokens in sums.items() if tokens)
+
+
+def _without_outputs(sections: Sequence[MeterSection], freed: int) -> tuple[MeterSection, ...]:
+    """The sections after outputs were put away: the older ones first."""
+    left = {item.name: item.tokens for item in sections}
+    for name in (NAMES["tool_results"], NAMES["recent_observations"]):
+        less = min(freed, left.get(name, 0))
+        freed -= less
+        if less:
+            left[name] -= less
+    return tuple(MeterSection(name, tokens) for name, tokens in left.items() if tokens)
 
 
 def next_level(level: MeterLevel, fraction: float) -> MeterLevel:

@@ -11,9 +11,12 @@ from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import (
     ContextCompacted,
+    ContextPacked,
     ContextPinned,
     ContextReduced,
     ContextRestored,
+    Section,
+    SectionName,
 )
 from tui_agent.protocol.events.hook import HookRan
 from tui_agent.protocol.events.model import ModelFailed
@@ -176,12 +179,53 @@ def test_one_item_of_a_summary_comes_back_as_a_message_at_the_end() -> None:
 
 
 def test_the_meter_falls_with_a_summary_and_rises_where_it_is_taken_back() -> None:
+    def part(name: SectionName, tokens: int) -> Section:
+        return Section(name=name, raw_chars=4 * tokens, chars=4 * tokens, tokens=tokens)
+
+    before = (part("system", 400), part("messages", 1_600), part("tool_results", 3_000))
+    packed = ContextPacked(
+        request_id=RequestId("r1"), window=10_000, total_tokens=5_000, total_chars=20_000, sections=before
+    )
+    summed = (part("system", 400), part("packed_context", 300), part("messages", 200))
+    made = compacted(1).model_copy(update={"after_tokens": 900, "sections": summed})
     meter, story = ContextMeter(), Story()
-    for payload in (requested("r1"), responded("r1", "so", tokens=5_000), compacted(1)):
+    for payload in (packed, requested("r1"), responded("r1", "so", tokens=5_000)):
         meter.apply(story(payload))
-    assert meter.view().used == 4_200 and meter.view().estimated
-    meter.apply(story(ContextRestored(compaction=2)))
-    assert meter.view().used == 5_000
+    whole = meter.view()
+    meter.apply(story(made))
+    view = meter.view()
+    assert view.used == 900 and view.estimated
+    assert [(one.name, one.tokens) for one in view.sections] == [
+        ("system", 400),
+        ("summaries", 300),
+        ("messages", 200),
+    ]
+    meter.apply(story(ContextRestored(compaction=3)))
+    assert meter.view().used == 5_000 and set(meter.view().sections) == set(whole.sections)
+
+
+def test_outputs_that_are_put_away_leave_the_meters_other_sections() -> None:
+    parts = [
+        Section(name=name, raw_chars=1, chars=1, tokens=tokens)
+        for name, tokens in (("system", 400), ("recent_observations", 1_000), ("tool_results", 3_000))
+    ]
+    packed = ContextPacked(
+        request_id=RequestId("r1"), window=9_000, total_tokens=4_400, total_chars=3, sections=tuple(parts)
+    )
+    away = ContextReduced(
+        call_ids=(CallId("c1"),),
+        artifacts=(artifact("c1"),),
+        forgets=(1,),
+        before_tokens=4_400,
+        after_tokens=900,
+    )
+    meter, story = ContextMeter(), Story()
+    meter.apply(story(packed))
+    meter.apply(story(away))
+    assert [(one.name, one.tokens) for one in meter.view().sections] == [
+        ("system", 400),
+        ("observations", 500),
+    ]
 
 
 def test_pins_and_a_persons_own_words_are_known() -> None:

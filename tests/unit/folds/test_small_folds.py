@@ -172,12 +172,12 @@ def test_a_delegates_context_does_not_move_the_meter() -> None:
     assert told(ContextMeter(), packed("r1", 1, 1, 1), ("h", packed("r2", 500, 1, 1))).used == 3
 
 
-def test_compaction_empties_the_meter_by_what_it_saved() -> None:
+def test_compaction_leaves_in_the_meter_what_the_next_request_would_hold() -> None:
     compacted = ContextCompacted(
         through_seq=1, summary="s", forgets=(), turns=1, before_tokens=500, after_tokens=100, by="limit"
     )
     view = told(ContextMeter(), packed("r1", 100, 500, 250), compacted)
-    assert (view.used, sum(section.tokens for section in view.sections)) == (450, 450)
+    assert (view.used, sum(section.tokens for section in view.sections)) == (100, 100)
 
 
 def test_the_level_does_not_flicker_at_its_limit() -> None:

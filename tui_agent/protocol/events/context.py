@@ -93,7 +93,8 @@ class ContextCompacted(Payload):
     """Messages up to `through_seq` stand as `summary` from now on; `forgets` are the seqs of what is left out.
 
     `request_id` is the model's request that the summary comes from; without one it was put together from what is
-    recorded, `fault` says why. `focus` is what the summary was to dwell on.
+    recorded, `fault` says why. `focus` is what the summary was to dwell on. `sections` are what the agent's next request
+    would hold, which is `after_tokens` together.
     """
 
     kind: Literal["context.compacted"] = "context.compacted"
@@ -107,6 +108,7 @@ class ContextCompacted(Payload):
     focus: str = ""
     request_id: RequestId | None = None
     fault: str = ""
+    sections: tuple[Section, ...] = ()
 
 
 class ContextReduced(Payload):
