@@ -62,6 +62,10 @@ class ModelProfile(Table):
         None, description="Whether it takes images; absent: as the price map knows it."
     )
     stream: bool = Field(True, description="Whether to ask for a stream; false for servers that have none.")
+    bridge_tool_results: bool | None = Field(
+        None,
+        description="Whether its template wants an answer between a result and a user's words, and short call ids; absent: by the model's name.",
+    )
     headers: dict[str, HeaderText] = Field(
         default_factory=dict,
         description="More HTTP headers. Never a key: configuration is no place for secrets.",

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from tui_agent.models import chat_messages, faults, pricing
+from tui_agent.models import bridging, chat_messages, faults, pricing
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.http import Exchange, HttpStreams
 from tui_agent.ports.clock import Clock
@@ -70,10 +70,11 @@ class ChatCompletionsClient:
 
 def body(request: ModelRequest, endpoint: Endpoint, memo: chat_messages.Memo | None = None) -> JsonMap:
     """The JSON of one request. A reasoning effort is never sent on this route."""
+    messages = chat_messages.in_turns(chat_messages.messages(request, memo))
     limit = "max_completion_tokens" if endpoint.host == "api.openai.com" else "max_tokens"
     out: JsonMap = {
         "model": request.model.model,
-        "messages": list(chat_messages.in_turns(chat_messages.messages(request, memo))),
+        "messages": list(bridging.bridged(messages) if endpoint.bridge else messages),
         limit: request.max_tokens,
         "stream": endpoint.stream,
     }

@@ -19,13 +19,15 @@ _ROUTES = ("/chat/completions", "/responses", "/messages", "/models")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One provider's address and how to speak to it. `timeout`: seconds without a byte that count as a stall."""
+    """One provider's address and how to speak to it. `timeout`: seconds without a byte that count as a stall. `bridge`:
+    its template wants the order and the ids of `models.bridging`."""
 
     base_url: str
     api_key: str = field(default="", repr=False)
     timeout: float = 300.0
     stream: bool = True
     headers: Mapping[str, str] = field(default_factory=dict)
+    bridge: bool = False
 
     def url(self, route: str) -> str:
         """The address of a route such as `chat/completions`."""

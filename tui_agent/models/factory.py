@@ -14,7 +14,7 @@ from typing import Protocol, cast
 from tui_agent.config.settings import ModelProfile
 from tui_agent.config.vendors import BUILT_IN, CLIENTS, VENDORS
 from tui_agent.errors import ConfigError
-from tui_agent.models import efforts, pricing, script_format
+from tui_agent.models import bridging, efforts, pricing, script_format
 from tui_agent.models.chaos import ChaosClient
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.names import require_name
@@ -126,6 +126,9 @@ class ModelFactory:
             timeout=route.profile.timeout,
             stream=route.profile.stream,
             headers=route.profile.headers,
+            bridge=bridging.wanted(info.model)
+            if route.profile.bridge_tool_results is None
+            else route.profile.bridge_tool_results,
         )
         return make(endpoint, self._clock)
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import anyio
 import anyio.to_thread
 
-from tui_agent.models import chat_messages, faults, pricing
+from tui_agent.models import bridging, chat_messages, faults, pricing
 from tui_agent.models.chat_completions import FINISHES, usage_of
 from tui_agent.models.endpoint import USER_AGENT, Endpoint
 from tui_agent.ports.clock import Clock
@@ -152,6 +152,8 @@ def arguments(request: ModelRequest, endpoint: Endpoint) -> dict[str, Any]:
     """What litellm is called with."""
     info = request.model
     messages = _messages(request)
+    if endpoint.bridge:
+        messages = bridging.bridged(chat_messages.in_turns(messages))
     effort = info.effective_effort if _may_think(messages, info.model) else None
     if effort is None:  # without thinking, Anthropic refuses a history with thoughts in it
         for message in messages:
