@@ -59,7 +59,7 @@ def live(log: SessionLog) -> Recorder:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(acts=ACTS, cut=st.floats(0, 1))
 def test_the_branch_folds_to_the_same_state_live_reopened_and_from_the_whole_log(
     acts: list[str | tuple[str, float, str]], cut: float

@@ -454,7 +454,7 @@ class CheckpointMachine(RuleBasedStateMachine):
 
 def examples(count: int) -> settings:
     slow = [HealthCheck.too_slow, HealthCheck.filter_too_much]
-    return settings(max_examples=count, stateful_step_count=25, deadline=None, suppress_health_check=slow)
+    return settings(max_examples=count, stateful_step_count=25, suppress_health_check=slow)
 
 
 def test_checkpoints_agree_with_the_files_that_they_were_taken_of() -> None:

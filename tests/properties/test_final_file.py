@@ -97,7 +97,7 @@ def final(tree: Tree, path: str) -> tuple[str, bytes] | None:
     ["b/c", "../outside/c", "b/x.txt"],
     True,
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     steps=st.lists(makes, min_size=2, max_size=10),
     paths=st.lists(asked, min_size=3, max_size=8),

@@ -93,7 +93,7 @@ class Tale:
                 self.tell(ContextRestored(compaction=self.compactions.pop()))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(ACTS)
 def test_every_history_is_legal_and_the_originals_keep_what_was_said(acts: list[tuple[str, float]]) -> None:
     tale = Tale()

@@ -64,7 +64,7 @@ def _same(one: Recorder, other: Recorder) -> None:
     assert one.branches == other.branches
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(ACTS, st.floats(0, 1))
 def test_a_kept_fold_with_the_rest_is_the_whole_fold(
     acts: list[str | tuple[str, float]], back: float

@@ -63,7 +63,7 @@ CONTENT = st.one_of(st.binary(max_size=400), CODE)
 
 
 @given(st.sampled_from(SUFFIXES), CONTENT)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_bytes_have_symbols_within_the_file(suffix: str, data: bytes) -> None:
     _, symbols = symbols_of(f"a.{suffix}", data)
     last = data.count(b"\n") + 1
@@ -81,7 +81,7 @@ def test_any_bytes_have_symbols_within_the_file(suffix: str, data: bytes) -> Non
     st.one_of(st.none(), st.text(max_size=40), st.sampled_from(["def class name", "`f` A name"])),
     st.integers(min_value=61, max_value=3_000),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_any_files_have_a_map_within_its_budget(
     files: dict[str, bytes], query: str | None, tokens: int
 ) -> None:
@@ -107,6 +107,6 @@ def test_any_files_have_a_map_within_its_budget(
 
 
 @given(st.text(max_size=300))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_text_is_a_question(text: str) -> None:
     assert all(word and '"' not in word for word in Query(text).weights)

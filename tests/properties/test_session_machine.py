@@ -466,7 +466,6 @@ def play(machine: type[SessionMachine], count: int, acts: int) -> None:
     chosen = settings(
         max_examples=count,
         stateful_step_count=acts,
-        deadline=None,
         database=None,
         report_multiple_bugs=False,
         suppress_health_check=slow,

@@ -67,7 +67,7 @@ def history(acts: list[tuple[object, ...]]) -> tuple[list[Message], set[int]]:
     return made, spoken
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(ACTS, st.integers(100, 40_000))
 def test_what_stays_behind_a_cut_is_legal_and_newer_than_all_before(
     acts: list[tuple[object, ...]], keep: int
@@ -82,7 +82,7 @@ def test_what_stays_behind_a_cut_is_legal_and_newer_than_all_before(
     assert sum(map(chars_of, rest)) <= keep or len(rest) <= 8 or cut == 1
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(ACTS, st.integers(0, 30), st.integers(8_000, 40_000))
 def test_a_summary_has_all_that_must_not_be_lost_and_its_size_is_bounded(
     acts: list[tuple[object, ...]], pin: int, room: int
@@ -107,7 +107,7 @@ def test_a_summary_has_all_that_must_not_be_lost_and_its_size_is_bounded(
     assert len(again) <= len(text) + 200
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(ACTS, st.integers(100, 40_000), st.integers(300, 20_000))
 def test_only_old_outputs_are_put_away_and_what_is_told_of_them_is_bounded(
     acts: list[tuple[object, ...]], keep: int, room: int

@@ -200,6 +200,6 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 StoreMachine.TestCase.settings = settings(
-    max_examples=100, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=100, stateful_step_count=25, suppress_health_check=list(HealthCheck)
 )
 TestStore = StoreMachine.TestCase

@@ -68,13 +68,13 @@ def hold(script: str) -> None:
         assert not allowed(f"{{ {script}\n}} > out") or "<<" in script
 
 
-@settings(max_examples=1000, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=1000, suppress_health_check=QUIET)
 @given(SCRIPTS)
 def test_no_text_is_judged_otherwise_than_it_would_run(script: str) -> None:
     hold(script)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=150, suppress_health_check=QUIET)
 @given(st.one_of(changed(), st.lists(st.sampled_from(PIECES), max_size=8).map(" ".join)))
 def test_what_is_allowed_is_a_script_for_bash(script: str) -> None:
     assume(allowed(script) and "[[" not in script)
@@ -95,7 +95,7 @@ def checked(script: str) -> None:
 def test_a_hundred_thousand_texts() -> None:
     count = 0
 
-    @settings(max_examples=MANY, deadline=None, suppress_health_check=QUIET, database=None)
+    @settings(max_examples=MANY, suppress_health_check=QUIET, database=None)
     @given(SCRIPTS)
     def run(script: str) -> None:
         nonlocal count

@@ -40,7 +40,7 @@ def clean(effects: list[Effect]) -> tuple[Effect, ...]:
     return tuple(effects)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.lists(EFFECTS, max_size=3).map(clean), FACTS)
 def test_a_decision_is_made_of_anything_and_stays_the_same(effects: tuple[Effect, ...], policy: str) -> None:
     facts = PolicyFacts("/home/ada/ws", policy)  # type: ignore[arg-type]
@@ -52,7 +52,7 @@ def test_a_decision_is_made_of_anything_and_stays_the_same(effects: tuple[Effect
     mentioned_paths(effects)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(SCRIPTS, FACTS)
 def test_what_cannot_be_parsed_is_never_allowed(script: str, policy: str) -> None:
     if analyse(script).problems:

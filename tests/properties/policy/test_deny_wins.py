@@ -65,7 +65,7 @@ def judged(
     return RulePolicy(own).decide("edit_file", (effect,), facts).verdict
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(rulings(), st.sampled_from(POLICIES), st.booleans(), st.randoms())
 def test_a_rule_that_denies_wins_and_one_that_asks_wins_over_all_that_allow(
     ruling: tuple[Effect, list[tuple[str, str]]], policy: PolicyName, sandboxed: bool, random: object
@@ -82,7 +82,7 @@ def test_a_rule_that_denies_wins_and_one_that_asks_wins_over_all_that_allow(
     assert judged(effect, shuffled, policy, sandboxed=sandboxed) == found
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(rulings(), st.sampled_from(POLICIES), st.sampled_from(["deny", "ask"]), SOURCES)
 def test_one_more_rule_that_denies_or_asks_never_loosens(
     ruling: tuple[Effect, list[tuple[str, str]]], policy: PolicyName, verdict: str, source: str
@@ -97,7 +97,7 @@ def test_one_more_rule_that_denies_or_asks_never_loosens(
     assert RANK[after] <= RANK[verdict]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(rulings())
 def test_plan_and_a_reading_delegate_are_never_looser_than_the_others(
     ruling: tuple[Effect, list[tuple[str, str]]],

@@ -51,7 +51,6 @@ def lines() -> st.SearchStrategy[str]:
 @only_where(BASH is not None, "bash is not installed")
 @settings(
     max_examples=300,
-    deadline=None,
     suppress_health_check=[
         HealthCheck.too_slow,
         HealthCheck.filter_too_much,

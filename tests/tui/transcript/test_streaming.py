@@ -68,7 +68,7 @@ def in_pieces(text: str, cuts: list[int]) -> MarkdownStream:
     return made
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.sampled_from(LINES), max_size=25), st.lists(st.integers(0, 800), max_size=30))
 def test_rows_do_not_depend_on_how_the_text_arrived(lines: list[str], cuts: list[int]) -> None:
     text = "\n".join(lines)
@@ -79,7 +79,7 @@ def test_rows_do_not_depend_on_how_the_text_arrived(lines: list[str], cuts: list
     assert pieces.source() == at_once.source()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.sampled_from(LINES), max_size=25), st.lists(st.integers(0, 800), max_size=30))
 def test_frozen_rows_never_change(lines: list[str], cuts: list[int]) -> None:
     text = "\n".join(lines)
@@ -90,7 +90,7 @@ def test_frozen_rows_never_change(lines: list[str], cuts: list[int]) -> None:
         assert made.rows[: len(frozen)] == frozen
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(alphabet="ab`*_[]()|-#>~1. \n\t世é", max_size=200), st.integers(12, 90))
 def test_any_text_is_drawn_within_the_width(text: str, width: int) -> None:
     made = stream(width)
@@ -101,7 +101,7 @@ def test_any_text_is_drawn_within_the_width(text: str, width: int) -> None:
         assert "\t" not in row.text()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.sampled_from(LINES), max_size=25))
 def test_every_run_points_into_the_source(lines: list[str]) -> None:
     made = stream()

@@ -207,7 +207,7 @@ def test_a_fragment_is_cut_to_its_own_limit_and_the_manifest_says_so() -> None:
     assert cut.rule == "skills is cut to 100 tokens"
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     sizes=st.lists(st.tuples(st.booleans(), st.integers(0, 6_000)), max_size=12),
     window=st.integers(200, 20_000),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import tiktoken
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.context.tokens import VOCABULARY, BytePairs, Tokens, bundled
@@ -32,7 +32,6 @@ def published() -> tiktoken.Encoding:
             os.environ["TIKTOKEN_CACHE_DIR"] = before
 
 
-@settings(deadline=None)
 @given(text=st.text(max_size=300))
 def test_it_counts_as_tiktoken_does(published: tiktoken.Encoding, text: str) -> None:
     assert COUNTED is not None

@@ -40,7 +40,7 @@ def git_says(repository: Path, text: str, asked: list[str]) -> list[bool]:
     return [bool(pattern) and not pattern.startswith("!") for pattern in found[2::4]]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     text=st.lists(lines, min_size=1, max_size=4).map("\n".join),
     asked=st.lists(paths, min_size=1, max_size=12),
