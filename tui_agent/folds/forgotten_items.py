@@ -1,5 +1,6 @@
 """L1: what a history has let go of, as rows for a person: each message, in which turn, and where it is now."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
@@ -7,6 +8,9 @@ from typing import Final, Literal, TypeAlias
 from tui_agent.folds.forgotten import preview
 from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.protocol.base import BlobText, LongText
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.context import ContextPacked
+from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,
@@ -26,7 +30,7 @@ _WHO: Final[dict[UserKind, str]] = {"said": "you", "mentions": "mentions", "map"
 @dataclass(frozen=True, slots=True)
 class ForgottenItem:
     """One message. `where`: a summary stands for it, or a line with its artifact, or it was brought `back` as a quotation.
-    Tokens are an estimate."""
+    Tokens as they were counted when it was first sent, of one that never was by its characters: an estimate."""
 
     seq: int
     turn: int
@@ -46,26 +50,57 @@ class ForgottenView:
     compaction: int | None
 
 
-def forgotten_view(fold: ModelMessages) -> ForgottenView:
+class CountedTokens:
+    """Folds what each message of the main agent's was counted as."""
+
+    def __init__(self) -> None:
+        self._tokens: dict[int, list[int]] = {}
+        self._ratio = 1.0
+
+    def apply(self, ev: Envelope) -> bool:
+        """Take one event in; True if something was counted."""
+        packed = ev.payload
+        if ev.agent != MAIN_AGENT or not isinstance(packed, ContextPacked):
+            return False
+        now: dict[int, list[int]] = {}
+        for one in packed.added:
+            now.setdefault(one.seq, []).append(one.tokens)
+        for seq, tokens in now.items():
+            if sum(tokens) > sum(self._tokens.get(seq, ())):  # less: a line that stands for it
+                self._tokens[seq] = tokens
+        if packed.counted_tokens:
+            self._ratio = packed.total_tokens / packed.counted_tokens
+        return True
+
+    def of(self, seq: int, at: int) -> int | None:
+        """Tokens of the message that is number `at` of those that come from this event; None where it was not sent."""
+        counts = self._tokens.get(seq, ())
+        return round(counts[at] * self._ratio) if at < len(counts) else None
+
+
+def forgotten_view(fold: ModelMessages, counted: CountedTokens) -> ForgottenView:
     """The rows of a history."""
     held, gone = fold.view(), fold.forgotten
     here = {one.seq for one in held}
     reduced = {one.seq for one in gone.reduced.values()}
     rows, turn = list[ForgottenItem](), 0
+    of_event = Counter[int]()
     for one in fold.originals():
+        at = of_event[one.seq]
+        of_event[one.seq] += 1
         turn += gone.own(one)
         if one.seq in here and one.seq not in reduced:
             continue
         back = gone.back.get(one.seq) in here
         where: Where = "line" if one.seq in here else "back" if back else "summary"
-        row = _item(one, max(1, turn), where, pinned=one.seq in gone.pinned)
+        row = _item(one, max(1, turn), where, pinned=one.seq in gone.pinned, tokens=counted.of(one.seq, at))
         note = isinstance(one, UserMessage) and one.kind == "said" and not gone.own(one)
         rows.append(replace(row, who="note") if note else row)
     newest = gone.newest if gone.front(held) else None
     return ForgottenView(tuple(rows), newest)
 
 
-def _item(message: Message, turn: int, where: Where, *, pinned: bool) -> ForgottenItem:
+def _item(message: Message, turn: int, where: Where, *, pinned: bool, tokens: int | None) -> ForgottenItem:
     texts = _texts(message)
     size = sum(one.size if isinstance(one, BlobText) else len(one) for one in texts)
     return ForgottenItem(
@@ -73,7 +108,7 @@ def _item(message: Message, turn: int, where: Where, *, pinned: bool) -> Forgott
         turn,
         _who(message),
         " ".join(preview(message).split())[:200],
-        size // CHARS_PER_TOKEN,
+        size // CHARS_PER_TOKEN if tokens is None else tokens,
         where,
         pinned,
         texts,

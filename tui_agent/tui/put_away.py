@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from tui_agent.folds.base import branch
-from tui_agent.folds.forgotten_items import ForgottenItem, ForgottenView, forgotten_view
+from tui_agent.folds.forgotten_items import CountedTokens, ForgottenItem, ForgottenView, forgotten_view
 from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.envelope import Envelope, Record
@@ -18,11 +18,12 @@ NOTHING: Final = "Nothing was put away: everything that was said is in the conte
 
 def folded(records: Sequence[Record]) -> ForgottenView:
     """What the branch of a log has let go of."""
-    fold = ModelMessages()
+    fold, counted = ModelMessages(), CountedTokens()
     for record in branch(records):
         if isinstance(record, Envelope):
             fold.apply(record)
-    return forgotten_view(fold)
+            counted.apply(record)
+    return forgotten_view(fold, counted)
 
 
 def rows(view: ForgottenView) -> list[Item]:
@@ -37,7 +38,7 @@ def _row(at: int, item: ForgottenItem) -> Item:
         str(at),
         clean_line(item.who)[:16],
         clean_line(item.said),
-        right=f"{pin}{where}{units.about(item.tokens)} tokens",
+        right=f"{pin}{where}~{units.about(item.tokens)} tokens",
         group=f"Turn {item.turn}",
     )
 

@@ -4,7 +4,7 @@ from tests.stubs.story import Story, called, finished, requested, responded, sta
 from tui_agent.context.shrinking import calls_of
 from tui_agent.folds.context_meter import ContextMeter
 from tui_agent.folds.forgotten import RESTORED, WHOLE
-from tui_agent.folds.forgotten_items import forgotten_view
+from tui_agent.folds.forgotten_items import CountedTokens, forgotten_view
 from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText
@@ -15,6 +15,7 @@ from tui_agent.protocol.events.context import (
     ContextPinned,
     ContextReduced,
     ContextRestored,
+    CountedMessage,
     Section,
     SectionName,
 )
@@ -76,7 +77,7 @@ ASKED = UserMessageReceived(text="look at @a.py", mentions=(MENTION,))
 
 
 def test_what_a_message_mentions_is_a_row_of_its_own_and_no_turn() -> None:
-    view = forgotten_view(folded(ASKED, *TURN[1:], compacted(7)))
+    view = forgotten_view(folded(ASKED, *TURN[1:], compacted(7)), CountedTokens())
     assert [(one.turn, one.who, one.tokens) for one in view.items][:2] == [
         (1, "you", 3),
         (1, "mentions", 226),
@@ -87,11 +88,11 @@ def test_what_a_message_mentions_is_a_row_of_its_own_and_no_turn() -> None:
 def test_what_was_brought_back_is_told_so_and_comes_once_until_a_summary_takes_it() -> None:
     twice = folded(*TURN, compacted(7), ContextRestored(seqs=(0,)), ContextRestored(seqs=(0,)))
     assert [words(one).startswith(RESTORED) for one in twice.view()].count(True) == 1
-    assert next(one.where for one in forgotten_view(twice).items) == "back"
+    assert next(one.where for one in forgotten_view(twice, CountedTokens()).items) == "back"
     again = folded(*TURN, compacted(7), ContextRestored(seqs=(0,)), compacted(10), ContextRestored(seqs=(0,)))
     assert words(again.view()[-1]).startswith(RESTORED)
     gone = folded(*TURN, compacted(7), ContextRestored(seqs=(0,)), compacted(10))
-    assert next(one.where for one in forgotten_view(gone).items) == "summary"
+    assert next(one.where for one in forgotten_view(gone, CountedTokens()).items) == "summary"
 
 
 def test_what_a_message_mentions_is_not_held_far_back_as_its_words_are() -> None:
@@ -169,6 +170,28 @@ def test_an_output_that_is_put_away_is_a_line_with_its_artifact_and_comes_back_i
     assert "art_aaaaaaaaaaaa" in words(line) and "9,000 bytes" in words(line)
     assert not check_pairs(fold.view())
     assert folded(*TURN, reduced, ContextRestored(seqs=(5,))).view() == plain
+
+
+def test_a_rows_tokens_are_those_that_were_counted_when_it_was_first_sent() -> None:
+    def packed(*added: tuple[int, int], total: int = 1_200) -> ContextPacked:
+        return ContextPacked(
+            request_id=RequestId("r1"),
+            window=10_000,
+            total_tokens=total,
+            counted_tokens=1_000,
+            total_chars=1,
+            sections=(),
+            added=tuple(CountedMessage(seq=seq, tokens=tokens) for seq, tokens in added),
+        )
+
+    counted, story = CountedTokens(), Story()
+    for one in (packed((0, 10), (0, 300), (2, 40)), packed((5, 900)), packed((5, 20), total=1_100)):
+        counted.apply(story(one))
+    view = forgotten_view(folded(ASKED, *TURN[1:], compacted(7)), counted)
+    by_counter = {(one.seq, one.who): one.tokens for one in view.items}
+    assert by_counter[0, "you"] == 11 and by_counter[0, "mentions"] == 330
+    assert by_counter[2, "agent"] == 44 and by_counter[5, "run_command"] == 990
+    assert by_counter[7, "agent"] == 1, "never sent: four characters a token"
 
 
 def test_one_item_of_a_summary_comes_back_as_a_message_at_the_end() -> None:
