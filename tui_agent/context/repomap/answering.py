@@ -10,11 +10,12 @@ from typing import NamedTuple
 from tui_agent.context.repomap import ranking
 from tui_agent.context.repomap.budget import detailed_files, symbols_at, tokens_of
 from tui_agent.context.repomap.completing import completed
-from tui_agent.context.repomap.evidence import chosen, telling
+from tui_agent.context.repomap.evidence import Lines, around, chosen, telling
 from tui_agent.context.repomap.kept import Known
 from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.listing import Listing
-from tui_agent.context.repomap.places import is_entry, kind_of
+from tui_agent.context.repomap.mentioned import Alike, mentioned
+from tui_agent.context.repomap.places import by_first_name, is_entry, kind_of
 from tui_agent.context.repomap.ranking import Ranked
 from tui_agent.context.repomap.reading import read
 from tui_agent.context.repomap.rendering import rendered
@@ -60,17 +61,28 @@ def from_index(index: Snapshot, listing: Listing, texts: Texts, ask: Ask) -> Bas
         words = ranking.by_index(index, query, values, ask.hidden)
         past = ranking.by_history(index, query, text.keys())
         order = ranking.ranked(words, past, query, values, texts.of)
+        order = _named(order, ask, index.alike, lambda path: Lines(texts.of(path), values))
         order = completed(order, index, past, ask.hidden, query)
         if len(order) < ENOUGH:
             order += _unmatched(order, {path: one.rank for path, one in text.items()})
     else:
         ranks = {path: one.rank for path, one in text.items()}
         order = ranking.unasked(ranks, {path: one.language for path, one in text.items()}, ask.recent)
-    left = {entry.path for entry in listing.entries}.difference([one.path for one in order])
-    rest = sorted(path for path in left if path in text or path not in index.known)
+        order = _named(order, ask, index.alike)
+    ranked = {one.path for one in order}
+    rest = [path for path in index.listed(listing.entries) if path not in ranked]
     skipped = Counter(listing.skipped)
     skipped.update(index.skipped)
     return Basis(order, _visible(rest, ask), dict(skipped), index.symbols)
+
+
+def _named(
+    order: list[Ranked], ask: Ask, alike: Alike, look: ranking.Looker = lambda _: None
+) -> list[Ranked]:
+    if not ask.query.text:
+        return order
+    mentions = [one for one in mentioned(ask.query.text, alike) if one.path not in ask.hidden]
+    return ranking.named_first(order, mentions, look)
 
 
 def _unmatched(order: Sequence[Ranked], ranks: Mapping[str, float]) -> list[Ranked]:
@@ -85,13 +97,17 @@ def _unmatched(order: Sequence[Ranked], ranks: Mapping[str, float]) -> list[Rank
 def from_scan(listing: Listing, root: str, ask: Ask, known: Languages) -> Basis:
     """The order that reading every file once gives."""
     skipped = dict(listing.skipped)
+    names = by_first_name(entry.path for entry in listing.entries) if ask.query.text else {}
+    alike: Alike = lambda first: names.get(first, ())  # noqa: E731 - as short as a name
     if not ask.query:
-        return Basis(_by_places(listing, ask), [], skipped, _parsing(root, known))
+        return Basis(_named(_by_places(listing, ask), ask, alike), [], skipped, _parsing(root, known))
     scan = Scan(root, listing.entries, ask.query, ask.hidden)
     for reason, count in scan.skipped.items():
         skipped[reason] = skipped.get(reason, 0) + count
     values = ranking.values_of(ask.query, scan.counts, scan.total)
-    order = ranking.ranked(scan.words, {}, ask.query, values, _reading(root))
+    reading = _reading(root)
+    order = ranking.ranked(scan.words, {}, ask.query, values, reading)
+    order = _named(order, ask, alike, lambda path: Lines(reading(path), values))
     if len(order) < ENOUGH:
         there = {one.path for one in order}
         order += [one for one in _by_places(listing, ask) if one.path not in there]
@@ -161,4 +177,6 @@ def _pinned(basis: Basis, ask: Ask) -> list[Ranked]:
 def _detailed(one: Ranked, basis: Basis, most: int) -> RankedFile:
     symbols = basis.symbols(one.path) if most else ()
     worth = one.lines.worth_of(symbols) if one.lines is not None and one.lines.at else telling(symbols)
+    if one.line:
+        worth = around(one.line, symbols, worth)
     return RankedFile(one.path, one.score, one.reasons, chosen(symbols, worth, most))

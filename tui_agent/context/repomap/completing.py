@@ -83,13 +83,17 @@ def _later(one: Ranked, query: Query) -> Ranked:
     kind = kind_of(one.path)
     if not kind or kind in query.about:
         return one
-    return one._replace(score=round(one.score * LATER_SHARE, 4))
+    path, score, reasons, lines, line = one
+    return Ranked(path, round(score * LATER_SHARE, 4), reasons, lines, line)
 
 
 def _falling(order: Sequence[Ranked]) -> list[Ranked]:
     found: list[Ranked] = []
     least = float("inf")
     for one in order:
-        least = min(least, one.score)
-        found.append(one if one.score == least else one._replace(score=least))
+        if one.score <= least:
+            least = one.score
+        else:
+            one = one._replace(score=least)
+        found.append(one)
     return found

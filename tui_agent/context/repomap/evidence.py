@@ -45,9 +45,15 @@ class Lines:
             return []
         mean = sum(one.end - one.line + 1 for one in symbols) / len(symbols)
         terms = [(word, self.values[word] * (K1 + 1), lines) for word, lines in self.at.items()]
+        anywhere = sorted({line for lines in self.at.values() for line in lines})
+        words = self.at.keys()
         found = []
         for one in symbols:
             first, last, names = one.line, one.end, named(one.name)
+            next_one = bisect_left(anywhere, first)
+            if (next_one == len(anywhere) or anywhere[next_one] > last) and names.isdisjoint(words):
+                found.append(0.0)
+                continue
             room = K1 * (1 - B_SYMBOL + B_SYMBOL * (last - first + 1) / mean)
             worth = 0.0
             for word, value, lines in terms:
@@ -72,6 +78,15 @@ def chosen(symbols: Sequence[Symbol], worth: Sequence[float], most: int) -> tupl
         seen.add(key)
         picked.append(at)
     return tuple(symbols[at] for at in sorted(picked))
+
+
+def around(line: int, symbols: Sequence[Symbol], worth: Sequence[float]) -> list[float]:
+    """The same worth, but that the symbols around a line come first, the nearest before all."""
+    most = max(worth, default=0.0) + 1.0
+    return [
+        most + 1.0 / (one.end - one.line + 1) if one.line <= line <= one.end else value
+        for one, value in zip(symbols, worth, strict=True)
+    ]
 
 
 def telling(symbols: Sequence[Symbol]) -> list[float]:

@@ -4,6 +4,7 @@ Invariant: pure; the same for every spelling of letter case.
 """
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 from tui_agent.context.repomap.words import Query
@@ -61,3 +62,11 @@ def first_name(path: str) -> str:
     """The first word of a file's name, which files of one matter share: `page` of `lib/page__meta.go`."""
     found = _FIRST.match(path, path.rfind("/") + 1)
     return found.group().lower() if found is not None else ""
+
+
+def by_first_name(paths: Iterable[str]) -> dict[str, list[str]]:
+    """Files by the first word of their names."""
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        found.setdefault(first_name(path), []).append(path)
+    return found

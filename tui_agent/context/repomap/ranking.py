@@ -4,12 +4,13 @@ Invariant: pure of the order in which files came into the index: ties are broken
 benchmarks/localization.py.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import log, sqrt
 from typing import NamedTuple
 
 from tui_agent.context.repomap.evidence import Lines, Values
 from tui_agent.context.repomap.history import BEST
+from tui_agent.context.repomap.mentioned import Mention
 from tui_agent.context.repomap.places import is_entry, kind_of, weight_of
 from tui_agent.context.repomap.snapshot import Snapshot
 from tui_agent.context.repomap.texts import Text
@@ -22,15 +23,18 @@ NAME_TIMES = 3
 FULL_TRUST = 0.25
 """The share of a question's words in a past message from which the past counts fully."""
 Reader = Callable[[str], Text]
+Looker = Callable[[str], Lines | None]
 
 
 class Ranked(NamedTuple):
-    """A file with its score, why, and where the question's words stand in it, if it was looked into."""
+    """A file with its score, why, where the question's words stand in it, if it was looked into, and the line that the
+    question names."""
 
     path: str
     score: float
     reasons: tuple[str, ...]
     lines: Lines | None = None
+    line: int = 0
 
 
 def values_of(query: Query, counts: Mapping[str, int], total: int) -> dict[str, float]:
@@ -84,16 +88,45 @@ def ranked(
     base = {path: score / top for path, score in words.items()}
     for path, value in past.items():
         base[path] = base.get(path, 0.0) + HISTORY_SHARE * value
-    order = sorted(base, key=lambda path: (-base[path], path))
+    order = _best_first(base)
     lines = {path: Lines(read(path), values) for path in order[:LOOKED_INTO]}
     windows = {path: found.best_window() * weight_of(path, query) for path, found in lines.items()}
     best = max(windows.values(), default=0.0) or 1.0
-    score = {path: base[path] + WINDOW_SHARE * windows.get(path, 0.0) / best for path in order}
-    order.sort(key=lambda path: (-score[path], path))
+    for path, window in windows.items():
+        base[path] += WINDOW_SHARE * window / best
     return [
-        Ranked(path, round(score[path], 4), _reasons(path, words, windows, past), lines.get(path))
-        for path in order
+        Ranked(path, round(base[path], 4), _reasons(path, words, windows, past), lines.get(path))
+        for path in _best_first(base)
     ]
+
+
+def _best_first(scores: Mapping[str, float]) -> list[str]:
+    """Ties in the order of paths."""
+    order = sorted(scores)
+    order.sort(key=scores.__getitem__, reverse=True)
+    return order
+
+
+def named_first(order: Sequence[Ranked], mentions: Sequence[Mention], look: Looker) -> list[Ranked]:
+    """The same files, and before all others those that the question names, whatever their words are worth."""
+    if not mentions:
+        return list(order)
+    places = {one.path: at for at, one in enumerate(order)}
+    top = order[0].score if order else 1.0
+    last = len(order)
+    first: list[Ranked] = []
+    for said in sorted(mentions, key=lambda one: (one.name, places.get(one.path, last), one.path)):
+        known = order[places[said.path]] if said.path in places else Ranked(said.path, top, ())
+        first.append(
+            known._replace(
+                score=max(top, known.score),
+                reasons=("named", *known.reasons),
+                lines=known.lines or look(said.path),
+                line=said.line,
+            )
+        )
+    names = {one.path for one in first}
+    return [*first, *(one for one in order if one.path not in names)]
 
 
 def _reasons(

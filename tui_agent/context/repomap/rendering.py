@@ -14,6 +14,8 @@ from tui_agent.letters import replaced
 MAX_FOLDERS = 12
 NOTE_ROOM = 160
 IN_ORDER = 10
+MANY_TOPS = 4
+"""From so many names at the top on those are told, below it the folders in them."""
 
 
 def rendered(
@@ -101,9 +103,11 @@ def _folders(paths: Sequence[str], room: int) -> str:
     """Where the others lie, in one line."""
     if not paths:
         return ""
-    depth = 2 if len({path.partition("/")[0] for path in paths}) < 4 else 1
+    lying = Counter([path[: max(0, path.rfind("/"))] for path in paths])
+    tops = {name.partition("/")[0] for name in lying if name}
+    depth = 2 if len(tops) + lying[""] < MANY_TOPS else 1
     counts: Counter[str] = Counter()
-    for name, count in Counter([path.rpartition("/")[0] for path in paths]).items():
+    for name, count in lying.items():
         counts["/".join(name.split("/")[:depth]) or "."] += count
     text = f"{len(paths)} more:"
     for number, (folder, count) in enumerate(sorted(counts.items(), key=lambda each: (-each[1], each[0]))):

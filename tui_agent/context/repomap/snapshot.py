@@ -9,7 +9,8 @@ from functools import cached_property
 from math import log
 
 from tui_agent.context.repomap.kept import Kept, Known
-from tui_agent.context.repomap.places import first_name
+from tui_agent.context.repomap.listing import Entry
+from tui_agent.context.repomap.places import by_first_name, first_name
 from tui_agent.context.repomap.views import Symbol
 
 PATH, NAMES, BODY = 4.0, 3.0, 1.0
@@ -29,6 +30,7 @@ class Snapshot:
         self.known = known
         self._scores: dict[str, Scores] = {}
         self._matches = 0
+        self._listed: tuple[Sequence[Entry], list[str]] | None = None
         self._symbols: dict[str, tuple[Known, tuple[Symbol, ...]]] = before._symbols if before else {}
 
     @cached_property
@@ -50,16 +52,29 @@ class Snapshot:
         """The files that have words, by their numbers."""
         return {one.id: path for path, one in self.text.items()}
 
+    def listed(self, entries: Sequence[Entry]) -> Sequence[str]:
+        """The paths of those of these files that can be shown: not of those that have no words. In their order."""
+        if self._listed is None or self._listed[0] is not entries:
+            text, known = self.text, self.known
+            found = [one.path for one in entries if one.path in text or one.path not in known]
+            self._listed = entries, found
+        return self._listed[1]
+
     def namesakes(self, path: str) -> Sequence[str]:
         """The files, with this one, whose names begin with the same word."""
         return self._names.get(first_name(path), ())
 
+    def alike(self, first: str) -> Sequence[str]:
+        """All files, with those that have no words, whose names begin with this word."""
+        return [*self._names.get(first, ()), *self._wordless.get(first, ())]
+
     @cached_property
     def _names(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for path in self.text:
-            found.setdefault(first_name(path), []).append(path)
-        return found
+        return by_first_name(self.text)
+
+    @cached_property
+    def _wordless(self) -> dict[str, list[str]]:
+        return by_first_name(path for path, one in self.known.items() if one.reason)
 
     def symbols(self, path: str) -> tuple[Symbol, ...]:
         """The symbols of a file, in its order; none of a file that is not in the index."""

@@ -174,7 +174,8 @@ class Query:
     """
 
     def __init__(self, text: str) -> None:
-        text = _NUMBERED.sub(r"\1\2", _HASH.sub(" ", text[:MAX_QUERY]))
+        self.text = text[:MAX_QUERY]
+        text = _NUMBERED.sub(r"\1\2", _HASH.sub(" ", self.text))
         names = [*_TICKED.findall(text), *_IDENTIFIER.findall(text), *_CALLED.findall(text)]
         self.names = frozenset(word for name in names for word in raw_words(name))
         ordered = dict.fromkeys(
@@ -183,8 +184,7 @@ class Query:
             for piece in split(word)
             if not piece.isdigit() or not _NUMBER.fullmatch(word)
         )
-        numbered = [piece for piece in ordered if not piece.isalpha() and not piece.isdigit()]
-        self.strong = strong = frozenset([*(piece for name in names for piece in pieces(name)), *numbered])
+        self.strong = strong = frozenset(piece for name in names for piece in pieces(name))
         terms = sorted(ordered, key=lambda term: term not in strong)[:MAX_TERMS]
         places = {term: place for place, term in enumerate(ordered)}
         self.weights = {
