@@ -1,6 +1,7 @@
 """Whatever name a file tool is given, nothing outside the workspace is read or written."""
 
 import hashlib
+import os
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -74,14 +75,14 @@ async def answer(bench: Bench, name: str, path: str, arguments: dict[str, object
     """All that a call tells, whether it is done or refused. That a file was read before is taken as given."""
     if name == "edit_file":
         bench.state = replace(bench.state, read_files={path: ReadFile(SECRET, True)})
-    before = sorted(bench.folder.iterdir())
+    before = set(os.listdir(bench.folder))  # noqa: PTH208 - 23,000 times over; a path each would take half of the time
     try:
         result = await bench.run(name, path=path, **arguments)
     except (ToolError, EnvironmentFault) as refused:
         return str(refused)
     finally:
-        for made in set(bench.folder.iterdir()) - set(before):
-            _remove(made)
+        for made in set(os.listdir(bench.folder)) - before:  # noqa: PTH208
+            _remove(bench.folder / made)
     return f"{text(result)}\n{result.display}\n{result.data}"
 
 
