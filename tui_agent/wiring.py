@@ -17,6 +17,7 @@ import anyio
 from tui_agent import __version__, confining, judging
 from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.checkpoints.limits import limits_of
+from tui_agent.config.keep import keep_readable
 from tui_agent.config.notes import notes_folder
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import PROJECT_FOLDER
@@ -225,6 +226,7 @@ def _assemble(
         ids=base.ids,
         interactive=base.options.attended,
         remember_rule=partial(_remember, base.config.paths.config_dir / "policy.toml"),
+        remember_readable=partial(keep_readable, base.config.paths.user_config),
         checkpoints=_checkpoints(base, workspace, log),
         hooks=hooks(base, loaded, env),
         hook_facts=_hook_facts(log, env),

@@ -56,7 +56,7 @@ def refusal(result: ExecResult) -> str:
         names = ", ".join(result.unread[:MOST_NAMED])
         more = f" and {len(result.unread) - MOST_NAMED} more" if len(result.unread) > MOST_NAMED else ""
         told += f"\n[the sandbox: {names}{more} may hold secrets, and stood empty before this command.]"
-    return told
+    return told + "".join(f"\n[the sandbox: {note}]" for note in result.notes)
 
 
 def ending(result: ExecResult) -> str:

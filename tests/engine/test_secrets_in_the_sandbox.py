@@ -1,9 +1,10 @@
 """What a command reads of the workspace's secrets follows from how it was allowed: against the real bubblewrap."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -15,7 +16,7 @@ from tui_agent.policy.rules import RulePolicy
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.policy import PermissionRequested
+from tui_agent.protocol.events.policy import PermissionRequested, Reach
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.settings import PolicyName
 
@@ -28,10 +29,13 @@ class Seen:
     asked: tuple[str, ...]
 
 
-def yes(bench: Bench) -> None:
+def answering(bench: Bench, decision: Literal["allow", "deny"], reach: Reach) -> None:
     def react(event: Envelope) -> None:
         if isinstance(event.payload, PermissionRequested):
-            answer = DecidePermission(request_id=event.payload.request_id, decision="allow", reach="once")
+            wide = event.payload.reason == ASKED
+            answer = DecidePermission(
+                request_id=event.payload.request_id, decision=decision, reach=reach if wide else "once"
+            )
             bench.submit(answer)
 
     bench.on_event = react
@@ -44,8 +48,13 @@ async def seen(
     *,
     sandbox: bool = True,
     rules: Sequence[str] = (),
+    answer: Literal["allow", "deny"] = "allow",
+    reach: Reach = "once",
+    kept: Callable[[Sequence[str]], None] | None = None,
+    again: str = "",
+    interactive: bool = True,
 ) -> Seen:
-    """One command, with a yes to every question."""
+    """One command, or one more after it, with the same answer to every question; the last result."""
     require_sandbox()
     with elsewhere() as base:
 
@@ -55,7 +64,8 @@ async def seen(
             confined = confinement(root, base / "home", base / "records", confines=sandbox)
             return LocalEnvironment(root, confinement=confined)
 
-        script = [call(("run_command", json.dumps({"command": command}))), say("Done.")]
+        calls = [call(("run_command", json.dumps({"command": each}))) for each in (command, again) if each]
+        script = [*calls, say("Done.")]
         async with running(
             base,
             script,
@@ -63,11 +73,13 @@ async def seen(
             env=made,
             policy=RulePolicy(rules).decide,
             policy_name=policy,
+            interactive=interactive,
+            remember_readable=kept,
         ) as bench:
-            yes(bench)
+            answering(bench, answer, reach)
             bench.submit(SubmitPrompt(text="go"))
             await bench.until("turn.finished")
-            (end,) = bench.of(ToolFinished)
+            end = bench.of(ToolFinished)[-1]
             asked = [one for one in bench.of(PermissionRequested) if isinstance(one, PermissionRequested)]
             assert isinstance(end, ToolFinished)
             told = text(ToolResult(ok=True, content=end.content))
@@ -92,15 +104,76 @@ async def test_without_a_sandbox_it_is_asked_about_and_a_yes_reads_all() -> None
     assert "APP_TOKEN=canary" in found.told
 
 
+async def test_a_listing_says_what_in_it_is_not_as_it_stands() -> None:
+    told = (await seen("ls -la", "ask", FILES)).told
+    assert told.endswith(
+        "[the sandbox: .git, .idea, .mcp.json, .tui_agent, .vscode are not there: empty stand-ins of the sandbox, gone after the "
+        "command.]\n[the sandbox: .env may hold secrets: what commands see of it, its size and time are not the file's own.]"
+    )
+    assert (await seen("ls -la a.txt", "ask", FILES)).told.count("sandbox") == 0
+
+
+@pytest.mark.parametrize(
+    ("script", "note"),
+    [
+        ("set -a; source .env; true", "It could not read .env, which may hold secrets."),
+        (
+            ". ./.env 2>/dev/null",
+            "start.sh names .env, which may hold secrets and cannot be read by this command.",
+        ),
+    ],
+)
+async def test_a_script_that_goes_on_without_it_is_said_to(script: str, note: str) -> None:
+    found = await seen("bash start.sh", "accept-edits", {**FILES, "start.sh": f"{script}\ntrue\n"})
+    assert found.told.startswith("[exit 0") and found.told.endswith(f"[the sandbox: {note}]")
+    assert "canary" not in found.told
+
+
 async def test_a_command_that_reads_nothing_of_it_says_nothing_of_it() -> None:
-    assert (await seen("ls -la", "ask", FILES)).told.count("sandbox") == 0
     assert (await seen("cat a.txt", "ask", FILES)).told == "[exit 0]\ncanary of a.txt"
 
 
-async def test_tests_that_need_it_are_offered_outside_and_the_question_says_why() -> None:
-    found = await seen("python3 test.py", "accept-edits", {**FILES, "test.py": TEST})
-    assert found.asked[-1].startswith("It wanted to read .env, and files with secrets are kept from commands")
-    assert found.told == "[exit 0]\n6"
+NEEDS = {**FILES, "test.py": TEST}
+ASKED = "It wanted to read .env, which may hold secrets and is kept from commands."
+
+
+async def test_tests_that_need_it_run_again_with_it_and_in_the_sandbox() -> None:
+    found = await seen(
+        "python3 test.py; echo $TUI_AGENT_SANDBOX", "accept-edits", {**NEEDS, "test.py": f"{TEST}exit(0)\n"}
+    )
+    assert found.asked == () and "Traceback" in found.told  # it ended well: nothing is asked
+    found = await seen("echo in $TUI_AGENT_SANDBOX && python3 test.py", "accept-edits", NEEDS)
+    assert found == Seen("[exit 0]\nin 1\n6", (ASKED,))
+
+
+@pytest.mark.parametrize(("reach", "asked"), [("once", 2), ("session", 1), ("always", 1)])
+async def test_what_the_user_opened_for_the_session_or_for_always_is_asked_about_no_more(
+    reach: Reach, asked: int
+) -> None:
+    kept: list[Sequence[str]] = []
+    found = await seen(
+        "python3 test.py", "accept-edits", NEEDS, reach=reach, kept=kept.append, again="python3 ./test.py"
+    )
+    assert found == Seen("[exit 0]\n6", (ASKED,) * asked)
+    assert [len(paths) for paths in kept] == [1] * (reach == "always")
+    assert all(path.endswith("/.env") and path.startswith("/") for paths in kept for path in paths)
+
+
+async def test_a_no_leaves_it_shut_and_the_model_is_told() -> None:
+    found = await seen("python3 test.py", "accept-edits", NEEDS, answer="deny")
+    assert f"[the sandbox: {ASKED} With it: The user did not allow this call." in found.told
+
+
+async def test_where_no_one_is_there_it_stays_shut_and_the_way_to_open_it_is_named() -> None:
+    found = await seen("python3 test.py", "bypass", NEEDS, interactive=False)
+    assert (
+        found.asked == () and f"{ASKED} It was not run with it" in found.told and "--readable" in found.told
+    )
+
+
+async def test_a_search_of_the_session_finds_what_was_opened() -> None:
+    found = await seen("python3 test.py", "accept-edits", NEEDS, reach="session", again="grep -rn canary .")
+    assert "APP_TOKEN=canary" in found.told and "stood empty" not in found.told
 
 
 async def test_an_approved_command_that_names_it_reads_it_in_the_sandbox() -> None:

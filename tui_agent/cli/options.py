@@ -89,6 +89,13 @@ def add_session(parser: argparse.ArgumentParser) -> None:
         help="begin a new session with a bounded summary of that one's turns",
     )
     group.add_argument("--policy", choices=POLICIES, help="what the agent may do without asking")
+    group.add_argument(
+        "--readable",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="let commands in the sandbox read FILE, though it may hold secrets (a pattern)",
+    )
     group.add_argument("--agent", metavar="NAME", help="which agent answers (see: tui-agent agents list)")
     group.add_argument(
         "--context-mode", choices=CONTEXT_MODES, help="how much of what was said goes to the model"
@@ -243,6 +250,7 @@ def session_options(arguments: argparse.Namespace, *, client: Client, interactiv
         data_dir=data_dir.expanduser().resolve() if data_dir else None,
         plugin_dirs=tuple(_plugin_dir(path) for path in said.get("plugin_dir") or ()),
         no_plugins=bool(said.get("no_plugins")),
+        readable=tuple(said.get("readable") or ()),
         theme=said.get("theme"),
         trusted_once=once,
         ignore_project=bool(said.get("ignore_project")),

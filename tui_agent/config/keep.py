@@ -1,4 +1,5 @@
-"""L2: the start model and the plugins that are off, written into the user's configuration file as the user said.
+"""L2: the start model, the plugins that are off and the files with secrets that commands may read, written into the
+user's configuration file as the user said.
 
 Invariant: only the lines of those keys differ afterwards; comments, order and everything else stay. What
 cannot be changed so is left as it was, with words about what to write by hand.
@@ -8,6 +9,8 @@ import json
 import os
 import re
 import tomllib
+from collections.abc import Sequence
+from glob import escape
 from pathlib import Path
 
 from tui_agent.config.files import read_small
@@ -56,6 +59,45 @@ def keep_disabled(path: Path, names: tuple[str, ...]) -> None:
     if said != ({**tree, "plugins_disabled": list(names)} if names else tree):
         raise fault
     _replace(target, after)
+
+
+def keep_readable(path: Path, files: Sequence[str]) -> None:
+    """Open these files of workspaces to commands, beside those that are open. Raises `ConfigError`; the file is as it was
+    then."""
+    target = path.resolve()
+    before = read_small(target) or ""
+    fault = ConfigError(
+        f"{path} could not be changed safely.",
+        hint=f"Write it yourself: [sandbox] readable = {json.dumps([escape(one) for one in files])}",
+    )
+    try:
+        tree = tomllib.loads(before)
+        table = tree.setdefault("sandbox", {})
+        table["readable"] = list(dict.fromkeys((*table.get("readable", ()), *map(escape, files))))
+        after = _put_in(before, "sandbox", "readable", f"readable = {json.dumps(table['readable'])}\n")
+        if tomllib.loads(after) != tree:
+            raise fault
+    except (tomllib.TOMLDecodeError, AttributeError, TypeError) as error:
+        raise fault from error
+    _replace(target, after)
+
+
+def _put_in(text: str, table: str, key: str, line: str) -> str:
+    """The text with this line for a key of a table, which is made where it is missing."""
+    lines = text.splitlines(keepends=True)
+    header = re.compile(rf"\s*\[\s*{table}\s*\]\s*(?:#.*)?$")
+    start = next((at for at, each in enumerate(lines) if header.match(each)), -1)
+    if start < 0:
+        gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
+        return f"{text}{gap}[{table}]\n{line}"
+    end = next((at for at in range(start + 1, len(lines)) if _TABLE.match(lines[at])), len(lines))
+    held = next((at for at in range(start + 1, end) if re.match(rf"\s*{key}\s*=", lines[at])), -1)
+    if held >= 0:
+        lines[held] = line
+    else:
+        lines[start] = lines[start].rstrip("\n") + "\n"
+        lines[start + 1 : start + 1] = [line]
+    return "".join(lines)
 
 
 def _wanted(model: str, base_url: str) -> tuple[tuple[str, str], ...]:

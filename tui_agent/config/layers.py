@@ -105,6 +105,9 @@ def load(options: SessionOptions, environ: Mapping[str, str], *, here: Path | No
     _join_hooks(layers, user, own, paths)
     _put_variables(layers, VARIABLES, variables, named)
     layers.put(_from_options(options), "options")
+    if options.readable:
+        more = [*layers.tree.get("sandbox", {}).get("readable", ()), *options.readable]
+        layers.set(("sandbox", "readable"), more, "options")
     _part_addresses(layers)
     _place(layers, options, variables, paths)
     config = _validated(layers.tree, layers.origins)

@@ -38,6 +38,8 @@ class SessionOptions:
     data_dir: Path | None = None
     plugin_dirs: tuple[Path, ...] = field(default=())
     no_plugins: bool = False
+    readable: tuple[str, ...] = ()
+    """Files with secrets that commands may read, beside those of the configuration, as patterns."""
     theme: str | None = None
     prompt: str | None = None
     """A first message that the app sends once it is ready."""
@@ -74,6 +76,8 @@ class SessionOptions:
         values["data_dir"] = None if values["data_dir"] is None else Path(str(values["data_dir"]))
         listed = values["plugin_dirs"]
         values["plugin_dirs"] = tuple(Path(str(path)) for path in listed) if isinstance(listed, list) else ()
+        opened = values.get("readable")
+        values["readable"] = tuple(map(str, opened)) if isinstance(opened, list) else ()
         once = values.get("trusted_once")
         values["trusted_once"] = tuple(map(str, once)) if isinstance(once, list) else ()
         typed = values.get("keys")

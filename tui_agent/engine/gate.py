@@ -16,29 +16,30 @@ from pydantic import BaseModel
 
 from tui_agent.engine.hooks import NOTHING, RULE, Heard, weighed
 from tui_agent.engine.mailbox import Waiting
-from tui_agent.engine.outside import Granted
+from tui_agent.engine.outside import Again, Granted, opened_by, opening_rule
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.reading import allowed_tools
 from tui_agent.engine.states import StateKeeper
 from tui_agent.environments.reaching import ReachingEnvironment, reaching
-from tui_agent.errors import EnvironmentFault, ToolError
+from tui_agent.errors import ConfigError, EnvironmentFault, ToolError
 from tui_agent.policy.edited import wrong_with
 from tui_agent.policy.part import GIT
 from tui_agent.policy.script import NETWORK, READ_ONLY
-from tui_agent.ports.environment import FindsPrograms, KnowsSecrets, SecretFile
+from tui_agent.ports.environment import ExecResult, FindsPrograms, KnowsSecrets, SecretFile
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import Foreseeing, Preview, Tool
 from tui_agent.protocol.commands import DecidePermission
 from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.effects import Effect, Reads, Runs, digest
 from tui_agent.protocol.events.policy import Choice, Deed, PermissionDecided, PermissionRequested, Reach
+from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import ToolCallPart
 from tui_agent.protocol.settings import AgentState, PolicyName
 
 _LOOKED_UP = 20
 _ASKED_BEFORE = "you were asked about this call, and the program ended before you answered"
-LEAVING = "sandbox.leave"
+LEAVING, OPENING = "sandbox.leave", "sandbox.open"
 OUTSIDE = "It runs outside the sandbox."
 _ONCE_ONLY = tuple(
     Choice(reach=reach, rule="", offered=reach == "once", why="" if reach == "once" else "not offered here")
@@ -141,14 +142,54 @@ class Gate:
                 return self._by_user(case, decision, request, answer, judged)
             preview = now  # what was shown is no longer what would happen: ask again
 
-    async def leave_sandbox(
-        self, call: ToolCallPart, tool: Tool[BaseModel], args: BaseModel, agent: AgentId, refused: str
-    ) -> str:
-        """Whether a call may run again outside the sandbox, recorded: why not, empty where it may. The user alone says
-        so, whatever the profile; `refused` is what the sandbox seems to have refused it."""
-        case = _Case(call, tool, args, tool.effects(args), agent, NOTHING)
-        judged = self._where(case)
-        decision = Decision("ask", LEAVING, refused, choices=_ONCE_ONLY, risk=OUTSIDE, default_no=True)
+    async def run_again(
+        self, call: ToolCallPart, tool: Tool[BaseModel], args: BaseModel, agent: AgentId, refused: ExecResult
+    ) -> Again:
+        """Whether a call that the sandbox refused something may run again, recorded: with the files that were kept from it,
+        or else outside the sandbox. The user alone says so, whatever the profile."""
+        if refused.wanted:
+            return await self._with_files(
+                _Case(call, tool, args, tool.effects(args), agent, NOTHING), refused
+            )
+        return Again(await self._leave(_Case(call, tool, args, tool.effects(args), agent, NOTHING), refused))
+
+    async def _with_files(self, case: _Case, refused: ExecResult) -> Again:
+        """Whether it may run again in the sandbox with the files that it wanted."""
+        paths = tuple(one.path.rstrip("/") for one in refused.wanted)
+        names = " and ".join(one.name.rstrip("/") for one in refused.wanted)
+        decision = Decision(
+            "ask",
+            OPENING,
+            refused.blocked,
+            choices=(_ONCE_ONLY[0], *_opened_for(paths, always=self._parts.remember_readable is not None)),
+            risk=f"It runs again in the sandbox and can read {names}; the model sees what it prints.",
+            default_no=True,
+        )
+        if not self._parts.interactive:
+            self._record(case, decision, False, NO_ONE, "")
+            return Again(
+                f"It was not run with it: {NO_ONE}. --readable opens files to the commands of a run."
+            )
+        judged, wrong = self._where(case), ""
+        while True:
+            preview = await self._preview(case, judged)
+            request = self._request(case, decision, preview, await self._deeds(case))
+            content = f"{opening_rule(paths)} {preview.content}"
+            request = request.model_copy(update={"digest": self._digest(case, content), "wrong": wrong})
+            self._parts.recorder.append(request, agent=case.agent)
+            answer = await self._wait(request, case.agent)
+            if answer.decision == "deny" or answer.rule in ("", opening_rule(paths)):
+                break
+            wrong = "What is opened to commands cannot be written otherwise here."
+        verdict = self._by_user(case, decision, request, answer, judged)
+        return Again(opened=paths) if verdict.allowed else Again(f"With it: {verdict.for_model}")
+
+    async def _leave(self, case: _Case, refused: ExecResult) -> str:
+        """Why it may not run again outside the sandbox; empty where it may."""
+        agent, judged = case.agent, self._where(case)
+        decision = Decision(
+            "ask", LEAVING, refused.blocked, choices=_ONCE_ONLY, risk=OUTSIDE, default_no=True
+        )
         if not self._parts.interactive:
             self._record(case, decision, False, NO_ONE, "")
             return f"It was not run outside the sandbox: {NO_ONE}."
@@ -183,7 +224,9 @@ class Gate:
         """The files of the workspace with secrets, where commands might read them."""
         env = self._parts.env
         if isinstance(env, KnowsSecrets) and any(isinstance(effect, Runs) for effect in effects):
-            return await to_thread.run_sync(env.secret_files)
+            opened = opened_by(self._parts.recorder.state.granted)
+            found = await to_thread.run_sync(env.secret_files)
+            return tuple(one for one in found if one.path.rstrip("/") not in opened)
         return ()
 
     def _judge(self, case: _Case, judged: dict[str, str], *more: str) -> Decision:
@@ -290,8 +333,8 @@ class Gate:
         rule = answer.rule or next(
             (choice.rule for choice in request.choices if choice.reach == answer.reach and choice.offered), ""
         )
-        if allowed and answer.reach == "always" and rule and self._parts.remember_rule is not None:
-            self._parts.remember_rule(rule)
+        if allowed and answer.reach == "always" and rule:
+            self._remember(rule)
         reason = f"the user allowed it ({answer.reach})" if allowed else "the user said no"
         self._parts.recorder.append(
             PermissionDecided(
@@ -314,6 +357,19 @@ class Gate:
             return self._allowed(case, decision, judged)
         words = f" They say: {answer.message}" if answer.message else ""
         return Verdict(False, f"The user did not allow this call.{words}", "denied by you")
+
+    def _remember(self, rule: str) -> None:
+        """Keep what the user allowed for always: files that commands may read in the configuration, else as a rule."""
+        paths = opened_by([rule])
+        if paths and self._parts.remember_readable is not None:
+            try:
+                self._parts.remember_readable(paths)
+            except ConfigError as fault:  # then it holds for this session
+                self._parts.recorder.append(
+                    ErrorRaised(where="configuration", message=fault.message, hint=fault.hint)
+                )
+        elif not paths and self._parts.remember_rule is not None:
+            self._parts.remember_rule(rule)
 
     def _record(self, case: _Case, decision: Decision, allowed: bool, reason: str, content: str) -> None:
         self._parts.recorder.append(
@@ -345,7 +401,7 @@ class Gate:
             network=network,
             writable=outside,
             looks=unasked and decision.classes == (READ_ONLY,) and GIT not in self._programs(case),
-            shown=tuple(judged.values()) if shown else (),
+            shown=(*(judged.values() if shown else ()), *opened_by(self._parts.recorder.state.granted)),
             below=decision.below,
         )
 
@@ -355,6 +411,14 @@ class Gate:
     def _policy(self, agent: AgentId) -> PolicyName:
         settings = self._parts.recorder.state_of(agent).settings
         return settings.policy if settings else "ask"
+
+
+def _opened_for(paths: Sequence[str], *, always: bool) -> tuple[Choice, ...]:
+    """That commands may read these files in this session, or from now on."""
+    rule = opening_rule(paths)
+    session = Choice(reach="session", rule=rule, why="commands may read it")
+    kept = "written into your configuration" if always else "not offered here"
+    return session, Choice(reach="always", rule=rule if always else "", offered=always, why=kept)
 
 
 def _with_arguments(case: _Case, preview: Preview) -> Preview:

@@ -1,11 +1,14 @@
 """L4: how the commands of one call run: confined, with the network where that was allowed, and once more outside the
-sandbox where it refused them something and the user allows that.
+sandbox where it refused them something and the user allows that. Where files with secrets were kept from them, they run
+again in the sandbox, with these files.
 
-Invariant: nothing runs outside without a recorded decision about exactly this call.
+Invariant: nothing runs outside, and no file is opened, without a recorded decision about exactly this call.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+import shlex
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 import anyio
 
@@ -38,8 +41,29 @@ class Granted:
         )
 
 
-Ask = Callable[[str], Awaitable[str]]
-"""Given what the sandbox refused: why it may not run outside either; empty where it may."""
+@dataclass(frozen=True, slots=True)
+class Again:
+    """How a refused command may run once more: why not, or with these files open to it; without either outside."""
+
+    why_not: str = ""
+    opened: tuple[str, ...] = ()
+
+
+Ask = Callable[[ExecResult], Awaitable[Again]]
+"""Given how a command ended that the sandbox refused something."""
+_RULE: Final = "sandbox readable "
+
+
+def opening_rule(paths: Sequence[str]) -> str:
+    """The rule of a session that opens these files to its commands."""
+    return _RULE + shlex.join(paths)
+
+
+def opened_by(granted: Iterable[str]) -> tuple[str, ...]:
+    """The files that rules of a session open."""
+    return tuple(
+        path for rule in granted if rule.startswith(_RULE) for path in shlex.split(rule.removeprefix(_RULE))
+    )
 
 
 class Commands:
@@ -62,14 +86,17 @@ class Commands:
         result = await self._env.exec(spec, on_output)
         if spec.looks and self._env.sandbox.kind:
             result = replace(result, unread=self._granted.below)
-        if not result.blocked or self._ask is None:
-            return result
-        why_not = await self._asked(self._ask, result.blocked)
-        if not why_not:
-            return await self._env.exec(replace(spec, outside=True), on_output)
-        return replace(result, blocked=f"{result.blocked} {why_not}")
+        while result.blocked and self._ask is not None:
+            again = await self._asked(self._ask, result)
+            if again.why_not:
+                return replace(result, blocked=f"{result.blocked} {again.why_not}")
+            if not again.opened:
+                return await self._env.exec(replace(spec, outside=True), on_output)
+            spec = replace(spec, shown=(*spec.shown, *again.opened))
+            result = await self._env.exec(spec, on_output)
+        return result
 
-    async def _asked(self, ask: Ask, refused: str) -> str:
+    async def _asked(self, ask: Ask, refused: ExecResult) -> Again:
         limit = self._limit
         if limit is None:
             return await ask(refused)

@@ -51,6 +51,8 @@ class EngineParts:
     ids: Ids
     interactive: bool = True
     remember_rule: Callable[[str], None] | None = None
+    remember_readable: Callable[[Sequence[str]], None] | None = None
+    """Opens these files to commands for always. Raises `ConfigError`."""
     allowed_tools: frozenset[str] | None = None
     max_retries: int = 4
     checkpoints: Checkpoints | None = None

@@ -186,7 +186,7 @@ class CallRunner:
         timeout = tool.spec.timeout
         effects = tool.effects(args)
         env = reaching(parts.env, effects, verdict.judged)
-        leave = partial(self._gate.leave_sandbox, call, tool, args, agent)
+        leave = partial(self._gate.run_again, call, tool, args, agent)
         runs = any(isinstance(effect, Runs) for effect in effects)
         granted = verdict.granted()
         commands = Commands(env, granted, ask=leave if runs else None, limit=limit)

@@ -9,14 +9,27 @@ import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 LARGEST = 4_000_000
 """Bytes of a file that is looked at; a larger one counts as not held."""
 _LARGEST_INDEX = 64_000_000
 _HEAD = 62
 """Bytes of an entry in front of its path: ten numbers, the content's hash, the flags."""
-_HASH_AT = 40
+_TIME_AT, _SIZE_AT, _HASH_AT = 8, 36, 40
 _LONG = 0xFFF
+
+
+class Held(NamedTuple):
+    """What a repository has of a file: `same` as it is now; else the size and time of its version, where that is one."""
+
+    same: bool = False
+    version: tuple[int, int] | None = None
+
+
+class _Entry(NamedTuple):
+    content: bytes
+    version: tuple[int, int]
 
 
 class GitContent:
@@ -25,15 +38,38 @@ class GitContent:
     def __init__(self) -> None:
         self._known: dict[str, tuple[tuple[int, int, int], bytes]] = {}
         """The newest index that was read, by its path."""
+        self._tops: dict[str, tuple[str, Path] | None] = {}
+        self._told: dict[str, tuple[tuple[int, ...], Held]] = {}
 
-    def holds(self, path: str) -> bool:
-        """Whether the repository that a file lies in has exactly its content."""
-        top = next((one for one in Path(path).parents if os.path.lexists(one / ".git")), None)
-        if top is None:
-            return False
-        folder = _folder(top / ".git")
-        named = set(_hashes(self._index(folder / "index"), os.fsencode(os.path.relpath(path, top))))
-        return bool(named) and _hash(Path(path)) in named
+    def look_anew(self) -> None:
+        """Forget where repositories lie: from here on it is looked up once for each folder."""
+        self._tops.clear()
+
+    def held(self, path: str, info: os.stat_result) -> Held:
+        """What the repository that a file lies in has of it. `info` is how the file stands."""
+        found = self._top(path.rpartition("/")[0])
+        if found is None:
+            return Held()
+        top, index = found
+        data = self._index(index)
+        stamp = (*self._known.get(str(index), ((), b""))[0], *_stamp(info))
+        told = self._told.get(path)
+        if told is None or told[0] != stamp:
+            entries = list(_entries(data, os.fsencode(path[len(top) + 1 :])))
+            same = bool(entries) and _hash(Path(path)) in {one.content for one in entries}
+            version = entries[0].version if len(entries) == 1 and not same else None
+            told = self._told[path] = (stamp, Held(same, version))
+        return told[1]
+
+    def _top(self, folder: str) -> tuple[str, Path] | None:
+        """The repository that a folder lies in: its top, and its index."""
+        if folder not in self._tops:
+            if os.path.lexists(f"{folder}/.git"):
+                self._tops[folder] = (folder, _folder(Path(folder, ".git")) / "index")
+            else:
+                above = folder.rpartition("/")[0]
+                self._tops[folder] = self._top(above) if folder else None
+        return self._tops[folder]
 
     def _index(self, file: Path) -> bytes:
         try:
@@ -44,6 +80,7 @@ class GitContent:
                 data = file.read_bytes() if found.st_size <= _LARGEST_INDEX else b""
                 known = self._known[str(file)] = (stamp, data)
         except OSError:
+            self._known.pop(str(file), None)
             return b""
         return known[1]
 
@@ -58,8 +95,12 @@ def _folder(git: Path) -> Path:
         return git
 
 
-def _hashes(index: bytes, path: bytes) -> Iterator[bytes]:
-    """The content that an index names for a path; nothing where it is written in a form that shortens paths."""
+def _stamp(info: os.stat_result) -> tuple[int, ...]:
+    return info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino
+
+
+def _entries(index: bytes, path: bytes) -> Iterator[_Entry]:
+    """What an index says of a path; nothing where it is written in a form that shortens paths."""
     if index[:4] != b"DIRC" or index[4:8] not in (b"\0\0\0\2", b"\0\0\0\3"):
         return
     at = index.find(path + b"\0")
@@ -68,7 +109,9 @@ def _hashes(index: bytes, path: bytes) -> Iterator[bytes]:
             start = at - _HEAD - more
             flags = int.from_bytes(index[start + _HEAD - 2 : start + _HEAD], "big") if start >= 12 else 0
             if flags & _LONG == min(len(path), _LONG) and bool(flags & 0x4000) is bool(more):
-                yield index[start + _HASH_AT : start + _HASH_AT + 20]
+                time = int.from_bytes(index[start + _TIME_AT : start + _TIME_AT + 4], "big")
+                size = int.from_bytes(index[start + _SIZE_AT : start + _SIZE_AT + 4], "big")
+                yield _Entry(index[start + _HASH_AT : start + _HASH_AT + 20], (size, time))
         at = index.find(path + b"\0", at + 1)
 
 

@@ -5,6 +5,7 @@ at again only where its folder changed. Which names are secret says whoever make
 """
 
 import os
+import stat
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +30,7 @@ _PRIVATE = b"PRIVATE KEY"
 _MOST_READ = 2_000_000
 _SETTLED_NS = 50_000_000
 """A folder that changed so shortly before it was read may have changed again without a new time."""
+_IGNORE_FILE = ".gitignore"
 _IGNORE_LIMIT = 1_000_000
 
 
@@ -40,6 +42,10 @@ class _Folder:
     folders: tuple[str, ...]
     files: tuple[str, ...]
     """Those with names of secrets; a folder's ends with a slash."""
+    links: frozenset[str]
+    """Those of them that are links."""
+    ignores: bool
+    """There is an ignore file."""
     settled: bool
 
 
@@ -54,32 +60,40 @@ class SecretFiles:
         self._secret = secret
         self._readable = tuple(readable)
         self._known: dict[str, _Folder] = {}
+        self._seen: dict[str, _Folder] = {}
+        """Those of this look."""
         self._keys: dict[str, tuple[tuple[int, int, int], bool]] = {}
         """Files that share their names with public certificates, and whether they hold a key."""
         self._git = GitContent()
+        self._rules: dict[str, Rules | None] = {}
+        """For each folder the ignore files above and in it, as they are while it is looked; None: it is ignored itself."""
         self._lock = Lock()
 
     def look(self) -> tuple[SecretFile, ...]:
         """What is there now."""
         with self._lock:
             found: dict[str, SecretFile] = {}
-            for name in self._names():
-                one = self._file(name)
+            self._git.look_anew()
+            self._rules.clear()
+            for name, link in self._names():
+                one = self._file(name, link=link)
                 if one is not None:
                     found.setdefault(one.path, one)
                 if len(found) >= MOST:
                     break
             return tuple(found.values())
 
-    def _names(self) -> Iterator[str]:
+    def _names(self) -> Iterator[tuple[str, bool]]:
+        """The names with secrets, and whether each is a link."""
         waiting, seen = deque([""]), dict[str, _Folder]()
+        self._seen = seen
         while waiting and len(seen) < MOST_FOLDERS:
             at = waiting.popleft()
             folder = self._folder(at)
             if folder is None:
                 continue
             seen[at] = folder
-            yield from (f"{at}{name}" for name in folder.files)
+            yield from ((f"{at}{name}", name in folder.links) for name in folder.files)
             waiting.extend(f"{at}{name}/" for name in folder.folders)
         self._known = seen
 
@@ -99,34 +113,44 @@ class SecretFiles:
     def _read(
         self, at: str, entries: Sequence[os.DirEntry[str]], stamp: tuple[int, int], settled: bool
     ) -> _Folder:
-        folders, files = [], []
+        folders, files, links, ignores = [], [], [], False
         for entry in entries:
             name = entry.name
+            ignores = ignores or name == _IGNORE_FILE
             if not entry.is_dir(follow_symlinks=False):
                 if self._secret(f"{at}{name}"):
                     files.append(name)
+                    links += [name] if entry.is_symlink() else []
             elif self._secret(f"{at}{name}/"):
                 files.append(f"{name}/")
             elif name not in PASSED:
                 folders.append(name)
-        return _Folder(stamp, tuple(folders), tuple(files), settled)
+        return _Folder(stamp, tuple(folders), tuple(files), frozenset(links), ignores, settled)
 
-    def _file(self, name: str) -> SecretFile | None:
+    def _file(self, name: str, *, link: bool) -> SecretFile | None:
         """The file that a name leads to, unless it is no file, holds nothing secret, or was opened by the user."""
         plain = name.rstrip("/")
-        if any(fnmatchcase(plain, shape) or fnmatchcase(Path(plain).name, shape) for shape in self._readable):
+        whole = f"{self._root}/{plain}"
+        names = (plain, plain.rpartition("/")[2], whole)
+        if any(fnmatchcase(each, shape) for shape in self._readable for each in names):
             return None
-        path = os.path.realpath(f"{self._root}/{plain}")
+        path = os.path.realpath(whole) if link else whole
+        try:
+            info = os.stat(path)  # noqa: PTH116 - asked for each of many before each command
+        except OSError:  # gone, or a link to nowhere
+            return None
         if name.endswith("/"):
             ignored = self._ignored(plain, folder=True)
-            return SecretFile(name, f"{path}/", ignored=ignored) if Path(path).is_dir() else None
-        if not Path(path).is_file() or (name.lower().endswith(_PUBLIC) and not self._holds_key(path)):
+            return SecretFile(name, f"{path}/", ignored=ignored) if stat.S_ISDIR(info.st_mode) else None
+        if not stat.S_ISREG(info.st_mode) or (
+            name.lower().endswith(_PUBLIC) and not self._holds_key(path, info)
+        ):
             return None
-        held = self._git.holds(path)
-        return SecretFile(name, path, in_git=held, ignored=not held and self._ignored(plain))
+        held = self._git.held(path, info)
+        ignored = not held.same and self._ignored(plain)
+        return SecretFile(name, path, in_git=held.same, ignored=ignored, held=held.version)
 
-    def _holds_key(self, path: str) -> bool:
-        info = Path(path).stat()
+    def _holds_key(self, path: str, info: os.stat_result) -> bool:
         stamp = (info.st_mtime_ns, info.st_size, info.st_ino)
         known = self._keys.get(path)
         if known is None or known[0] != stamp:
@@ -135,13 +159,22 @@ class SecretFiles:
 
     def _ignored(self, name: str, *, folder: bool = False) -> bool:
         """Whether an ignore file of the workspace leaves it out."""
-        rules, base = Rules(), ""
-        for part in ["", *name.split("/")[:-1]]:
-            base += f"{part}/" if part else ""
-            if base and rules.ignores(base.rstrip("/"), True):
-                return True
-            rules = rules.below(base, _text(Path(self._root, base, ".gitignore")))
-        return rules.ignores(name, folder)
+        rules = self._rules_in(name.rpartition("/")[0])
+        return rules is None or rules.ignores(name, folder)
+
+    def _rules_in(self, folder: str) -> Rules | None:
+        """What the ignore files say in a folder; None where it is ignored as a whole."""
+        if folder not in self._rules:
+            above = Rules() if not folder else self._rules_in(folder.rpartition("/")[0])
+            if above is None or (folder and above.ignores(folder, True)):
+                self._rules[folder] = None
+            else:
+                base = f"{folder}/" if folder else ""
+                known = self._seen.get(base)
+                there = known is None or known.ignores
+                text = _text(Path(self._root, base, _IGNORE_FILE)) if there else ""
+                self._rules[folder] = above.below(base, text) if text else above
+        return self._rules[folder]
 
 
 def _holds_key(path: str) -> bool:

@@ -24,8 +24,8 @@ run. `opened`: a rule or the profile said no, and it would run or be asked about
 
 HOOK: Final = "hook"
 """The rule that a hook's word is recorded under."""
-LEAVING: Final = "sandbox.leave"
-"""The rule that leaving the sandbox is recorded under."""
+SANDBOX: Final = frozenset({"sandbox.leave", "sandbox.open"})
+"""The rules that leaving the sandbox, and opening files with secrets in it, are recorded under."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,8 @@ def was_asked(said: PermissionDecided) -> bool:
 
 def _with_the_rest(said: PermissionDecided, now: Decision) -> Decision:
     """The decision now, with those whom no rule answers for: a hook that refused or asked does so again, and one that
-    allowed answers what the profile asks; leaving the sandbox is always asked about."""
-    if said.rule_id == LEAVING or (said.rule_id == HOOK and was_asked(said)):
+    allowed answers what the profile asks; leaving the sandbox, and opening files in it, is always asked about."""
+    if said.rule_id in SANDBOX or (said.rule_id == HOOK and was_asked(said)):
         return now if now.verdict == "deny" else replace(now, verdict="ask")
     if said.rule_id != HOOK:
         return now

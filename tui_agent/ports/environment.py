@@ -64,6 +64,10 @@ class ExecResult:
     errors: bytes = b""
     unread: tuple[str, ...] = ()
     """Files with secrets that were empty to it, where it would have read them without naming them."""
+    wanted: "tuple[SecretFile, ...]" = ()
+    """Those of which `blocked` speaks: with them it might do."""
+    notes: tuple[str, ...] = ()
+    """What its output shows otherwise than it is, a sentence each."""
     cut_at: int = 0
     """Where in `output` the dropped bytes were, if there are any."""
 
@@ -105,6 +109,8 @@ class SecretFile:
     """The repository holds it, as it is now."""
     ignored: bool = False
     """An ignore file of the workspace names it."""
+    held: tuple[int, int] | None = None
+    """Bytes, and seconds of the last change, of the version that the repository holds, where it was changed since."""
 
 
 @dataclass(frozen=True, slots=True)

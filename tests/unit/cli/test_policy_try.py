@@ -6,9 +6,9 @@ from pathlib import Path
 
 from tests.stubs.golden import GOLDEN, golden
 from tests.unit.cli.conftest import Call
-from tui_agent.engine.gate import LEAVING as LEAVING_SANDBOX
+from tui_agent.engine.gate import LEAVING, OPENING
 from tui_agent.engine.hooks import RULE as HOOKS
-from tui_agent.policy.trying import HOOK, LEAVING
+from tui_agent.policy.trying import HOOK, SANDBOX
 from tui_agent.protocol.effects import Effect, Reads, Runs, Writes
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.env import EnvStarted
@@ -207,7 +207,7 @@ def test_a_file_that_is_not_there_or_is_wrong_is_refused(call: Call, tmp_path: P
 def test_what_no_rule_answers_for_is_not_said_to_be_saved_or_opened(
     call: Call, tmp_path: Path, work: Path
 ) -> None:
-    assert (HOOK, LEAVING) == (HOOKS, LEAVING_SANDBOX)
+    assert (HOOKS, {LEAVING, OPENING}) == (HOOK, SANDBOX)
     session = Written(tmp_path, work)
     make = Runs(script="make")
     session.decided(make, "allow", "user")

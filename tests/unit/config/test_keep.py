@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.config.keep import keep_model, model_lines
+from tui_agent.config.keep import keep_model, keep_readable, model_lines
 from tui_agent.errors import ConfigError
 
 HELD = """\
@@ -58,4 +58,45 @@ def test_what_cannot_be_changed_safely_is_left_alone(tmp_path: Path, text: str) 
     with pytest.raises(ConfigError) as refused:
         keep_model(path, "m", "")
     assert refused.value.hint == 'Write it yourself: model = "m"'
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", '[sandbox]\nreadable = ["/w/.env"]\n'),
+        (HELD, f'{HELD}\n[sandbox]\nreadable = ["/w/.env"]\n'),
+        (
+            '[sandbox] # mine\nmode = "auto"\n[context]\nkeep = 0.3\n',
+            '[sandbox] # mine\nreadable = ["/w/.env"]\nmode = "auto"\n[context]\nkeep = 0.3\n',
+        ),
+        (
+            '[sandbox]\nreadable = [".env.test"]\nmode = "auto"',
+            '[sandbox]\nreadable = [".env.test", "/w/.env"]\nmode = "auto"',
+        ),
+        ('[sandbox]\nreadable = ["/w/.env"]\n', '[sandbox]\nreadable = ["/w/.env"]\n'),
+    ],
+)
+def test_a_file_that_commands_may_read_is_added_to_those_that_they_may(
+    tmp_path: Path, before: str, after: str
+) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(before)
+    keep_readable(path, ["/w/.env"])
+    assert path.read_text() == after
+
+
+def test_a_path_is_kept_as_itself_and_not_as_a_pattern(tmp_path: Path) -> None:
+    keep_readable(tmp_path / "config.toml", ["/w [1]/.env"])
+    assert (tmp_path / "config.toml").read_text() == '[sandbox]\nreadable = ["/w [[]1]/.env"]\n'
+
+
+@pytest.mark.parametrize(
+    "text", ["sandbox = 3\n", '[sandbox]\nreadable = [\n".a"]\n', 'sandbox.mode = "off"\n']
+)
+def test_files_are_not_added_where_that_cannot_be_done_safely(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match="could not be changed safely"):
+        keep_readable(path, ["/w/.env"])
     assert path.read_text() == text

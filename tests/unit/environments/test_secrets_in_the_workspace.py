@@ -97,7 +97,7 @@ async def test_what_the_user_opened_is_read(world: World) -> None:
 @pytest.mark.parametrize(
     ("script", "why"),
     [
-        ("cat .env", "It wanted to read .env, and files with secrets are kept from commands"),
+        ("cat .env", "It wanted to read .env, which may hold secrets and is kept from commands"),
         ("echo $X; python3 -c 'open(\"config/credentials.json\")'", "It wanted to read config/credentials.json"),
         ("python3 -c \"import os; os.environ['DATABASE_URL']\"", "It speaks of DATABASE_URL, which stands in .env"),
         ("git add -A", "It wanted to read .env"),
@@ -121,6 +121,39 @@ async def test_what_git_holds_is_left_to_commands_that_commit_or_build(world: Wo
     (world.workspace / "certs/own.pem").write_text(KEY + "new canary\n")
     changed = await run(world, "cat certs/own.pem")
     assert b"canary" not in changed.output
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "git diff --exit-code",
+        "git status --short .env",
+        "git add -A . && git commit -qm more",
+        "git commit -qam more",
+        "git stash -q && git stash pop -q",
+        "git checkout -q -b other && git reset -q --hard",
+    ],
+)
+async def test_git_takes_a_changed_one_as_it_has_it(world: World, script: str) -> None:
+    root = world.workspace
+    (root / ".gitignore").write_text(".aws\nconfig\ndeep\ncerts\n")
+    lay(root, {"app/.env": "A=old\n", ".env": "A=old\n", "b.txt": "b\n"})
+    for name in ("app/.env", ".env", "b.txt"):
+        os.utime(root / name, (1_700_000_000, 1_700_000_000))
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "settings")
+    lay(root, {"app/.env": "A=canary, longer\n", ".env": "A=canary\n"})
+    (root / "b.txt").write_text("b\n" if "diff" in script else "new\n")
+    world.settle()
+    result = await run(world, f"export GIT_AUTHOR_NAME=A GIT_COMMITTER_NAME=A EMAIL=a@example.org; {script}")
+    assert (result.exit_code, result.output) == (0, b"")
+    assert any(
+        note.startswith(".env, app/.env may hold secrets, and were changed since") for note in result.notes
+    )
+    assert git(root, "show", "HEAD:.env", "HEAD:app/.env") == "A=old\nA=old\n"
+    assert git(root, "status", "--short", ".env", "app") == " M .env\n M app/.env\n"
+    assert (root / ".env").read_text() == "A=canary\n"
+    assert (await run(world, "cat app/.env")).blocked.startswith("It wanted to read app/.env")
 
 
 async def test_an_index_that_names_a_file_does_not_open_it(world: World) -> None:

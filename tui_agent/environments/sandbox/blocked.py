@@ -1,13 +1,14 @@
 """L3: what the sandbox seems to have refused a command that failed, told from its last words.
 
-Invariant: pure but for looks whether a named file is there, and for names of variables in one that was kept from it. A guess: it decides nothing but whether the command is
-offered again outside.
+Invariant: pure but for looks whether a named file is there, and for names of variables in one that was kept from it. A
+guess: it decides nothing but whether the command is offered again.
 """
 
 import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from tui_agent.environments.sandbox.bounds import PRIVATE, Bounds
 from tui_agent.ports.environment import SecretFile
@@ -17,7 +18,7 @@ LAST = 6_000
 _PATH = re.compile(r"(?<![\w.~-])(~?/[^\s'\"`:;,()<>|]+)")
 _READ_ONLY = re.compile(r"read-only file ?system|\bEROFS\b|os error 30\b|errno 30\b", re.IGNORECASE)
 _BUSY = re.compile(r"device or resource busy|\bEBUSY\b|invalid cross-device link|\bEXDEV\b", re.IGNORECASE)
-_DENIED = re.compile(r"permission denied|access denied|\bEACCES\b|os error 13\b|errno 13\b", re.IGNORECASE)
+DENIED = re.compile(r"permission denied|access denied|\bEACCES\b|os error 13\b|errno 13\b", re.IGNORECASE)
 _NOT_PERMITTED = re.compile(
     r"operation not permitted|no new privileges|\bEPERM\b|os error 1\b|errno 1\b", re.IGNORECASE
 )
@@ -39,12 +40,21 @@ _SERVICES = re.compile(
 )
 _TAKEN = re.compile(r"file exists|\bEEXIST\b|already exists|is a directory|not a directory", re.IGNORECASE)
 _LARGEST = 100_000
+_MOST_WANTED = 5
+_ADDED = re.compile(r"unable to index file|adding files failed")
 _VARIABLE = re.compile(r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]*_[A-Z0-9_]+(?![A-Za-z0-9_])")
 _SET = re.compile(r"^\s*(?:export\s+)?([A-Z][A-Z0-9_]*)\s*=", re.MULTILINE)
 _ORDINARY = frozenset({"NODE_ENV", "LOG_LEVEL", "FLASK_ENV", "RAILS_ENV", "APP_ENV"})
 """Names that stand in most outputs, whatever failed."""
 _BAD_CALL = 128 + 31
 """How a shell tells of SIGSYS."""
+
+
+class Kept(NamedTuple):
+    """What a command was kept from: a sentence, empty where nothing points to that, and the files."""
+
+    why: str = ""
+    files: tuple[SecretFile, ...] = ()
 
 
 def blocked(output: str, exit_code: int, bounds: Bounds, *, network: bool) -> str:
@@ -59,25 +69,39 @@ def blocked(output: str, exit_code: int, bounds: Bounds, *, network: bool) -> st
     return ""
 
 
-def kept_from(output: str, masked: Sequence[SecretFile]) -> str:
-    """A sentence about a file with secrets that a failed command seems to have wanted: it says that it could not open one, or
-    names a variable that stands in one. Blocks."""
+def kept_from(output: str, masked: Sequence[SecretFile]) -> Kept:
+    """Files with secrets that a failed command seems to have wanted: it says that it could not open them, or names a
+    variable that stands in one. Blocks."""
     words = output[-LAST:]
-    for line in reversed(words.splitlines()):
-        for one in masked if _DENIED.search(line) else ():
-            if re.search(rf"(?<![\w.-]){re.escape(Path(one.name).name)}(?![\w.-])", line):
-                return _wanted(one, "It wanted to read {}")
-    said = set(_VARIABLE.findall(words))
+    denied = [line for line in words.splitlines() if DENIED.search(line)]
+    found = dict.fromkeys(one for line in reversed(denied) for one in _meant(line, masked))
+    files = tuple(found)[:_MOST_WANTED]
+    if files:
+        names = " and ".join(one.name.rstrip("/") for one in files)
+        are = "are" if len(files) > 1 else "is"
+        said = f"It wanted to read {names}, which may hold secrets and {are} kept from commands."
+        if any(_ADDED.search(line) for line in words.splitlines()):
+            left = " ".join(f"':!{one.name.rstrip('/')}'" for one in files)
+            said += f" Without it: git add -A -- . {left}"
+        return Kept(said, files)
+    said_variables = set(_VARIABLE.findall(words))
     for one in masked:
-        missed = sorted(said & _variables(one))
+        missed = sorted(said_variables & _variables(one))
         if missed:
-            return _wanted(one, f"It speaks of {missed[0]}, which stands in {{}}")
-    return ""
+            name = one.name.rstrip("/")
+            why = f"It speaks of {missed[0]}, which stands in {name}, and that file is kept from commands."
+            return Kept(why, (one,))
+    return Kept()
 
 
-def _wanted(one: SecretFile, what: str) -> str:
-    kept = "files with secrets are kept from commands that do not name them ([sandbox] readable opens them)"
-    return f"{what.format(one.name.rstrip('/'))}, and {kept}."
+def _meant(line: str, masked: Sequence[SecretFile]) -> tuple[SecretFile, ...]:
+    """The files that a line names: by their whole names, or else the one nearest to the top by its last part."""
+    whole = tuple(one for one in masked if "/" in one.name.rstrip("/") and _names(line, one.name.rstrip("/")))
+    return whole or tuple(one for one in masked if _names(line, Path(one.name).name))[:1]
+
+
+def _names(line: str, name: str) -> bool:
+    return name in line and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", line) is not None
 
 
 def _variables(one: SecretFile) -> set[str]:
@@ -103,7 +127,7 @@ def _of_line(line: str, bounds: Bounds, network: bool) -> str:
         return "It wanted to reach the network, which the sandbox forbids."
     if _SERVICES.search(line):
         return "It wanted a service that runs on your machine, which the sandbox hides."
-    if _DENIED.search(line) and outside:
+    if DENIED.search(line) and outside:
         return f"It wanted to get at {_named(outside)}, which the sandbox forbids."
     if _NOT_PERMITTED.search(line):
         return "It asked the system for something that the sandbox refuses (Operation not permitted)."

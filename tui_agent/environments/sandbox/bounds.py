@@ -8,7 +8,7 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tui_agent.environments.sandbox.git_places import GitPlaces, git_places
@@ -93,6 +93,8 @@ class Places:
     """Files of the workspace that this command must not read; a folder ends with a slash."""
     blank: bool = False
     """They are empty to it; else they cannot be opened."""
+    stands: Mapping[str, str] = field(default_factory=dict)
+    """Of some of `masked` the file that stands there instead."""
 
 
 def places(

@@ -69,7 +69,8 @@ def arguments(
     words += _over_each(found.hidden, private.empty, found.writable, below=True)
     mask = private.blank if found.blank else private.shut
     for path in found.masked:
-        words += ["--ro-bind", private.empty if path.endswith("/") else mask, path.rstrip("/")]
+        stands = private.empty if path.endswith("/") else found.stands.get(path, mask)
+        words += ["--ro-bind", stands, path.rstrip("/")]
     words += ["--chdir", folder, "--json-status-fd", str(at[1])]
     words += ["--seccomp", str(at[0])] if filtered else []
     return [*words, "--"]

@@ -22,7 +22,7 @@ from tui_agent.environments.sandbox.detect import Found
 from tui_agent.environments.sandbox.git_places import git_places
 from tui_agent.environments.sandbox.opened import Opened, opened
 from tui_agent.environments.sandbox.placeholders import Placeholders
-from tui_agent.environments.sandbox.variables import inside
+from tui_agent.environments.sandbox.variables import by_time_and_size, inside
 from tui_agent.environments.secret_files import SecretFiles
 from tui_agent.ports.environment import Sandbox, SecretFile
 
@@ -43,6 +43,8 @@ class Confined:
     status: int = -1
     masked: tuple[SecretFile, ...] = ()
     """Files of the workspace that it must not read."""
+    stand_ins: tuple[str, ...] = ()
+    """Names that stand empty for what must not come to be."""
 
     def began(self) -> bool:
         """Whether the command itself was started, once it has ended: until then only the sandbox was made."""
@@ -96,19 +98,22 @@ class Confinement:
             raise NotConfined(why_not)
         try:
             private = self._folders()
-            with self._placeholders.held(self._missing()), opened(self.bounds, writable) as more:
+            with self._placeholders.held(self._missing()) as held, opened(self.bounds, writable) as more:
                 found = places(self.bounds, argv, env, [each.path for each in more])
                 masked = self._masked(found, shown, looks=looks)
-                found = replace(found, masked=tuple(each.path for each in masked), blank=looks)
+                covers = self._found.machine is not None and not looks
+                stands = _unchanged(masked, Path(private.shut).with_name("unchanged")) if covers else {}
+                found = replace(found, masked=tuple(each.path for each in masked), blank=looks, stands=stands)
                 env = inside(env, private.temporary if self._found.machine is None else "/tmp")
+                env = by_time_and_size(env) if stands else env
                 if self._found.machine is None:
                     words = seatbelt.arguments(found, private.temporary, (), network=network)
-                    yield Confined((*words, *argv), env, masked=masked)
+                    yield Confined((*words, *argv), env, masked=masked, stand_ins=held)
                 else:
                     with _descriptors(self._found.filter) as (given, status):
                         words = self._words(self._found.machine, found, private, folder.path, network=network)
                         shim = _shim(found, (Opened(".", folder.device, folder.inode), *more))
-                        yield Confined((*words, *shim, *argv), env, given, status, masked)
+                        yield Confined((*words, *shim, *argv), env, given, status, masked, held)
         except OSError as error:
             raise NotConfined(f"{error.filename or 'A file'}: {error.strerror}.") from error
 
@@ -174,6 +179,26 @@ class Confinement:
                 for name, mode in _FILES.items():
                     (base / name).touch(mode)
         return bubblewrap.Private(*(str(base / name) for name in (*_FOLDERS, *_FILES)))
+
+
+def _unchanged(masked: Sequence[SecretFile], folder: Path) -> dict[str, str]:
+    """For files that were changed since their repository took them: files that nobody may open, and that look to git like
+    the version it has. So it takes them for unchanged, and neither fails nor records them."""
+    found: dict[str, str] = {}
+    for each in masked:
+        if each.held is not None:
+            size, seconds = each.held
+            made = folder / f"{size}-{seconds}"
+            if not made.exists():
+                folder.mkdir(mode=0o700, exist_ok=True)
+                descriptor, draft = tempfile.mkstemp(dir=folder)
+                os.truncate(descriptor, size)
+                os.utime(descriptor, (seconds, seconds))
+                os.fchmod(descriptor, 0)
+                os.close(descriptor)
+                Path(draft).replace(made)
+            found[each.path] = str(made)
+    return found
 
 
 def _own_folder(place: Path) -> tuple[Path, int]:

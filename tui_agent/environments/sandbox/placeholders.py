@@ -27,7 +27,7 @@ class Placeholders:
 
     @contextmanager
     def held(self, paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
-        """Make what is free of these, and yield what was; while any holds them, nobody takes them away.
+        """Make what is free of these, and yield what stands there so; while any holds them, nobody takes them away.
 
         Raises OSError where one can neither be made nor is there.
         """
@@ -37,11 +37,12 @@ class Placeholders:
             with self._alone():
                 _leave(descriptor)
                 made = [path for path in paths if not os.path.lexists(path)]
-                _note(descriptor, sorted({*_noted(descriptor), *made}))
+                standing = {*_noted(descriptor), *made}
+                _note(descriptor, sorted(standing))
                 for path in made:
                     _make(path)
                 fcntl.flock(descriptor, fcntl.LOCK_SH)
-            yield tuple(made)
+            yield tuple(path for path in paths if path in standing)
         finally:
             with self._alone():
                 _leave(descriptor)

@@ -6,16 +6,18 @@ Invariant: what could not be confined was not run; cancelling lets go of everyth
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import anyio
 from anyio import to_thread
 
-from tui_agent.environments.sandbox.blocked import blocked, kept_from
-from tui_agent.environments.sandbox.confine import Confinement, NotConfined
+from tui_agent.environments.sandbox.blocked import Kept, blocked, kept_from
+from tui_agent.environments.sandbox.confine import Confined, Confinement, NotConfined
+from tui_agent.environments.sandbox.noted import notes
 from tui_agent.environments.sandbox.opened import Opened
 from tui_agent.environments.spawn import Command
-from tui_agent.ports.environment import ExecResult, ExecSpec, SecretFile
+from tui_agent.ports.environment import ExecResult, ExecSpec
 
 FAILED = 1
 """What bubblewrap itself ends with."""
@@ -34,19 +36,29 @@ async def confined(
     if absent is not None:
         return absent
     for _ in range(TRIES):
-        result, began, masked = await _tried(confinement, command, spec, run)
+        result, began, made = await _tried(confinement, command, spec, run)
         if began or result.ended != "exited" or result.exit_code != FAILED:
             break  # else a file system came or went while it was being made
     else:
         said = result.output.decode("utf-8", "replace").strip().removeprefix("bwrap: ")
         return _not_run(f"It was not run, for the sandbox could not be made: {said[:500]}")
-    if result.ended != "exited" or not result.exit_code:
+    if result.ended != "exited" or made is None:
         return result
-    said = (result.output + result.errors).decode("utf-8", "replace")
-    why = blocked(said, result.exit_code, confinement.bounds, network=spec.network)
-    if masked and not spec.looks:
-        why = await to_thread.run_sync(kept_from, said, masked) or why
-    return replace(result, blocked=why)
+    kept = Kept()
+    if result.exit_code:
+        said = (result.output + result.errors).decode("utf-8", "replace")
+        if made.masked and not spec.looks:
+            kept = await to_thread.run_sync(kept_from, said, made.masked)
+        if not kept.why:
+            kept = Kept(blocked(said, result.exit_code, confinement.bounds, network=spec.network))
+    told: tuple[str, ...] = ()
+    if not kept.why and (made.masked or made.stand_ins):
+        words = spec.argv or (spec.script,)
+        look = partial(
+            notes, words, command.cwd, result.output, made.masked, made.stand_ins, looks=spec.looks
+        )
+        told = await to_thread.run_sync(look)
+    return replace(result, blocked=kept.why, wanted=kept.files, notes=told)
 
 
 async def _tried(
@@ -54,8 +66,8 @@ async def _tried(
     command: Command,
     spec: ExecSpec,
     run: Callable[[Command], Awaitable[ExecResult]],
-) -> tuple[ExecResult, bool, tuple[SecretFile, ...]]:
-    """How it ended, whether it began at all, and what of the workspace it could not read."""
+) -> tuple[ExecResult, bool, Confined | None]:
+    """How it ended, whether it began at all, and what it was made into."""
     info = os.fstat(command.folder)
     ready = confinement.command(
         command.argv,
@@ -69,10 +81,10 @@ async def _tried(
     try:
         made = await to_thread.run_sync(ready.__enter__)
     except NotConfined as error:
-        return _not_run(f"It was not run, for it cannot be confined: {error}"), False, ()
+        return _not_run(f"It was not run, for it cannot be confined: {error}"), False, None
     try:
         result = await run(replace(command, argv=made.argv, env=made.env, given=made.given, wrapped=True))
-        return result, made.began(), made.masked
+        return result, made.began(), made
     finally:
         with anyio.CancelScope(shield=True):
             await to_thread.run_sync(ready.__exit__, None, None, None)
