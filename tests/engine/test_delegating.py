@@ -23,7 +23,7 @@ from tui_agent.protocol.events.context import MemoryUpdated
 from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import CommandRejected
-from tui_agent.protocol.events.tool import ToolFinished, ToolStarted
+from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, UserMessageReceived
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId
 from tui_agent.protocol.messages import check_pairs
@@ -315,6 +315,13 @@ async def test_two_subtasks_side_by_side_write_one_after_the_other(tmp_path: Pat
         assert [type(one).__name__ for one in writes] == ["ToolStarted", "ToolFinished"] * 2
         parts = [one.payload.part for one in bench.events if isinstance(one.payload, ToolFinished)]
         assert len(set(parts)) == len(parts) and None not in parts
+        begun: dict[str, int] = {}
+        for one in bench.events:
+            if isinstance(one.payload, IterationStarted):
+                begun[one.agent] = one.payload.iteration
+            elif isinstance(one.payload, ModelRequested | ToolCalled):
+                assert one.payload.iteration == begun[one.agent], "what it does is of its own iteration"
+        assert len(set(begun.values())) == 3
         check_pairs(bench.recorder.messages())
 
 

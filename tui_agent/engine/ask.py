@@ -187,7 +187,7 @@ class ModelCaller:
         recorder.append(
             ModelRequested(
                 request_id=request.request_id,
-                iteration=state.iteration,
+                iteration=state.own_iteration,
                 local_iteration=state.local_iteration,
                 model=request.model,
                 tools=tuple(tool.name for tool in request.tools),

@@ -96,7 +96,7 @@ class ToolPhase:
                 call_id=plan.call.call_id,
                 name=plan.call.name,
                 arguments=plan.call.arguments,
-                iteration=recorder.state.iteration,
+                iteration=recorder.state_of(agent).own_iteration,
                 verb=tool.spec.verb if tool is not None else plan.call.name[:9],
                 target=tool.target(args) if tool is not None and args is not None else "",
             ),

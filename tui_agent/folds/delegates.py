@@ -31,6 +31,7 @@ class DelegateState:
     max_tokens: int | None
     max_iterations: int | None
     start_seq: int
+    iteration: int = 0
     local_iteration: int = 0
     input_tokens: int = 0
     output_tokens: int = 0

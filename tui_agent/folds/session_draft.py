@@ -50,6 +50,7 @@ class Draft:
     shell: UserShellStarted | None = None
     shell_started_at: float | None = None
     iteration: int = 0
+    own_iteration: int = 0
     local_iteration: int = 0
     delegate_level: int = 0
     parts: int = 0

@@ -200,9 +200,11 @@ def _iteration(fold: SessionFold, ev: Envelope, payload: IterationStarted) -> bo
     one = now.delegates.get(ev.agent)
     now.start_seq = 0 if one is None else one.start_seq
     if one is not None:
-        now.delegates[ev.agent] = replace(one, local_iteration=payload.local_iteration)
+        now.delegates[ev.agent] = replace(
+            one, iteration=payload.iteration, local_iteration=payload.local_iteration
+        )
     elif ev.agent == MAIN_AGENT:
-        now.main_local = payload.local_iteration
+        now.main_local, now.own_iteration = payload.local_iteration, payload.iteration
     now.turn_iterations += payload.delegate_level == 0
     return True
 

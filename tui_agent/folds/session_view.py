@@ -115,6 +115,8 @@ class SessionStateView:
     """The user's own command that runs now."""
     shell_started_at: float | None = None
     iteration: int = 0
+    own_iteration: int = 0
+    """The iteration that the main agent, or the delegate whose view this is, is in; delegates side by side are in several."""
     local_iteration: int = 0
     delegate_level: int = 0
     parts: int = 0
@@ -221,6 +223,7 @@ class SessionStateView:
             agent=agent,
             settings=self.settings.model_copy(update=changed),
             subtask=one.task,
+            own_iteration=one.iteration,
             local_iteration=one.local_iteration,
             delegate_level=one.level,
             turn_iterations=one.local_iteration,
