@@ -10,7 +10,7 @@ from tui_agent.policy.feeding import NOTHING, Fed, fed, found
 from tui_agent.policy.given import STDIN, given_text, substituted
 from tui_agent.policy.named import MOST_STARTS, starts, veiled, worse
 from tui_agent.policy.named import bare as bare_name
-from tui_agent.policy.options import SCRIPTS, Call, judge_script, read_options
+from tui_agent.policy.options import SCRIPTS, Call, hint, judge_script, read_options
 from tui_agent.policy.part import STREAMS, Part
 from tui_agent.policy.programs import Program, Table
 from tui_agent.policy.script import (
@@ -115,7 +115,7 @@ class CommandReader:
         if program is None:
             part.turn(ARBITRARY, f"it runs {name}" if "/" in bare else f"nothing is known of {name}")
             part.keeps = 1
-            part.mention(words[1:])
+            self._mention(part, words[1:])
             self._told_to_run(part, words, more, depth)
             return
         if len(words) == 2 and words[1].value in program.alone and name != "eval":
@@ -278,10 +278,15 @@ class CommandReader:
         if program.operands != "text" and program.does != "privilege":
             part.stand()
         part.into = program.operands in ("copy", "move")
-        match program.operands:
+        inside = bool(program.within & set(call.options))
+        into = part.reads if inside else part.writes
+        into += call.archives
+        match "text" if inside else program.operands:
             case "text":
                 self._text(part, program, operands)
-            case "none" | "names":
+            case "none":
+                self._mention(part, operands)
+            case "names":
                 pass
             case "look":
                 part.add(part.looks, operands)
@@ -298,6 +303,13 @@ class CommandReader:
                     part.turn(WORKSPACE, f"it writes {part.writes[0]}")
             case "remove":
                 part.add(part.removes, operands)
+            case "edit":
+                part.add(part.reads, operands)
+                part.add(part.writes, operands)
+            case "pack":
+                part.deep = not program.deep_by
+                part.add(part.writes, operands[:1])
+                part.add(part.reads, operands[1:])
             case "copy":
                 part.add(part.reads, operands[:-1])
                 part.add(part.writes, _made_by_copying(call, part.writes))
@@ -316,16 +328,25 @@ class CommandReader:
 
     def _text(self, part: Part, program: Program, operands: Sequence[Word]) -> None:
         part.add(part.looks, [word for word in operands if word.glob])
-        if program.device:
-            for word in operands:
-                value = word.value or ""
-                if word.values is None:
-                    part.unsure = True
-                if value.startswith(program.device):
-                    target = value.removeprefix(program.device)
-                    part.add(part.writes, [Word(target, (target,))])
-        if program.does != READ_ONLY:
-            part.mention(operands)
+        for word in operands if program.device else ():
+            value = word.value or ""
+            if word.values is None:
+                part.unsure = True
+            for begin, into in ((program.device, part.writes), (program.source, part.reads)):
+                if begin and value.startswith(begin):
+                    target = value.removeprefix(begin)
+                    part.add(into, [Word(target, (target,))])
+        if part.classes - {READ_ONLY}:
+            self._mention(part, operands)
+
+    def _mention(self, part: Part, words: Sequence[Word]) -> None:
+        """Words whose meaning is not known, with what may be a path in them."""
+        part.mention(words)
+        for value in (word.value or "" for word in words):
+            if value[:1] == "-" and value[1:2] != "-":
+                hint(part, value[2:])
+            elif "@" in value or "=" in value:
+                hint(part, value)
 
     def _wrapped(self, part: Part, call: Call, more: list[Part], depth: int) -> None:
         program = call.program

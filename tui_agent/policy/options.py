@@ -27,6 +27,8 @@ class Call:
     operands: list[Word] = field(default_factory=list)
     words: Sequence[Word] = ()
     """All words behind its name."""
+    archives: list[str] = field(default_factory=list)
+    """Paths of archives that an option names."""
     chosen: list[Word] = field(default_factory=list)
     """Patterns of the names that it reads of what is below its operands."""
     guarded: bool = False
@@ -142,7 +144,7 @@ class _Options:
             return 0
         if found is None or (equals and found == "nothing"):
             self._abbreviated(name)
-            self._unlisted(name)
+            self._unlisted(name, given)
             return 0
         return self._argument(found, given if equals else None, rest)
 
@@ -170,7 +172,7 @@ class _Options:
             if turned is not None:
                 self._part.turn(turned, f"{call.name} {option}")
             elif takes is None:
-                self._unlisted(option)
+                self._unlisted(option, value[at + 1 :])
                 return 0
             elif takes != "nothing":
                 return self._argument(takes, value[at + 1 :] or None, rest)
@@ -193,6 +195,10 @@ class _Options:
             judge_script(part, call, word)
         if takes == "read":
             part.add(part.reads, [word])
+        elif takes == "told":
+            part.add(part.reads, _files_in(word))
+        elif takes == "archive":
+            part.add(call.archives, [word])
         elif takes == "folder":
             part.move(word)
         elif takes == "code" and (word.value is None or word.value in STREAMS):
@@ -205,9 +211,33 @@ class _Options:
             part.add(part.writes, [word])
         return 0 if given is not None else 1
 
-    def _unlisted(self, option: str) -> None:
+    def _unlisted(self, option: str, given: str = "") -> None:
         call = self._call
+        if call.program.does != READ_ONLY:
+            hint(self._part, given)
         self._part.turn(call.program.otherwise, f"{option} of {call.name} is not known to be harmless")
+
+
+def hint(part: Part, text: str) -> None:
+    """A text that may name a file of the workspace or of a home: as it stands, or behind `=` or `@`."""
+    for tail in dict.fromkeys((text, text.rpartition("@")[2], text.partition("=")[2])):
+        path = tail.lstrip("@<")
+        if path and not path.startswith(("/", "-")):
+            part.mention([Word(path, (path,))])
+
+
+def _files_in(word: Word) -> list[Word]:
+    """The file that a text names with `@` or `<` in front, as `curl -d @a` and `-F x=@a;type=b` do; itself where that is not
+    certain."""
+    if word.values is None:
+        return [word] if "@" in word.text else []
+    out: list[Word] = []
+    for value in word.values:
+        tail = value if value[:1] in ("@", "<") else value.partition("=")[2]
+        tail = value[value.index("@") :] if tail[:1] not in ("@", "<") and "@" in value else tail
+        path = tail[1:].partition(";")[0] if tail[:1] in ("@", "<") else ""
+        out += [Word(word.text, (one,)) for one in path.split(",") if one]
+    return out
 
 
 def _chosen(word: Word) -> list[Word]:

@@ -14,9 +14,23 @@ from tui_agent.policy.script import ARBITRARY, CLASSES, READ_ONLY
 from tui_agent.policy.stricter import Extra
 
 Operands: TypeAlias = Literal[
-    "text", "none", "names", "look", "read", "tree", "write", "remove", "copy", "move", "mixed"
+    "text",
+    "none",
+    "names",
+    "look",
+    "read",
+    "tree",
+    "write",
+    "remove",
+    "copy",
+    "move",
+    "mixed",
+    "edit",
+    "pack",
 ]
-Takes: TypeAlias = Literal["nothing", "maybe", "word", "words", "read", "write", "folder", "names", "code"]
+Takes: TypeAlias = Literal[
+    "nothing", "maybe", "word", "words", "read", "write", "folder", "names", "code", "told", "archive"
+]
 
 _SIGNS: dict[str, Takes] = {
     "::": "words",
@@ -28,6 +42,8 @@ _SIGNS: dict[str, Takes] = {
     "@": "folder",
     "*": "names",
     "!": "code",
+    "~": "told",
+    "%": "archive",
 }
 
 
@@ -59,6 +75,8 @@ class Program:
     rewrites: frozenset[str] = frozenset()
     default: tuple[str, ...] = ()
     device: str = ""
+    source: str = ""
+    within: frozenset[str] = frozenset()
     everyone: str = ""
     downloads: bool = False
     keeps: int = 1
@@ -167,6 +185,7 @@ _KINDS: dict[type, frozenset[str]] = {
             "only",
             "ruin",
             "device",
+            "source",
             "everyone",
             "at_least",
         }
@@ -190,6 +209,7 @@ _KINDS: dict[type, frozenset[str]] = {
             "destroys",
             "executes",
             "code",
+            "within",
         }
     ),
     dict: frozenset({"turns", "words", "subs"}),
@@ -241,6 +261,7 @@ def _program(name: str, entry: dict[str, object]) -> Program:
         "rewrites",
         "executes",
         "code",
+        "within",
         "alone",
         "forbid",
         "lets",
