@@ -23,7 +23,6 @@ from textual import on
 from textual.app import SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.worker import Worker, WorkerState
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.tui.actions import ACTIONS, QUIT, Action, Scope, footer
@@ -271,17 +270,11 @@ class AgentApp(Frame):
             keys.append((QUIT.shown, QUIT.footer))
         self.footer.set_keys(keys)
 
-    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """What breaks beside the screen is said on it, and the app lives."""
-        if event.state is WorkerState.ERROR:
-            clean = import_module(
-                "tui_agent.session.cleaning"
-            ).without_secrets  # by name: only a fault needs it
-            said = clean(repr(event.worker.error), self.environ, self.options.cwd)
-            self.say(
-                f"{event.worker.name or 'Something'} broke: {said}. /doctor looks why.",
-                "error",
-            )
+    def broke(self, name: str, error: BaseException) -> str:
+        """Said, and written down for `/bug`."""
+        if self.live is not None:
+            self.live.faults.write(name, error)
+        return super().broke(name, error)
 
     def _fatal_error(self) -> None:
         """What broke the app is told by whoever started it: Textual's page of local variables is for nobody."""

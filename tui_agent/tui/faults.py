@@ -84,20 +84,30 @@ class Faults:
             return
         self._told.add(told)
         self.first = self.first or what
+        self._live.app.say(said.format(clean_line(self._clean(words))), "error")
+        self._write(what, detail)
+
+    def write(self, what: str, error: BaseException) -> None:
+        """Write down what broke beside the screen, and was said already."""
+        self._write(what, "".join(traceback.format_exception(error)))
+
+    def _clean(self, text: str) -> str:
         app = self._live.app
-        clean: Callable[[str], str] = lambda text: import_module(  # noqa: E731 - by name: only a fault needs it
-            "tui_agent.session.cleaning"
-        ).without_secrets(text, app.environ, app.options.cwd)
-        app.say(said.format(clean_line(clean(words))), "error")
-        config, session = self._live.config, app.session_id
-        if config is not None:
-            path = screen_faults(config.data_dir)
-            app.run_worker(
-                lambda: _write(path, f"{_now()} {session or '-'} {what}\n{_unbroken(clean(detail))}\n\n"),
-                thread=True,
-                exit_on_error=False,
-                name="fault file",
-            )
+        # By name: only a fault needs it.
+        clean: Callable[..., str] = import_module("tui_agent.session.cleaning").without_secrets
+        return clean(text, app.environ, app.options.cwd)
+
+    def _write(self, what: str, detail: str) -> None:
+        app, config = self._live.app, self._live.config
+        if config is None:
+            return
+        path, head = screen_faults(config.data_dir), f"{_now()} {app.session_id or '-'} {what}"
+        app.run_worker(
+            lambda: _write(path, f"{head}\n{_unbroken(self._clean(detail))}\n\n"),
+            thread=True,
+            exit_on_error=False,
+            name="fault file",
+        )
 
 
 def _upper(what: str) -> str:

@@ -14,6 +14,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
+from textual.worker import Worker, WorkerState
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError
@@ -242,6 +243,20 @@ class Frame(App[int]):
         self.note.show()
         said = text
         self.set_timer(NOTE_S, lambda: self.hush() if self.note.text == said else None)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """What breaks beside the screen is said on it, and the app lives."""
+        if event.state is WorkerState.ERROR and event.worker.error is not None:
+            self.broke(event.worker.name, event.worker.error)
+
+    def broke(self, name: str, error: BaseException) -> str:
+        """Say what broke beside the screen; the app lives. Gives what it said."""
+        # By name: only a fault needs it.
+        clean = import_module("tui_agent.session.cleaning").without_secrets
+        words = clean(repr(error), self.environ, self.options.cwd)
+        said = f"{name or 'Something'} broke: {words}. /doctor looks why."
+        self.say(said, "error")
+        return said
 
     def hush(self) -> bool:
         """Take the word away; False where there was none."""

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.tui.app.driving import NOWHERE, Driven, golden, open_app
+from tests.tui.app.replaying import open_replay
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import screen_faults
 from tui_agent.folds.todo import Todo
@@ -128,3 +131,35 @@ async def test_without_a_fault_nothing_is_written(tmp_path: Path) -> None:
     async with open_app(golden("night_shift"), options=SessionOptions(cwd=NOWHERE, data_dir=tmp_path)):
         pass
     assert not screen_faults(tmp_path).exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [("/sessions", "list"), ("/tree", "tree"), ("/checkpoints", "checkpoints"), ("/map", "map")],
+)
+async def test_what_breaks_beside_a_page_is_said_on_it(line: str, name: str, tmp_path: Path) -> None:
+    async def breaks(*words: str) -> tuple[int, str]:
+        raise RuntimeError("no such thing")
+
+    options = SessionOptions(cwd=NOWHERE, data_dir=tmp_path)
+    async with open_app(golden("night_shift"), options=options, outside=breaks) as driven:
+        await driven.type(line)
+        await driven.press("escape", "enter")
+        await driven.until(lambda: f"{name} broke: RuntimeError('no such thing')" in driven.text())
+        written = screen_faults(tmp_path)
+        await driven.until(lambda: written.is_file() and f" {name}\n" in written.read_text())
+        await driven.press("escape")
+        assert len(driven.app.screen_stack) == 1
+
+
+async def test_a_replay_says_what_it_cannot_show_and_goes_on() -> None:
+    records = golden("night_shift")
+    async with open_replay(records, to_seq=3) as replayed:
+        await replayed.until(lambda: replayed.screen.ready)
+        views = replayed.screen.views
+        assert views is not None
+        views.todo = FakeTodo()
+        views._gather()
+        await replayed.press("end")
+        await replayed.until(lambda: "todo lacks event" in replayed.text())
+        assert "32 passed" in replayed.text()

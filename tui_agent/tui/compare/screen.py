@@ -35,6 +35,7 @@ from tui_agent.tui.replay.pane import minutes
 from tui_agent.tui.replay.playhead import SPEEDS, Playhead
 from tui_agent.tui.rows import Part, part
 from tui_agent.tui.text import clean_line
+from tui_agent.tui.told import Told
 
 if TYPE_CHECKING:
     from tui_agent.tui.frame import Frame
@@ -64,7 +65,7 @@ class Choices:
     say: Callable[[str, Level], None]
 
 
-class CompareScreen(Screen[None]):
+class CompareScreen(Told, Screen[None]):
     """`names` are one or two sessions as `tui-agent compare` takes them. Keys are in the registry, scope `compare`."""
 
     DEFAULT_CSS = """

@@ -225,7 +225,7 @@ class Prompt(Vertical):
             if self._symbols.wanting(token.query):
                 self._symbols.timer = self.set_timer(PAUSE_S, partial(self._look_for_symbols, token.query))
             if self.files.stale:
-                self.run_worker(
+                self.app.run_worker(
                     self._list_files, thread=True, exclusive=True, group="files", exit_on_error=False
                 )
 
@@ -241,7 +241,7 @@ class Prompt(Vertical):
             self._symbols.take(query, self.find_symbols(self.files.root, query))
             self.app.call_from_thread(self._complete)
 
-        self.run_worker(look, thread=True, exclusive=True, group="symbols", exit_on_error=False)
+        self.app.run_worker(look, thread=True, exclusive=True, group="symbols", exit_on_error=False)
 
     def _list_files(self) -> None:
         self.files.refresh()

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from tui_agent.folds.views import Views
 from tui_agent.protocol.base import BlobText
 from tui_agent.tui.panes.base import Looks
+from tui_agent.tui.told import Told
 from tui_agent.tui.transcript.messages import BlobWanted
 from tui_agent.tui.transcript.tools import QUICK_S
 from tui_agent.tui.transcript.widget import TranscriptWidget
@@ -15,7 +16,7 @@ from tui_agent.tui.transcript.widget import TranscriptWidget
 MOST_BLOBS = 200
 
 
-class ReplayChat(TranscriptWidget):
+class ReplayChat(Told, TranscriptWidget):
     """`read` gives the whole of a text that is kept beside the log."""
 
     can_focus = False

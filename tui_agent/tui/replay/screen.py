@@ -34,6 +34,7 @@ from tui_agent.tui.replay.recording import Recording, Ways, search
 from tui_agent.tui.replay.wishes import Wishes
 from tui_agent.tui.rows import Part
 from tui_agent.tui.theme import Role
+from tui_agent.tui.told import Told
 
 if TYPE_CHECKING:
     from tui_agent.tui.frame import Frame
@@ -43,7 +44,7 @@ BEAT_S = 1 / 20
 SAID_S = 8.0
 
 
-class ReplayScreen(Screen[None]):
+class ReplayScreen(Told, Screen[None]):
     """Keys are in the registry, scope `replay`. `place_wanted` is the seq to begin at; None is the last."""
 
     DEFAULT_CSS = """
@@ -76,6 +77,7 @@ class ReplayScreen(Screen[None]):
         self._said: tuple[str, Role] = ("reading …", "t2")
         self._asking: Field | None = None
         self._wanted = ""
+        self._faults = set[tuple[str, str]]()
         self._panes = False
         self._beat: Timer | None = None
         self._beat_at = 0.0
@@ -169,6 +171,14 @@ class ReplayScreen(Screen[None]):
             self.pane_strip.set_views(views.todo.view(), views.files.view())
             self.chat.show(views)
             self._show_head()
+        self._say_faults(views)
+
+    def _say_faults(self, views: Views) -> None:
+        """What a pane lacks, once for each."""
+        for key, fault in views.faults.items():
+            if key not in self._faults:
+                self._faults.add(key)
+                self.say(f"{fault.view} lacks event {fault.seq}, {fault.kind}: {fault.error}", "error")
 
     def _show_head(self) -> None:
         if self.views is None:

@@ -4,7 +4,6 @@ Invariant: the ranking is the command line's, which is the model's; what is pinn
 settings of the session. A key waits for no answer.
 """
 
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
@@ -116,7 +115,8 @@ class MapScreen(Page):
             refresh=refresh,
             data_dir=options.data_dir,
         )
-        self.run_worker(partial(self._read, asked), name="map", group="map", exclusive=True)  # type: ignore[arg-type]  # of a result that nobody takes
+        work = self._read(asked)
+        self.run_worker(work, name="map", group="map", exclusive=True, exit_on_error=False)
 
     async def _read(self, asked: list[str]) -> None:
         status, said = await self.live.ask(*asked)

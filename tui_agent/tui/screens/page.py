@@ -25,6 +25,7 @@ from tui_agent.tui.rows import Part, part, row, wrap
 from tui_agent.tui.screens.listing import Listing
 from tui_agent.tui.text import clean
 from tui_agent.tui.theme import Role
+from tui_agent.tui.told import Told
 from tui_agent.tui.transcript.look import MARGIN, Look
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.rows import strip_of
@@ -68,7 +69,7 @@ class Detail(Lines):
         self._draw()
 
 
-class Page(Screen[None]):
+class Page(Told, Screen[None]):
     """Subclasses draw rows, fill the detail and take keys; `scope` names their keys in the registry."""
 
     AUTO_FOCUS = "Listing"
