@@ -25,6 +25,11 @@ from tui_agent.protocol.messages import Message, UserMessage
 from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextContent, TextPart, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo
 
+PATIENCE_S = 30.0
+"""So long a busy machine may take for an answer that comes; only a silence that is meant waits shorter."""
+STALLED_S = 1.0
+"""So long a silence is waited for; a server on a busy machine must have got the request by then."""
+
 READ = ToolSchema(
     "read_file",
     "Reads a file.",
@@ -73,9 +78,9 @@ def request(
 
 
 async def answer(rig: Rig, asked: ModelRequest | None = None) -> Outcome:
-    """The outcome of one request. Nothing here may hang: ten seconds are a failure."""
+    """The outcome of one request. Nothing here may hang: it fails once a client had all the time it was given."""
     assembler = Assembler(("read_file", "grep"))
-    with anyio.fail_after(10):
+    with anyio.fail_after(2 * PATIENCE_S):
         async with rig.client.stream(asked or request(rig.info)) as chunks:
             async for chunk in chunks:
                 assembler.feed(chunk)
@@ -87,7 +92,7 @@ MakeHttp = Callable[[Endpoint, Clock], ModelClient]
 
 @asynccontextmanager
 async def http_rig(
-    shape: Shape, make: MakeHttp, model: str, *replies: Reply, timeout: float = 5.0
+    shape: Shape, make: MakeHttp, model: str, *replies: Reply, timeout: float = PATIENCE_S
 ) -> AsyncIterator[Rig]:
     """A client of the real kind against a real server."""
     async with running() as server:

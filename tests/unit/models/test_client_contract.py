@@ -7,7 +7,16 @@ from functools import partial
 import anyio
 import pytest
 
-from tests.stubs.model_contract import Rig, answer, http_rig, replay_rig, request, scripted_rig
+from tests.stubs.model_contract import (
+    PATIENCE_S,
+    STALLED_S,
+    Rig,
+    answer,
+    http_rig,
+    replay_rig,
+    request,
+    scripted_rig,
+)
 from tests.stubs.sse_server import Reply, chat_calls, chat_delta
 from tui_agent.models.chat_completions import ChatCompletionsClient
 from tui_agent.models.responses import ResponsesClient
@@ -117,7 +126,7 @@ async def test_a_failed_request_can_be_sent_again(make: Make) -> None:
 @every_client
 async def test_leaving_early_ends_the_stream(make: Make) -> None:
     async with make(Reply(text="one two three four five six")) as rig:
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE_S):
             async with rig.client.stream(request(rig.info)) as chunks:
                 await anext(chunks)
 
@@ -164,10 +173,10 @@ async def test_an_overflow_is_told_apart_from_other_bad_requests(make: Make) -> 
 @http_clients
 @pytest.mark.parametrize("fault", ["stall", "stall_first"])
 async def test_a_stall_ends_by_our_own_clock_and_hangs_up(make: Make, fault: str) -> None:
-    async with make(Reply(text="and then", fault=fault), timeout=0.2) as rig:  # type: ignore[arg-type]
+    async with make(Reply(text="and then", fault=fault), timeout=STALLED_S) as rig:  # type: ignore[arg-type]
         outcome = await answer(rig)
         assert rig.server is not None
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE_S):
             await rig.server.hung_up.wait()
     assert outcome.fault is not None
     assert outcome.fault.kind == "timeout"
@@ -177,7 +186,7 @@ async def test_a_stall_ends_by_our_own_clock_and_hangs_up(make: Make, fault: str
 async def test_cancelling_closes_the_connection(make: Make) -> None:
     async with make(Reply(text="and then", fault="stall")) as rig:
         assert rig.server is not None
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE_S):
             async with anyio.create_task_group() as group:
                 group.start_soon(answer, rig)
                 await rig.server.sent.wait()

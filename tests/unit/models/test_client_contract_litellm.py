@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from tests.stubs.fault_matrix import CASES, Case
-from tests.stubs.model_contract import Rig, answer, http_rig, request
+from tests.stubs.model_contract import PATIENCE_S, STALLED_S, Rig, answer, http_rig, request
 from tests.stubs.sse_server import Reply
 from tui_agent.models.litellm_client import LiteLLMClient, load
 from tui_agent.protocol.ids import CallId
@@ -157,10 +157,10 @@ async def test_an_overflow_is_told_apart_from_other_bad_requests(make: Make) -> 
 @both
 @pytest.mark.parametrize("fault", ["stall", "stall_first"])
 async def test_a_stall_ends_by_our_own_clock_and_hangs_up(make: Make, fault: str) -> None:
-    async with make(Reply(text="and then", fault=fault), timeout=0.3) as rig:  # type: ignore[arg-type]
+    async with make(Reply(text="and then", fault=fault), timeout=STALLED_S) as rig:  # type: ignore[arg-type]
         outcome = await answer(rig)
         assert rig.server is not None
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE_S):
             await rig.server.hung_up.wait()
     assert outcome.fault is not None
     assert outcome.fault.kind == "timeout"
@@ -170,7 +170,7 @@ async def test_a_stall_ends_by_our_own_clock_and_hangs_up(make: Make, fault: str
 async def test_cancelling_closes_the_connection(make: Make) -> None:
     async with make(Reply(text="and then", fault="stall")) as rig:
         assert rig.server is not None
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE_S):
             async with anyio.create_task_group() as group:
                 group.start_soon(answer, rig)
                 await rig.server.sent.wait()
@@ -269,7 +269,8 @@ async def test_nothing_is_printed(make: Make, capfd: pytest.CaptureFixture[str])
 
 @pytest.mark.parametrize("case", [pytest.param(c, id=c.name) for c in CASES if "anthropic" in c.shapes])
 async def test_a_fault_has_one_outcome(case: Case) -> None:
-    async with ANTHROPIC(case.reply, timeout=0.4) as rig:
+    timeout = STALLED_S if case.reply.fault.startswith("stall") else PATIENCE_S
+    async with ANTHROPIC(case.reply, timeout=timeout) as rig:
         outcome = await answer(rig)
         assert rig.server is not None
         assert len(rig.server.requests) == 1

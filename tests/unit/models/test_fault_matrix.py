@@ -5,13 +5,10 @@ import json
 import pytest
 
 from tests.stubs.fault_matrix import CASES, Case
-from tests.stubs.model_contract import answer, http_rig
+from tests.stubs.model_contract import PATIENCE_S, STALLED_S, answer, http_rig
 from tests.stubs.sse_server import Reply
 from tui_agent.models.chat_completions import ChatCompletionsClient
 from tui_agent.models.responses import ResponsesClient
-
-STALLED_S = 1.0
-"""So long a silence is waited for; a server on a busy machine must have got the request by then."""
 
 
 @pytest.mark.parametrize(
@@ -25,7 +22,7 @@ STALLED_S = 1.0
 )
 async def test_a_fault_has_one_outcome(shape: str, case: Case) -> None:
     make = ChatCompletionsClient if shape == "chat" else ResponsesClient
-    timeout = STALLED_S if case.reply.fault.startswith("stall") else 30.0
+    timeout = STALLED_S if case.reply.fault.startswith("stall") else PATIENCE_S
     async with http_rig(shape, make, "m", case.reply, timeout=timeout) as rig:  # type: ignore[arg-type]
         outcome = await answer(rig)
         assert rig.server is not None
@@ -72,7 +69,7 @@ MISSHAPEN = {
 async def test_json_of_another_shape_is_a_fault_and_no_exception(shape: str, said: object) -> None:
     make = ChatCompletionsClient if shape == "chat" else ResponsesClient
     reply = Reply(raw=(b"data: %b\n\n" % json.dumps(said).encode(),))
-    async with http_rig(shape, make, "m", reply, timeout=0.3) as rig:  # type: ignore[arg-type]
+    async with http_rig(shape, make, "m", reply, timeout=PATIENCE_S) as rig:  # type: ignore[arg-type]
         outcome = await answer(rig)
     assert outcome.fault is not None
     assert outcome.fault.kind in ("malformed", "cut", "transport", "invalid_request")
