@@ -2,11 +2,14 @@
 
 import os
 import random
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tui_agent.context.repomap.reading import judged, read
+from tui_agent.export.files import FORMATS
+from tui_agent.store.redact import Redactor
 
 
 @pytest.mark.parametrize("coding", ["utf-16-le", "utf-16-be", "utf-32-le"])
@@ -37,6 +40,18 @@ def test_the_mark_of_utf_8_is_left_out() -> None:
 )
 def test_what_nobody_wrote_is_left_out(data: bytes, reason: str) -> None:
     assert judged(data).reason == reason
+
+
+@pytest.mark.parametrize("form", ["markdown", "html", "jsonl"])
+def test_our_own_exports_of_sessions_are_left_out(tmp_path: Path, form: str) -> None:
+    (tmp_path / "ses_0000000approval").mkdir()
+    log = Path(__file__).parents[3] / "golden/approval.jsonl"
+    shutil.copy(log, tmp_path / "ses_0000000approval/events.jsonl")
+    text = FORMATS[form].text
+    assert text is not None
+    exported = text(tmp_path / "ses_0000000approval", Redactor(), False).encode()
+    assert judged(exported).reason == "session export"
+    assert judged(b"# A page\n\n" + exported[:600]).reason == ""
 
 
 def test_links_fifos_and_what_is_gone_are_not_read(tmp_path: Path) -> None:
