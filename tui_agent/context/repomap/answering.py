@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from tui_agent.context.repomap import ranking
-from tui_agent.context.repomap.budget import detailed_files, symbols_at, tokens_of
+from tui_agent.context.repomap.budget import detailed_files, room_of, symbols_at, tokens_of
 from tui_agent.context.repomap.completing import completed
 from tui_agent.context.repomap.evidence import Lines, around, chosen, telling
 from tui_agent.context.repomap.kept import Known
@@ -28,6 +28,9 @@ from tui_agent.context.repomap.words import Query
 
 ENOUGH = 300
 """From so many files that match a question, those that do not are only counted."""
+
+NO_WORD = ("no word",)
+"""Why a file that has no word of the question stands where it does."""
 
 
 class Ask(NamedTuple):
@@ -91,7 +94,7 @@ def _unmatched(order: Sequence[Ranked], ranks: Mapping[str, float]) -> list[Rank
     others = sorted(
         (-(rank * (0.3 if kind_of(path) else 1.0)), path) for path, rank in ranks.items() if path not in there
     )
-    return [Ranked(path, 0.0, ()) for _, path in others]
+    return [Ranked(path, 0.0, NO_WORD) for _, path in others]
 
 
 def from_scan(listing: Listing, root: str, ask: Ask, known: Languages) -> Basis:
@@ -100,7 +103,8 @@ def from_scan(listing: Listing, root: str, ask: Ask, known: Languages) -> Basis:
     names = by_first_name(entry.path for entry in listing.entries) if ask.query.text else {}
     alike: Alike = lambda first: names.get(first, ())  # noqa: E731 - as short as a name
     if not ask.query:
-        return Basis(_named(_by_places(listing, ask), ask, alike), [], skipped, _parsing(root, known))
+        placed = _texts_first(_by_places(listing, ask), root, room_of(ask.max_tokens), skipped)
+        return Basis(_named(placed, ask, alike), [], skipped, _parsing(root, known))
     scan = Scan(root, listing.entries, ask.query, ask.hidden)
     for reason, count in scan.skipped.items():
         skipped[reason] = skipped.get(reason, 0) + count
@@ -110,15 +114,39 @@ def from_scan(listing: Listing, root: str, ask: Ask, known: Languages) -> Basis:
     order = _named(order, ask, alike, lambda path: Lines(reading(path), values))
     if len(order) < ENOUGH:
         there = {one.path for one in order}
-        order += [one for one in _by_places(listing, ask) if one.path not in there]
-    shown = {one.path for one in order}
+        there |= scan.no_text
+        order += [one._replace(reasons=NO_WORD) for one in _by_places(listing, ask) if one.path not in there]
+    shown = {one.path for one in order} | scan.no_text
     rest = [entry.path for entry in listing.entries if entry.path not in shown]
     return Basis(order, _visible(rest, ask), skipped, _parsing(root, known))
 
 
+def _texts_first(order: list[Ranked], root: str, room: int, skipped: dict[str, int]) -> list[Ranked]:
+    """Without what is no text, as far as there is room to show it; that is counted."""
+    found: list[Ranked] = []
+    for at, one in enumerate(order):
+        if room <= 0:
+            return found + order[at:]
+        reason = read(f"{root}/{one.path}").reason
+        if reason:
+            skipped[reason] = skipped.get(reason, 0) + 1
+        else:
+            found.append(one)
+            room -= len(one.path) + 1
+    return found
+
+
+def _why_there(path: str, ask: Ask) -> tuple[str, ...]:
+    """Why a file of which no more than its place is known is where it is."""
+    kind = kind_of(path)
+    found = ("recent",) if path in ask.recent else ()
+    found += ("entry",) if is_entry(path) else (kind,) if kind else ()
+    return found or ("place",)
+
+
 def _by_places(listing: Listing, ask: Ask) -> list[Ranked]:
     return [
-        Ranked(entry.path, 0.0, ("entry",) if is_entry(entry.path) else ())
+        Ranked(entry.path, 0.0, _why_there(entry.path, ask))
         for entry in sorted(listing.entries, key=lambda entry: _by_place(entry.path, ask.recent))
         if entry.path not in ask.hidden
     ]

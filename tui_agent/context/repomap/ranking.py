@@ -134,7 +134,7 @@ def _reasons(
 ) -> tuple[str, ...]:
     found: tuple[str, ...] = ("words",) if path in words else ()
     found += ("window",) if windows.get(path, 0.0) > 0 else ()
-    found += ("history",) if past.get(path, 0.0) > 0.1 else ()
+    found += ("history",) if not found or past.get(path, 0.0) > 0.1 else ()
     kind = kind_of(path)
     return (*found, kind) if kind else found
 
@@ -150,7 +150,7 @@ def unasked(
     """The order where there is no question: what others lean on, where programs begin, what was touched lately."""
     order: list[Ranked] = []
     for path, rank in ranks.items():
-        score, reasons = rank + 0.2, ["graph"] if rank > 1 else []
+        score, reasons = rank + 0.2, ["graph"] if rank > 1 else ["place"]
         if is_entry(path):
             score, reasons = score + 0.8 / (1 + path.count("/")) + 0.4, [*reasons, "entry"]
         kind = kind_of(path)

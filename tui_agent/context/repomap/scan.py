@@ -25,10 +25,12 @@ def times_in(small: bytes, sought: bytes) -> int:
 
 
 class Scan:
-    """What reading all files found. `words` is what each file is worth; `skipped` counts what was no text, by reason."""
+    """What reading all files found. `words` is what each file is worth; `skipped` counts what was no text, by reason, and
+    `no_text` holds it."""
 
     def __init__(self, root: str, entries: Sequence[Entry], query: Query, hidden: Collection[str]) -> None:
         self.skipped: dict[str, int] = {}
+        self.no_text: set[str] = set()
         self.total = 0
         self.counts: dict[str, int] = {}
         self._terms = list(query.weights)
@@ -39,6 +41,7 @@ class Scan:
                 continue
             source = read(f"{root}/{entry.path}")
             if source.reason:
+                self.no_text.add(entry.path)
                 self.skipped[source.reason] = self.skipped.get(source.reason, 0) + 1
                 continue
             self.total += 1
