@@ -139,7 +139,7 @@ def _texts_first(order: list[Ranked], root: str, room: int, skipped: dict[str, i
 def _why_there(path: str, ask: Ask) -> tuple[str, ...]:
     """Why a file of which no more than its place is known is where it is."""
     kind = kind_of(path)
-    found = ("recent",) if path in ask.recent else ()
+    found: tuple[str, ...] = ("recent",) if path in ask.recent else ()
     found += ("entry",) if is_entry(path) else (kind,) if kind else ()
     return found or ("place",)
 
