@@ -1,6 +1,7 @@
 """Any bytes in any file: the map is there, within its budget, and the same twice."""
 
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -8,7 +9,8 @@ from hypothesis import strategies as st
 
 from tui_agent.context.repomap.facade import RepoMap
 from tui_agent.context.repomap.symbols import symbols_of
-from tui_agent.context.repomap.words import Query
+from tui_agent.context.repomap.tally import text_of, times_of
+from tui_agent.context.repomap.words import Query, raw_words, split
 
 SUFFIXES = [
     "py",
@@ -110,3 +112,19 @@ def test_any_files_have_a_map_within_its_budget(
 @settings(max_examples=300)
 def test_any_text_is_a_question(text: str) -> None:
     assert all(word and '"' not in word for word in Query(text).weights)
+
+
+@given(
+    data=st.one_of(
+        st.binary(max_size=200),
+        st.text(alphabet="aZ9_-é設\n\x1c\u2028 ", max_size=60).map(str.encode),
+    )
+)
+def test_the_words_of_any_bytes_are_counted_as_they_stand(data: bytes) -> None:
+    assert times_of(data) == Counter(raw_words(data.decode("utf-8", "replace")))
+
+
+@given(words=st.lists(st.text(alphabet="abcXYZ_19", min_size=1, max_size=12), max_size=30))
+def test_pieces_of_words_are_counted_as_often_as_they_are_said(words: list[str]) -> None:
+    said = sorted(piece for word in words for piece in split(word))
+    assert text_of(Counter(words)).split() == said

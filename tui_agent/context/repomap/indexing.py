@@ -4,9 +4,7 @@ Invariant: one file never costs the others: whatever is in it, it ends up in the
 words.
 """
 
-import re
 import time
-import zlib
 from array import array
 from collections import Counter
 from collections.abc import Sequence
@@ -16,22 +14,16 @@ from tui_agent.context.repomap.languages import KNOWN, Languages
 from tui_agent.context.repomap.listing import Entry
 from tui_agent.context.repomap.reading import read
 from tui_agent.context.repomap.symbols import symbols_of
+from tui_agent.context.repomap.tally import name_hash, pieces_of, references, text_of, times_of
 from tui_agent.context.repomap.views import Symbol
-from tui_agent.context.repomap.words import MAX_WORD, Splitter, counted, raw_words, times_of
+from tui_agent.context.repomap.words import raw_words
 
 BATCH = 200
-MAX_REFS = 500
-_TELLING = re.compile(r"[^\W\d_]{6}|[^\W\d]\w*?(?:_|[a-z0-9][A-Z])\w")
-"""What is long, or made of several words, is likely to name something."""
 SHORT = 3
 _NO_DEFINITION = frozenset({"key", "heading", "id", "rule", "test"})
-MAX_TIMES = 200
-"""How often one word of a file counts at most: BM25 hardly tells more apart."""
 UNSETTLED = -1
 """In place of the time of a file that could be written again within the same tick of its file system."""
 _COARSE_NS, _FINE_NS = 2_000_000_000, 20_000_000
-
-splitter = Splitter()
 
 
 def find(root: str, entry: Entry, known: Languages = KNOWN, *, parse: bool = True) -> Found:
@@ -43,36 +35,23 @@ def find(root: str, entry: Entry, known: Languages = KNOWN, *, parse: bool = Tru
     language, symbols = symbols_of(entry.path, source.data, known, parse=parse)
     times = times_of(source.data)
     names = {symbol.name for symbol in symbols}
-    name_times = Counter(raw_words("\n".join(names)))
-    path = entry.path.encode("utf-8", "replace").decode()
     return Found(
         entry,
         language,
         "",
         symbols,
-        references(times),
+        array("I", references(times)).tobytes(),
         definitions(symbols),
-        " ".join([piece for word in raw_words(path) for piece in splitter[word]]),
-        _text(counted(name_times, splitter)),
-        _text(counted(times, splitter)),
+        pieces_of(entry.path.encode("utf-8", "replace").decode()),
+        text_of(Counter(raw_words("\n".join(names)))),
+        text_of(times),
     )
-
-
-def references(times: "Counter[str]") -> bytes:
-    """The names that a file speaks of, as packed hashes in order."""
-    found = [word for word in times if len(word) <= MAX_WORD and _TELLING.match(word)]
-    return array("I", sorted({name_hash(word) for word in found[:MAX_REFS]})).tobytes()
 
 
 def definitions(symbols: Sequence[Symbol]) -> bytes:
     """The names that a file defines and by which files can be told apart, as packed hashes in order."""
     found = {one.name for one in symbols if len(one.name) > SHORT and one.kind not in _NO_DEFINITION}
     return array("I", sorted({name_hash(name) for name in found})).tobytes()
-
-
-def name_hash(name: str) -> int:
-    """A name as a number of 32 bits."""
-    return zlib.crc32(name.encode("utf-8", "replace"))
 
 
 def update(
@@ -84,12 +63,6 @@ def update(
         kept.forget(gone)
         kept.put(found)
         kept.set_meta("graph", "")
-
-
-def _text(times: "Counter[str]") -> str:
-    return " ".join(
-        [word if n == 1 else " ".join([word] * min(n, MAX_TIMES)) for word, n in sorted(times.items())]
-    )
 
 
 def _settled(entry: Entry) -> Entry:

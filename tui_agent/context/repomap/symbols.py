@@ -5,7 +5,6 @@ words and no symbols, never an error.
 """
 
 import re
-from bisect import bisect_right
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -26,7 +25,6 @@ _NAMES_ONLY = frozenset(
     "variable constant define key property section heading id block rule stage test label target".split()  # noqa: SIM905
 )
 """Kinds of which only the name is shown: values can be secrets, and are noise."""
-_BLANKS = re.compile(r"\s+")
 _WORDS_BEFORE = re.compile(rb"[ \t]*(?:[a-z]+ +){1,3}")
 """What a grammar leaves out of a definition: `export`, `type`."""
 _SCOPES = frozenset(
@@ -73,14 +71,12 @@ def _parsed(known: Ready | None, data: bytes) -> list[_Found] | None:
     tree = known.parser.parse(data)
     found: dict[int, _Found] = {}
     for _, captured in known.cursor.matches(tree.root_node):
-        name = captured["name"][0]
-        kind, nodes = next(each for each in captured.items() if each[0] != "name")
-        known_as = found.get(name.start_byte)
+        name = captured.pop("name")[0]
+        kind, at = next(iter(captured)), name.start_byte
+        known_as = found.get(at)
         if known_as is None or (known_as.kind in _NAMES_ONLY and kind not in _NAMES_ONLY):
-            node = nodes[0]
-            found[name.start_byte] = _Found(
-                node.start_byte, node.end_byte, kind, name.start_byte, name.end_byte
-            )
+            node = captured[kind][0]
+            found[at] = _Found(node.start_byte, node.end_byte, kind, at, name.end_byte)
         if len(found) >= MAX_SYMBOLS:
             break
     return sorted(found.values())
@@ -110,7 +106,7 @@ def _matched(patterns: Patterns, data: bytes) -> list[_Found]:
 def _described(found: list[_Found], data: bytes) -> tuple[Symbol, ...]:
     if not found:
         return ()
-    breaks = [at.start() for at in re.finditer(b"\n", data)]
+    lines = _Lines(data)
     scopes: list[tuple[int, str]] = []
     symbols: list[Symbol] = []
     for one in found:
@@ -119,27 +115,44 @@ def _described(found: list[_Found], data: bytes) -> tuple[Symbol, ...]:
         name = _one_line(data[one.name_start : one.name_end])[:MAX_NAME]
         if not name:
             continue
-        line = bisect_right(breaks, one.name_start - 1) + 1
-        end = max(line, bisect_right(breaks, max(one.end - 1, one.start) - 1) + 1)
+        line = lines.number(one.name_start)
+        end = max(line, lines.number(max(one.end - 1, one.start), passing=True))
         parent = scopes[-1][1] if scopes else ""
-        symbols.append(Symbol(name, one.kind, line, end, _signature(one, name, data, breaks), parent))
+        symbols.append(Symbol(name, one.kind, line, end, _signature(one, name, data), parent))
         if one.kind in _SCOPES and one.end > one.start:
             scopes.append((one.end, name))
     return tuple(symbols)
 
 
-def _signature(one: _Found, name: str, data: bytes, breaks: list[int]) -> str:
+class _Lines:
+    """The lines of places that come more or less in order: what lies between two of them is counted."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at, self._line = 0, 1
+
+    def number(self, at: int, *, passing: bool = False) -> int:
+        """The line of a place, from 1; the next is counted from there, unless it is only `passing`."""
+        before = self._at
+        breaks = self._data.count(b"\n", before, at) if at >= before else -self._data.count(b"\n", at, before)
+        line = self._line + breaks
+        if not passing:
+            self._at, self._line = at, line
+        return line
+
+
+def _signature(one: _Found, name: str, data: bytes) -> str:
     if one.kind in _NAMES_ONLY:
         return name
-    first = bisect_right(breaks, one.name_start - 1)
-    line_start = breaks[first - 1] + 1 if first else 0
+    line_start = data.rfind(b"\n", 0, one.name_start) + 1
     start = max(line_start, one.start)
     if _WORDS_BEFORE.fullmatch(data, line_start, start):
         start = line_start
     last = max(one.end, one.name_end)
-    end = start
-    for number in range(first, first + _LINES_OF_SIGNATURE):
-        end = min(last, breaks[number]) if number < len(breaks) else last
+    end, at = start, one.name_start - 1
+    for _ in range(_LINES_OF_SIGNATURE):
+        at = data.find(b"\n", at + 1)
+        end = min(last, at) if at >= 0 else last
         text = data[start:end]
         if end == last or end - start >= 4 * MAX_SIGNATURE or text.count(b"(") <= text.count(b")"):
             break
@@ -149,4 +162,4 @@ def _signature(one: _Found, name: str, data: bytes, breaks: list[int]) -> str:
 
 
 def _one_line(data: bytes) -> str:
-    return _BLANKS.sub(" ", data.decode("utf-8", "replace")).strip()
+    return " ".join(data.decode("utf-8", "replace").split())

@@ -6,7 +6,6 @@ and once with it: sha512 is a sha, and no sha1.
 """
 
 import re
-from collections import Counter
 from functools import lru_cache
 
 _WORD = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
@@ -16,9 +15,9 @@ _PIECE = re.compile(
     r"|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+"
 )
 """What is compared on its own; a word as i18n, k8s or 2fa, whose letters would say nothing, stays whole."""
+_LETTERS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+"""The same for a word without digits and other letters than those of ASCII."""
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_BLANKED = bytes(sign if chr(sign).isalnum() or sign == 95 else 32 for sign in range(128)) + bytes([32]) * 128
-"""Makes of ASCII a text in which only what `_WORD` takes, and signs beside it, is not blank."""
 MAX_WORD = 64
 """Characters; a longer run is data, not a word."""
 MAX_NUMBER = 5
@@ -54,12 +53,19 @@ def stem(word: str) -> str:
     return word
 
 
+@lru_cache(maxsize=65_536)
+def _formed(piece: str) -> str:
+    """The form in which a run of letters is compared; empty where it is not."""
+    small = piece.lower()
+    return stem(small) if len(small) > 1 and small not in STOP else ""
+
+
 def split(word: str) -> tuple[str, ...]:
     """The comparable pieces of one identifier or word."""
     if len(word) > MAX_WORD:
         return ()
-    if word.isascii() and word.islower() and word.isalpha():
-        return (stem(word),) if len(word) > 1 and word not in STOP else ()
+    if word.isascii() and word.replace("_", "a").isalpha():
+        return tuple(filter(None, map(_formed, _LETTERS.findall(word))))
     found: list[str] = []
     before = ""
     for match in _PIECE.finditer(word):
@@ -77,43 +83,9 @@ def split(word: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-class Splitter(dict[str, tuple[str, ...]]):
-    """`split` that remembers. Bounded: it forgets all when it holds `LIMIT` words."""
-
-    LIMIT = 200_000
-
-    def __missing__(self, word: str) -> tuple[str, ...]:
-        if len(self) >= self.LIMIT:
-            self.clear()
-        found = self[word] = split(word)
-        return found
-
-
 def raw_words(text: str) -> list[str]:
     """Identifiers and words as they stand."""
     return _WORD.findall(text)
-
-
-def times_of(data: bytes) -> "Counter[str]":
-    """How often each identifier and word occurs in a text, which is UTF-8 but for broken bytes."""
-    if not data.isascii():
-        return Counter(raw_words(data.decode("utf-8", "replace")))
-    found = Counter(data.translate(_BLANKED).decode("ascii").split())
-    for word in [word for word in found if word[0] == "_" or word[-1] == "_"]:
-        times, bare = found.pop(word), word.strip("_")
-        if bare:
-            found[bare] += times
-    return found
-
-
-def counted(words: "Counter[str]", splitter: Splitter) -> "Counter[str]":
-    """How often each piece occurs, given how often each word does."""
-    found: Counter[str] = Counter()
-    get = found.get
-    for word, times in words.items():
-        for piece in splitter[word]:
-            found[piece] = get(piece, 0) + times
-    return found
 
 
 def pieces(text: str) -> list[str]:
