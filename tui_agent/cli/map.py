@@ -7,6 +7,7 @@ or beside the sessions that have a place of their own.
 import argparse
 import hashlib
 import os
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -84,7 +85,16 @@ def run(arguments: argparse.Namespace) -> int:
         warn(summary(shown))
     else:
         say(shown.text.removesuffix("\n"))
+    for path in shown.unpinned:
+        warn(f"Not pinned: {clean(path)} {why_unpinned(root / path, path, arguments.hide)}.")
     return 0
+
+
+def why_unpinned(file: Path, path: str, hidden: Sequence[str]) -> str:
+    """Why a file that was to come first is not in the map."""
+    if path in map(os.path.normpath, hidden):
+        return "is hidden"
+    return "is left out of every map (docs/repomap.md)" if file.is_file() else "is not there"
 
 
 def summary(shown: MapView) -> str:

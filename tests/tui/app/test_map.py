@@ -121,7 +121,7 @@ async def test_what_is_pinned_hidden_and_how_long_it_is_become_settings_of_the_s
         await shown(driven)
         assert program.option("--max-tokens") == "2400"
         chosen = [one.choice for one in driven.session.submitted if isinstance(one, SetMapChoice)]
-        assert chosen[-1].pinned == chosen[-1].hidden == ("src/report.py",)
+        assert (chosen[-1].pinned, chosen[-1].hidden) == ((), ("src/report.py",))
         assert [one.max_tokens for one in chosen] == [1200, 1200, 2400]
         await driven.press("r")
         await shown(driven)

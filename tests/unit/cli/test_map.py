@@ -68,6 +68,34 @@ def test_json_is_one_object_a_file_in_rank_order(tmp_path: Path) -> None:
     assert only["symbols"][0]["name"] == "check_password"
 
 
+def test_a_pin_that_does_not_hold_is_said(tmp_path: Path) -> None:
+    root = make(tmp_path / "repo")
+    pins = [
+        "--pin",
+        "nope.py",
+        "--pin",
+        ".env",
+        "--pin",
+        "./mail.py",
+        "--pin",
+        "login.py",
+        "--hide",
+        "login.py",
+    ]
+    done = run(root, "--refresh", *pins)
+    assert done.returncode == Exit.DONE
+    assert done.stdout.splitlines()[1] == "mail.py"
+    assert "login.py" not in done.stdout
+    assert [line.partition("Not pinned: ")[2] for line in done.stderr.splitlines()] == [
+        "nope.py is not there.",
+        ".env is left out of every map (docs/repomap.md).",
+        "login.py is hidden.",
+    ]
+    quiet = run(root, "--json", "--pin", str(root / "mail.py"))
+    assert "Not pinned" not in quiet.stderr
+    assert json.loads(quiet.stdout.splitlines()[0])["reasons"][0] == "pinned"
+
+
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
     done = run(tmp_path / "gone")
     assert done.returncode == Exit.USAGE

@@ -29,6 +29,7 @@ from tui_agent.context.repomap.words import Query
 ENOUGH = 300
 """From so many files that match a question, those that do not are only counted."""
 
+PINNED = ("pinned",)
 NO_WORD = ("no word",)
 """Why a file that has no word of the question stands where it does."""
 
@@ -183,7 +184,9 @@ def view(basis: Basis, ask: Ask, *, partial: bool) -> MapView:
         files, rest, ask.max_tokens, basis.skipped, partial=partial, asked=bool(ask.query)
     )
     kept = [one if at < detailed else one._replace(symbols=()) for at, one in enumerate(files[:shown])]
-    return MapView(tuple(kept), basis.skipped, partial, text, tokens_of(text), total)
+    first = {one.path for one in files if one.reasons[:1] == PINNED}
+    unpinned = tuple(path for path in dict.fromkeys(ask.pinned) if path not in first)
+    return MapView(tuple(kept), basis.skipped, partial, text, tokens_of(text), total, unpinned)
 
 
 def _pinned(basis: Basis, ask: Ask) -> list[Ranked]:
@@ -195,7 +198,7 @@ def _pinned(basis: Basis, ask: Ask) -> list[Ranked]:
     for path in dict.fromkeys(ask.pinned):
         one = there.get(path) or (Ranked(path, 0.0, ()) if path in unranked else None)
         if one is not None:
-            first.append(one._replace(reasons=("pinned", *one.reasons)))
+            first.append(one._replace(reasons=(*PINNED, *one.reasons)))
             if path in unranked:
                 basis.rest.remove(path)
     names = {one.path for one in first}

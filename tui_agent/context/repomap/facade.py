@@ -105,14 +105,16 @@ class RepoMap:
         hidden: Collection[str] = (),
         recent: Collection[str] = (),
     ) -> MapView:
-        """The map for a question, or of the whole. `pinned` come first, `hidden` not at all, `recent` were touched lately.
+        """The map for a question, or of the whole. `pinned` come first, `hidden` not at all (also what is pinned), `recent`
+        were touched lately.
 
         `refresh` waits until the index has every file. Raises `EnvironmentFault` where the folder cannot be read.
         """
         with self._lock:
             listing = self._listed(anew=refresh)
             complete = self._brought_up(listing, refresh=refresh)
-            key = (query or "", max_tokens, max_files, tuple(pinned), frozenset(hidden), frozenset(recent))
+            first, out = map(self._inside, pinned), map(self._inside, hidden)
+            key = (query or "", max_tokens, max_files, tuple(first), frozenset(out), frozenset(recent))
             if not complete:
                 return self._answer(listing, key, partial=True)
             if self._answered is None or not _same(self._answered, (listing, self._snapshot)):
@@ -124,6 +126,10 @@ class RepoMap:
                 found = self._answers[key] = self._answer(listing, key, partial=False)
             self._answered = (listing, self._snapshot)
             return found
+
+    def _inside(self, path: str) -> str:
+        """A path as the list of files has it: `./a.py`, or the whole of it, is `a.py`."""
+        return os.path.relpath(path, self.root) if path.startswith("/") else os.path.normpath(path)
 
     def _answer(self, listing: Listing, key: Key, *, partial: bool) -> MapView:
         """From the index where it has enough, else from the files themselves."""

@@ -30,7 +30,7 @@ class MapView(NamedTuple):
     """A map. `files` is in rank order and holds what `text` shows; `tokens` is an estimate.
 
     `partial`: the index is still being built, or did not get all files. `skipped`: how many files were left out, by
-    reason.
+    reason. `unpinned`: what was to come first and is not in it, as it is not there, left out or hidden.
     """
 
     files: tuple[RankedFile, ...]
@@ -39,3 +39,4 @@ class MapView(NamedTuple):
     text: str
     tokens: int
     total: int
+    unpinned: tuple[str, ...] = ()

@@ -264,12 +264,18 @@ class MapScreen(Page):
         self.dismiss(None)
 
     def _toggle(self, which: str) -> None:
+        """Pin or hide, or no more; what is the one is not the other."""
         one = self.chosen
         if one is None:
             return
         known: tuple[str, ...] = getattr(self.choice, which)
-        now = tuple(path for path in known if path != one.path) if one.path in known else (*known, one.path)
-        self._choose(self.choice.model_copy(update={which: now}))
+        lists = {
+            name: tuple(path for path in getattr(self.choice, name) if path != one.path)
+            for name in ("pinned", "hidden")
+        }
+        if one.path not in known:
+            lists[which] = (*known, one.path)
+        self._choose(self.choice.model_copy(update=lists))
         said = "no more" if one.path in known else "from now on"
         self.say(f"{clean_line(one.path)} is {which} {said}.")
 
