@@ -7,7 +7,7 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -22,11 +22,13 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.ground import Ground, ground
 from tui_agent.plugin_host.bundled import bundled
 from tui_agent.plugin_host.loader import PluginHost
+from tui_agent.ports.environment import SecretFile
 
 EXAMPLES = """\
 examples:
   tui-agent doctor
   tui-agent doctor --model fast --json
+  tui-agent doctor --only sandbox
 """
 
 
@@ -42,13 +44,15 @@ class Finding(NamedTuple):
 def configure(parser: argparse.ArgumentParser) -> None:
     """Where to look."""
     parser.add_argument("--json", action="store_true", help="JSON lines")
+    parser.add_argument("--only", choices=sorted(LOOKS), metavar="WHAT", help=f"only: {', '.join(LOOKS)}")
     for group in ("place", "model", "extensions"):
         GROUPS[group](parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the findings; exit status 1 if anything is bad."""
-    findings = list(examine(session_options(arguments, client="headless", interactive=True)))
+    options, only = session_options(arguments, client="headless", interactive=True), arguments.only
+    findings = [attempt(only, LOOKS[only], ground(options))] if only else list(examine(options))
     for finding in findings:
         if arguments.json:
             say_json(finding._asdict())
@@ -246,6 +250,33 @@ def sandbox(base: Ground) -> Finding:
     )
 
 
+def secrets(base: Ground) -> Finding:
+    """What of the workspace is covered from commands, and what was not looked at."""
+    confined = confining.confinement(base, base.options.cwd)
+    found = confined.secret_files()
+    if not confined.sandbox.kind:
+        why = "Commands that would read them are asked about." if found else ""
+        return Finding(
+            "secrets", "note" if found else "ok", f"{_files(found)}; nothing covers them. {why}".strip()
+        )
+    held = sum(one.in_git for one in found)
+    told = f"{_files(found)} {'is' if len(found) == 1 else 'are'} covered while a command runs"
+    told += f", {held} of them only from those that look, for git holds the same." if held else "."
+    opened = base.config.sandbox.readable
+    told += f" Commands may read {', '.join(opened)} ([sandbox] readable)." if opened else ""
+    if confined.secrets_cut:
+        return Finding("secrets", "note", told, f"{confined.secrets_cut} What lies further is not covered.")
+    return Finding("secrets", "ok", told)
+
+
+def _files(found: Sequence[SecretFile]) -> str:
+    if not found:
+        return "no files that may hold secrets"
+    named = ", ".join(one.name for one in found[:3])
+    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+    return f"{len(found)} {'file' if len(found) == 1 else 'files'} that may hold secrets ({named}{more})"
+
+
 LOOKS: dict[str, Callable[[Ground], Finding]] = {
     "workspace": workspace,
     "sessions": sessions,
@@ -254,5 +285,6 @@ LOOKS: dict[str, Callable[[Ground], Finding]] = {
     "plugins": plugins,
     "hooks": hooks,
     "sandbox": sandbox,
+    "secrets": secrets,
     "processes": processes,
 }

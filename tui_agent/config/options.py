@@ -66,6 +66,7 @@ class SessionOptions:
         for key in ("cwd", "data_dir"):
             plain[key] = None if plain[key] is None else str(plain[key])
         plain["plugin_dirs"] = [str(path) for path in self.plugin_dirs]
+        plain["readable"] = list(self.readable)
         return plain
 
     @classmethod

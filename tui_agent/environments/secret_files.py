@@ -68,11 +68,14 @@ class SecretFiles:
         self._rules: dict[str, Rules | None] = {}
         """For each folder the ignore files above and in it, as they are while it is looked; None: it is ignored itself."""
         self._lock = Lock()
+        self.cut = ""
+        """Why not all was looked at in the newest look, as a sentence; empty where it was."""
 
     def look(self) -> tuple[SecretFile, ...]:
         """What is there now."""
         with self._lock:
             found: dict[str, SecretFile] = {}
+            self.cut = ""
             self._git.look_anew()
             self._rules.clear()
             for name, link in self._names():
@@ -80,7 +83,9 @@ class SecretFiles:
                 if one is not None:
                     found.setdefault(one.path, one)
                 if len(found) >= MOST:
+                    self.cut = f"There are more than the {MOST:,} files that are found at most."
                     break
+            self._known = self._seen
             return tuple(found.values())
 
     def _names(self) -> Iterator[tuple[str, bool]]:
@@ -95,7 +100,8 @@ class SecretFiles:
             seen[at] = folder
             yield from ((f"{at}{name}", name in folder.links) for name in folder.files)
             waiting.extend(f"{at}{name}/" for name in folder.folders)
-        self._known = seen
+        if waiting:
+            self.cut = f"There are more than the {MOST_FOLDERS:,} folders that are looked into, from the top."
 
     def _folder(self, at: str) -> _Folder | None:
         path = f"{self._root}/{at}"

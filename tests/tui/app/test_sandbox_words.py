@@ -75,3 +75,18 @@ async def test_accept_edits_without_a_sandbox_says_once_that_it_asks() -> None:
 async def switch(driven: Driven, policy: str) -> None:
     await driven.type(f"/policy {policy}")
     await driven.press("enter")
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_status_says_how_many_files_are_covered(size: tuple[int, int]) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    async def doctor(*words: str) -> tuple[int, str]:
+        asked.append(words)
+        return 0, '{"what": "secrets", "state": "ok", "found": "2 files (.env) are covered.", "do": ""}'
+
+    async with open_app(records("bubblewrap", ""), size=size, outside=doctor) as driven:
+        await driven.type("/status")
+        await driven.press("enter")
+        await driven.until(lambda: "2 files (.env) are covered." in driven.text())
+        assert asked[-1][:4] == ("doctor", "--only", "secrets", "--json")

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.sandboxed import require_sandbox
-from tui_agent.cli.doctor import sandbox
+from tui_agent.cli.doctor import sandbox, secrets
 from tui_agent.cli.run import warn_unconfined
 from tui_agent.config.options import SessionOptions
+from tui_agent.environments.secret_files import MOST
 from tui_agent.ground import ground
 from tui_agent.ports.environment import Sandbox
 from tui_agent.protocol.settings import ModelInfo, PolicyName, SessionSettings
@@ -42,3 +43,32 @@ def test_doctor_says_that_it_was_switched_off(tmp_path: Path) -> None:
     settings.write_text('[sandbox]\nmode = "off"\n')
     found = sandbox(ground(SessionOptions(cwd=tmp_path / "home"), {"HOME": str(tmp_path / "home")}))
     assert (found.state, found.found) == ("note", "It is switched off in the configuration ([sandbox] mode).")
+
+
+@pytest.mark.parametrize(
+    ("names", "readable", "state", "said"),
+    [
+        ((), (), "ok", "no files that may hold secrets are covered while a command runs."),
+        ((".env",), (), "ok", "1 file that may hold secrets (.env) is covered while a command runs."),
+        ((".env", "a.key"), (".env",), "ok", "(a.key) is covered while a command runs. Commands may read .env ("),
+        (tuple(f"{at}.key" for at in range(MOST + 1)), (), "note", f"{MOST} files that may hold secrets ("),
+    ],
+)  # fmt: skip
+def test_doctor_says_how_many_files_are_covered_and_what_bounds_that(
+    tmp_path: Path, names: tuple[str, ...], readable: tuple[str, ...], state: str, said: str
+) -> None:
+    require_sandbox()
+    for name in names:
+        (tmp_path / name).touch()
+    found = secrets(ground(SessionOptions(cwd=tmp_path, readable=readable), {"HOME": "/home/ada"}))
+    assert (found.state, said in found.found) == (state, True), found
+    assert bool(found.do) == (state == "note")
+
+
+def test_what_a_start_opens_is_added_to_what_the_configuration_opens(tmp_path: Path) -> None:
+    settings = tmp_path / "home/.config/tui-agent/config.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('[sandbox]\nreadable = [".env.test"]\n')
+    options = SessionOptions(cwd=tmp_path, readable=(".env",))
+    for said in (options, SessionOptions.from_json(options.to_json())):
+        assert ground(said, {"HOME": str(tmp_path / "home")}).config.sandbox.readable == (".env.test", ".env")

@@ -121,6 +121,11 @@ class Confinement:
         """The files of the workspace that may hold secrets, as they are now."""
         return () if self._secrets is None else self._secrets.look()
 
+    @property
+    def secrets_cut(self) -> str:
+        """Why not all of the workspace was looked at for them, as a sentence; empty where it was."""
+        return "" if self._secrets is None else self._secrets.cut
+
     def close(self) -> None:
         """Take the private folders away, once no command runs any more."""
         with self._lock:

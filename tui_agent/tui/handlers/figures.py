@@ -10,6 +10,7 @@ from tui_agent.folds.spans import TraceView
 from tui_agent.tui import units
 from tui_agent.tui.handlers.sheets import newest_only, show
 from tui_agent.tui.modals.viewer import Viewer
+from tui_agent.tui.outside import json_rows, place, text_of
 from tui_agent.tui.panes.mood import status_of
 from tui_agent.tui.rows import part
 from tui_agent.tui.text import clean_line
@@ -24,18 +25,36 @@ MOST_TURNS = 20
 def status(live: "Live", argument: str) -> None:
     """What runs, with which settings, and what it has cost."""
 
+    covered = "looking …"
+
+    def pairs() -> list[tuple[str, str]]:
+        return [
+            one
+            for pair in _status_pairs(live)
+            for one in ([pair, ("secrets", covered)] if pair[0] == "sandbox" and covered else [pair])
+        ]
+
     def draw(viewer: Viewer, width: int) -> list[Strip]:
         rows = newest_only(live, viewer, width)
-        for name, value in _status_pairs(live):
+        for name, value in pairs():
             rows += viewer.pair(width, name, value) if name else [viewer.gap(width)]
         return rows
 
-    show(
+    viewer = show(
         live,
         "Status",
         draw,
         plain="\n".join(f"{name}: {value}" for name, value in _status_pairs(live) if name),
     )
+
+    async def ask() -> None:
+        nonlocal covered
+        _, said = await live.ask("doctor", "--only", "secrets", "--json", *place(live.app.options))
+        covered = " ".join(f"{text_of(row, 'found')} {text_of(row, 'do')}" for row in json_rows(said)).strip()
+        if viewer.is_attached:
+            viewer.redraw()
+
+    live.worker(ask(), "secrets")
 
 
 def _instructions(live: "Live") -> list[tuple[str, str]]:
