@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from tui_agent.policy.feeding import NOTHING, Fed, fed, found
 from tui_agent.policy.given import STDIN, given_text, substituted
-from tui_agent.policy.named import MOST_STARTS, starts, veiled, worse
+from tui_agent.policy.named import MOST_STARTS, starts, steers, veiled, worse
 from tui_agent.policy.named import bare as bare_name
 from tui_agent.policy.options import SCRIPTS, Call, hint, judge_script, read_options
 from tui_agent.policy.part import STREAMS, Part
@@ -70,7 +70,8 @@ class CommandReader:
             own = own or (name == "IFS" and bool(command.words) and command.words[0].value == "read")
             if not own and not {name, f"{name}={word.value}"} & self._table.safe_environment:
                 part.turn(ARBITRARY, f"it sets {name}")
-                part.unsure = part.sets = True
+                part.sets = True
+                part.unsure = part.unsure or steers(name, word.value, self._table.programs)
 
     def _own(self, name: str) -> bool:
         """Whether a variable is the script's own: no program reads it."""
@@ -115,6 +116,7 @@ class CommandReader:
         if program is None:
             part.turn(ARBITRARY, f"it runs {name}" if "/" in bare else f"nothing is known of {name}")
             part.keeps = 1
+            part.stand()
             self._mention(part, words[1:])
             self._told_to_run(part, words, more, depth)
             return
@@ -275,7 +277,7 @@ class CommandReader:
                 judge_script(part, call, first)
             elif program.forbid and (first.values is None or _forbidden(program, first.text)):
                 part.turn(program.otherwise, f"its {call.name} script may do more than read")
-        if program.operands != "text" and program.does != "privilege":
+        if program.operands != "text" or part.classes - {READ_ONLY, "privilege"}:
             part.stand()
         part.into = program.operands in ("copy", "move")
         inside = bool(program.within & set(call.options))
@@ -290,6 +292,9 @@ class CommandReader:
                 pass
             case "look":
                 part.add(part.looks, operands)
+            case "enter":
+                part.add(part.looks, operands)
+                part.looks = [path for path in part.looks if not path.startswith(("/", "~", ".."))]
             case "read":
                 part.add(part.reads, operands)
             case "mixed":

@@ -230,14 +230,18 @@ def found(words: Sequence[Word], places: Sequence[str | None]) -> Fed:
         at += 1
     if {"-L", "-follow"} & {word.value for word in words}:
         return NOTHING
-    negated = False
+    negated = narrowed = False
     for index in range(at, len(words)):
         value = words[index].value
+        behind = words[index + 1].value if index + 1 < len(words) else None
+        if value in ("!", "-not") and behind in _NAME_TESTS:
+            narrowed = True
+            continue
         negated = negated or value in ("!", "-not", "-o", "-or", ",")
-        if value in _NAME_TESTS and index + 1 < len(words):
+        if value in _NAME_TESTS and index + 1 < len(words) and words[index - 1].value not in ("!", "-not"):
             tests.append((words[index + 1].value or "").rpartition("/")[2])
     options = {word.value for word in words[at:] if word.text.startswith("-")}
-    every = options <= _LEAVING_NOTHING_OUT and not negated
+    every = options <= _LEAVING_NOTHING_OUT and not negated and not narrowed
     chosen = bool(tests) and not negated and all(test.strip("*?.") for test in tests)
     tails = [f"**/{test}" for test in tests if test] if tests and not negated else ["**"]
     tails += [f"**/{test}" for test in tests if test and negated]

@@ -58,9 +58,16 @@ class FileRules:
         return self.by_profile(said, first(rules, "allow"), "reads-outside", why, OUTSIDE)
 
     def write(
-        self, at: Place, *, removes: bool = False, deep: bool = False, pattern: bool = False
+        self,
+        at: Place,
+        *,
+        removes: bool = False,
+        moved: bool = False,
+        deep: bool = False,
+        pattern: bool = False,
     ) -> Finding:
-        """About making, changing or removing a file; with `deep`, all that is below it as well."""
+        """About making, changing or removing a file; with `deep`, all that is below it as well. `moved`: it only comes to lie
+        elsewhere in the workspace, which is no more than a write for the profile."""
         guard = self._guards.write(at, self._facts, pattern=pattern)
         if guard:
             return Finding("deny", f"guard.{guard}", f"{at.given} {_GUARDED[guard]}")
@@ -71,7 +78,8 @@ class FileRules:
         stopped = stop(rules) or (self._below(at, removes) if deep else None)
         said = self._profile.writes_outside
         if at.inside:
-            said = self._profile.removes_inside if removes else self._profile.writes_inside
+            gone = removes and not moved
+            said = self._profile.removes_inside if gone else self._profile.writes_inside
         if stopped is not None and (stopped.verdict == "deny" or said != "deny"):
             return stopped
         policy = self._facts.policy

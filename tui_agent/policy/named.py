@@ -37,6 +37,24 @@ def bare(name: str) -> str:
 _BIN = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/opt/homebrew/bin/")
 
 
+_STEERING = frozenset(
+    {"PATH", "IFS", "HOME", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "GLOBIGNORE", "CDPATH", "PS4", "PROMPT_COMMAND",
+     "SHELL", "EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER", "LESSOPEN", "LESSCLOSE"}
+)  # fmt: skip
+
+
+def steers(name: str, value: str | None, programs: Mapping[str, Program]) -> bool:
+    """Whether a variable may change what the line runs, or how it is read; others only change what a program does itself."""
+    if (
+        value is None
+        or name in _STEERING
+        or not name.isidentifier()
+        or name.startswith(("LD_", "DYLD_", "GIT_", "BASH_"))
+    ):
+        return True
+    return takes_away((value,)) or any(True for _ in scripts((value,), programs))
+
+
 def starts(words: Sequence[Word], known: Callable[[str], Program | None]) -> list[int]:
     """Where among the words behind a program's name another command may begin: at the name of one that is known, with
     something behind it."""

@@ -157,7 +157,7 @@ def _no_rule(effect: Runs, report: RunReport, parts: Sequence[Part], facts: Poli
     """Why no rule is offered for a command line; empty where one may be."""
     if report.downloads:
         return "not offered for commands that download"
-    if report.problems or any(part.unsure for part in report.parts):
+    if report.problems or any(part.unsure or part.sets for part in report.parts):
         return "not offered for commands that are not fully understood"
     refused = next((words for name, words in _NEVER if name in report.classes), "")
     if refused:

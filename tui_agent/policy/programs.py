@@ -27,6 +27,7 @@ Operands: TypeAlias = Literal[
     "mixed",
     "edit",
     "pack",
+    "enter",
 ]
 Takes: TypeAlias = Literal[
     "nothing", "maybe", "word", "words", "read", "write", "folder", "names", "code", "told", "archive"

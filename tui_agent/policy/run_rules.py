@@ -39,6 +39,8 @@ _UNBOUND = frozenset({NETWORK, DESTRUCTIVE, PRIVILEGE})
 _SINGLE = frozenset({"rm", "unlink", "rmdir"})
 """Programs that take away only what is named, where nothing says otherwise."""
 
+_IN_OWN = Finding("allow", "writes.own", "it writes to a folder of the sandbox")
+
 STEERED = "this repository's configuration names programs that git would run"
 
 
@@ -158,10 +160,17 @@ class RunJudge:
         for path, at in self._places(effect, part.reads):
             yield self._files.read(at, deep=part.deep, pattern=path in part.patterns)
         for path, at in self._places(effect, part.writes):
-            yield self._files.write(at, deep=part.deep, pattern=path in part.patterns)
+            found = self._files.write(at, deep=part.deep, pattern=path in part.patterns)
+            yield _IN_OWN if self._its_own(at) and found.verdict == "ask" and not found.ruled else found
+        moved = part.into and all(at.inside for _, at in self._places(effect, part.writes))
         for path, at in self._places(effect, part.removes):
             deep = part.deep or part.program not in _SINGLE
-            yield self._files.write(at, removes=True, deep=deep, pattern=path in part.patterns)
+            yield self._files.write(at, removes=True, moved=moved, deep=deep, pattern=path in part.patterns)
+
+    def _its_own(self, at: Place) -> bool:
+        """In a sandbox the folders for files of a moment are the session's own, and nobody else's."""
+        own = self._facts.sandboxed and self._profile.confined == "allow"
+        return own and at.absolute.startswith(("/tmp/", "/var/tmp/"))
 
     def _places(self, effect: Runs, paths: Sequence[str]) -> Iterator[tuple[str, Place]]:
         for path in paths:
@@ -240,7 +249,7 @@ class RunJudge:
         return [replace(finding, reason=reason) if finding in asked else finding for finding in findings]
 
     def _allowed(self, part: Part) -> Finding | None:
-        if part.unsure or not self._profile.rules_count:
+        if part.unsure or part.sets or not self._profile.rules_count:
             return None
         for rule in self._rules.about_command(part):
             may = rule.verdict == "allow" and (not rule.bounded or always_fit(part))

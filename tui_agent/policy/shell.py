@@ -4,10 +4,12 @@ Invariant: every construct that is not known becomes a problem, and the commands
 deny rule sees them. `analyse` never raises.
 """
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 from tui_agent.policy.script import Script
+from tui_agent.policy.shell_heredocs import mended
 from tui_agent.policy.shell_reader import ScriptReader
 from tui_agent.policy.shell_sums import numbers
 from tui_agent.policy.shell_tree import (
@@ -50,6 +52,9 @@ def analyse(script: str) -> Script:
     root = _parser().parse(raw.translate(_ASCII)).root_node
     if root.descendant_count > MAX_NODES:
         return Script(script, (), (*problems, "it has too many parts"), unread=True)
+    other = mended(script) if root.has_error else ""
+    if other:
+        return replace(analyse(other), text=script)
     if root.has_error:
         problems.append("it cannot be parsed as a shell script")
     setting = setters(root, raw)

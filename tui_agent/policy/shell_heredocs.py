@@ -3,6 +3,7 @@
 Invariant: pure; an end that is not plain letters, quoted as a whole or not at all, is not certain.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,22 @@ def heredoc_text(node: "Node", start: str, text: "Callable[[Node], str]") -> Wor
     body = next((text(child) for child in node.children if child.type == "heredoc_body"), "")
     plain = not expands(start) or not any(char in body for char in "$`\\")
     return Word(start, (body,) if plain else None)
+
+
+def dash_before(raw: bytes, begin: int) -> list[Word]:
+    """The word `-` in front of a here-document, where it stands there: the grammar passes over it."""
+    return [Word("-", ("-",))] if raw[max(begin - 3, 0) : begin] in (b" - ", b"\t- ") else []
+
+
+_BEHIND = re.compile(
+    r"""([^'"\\`$#(\n]*?[^<>&|;\s]\s+)(>>?\s*[\w./@%+,-]+)\s+(<<<\s*(?:'[^']*'|"[^"\\`$]*"|[\w./@%+,-]+))(?=\s|$|[;&|)])"""
+)
+
+
+def mended(script: str) -> str:
+    """`cat > f <<< x` as `cat <<< x > f`, which is the same for bash and known to the grammar; empty where it is neither."""
+    found = _BEHIND.match(script)
+    return f"{found[1]}{found[3]} {found[2]}{script[found.end() :]}" if found else ""
 
 
 def given(node: "Node", words: Sequence[Word], text: "Callable[[Node], str]") -> list[Redirect]:

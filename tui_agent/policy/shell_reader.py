@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_agent.policy.script import Command, Redirect, Script, Word
-from tui_agent.policy.shell_heredocs import backquoted, certain_end, expands, given, heredoc_text
+from tui_agent.policy.shell_heredocs import backquoted, certain_end, dash_before, expands, given, heredoc_text
 from tui_agent.policy.shell_sums import only_numbers, safe_test
 from tui_agent.policy.shell_tree import chain, read_variable, simple, spawning, well_formed
 from tui_agent.policy.shell_words import Scope, WordReader
@@ -341,6 +341,7 @@ class ScriptReader:
         if not certain_end(node, self._raw):
             self.problems.append("the end of a text in it is not certain")
         into += given(node, [heredoc_text(node, start, self._text)], self._text)
+        extra += dash_before(self._raw, node.start_byte)
         for child in node.children:
             if child.type.endswith("_redirect"):
                 self._redirect(child, scope, depth, into, extra)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tui_agent.letters import concealed
+from tui_agent.policy.shell_heredocs import dash_before
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -139,7 +140,8 @@ def gaps(root: "Node", raw: bytes) -> bool:
             return True  # bash reads a subscript up to its `]`, past blanks, `)` and `#`
         whole = node.child_count == 0 or node.type in ("heredoc_body", "string")
         if whole:
-            if raw[end : node.start_byte].replace(b"\\\n", b"").strip(b" \t\n"):
+            between = raw[end : node.start_byte].replace(b"\\\n", b"").strip(b" \t\n")
+            if between and not (between == b"-" and node.type == "<<" and dash_before(raw, node.start_byte)):
                 return True
             end = max(end, node.end_byte)
             if node.type in _ODD and _misplaced(node, raw):
