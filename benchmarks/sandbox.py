@@ -1,4 +1,5 @@
-"""What the sandbox adds to a command: the same commands confined and outside, in turns.
+"""What the sandbox adds to a command: the same commands confined and outside, in turns; and what each file with secrets
+adds that it covers.
 
     python -m benchmarks.sandbox [--rounds 25]
 
@@ -16,10 +17,12 @@ from tui_agent.environments.local import LocalEnvironment
 from tui_agent.environments.sandbox import detect
 from tui_agent.environments.sandbox.bounds import Bounds
 from tui_agent.environments.sandbox.confine import Confinement
-from tui_agent.policy.confined import guarded_places
+from tui_agent.policy.confined import guarded_places, secret_inside
 from tui_agent.ports.environment import ExecSpec
 
 COMMANDS = (":", "git status --short", "python3 -c pass")
+COVERED = (0, 10, 50, 200)
+"""Files with secrets in the workspace, each in a folder of its own."""
 
 
 async def main(rounds: int) -> None:
@@ -29,10 +32,7 @@ async def main(rounds: int) -> None:
         print(found.why_not)
         return
     with tempfile.TemporaryDirectory() as folder:
-        root = _workspace(folder)
-        guarded = guarded_places(str(Path.home()))
-        bounds = Bounds(str(root), str(Path.home()), guarded.hidden, kept=guarded.kept, absent=guarded.absent)
-        env = LocalEnvironment(root, confinement=Confinement(found, bounds, Path(folder) / "records"))
+        env = _environment(found, folder, 0)
         for command in COMMANDS:
             outside, confined = await _measured(env, command, rounds)
             print(
@@ -40,12 +40,48 @@ async def main(rounds: int) -> None:
                 f"   ×{confined / outside:.2f}   +{confined - outside:.1f} ms"
             )
         await env.aclose()
+        await _covering([_environment(found, folder, count) for count in COVERED], rounds)
 
 
-def _workspace(folder: str) -> Path:
-    root = Path(folder).resolve() / "work"
-    root.mkdir()
-    return root
+async def _covering(environments: list[LocalEnvironment], rounds: int) -> None:
+    """The same command in workspaces with more and more files that are covered, in turns."""
+    taken: list[list[float]] = [[] for _ in environments]
+    looked: list[list[float]] = [[] for _ in environments]
+    for _ in range(rounds + 1):
+        for env, times, looks in zip(environments, taken, looked, strict=True):
+            began = time.perf_counter()
+            env.secret_files()
+            looks.append((time.perf_counter() - began) * 1000)
+            began = time.perf_counter()
+            await env.exec(ExecSpec(script=":"), lambda data: None)
+            times.append((time.perf_counter() - began) * 1000)
+    none = statistics.median(taken[0][1:])
+    for count, times, looks in zip(COVERED, taken, looked, strict=True):
+        confined = statistics.median(times[1:])
+        print(
+            f"{count:4} files covered    confined {confined:7.1f} ms   +{confined - none:5.1f} ms"
+            f"   of it looking for them {statistics.median(looks[1:]):5.1f} ms"
+        )
+    for env in environments:
+        await env.aclose()
+
+
+def _environment(found: detect.Found, folder: str, covered: int) -> LocalEnvironment:
+    root = Path(folder).resolve() / f"work-{covered}"
+    root.mkdir(exist_ok=True)
+    for number in range(covered):
+        (root / f"part-{number}").mkdir()
+        (root / f"part-{number}" / ".env").write_text("A=1\n")
+    guarded = guarded_places(str(Path.home()))
+    bounds = Bounds(
+        str(root),
+        str(Path.home()),
+        guarded.hidden,
+        kept=guarded.kept,
+        absent=guarded.absent,
+        secret=secret_inside(),
+    )
+    return LocalEnvironment(root, confinement=Confinement(found, bounds, Path(folder) / "records"))
 
 
 async def _measured(env: LocalEnvironment, command: str, rounds: int) -> tuple[float, float]:
