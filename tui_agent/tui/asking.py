@@ -29,6 +29,13 @@ def asked_by(state: SessionStateView, request: PermissionRequested) -> str:
     return next((one.agent for one in state.delegates if one.agent in agents), "")
 
 
+def following(state: SessionStateView, request: PermissionRequested) -> int:
+    """How many calls of the same tool stand behind this one in the same answer: they are asked about after it."""
+    calls = state.open_calls
+    at = next((at for at, one in enumerate(calls) if one.call_id == request.call_id), len(calls))
+    return sum(one.name == request.tool and one.agent == calls[at].agent for one in calls[at + 1 :])
+
+
 class Asking:
     """The modal that is open, by its request."""
 
@@ -110,6 +117,7 @@ class Asking:
             granted=state.granted,
         )
         modal.who = asked_by(state, request)
+        modal.follow = following(state, request)
         modal.keys_changed = self._app.show_keys
         modal.spare = self._app.prompt.editor.post_message
         modal.ahead = self.ahead()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stubs.story import called
 from tests.tui.app.driving import Driven, golden, open_app
 from tests.tui.app.test_approvals import ask, request
 from tui_agent.policy.explain import what_it_does
@@ -184,3 +185,45 @@ async def test_the_footer_names_the_answers_that_another_size_gives_back() -> No
         assert not modal.gated and "Y once" in driven.rows()[-1]
         await driven.press("y")
         assert len(driven.session.submitted) == 1
+
+
+@pytest.mark.parametrize("key", ["y", "s", "a", "enter"])
+async def test_the_first_yes_to_a_command_that_is_cut_shows_what_was_left_out(key: str) -> None:
+    heredoc = "\n".join(["cat > a.py <<'END'", *(f"line = {number}" for number in range(40)), "END"])
+    rule = Choice(reach="session", rule="allow cat")
+    choices = (Choice(reach="once", rule=""), rule, rule.model_copy(update={"reach": "always"}))
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        asked = command(heredoc).model_copy(update={"choices": choices, "default_no": False})
+        modal = await ask(driven, asked)
+        left = modal.unseen
+        assert left and f"first shows the {left} rows left out above" in driven.text()
+        await driven.press(key)
+        assert driven.session.submitted == [] and modal.expanded and "line = 3" in driven.text()
+        for _ in range(20):
+            await driven.press("space")
+        assert "line = 39" in driven.text()
+        await driven.press(key)
+        [answer] = driven.session.submitted
+        assert isinstance(answer, DecidePermission) and answer.decision == "allow"
+
+
+async def test_what_was_read_whole_may_be_allowed_from_the_short_view() -> None:
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        modal = await ask(driven, command(MANY))
+        await driven.press("d", *["space"] * 20)
+        await driven.press("d")
+        assert not modal.expanded and not modal.unseen and "left out above" not in driven.text()
+        await driven.press("y")
+        assert len(driven.session.submitted) == 1
+
+
+async def test_it_says_how_many_of_its_kind_are_asked_about_after_it() -> None:
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        driven.session.feed(
+            *(called(f"call_{n}").model_copy(update={"name": "edit_file"}) for n in (1, 2, 3))
+        )
+        driven.session.feed(called("call_4"))
+        await ask(driven, request(choices=(Choice(reach="once", rule=""),)))
+        text = driven.text()
+        assert "2 more edit calls follow" in text
+        assert "this one alone; the others are asked" in text

@@ -1,7 +1,7 @@
 """L7: the approval: what exactly would happen, its effects, and four answers in their fixed order.
 
 Invariant: the thing asked about can be read whole, and it cannot be allowed before what matters of it was in sight, be
-the screen as small as it may; the answers never leave the screen; keys are ignored for the first 300 ms; text typed
+the screen as small as it may: where a part of it is left out, the first yes shows that; the answers never leave the screen; keys are ignored for the first 300 ms; text typed
 into a field never answers; what is not offered stays in sight and says why.
 """
 
@@ -53,6 +53,8 @@ class Approval(Sheet[DecidePermission | None]):
         self.who = ""
         """The delegate that asks, where it is not the main agent."""
         self.chosen: Answer = "n" if request.default_no else "y"
+        self.follow = 0
+        """How many calls of the same tool are asked about after this one."""
         self.word = Field()
         self.rule: Field | None = None
         self.typing = False
@@ -64,6 +66,7 @@ class Approval(Sheet[DecidePermission | None]):
         self.policy_shown = False
         self.granted = granted
         self._seen = False
+        self._seen_whole = False
         self.gated = False
         """Whether it may not be allowed yet: what must be seen of it was not all in sight."""
         self.plan = Plan((), (), None)
@@ -121,6 +124,7 @@ class Approval(Sheet[DecidePermission | None]):
         must = self.plan.must
         if not self._seen and must is not None and rows >= must and self.asked.whole:
             self._seen = True
+            self._seen_whole = self._seen_whole or not self.plan.unseen
             if self.gated:
                 self.redraw()
                 return
@@ -167,6 +171,9 @@ class Approval(Sheet[DecidePermission | None]):
             said = self.word.text or told
             return Choice(reach="once", rule=said)
         reach = _REACH[answer]
+        if answer == "y" and self.unseen:
+            rows = "the row" if self.unseen == 1 else f"the {self.unseen} rows"
+            return Choice(reach=reach, rule=f"first shows {rows} left out above")
         if self.gated:
             why = "first to its end" if self.expanded else "first D, to its end"
             return Choice(reach=reach, rule="", offered=False, why=why)
@@ -174,9 +181,16 @@ class Approval(Sheet[DecidePermission | None]):
         if found is None:
             offered = answer == "y"
             return Choice(reach=reach, rule="", offered=offered, why="not offered here")
+        if answer == "y" and self.follow and not found.rule:
+            return found.model_copy(update={"rule": "this one alone; the others are asked"})
         if answer == "a" and self.rule is not None:
             return found.model_copy(update={"rule": self.rule.text})
         return found
+
+    @property
+    def unseen(self) -> int:
+        """Rows of the command that are left out here and were not in sight yet: it is not allowed without them."""
+        return 0 if self._seen_whole or self.gated else self.plan.unseen
 
     # -- answering -------------------------------------------------------------------------------------------------
 
@@ -193,6 +207,9 @@ class Approval(Sheet[DecidePermission | None]):
             case "down" | "j" | "tab":
                 self._move(1)
             case "d" | "ctrl+o" if not {"whole_file", "whole_command"} <= self.without:
+                if self.unseen:
+                    self._show_rest(self.chosen)
+                    return True
                 self.expanded, self.policy_shown = not self.expanded, False
                 self.redraw(keep=False)
             case "e":
@@ -221,7 +238,10 @@ class Approval(Sheet[DecidePermission | None]):
             self.rule = None
             self._set_typing(on=False)
         elif key == "enter":
-            self._decide(self.chosen)
+            if self.chosen != "n" and self.unseen:
+                self._show_rest(self.chosen)
+            else:
+                self._decide(self.chosen)
             return True
         elif not field.key(key, character):
             return False
@@ -261,11 +281,20 @@ class Approval(Sheet[DecidePermission | None]):
             self.chosen = answer
             self.redraw()
             return
+        if answer != "n" and self.unseen:
+            self._show_rest(answer)
+            return
         if answer == "n" and not (self.typing and self.chosen == "n"):
             self.chosen = "n"
             self._set_typing(on=True)
             return
         self._decide(answer)
+
+    def _show_rest(self, answer: Answer) -> None:
+        """What was left out, in place of the answer: it counts once that was in sight."""
+        self.chosen, self.typing = answer, False
+        self._seen, self.expanded, self.policy_shown = False, True, False
+        self.redraw(keep=False)
 
     def _decide(self, answer: Answer) -> None:
         if answer == "n":

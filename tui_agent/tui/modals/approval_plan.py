@@ -22,12 +22,14 @@ class Effects(NamedTuple):
 
 class Plan(NamedTuple):
     """`body` scrolls; `effects` stand below it. `must` counts the rows of the body that must have been in sight
-    before it may be allowed; None where this view is not enough. `cut` tells that something is left out of it."""
+    before it may be allowed; None where this view is not enough. `cut` tells that something is left out of it, `unseen`
+    how many rows of the thing itself."""
 
     body: Sequence[Strip]
     effects: Sequence[Strip]
     must: int | None
     cut: bool = False
+    unseen: int = 0
 
 
 def plan_command(
@@ -43,11 +45,12 @@ def plan_command(
         enough = max(LEAST + 2, room // 2) if at < len(effects) - 1 else LEAST
         if min(len(rows), enough) + len(one.rows) <= room:
             body = _ends(rows, room - len(one.rows), more)
-            cut = at > 0 or len(rows) > room - len(one.rows)
-            return Plan(body, one.rows, len(body) if one.whole else None, cut)
+            unseen = _left_out(rows, room - len(one.rows))
+            return Plan(body, one.rows, len(body) if one.whole else None, at > 0 or unseen > 0, unseen)
     least = min(len(rows), LEAST)
     said = few(max(0, room - least))
-    return Plan(_ends(rows, max(1, room - len(said)), more), said, None, cut=True)
+    most = max(1, room - len(said))
+    return Plan(_ends(rows, most, more), said, None, cut=True, unseen=_left_out(rows, most))
 
 
 def plan_change(subject: Sequence[Strip], rows: Sequence[Strip], effects: Sequence[Strip], room: int) -> Plan:
@@ -57,6 +60,11 @@ def plan_change(subject: Sequence[Strip], rows: Sequence[Strip], effects: Sequen
     if LEAST + len(effects) <= room or len(body) + len(effects) <= room:
         return Plan(body, effects, must)
     return Plan([*body, *effects], (), must)
+
+
+def _left_out(rows: Sequence[Strip], room: int) -> int:
+    """How many rows `_ends` leaves out."""
+    return len(rows) - max(0, room - 1) if len(rows) > room else 0
 
 
 def _ends(rows: Sequence[Strip], room: int, more: Callable[[int], Strip]) -> Sequence[Strip]:

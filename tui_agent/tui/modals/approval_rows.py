@@ -12,6 +12,7 @@ from tui_agent.tui.modals.answers import answer_rows, answers_in_one, typed_row
 from tui_agent.tui.modals.approval_plan import Effects, Plan, plan_change, plan_command
 from tui_agent.tui.modals.effects import question_of
 from tui_agent.tui.rows import Part, part, wrap
+from tui_agent.tui.text import clean_line
 from tui_agent.tui.units import plural
 
 if TYPE_CHECKING:
@@ -101,6 +102,10 @@ class ApprovalRows:
                     self._sheet.style("t2"),
                 )
             ]
+        elif self._sheet.follow and width >= 60:
+            calls = plural(self._sheet.follow, f"more {self._sheet.request.verb} call")
+            said = f"{calls} {'follows' if self._sheet.follow == 1 else 'follow'}"
+            right = [part(clean_line(said), self._sheet.style("t2"))]
         title: list[Part] = [
             (symbols.waiting, self._sheet.style("warning", bold=True)),
             (" ", self._sheet.style()),
