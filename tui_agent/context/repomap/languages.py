@@ -22,18 +22,25 @@ QUERIES = Path(__file__).with_name("queries")
 
 
 class Grammar(NamedTuple):
-    """Where a language's grammar is: a module's function, and the name of its query."""
+    """Where a language's grammar is: a module's function, and the name of its query.
+
+    `most`: bytes up to which it is used, 0 for any; patterns read what is longer. `ascii`: it takes no other characters.
+    """
 
     module: str
     function: str
     query: str
+    most: int = 0
+    ascii: bool = False
 
 
 class Ready(NamedTuple):
-    """A language that can be parsed."""
+    """A language that can be parsed. `most` and `ascii` as in `Grammar`."""
 
     parser: "Parser"
     cursor: "QueryCursor"
+    most: int = 0
+    ascii: bool = False
 
 
 GRAMMARS: dict[str, Grammar] = {
@@ -47,6 +54,8 @@ GRAMMARS: dict[str, Grammar] = {
     "c": Grammar("tree_sitter_c", "language", "c"),
     "cpp": Grammar("tree_sitter_cpp", "language", "cpp"),
     "ruby": Grammar("tree_sitter_ruby", "language", "ruby"),
+    # It needs squared time for many heredocs in one line, and looks characters up in a table of bytes.
+    "bash": Grammar("tree_sitter_bash", "language", "bash", most=40_000, ascii=True),
     "markdown": Grammar("tree_sitter_markdown", "language", "markdown"),
     "csharp": Grammar("tree_sitter_c_sharp", "language", "csharp"),
     "php": Grammar("tree_sitter_php", "language_php", "php"),
@@ -162,7 +171,8 @@ def _builtin(name: str) -> Ready | None:
     except ImportError:
         return None
     query = (QUERIES / f"{known.query}.scm").read_text(encoding="utf-8")
-    return _made(getattr(module, known.function)(), query)
+    made = _made(getattr(module, known.function)(), query)
+    return made._replace(most=known.most, ascii=known.ascii)
 
 
 def _taught(one: MapLanguage) -> Ready | None:

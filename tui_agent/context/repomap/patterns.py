@@ -48,7 +48,6 @@ PATTERNS: dict[str, Sequence[tuple[str, str]]] = {
     "toml": _of(("section", r"^\[+(?P<name>[^\]\n]{1,120})\]"), ("key", r"^(?P<name>[\w.-]+) *=")),
     "ini": _of(("section", r"^\[(?P<name>[^\]\n]{1,120})\]")),
     "yaml": _of(("key", r"^(?:  )?(?P<name>[A-Za-z_][\w./-]*):(?: |$)")),
-    # The grammar of bash needs squared time for some scripts and cannot take every character: patterns do.
     "bash": _of(
         ("function", r"^[ \t]*(?:function[ \t]+)?(?P<name>[\w:.-]+)[ \t]*\(\)"),
         ("function", r"^[ \t]*function[ \t]+(?P<name>[\w:.-]+)[ \t]*\{"),

@@ -20,6 +20,8 @@ MAX_DEPTH = 1_000
 """Of brackets; what is nested more deeply is read by patterns, if at all."""
 _DEPTH = {**dict.fromkeys(b"([{", 1), **dict.fromkeys(b")]}", -1)}
 _NO_BRACKETS = bytes(set(range(256)) - _DEPTH.keys())
+_ASCII = bytes(range(128)) + b"x" * 128
+"""Makes letters of what is no ASCII, each byte one, so that places stay."""
 _LINES_OF_SIGNATURE = 6
 _NAMES_ONLY = frozenset(
     "variable constant define key property section heading id block rule stage test label target".split()  # noqa: SIM905
@@ -66,9 +68,9 @@ def symbols_of(
 
 
 def _parsed(known: Ready | None, data: bytes) -> list[_Found] | None:
-    if known is None or too_deep(data):
+    if known is None or 0 < known.most < len(data) or too_deep(data):
         return None
-    tree = known.parser.parse(data)
+    tree = known.parser.parse(data.translate(_ASCII) if known.ascii else data)
     found: dict[int, _Found] = {}
     for _, captured in known.cursor.matches(tree.root_node):
         name = captured.pop("name")[0]

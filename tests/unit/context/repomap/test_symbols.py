@@ -1,5 +1,7 @@
 """What each language's files are seen to define."""
 
+import time
+
 import pytest
 
 from tui_agent.context.repomap.languages import GRAMMARS, KNOWN, Languages
@@ -222,3 +224,30 @@ def test_a_language_that_is_added_wins_for_its_suffixes_and_is_a_part_of_the_key
 def test_patterns_stand_in_for_a_grammar_that_does_not_work(grammar: str, query: str) -> None:
     added = Languages([MapLanguage("x", ("x",), (("function", r"^def (?P<name>\w+)"),), grammar, query)])
     assert [one.name for one in symbols_of("a.x", b"def go(): ...\n", added)[1]] == ["go"]
+
+
+BASH = """#!/bin/bash
+größe="${1:-$(pwd)}"
+export SIZE_OF=größe
+cat <<END
+written() {
+END
+function build_all {
+  local inner=1
+  make
+}
+déploy() { :; }
+"""
+
+
+def test_a_shell_script_is_read_by_its_grammar_whatever_letters_it_has() -> None:
+    found = [(one.name, one.line, one.end) for one in symbols_of("a.sh", BASH.encode())[1]]
+    assert found == [("größe", 2, 2), ("SIZE_OF", 3, 3), ("build_all", 7, 10), ("déploy", 11, 11)]
+
+
+def test_a_long_shell_script_is_read_by_patterns() -> None:
+    heredocs = "cat <<A <<B\nx\nA\ny\nB\n" * 4_000
+    began = time.process_time()
+    found = [one.name for one in symbols_of("a.sh", f"{heredocs}build_all() {{\n:\n}}\n".encode())[1]]
+    assert found == ["build_all"]
+    assert time.process_time() - began < 5
