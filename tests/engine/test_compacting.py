@@ -381,6 +381,20 @@ async def test_an_overflow_is_answered_by_a_compaction_once(tmp_path: Path) -> N
         assert not check_pairs(bench.recorder.messages())
 
 
+async def test_after_an_overflow_the_record_says_what_was_counted_not_the_window(tmp_path: Path) -> None:
+    over = [fault("overflow", "The request is too long.")]
+    for at, limits in enumerate((LIMITS, ONLY_SUMMARIES)):
+        model = Worker([*work(5), over, say("done")])
+        async with running(tmp_path, [], [Output()], session=f"ses_{at}", shrinking=limits) as bench:
+            bench.use(model)
+            await turn(bench, TASK)
+            told = [one.payload for one in bench.events]
+            made = [one for one in told if isinstance(one, ContextReduced | ContextCompacted)]
+            sent = [one.total_tokens for one in told if isinstance(one, ContextPacked)]
+            assert abs(made[0].before_tokens - sent[5]) < 10
+            assert abs(made[-1].after_tokens - sent[-1]) <= sent[-1] * 0.1
+
+
 async def test_one_message_larger_than_the_window_is_told_with_a_way_on(tmp_path: Path) -> None:
     over = [fault("overflow", "The request is too long.")]
     model = Worker([*work(4), say("ok"), over, over])

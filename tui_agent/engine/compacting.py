@@ -111,8 +111,9 @@ class Compacting:
         self._begin()
         history = self._parts.recorder.messages(self._agent)
         window = self._window()
-        total = total_chars(history)
-        freed = self._reduce(window, window, window / max(1, total), all_of_it=True)
+        per_char = window / max(1, total_chars(history))
+        counted = _needed(await self._measure(history))
+        freed = self._reduce(window, window, per_char, all_of_it=True, ours=counted / window)
         if self._stopped:
             return freed > 0
         return await self.compact("overflow") or freed > 0
@@ -157,10 +158,12 @@ class Compacting:
         *,
         readings: bool = False,
         all_of_it: bool = False,
+        ours: float = 1.0,
     ) -> int:
         """Put the oldest outputs away, many at once so that a provider's cache breaks seldom; the tokens that it freed.
         None where they free less than this share of the window; `readings`: those of the files that were used last
-        too, as far as that share needs them."""
+        too, as far as that share needs them; `ours`: what our count is of what is needed, where the provider's is another
+        one."""
         limits = self._parts.shrinking
         newest, possible = self._possible(round(limits.keep * window / per_char))
         enough = least * window
@@ -179,7 +182,7 @@ class Compacting:
         for at in range(0, len(chosen), AT_ONCE):
             part = chosen[at : at + AT_ONCE]
             less = round(sum(max(0, chars_of(one) - 160) for one in part) * per_char)
-            self._put_away(part, before, max(0, before - less))
+            self._put_away(part, round(before * ours), round(max(0, before - less) * ours))
             before = max(0, before - less)
         self._look()
         return needed - before
@@ -233,15 +236,11 @@ class Compacting:
         recorder, window = self._parts.recorder, self._window()
         history = recorder.messages(self._agent)
         total = max(1, total_chars(history))
-        scale = 1.0
         if not before:
             held = await self._measure(history)
-            counted = max(1, _needed(held))
-            per_char = counted / max(1, held.raw_chars)
-            # Our count was wrong where the provider found it too long: it was the whole window at least.
-            before = max(counted, window) if by == "overflow" else counted
-            scale = before / counted
-        if by == "overflow":
+            before = max(1, _needed(held))
+            per_char = before / max(1, held.raw_chars)
+        if by == "overflow":  # our count was wrong: it was the whole window at least
             per_char = max(per_char, window / total)
         self._states.set(AgentState.RUNNING, COMPACTING, agent=self._agent)
         try:
@@ -258,7 +257,7 @@ class Compacting:
                 return self._stuck("Nothing older than the newest messages is there to be summarised.")
             if by != "user":
                 self._look()
-            return await self._summarise(by, focus.strip(), history, cut, first, before, per_char, scale)
+            return await self._summarise(by, focus.strip(), history, cut, first, before, per_char)
         finally:
             if by != "user":
                 self._states.set(AgentState.RUNNING, agent=self._agent)
@@ -272,9 +271,7 @@ class Compacting:
         first: int,
         before: int,
         per_char: float,
-        scale: float,
     ) -> bool:
-        """`scale` is what the provider's count is taken to be of ours."""
         recorder, window = self._parts.recorder, self._window()
         gone, rest = history[:cut], history[cut:]
         through = max(one.seq for one in history[first:cut])
@@ -285,7 +282,7 @@ class Compacting:
         make = partial(summary_text, self._facts(through), story, room, self._text)
         summary = await to_thread.run_sync(make)
         smaller = await self._measure([SummaryMessage(text=summary, seq=through), *rest])
-        after = round(_needed(smaller) * scale)
+        after = _needed(smaller)
         turns = sum(map(recorder.history(self._agent).forgotten.own, gone))
         recorder.append(
             ContextCompacted(
