@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from tui_agent.policy.part import Part
+from tui_agent.policy.path_shapes import same_name
 from tui_agent.policy.paths import place
 from tui_agent.policy.runs import RunReport, from_cwd
+from tui_agent.policy.shell_words import join
 from tui_agent.ports.environment import SecretFile
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
@@ -28,6 +30,16 @@ _NAMING = frozenset({"l", "L", "files", "files-with-matches", "files-without-mat
 _LEAVES = ("--exclude", "--exclude-dir", "--ignore", "--ignore-dir")
 _CHOOSES = ("--include",)
 _GLOBS = ("-g", "--glob", "--iglob")
+
+
+_TAKERS = frozenset({"git add", "git archive"})
+"""Commands that take what they name, with all below, into something else."""
+_EVERYTHING = frozenset({"-A", "--all", "-u", "--update"})
+"""Options by which `git add` takes all there is."""
+_RUNNERS = frozenset({"fd", "fdfind"})
+_RUNS = frozenset({"-x", "--exec", "-X", "--exec-batch"})
+"""Options by which those run a command on what they find."""
+_SIGNS = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +96,59 @@ def _reads(
         if _fits(shape, _names(secret), below=below and part.program not in _PASSING):
             return True
     return False
+
+
+def folders_read(part: Part) -> Sequence[str]:
+    """The folders of which it reads what lies below, patterns among them; also files, where it may name either."""
+    if part.name == "git grep":
+        behind = part.words[part.words.index("--") + 1 :] if "--" in part.words else ()
+        named = [word for word in behind if word is not None]
+        return _from_places(part, named if named and None not in behind else [""])
+    if part.program in _RUNNERS and _RUNS.intersection(part.words):
+        return _from_places(part, [""])
+    if part.name in _TAKERS:
+        every = part.name == "git archive" or _EVERYTHING.intersection(part.words)
+        return (*part.reads, *_from_places(part, [""] if every else []))
+    if not _goes_below(part):
+        return ()
+    operands = [path for path in part.reads if path not in part.patterns]
+    chosen = any(option in (*_CHOOSES, *_GLOBS) for option, _ in _options(part))
+    if part.program in _SEARCHERS and not operands and (chosen or not part.patterns):
+        return (*part.reads, *_from_places(part, [""]))
+    return part.reads
+
+
+def _from_places(part: Part, names: Sequence[str]) -> Sequence[str]:
+    found = (join(place, name) for place in part.places for name in names)
+    return [path for path in found if path is not None]
+
+
+def told(part: Part) -> Sequence[str]:
+    """Further words of a command that does more than read that may be paths: `dd if=a`."""
+    if part.harmless:
+        return ()
+    pieces = [word.partition("=")[2] for word in part.words[1:] if word is not None and word[:1] != "-"]
+    return _from_places(part, [piece for piece in pieces if piece])
+
+
+def left_out(part: Part, shape: str) -> bool:
+    """Whether its options leave out what a rule's path means, or choose others, or it passes over such files."""
+    names = [name for name in shape.split("/") if name not in ("", ".")]
+    last = names[-1] if names else "**"
+    chosen: list[bool] = []
+    for option, value in _options(part):
+        leaves = option in _LEAVES
+        if option in _GLOBS:
+            leaves, value = value.startswith("!"), value.removeprefix("!")
+        value = value.strip("/").removeprefix("**/").removesuffix("/**")
+        if leaves and any(
+            name == value or (not _SIGNS & set(name) and fnmatchcase(name, value)) for name in names
+        ):
+            return True
+        if not leaves:
+            chosen.append("/" in value or "{" in value or same_name(value, last))
+    hidden = part.program in _PASSING and not _reach(part).hidden and any(n.startswith(".") for n in names)
+    return hidden or (bool(chosen) and not any(chosen))
 
 
 def _names(secret: SecretFile) -> list[str]:

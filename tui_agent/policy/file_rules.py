@@ -4,8 +4,10 @@ Invariant: a guard or a rule that denies wins; the profile speaks only where no 
 allows.
 """
 
+from collections.abc import Sequence
+
 from tui_agent.policy.findings import Finding
-from tui_agent.policy.grammar import What
+from tui_agent.policy.grammar import Rule, What
 from tui_agent.policy.paths import Guards, Place
 from tui_agent.policy.profiles import Profile, Verdict
 from tui_agent.policy.rule_set import RuleSet, first, stop
@@ -35,6 +37,8 @@ class FileRules:
         self._profile = profile
         self._facts = facts
         self._allowed = allowed
+        self.dotted = False
+        """The shell's `*` may find names that begin with a dot."""
 
     def read(self, at: Place, *, deep: bool = False, pattern: bool = False) -> Finding:
         """About reading a file, or a folder with all below it."""
@@ -43,9 +47,9 @@ class FileRules:
         rules = self._rules.about_file(at, "read", self._facts)
         said = self._profile.reads_outside
         free = at.inside or self._guards.open_to_all(at)
-        stopped = stop(rules)
-        if stopped is None and deep and self._rules.about_below(at, "read", self._facts):
-            stopped = Finding("ask", "rules.below", f"a rule stands against files below {at.given}")
+        stopped = stop(rules) or (self._meant(at, ("read",)) if pattern else None)
+        if stopped is None and deep and self.stands_below(at, "read", pattern=pattern):
+            stopped = _against_some_below(at)
         if stopped is not None and (free or stopped.verdict == "deny" or said != "deny"):
             return stopped
         if at.inside:
@@ -72,10 +76,12 @@ class FileRules:
         if guard:
             return Finding("deny", f"guard.{guard}", f"{at.given} {_GUARDED[guard]}")
         rules = self._rules.about_file(at, "edit", self._facts)
+        whats: tuple[What, ...] = ("edit", "remove") if removes else ("edit",)
         if removes:
             rules = [rule for rule in rules if rule.verdict != "allow"]
             rules += self._rules.about_file(at, "remove", self._facts)
-        stopped = stop(rules) or (self._below(at, removes) if deep else None)
+        stopped = stop(rules) or (self._meant(at, whats) if pattern else None)
+        stopped = stopped or (self._below(at, whats, pattern=pattern) if deep else None)
         said = self._profile.writes_outside
         if at.inside:
             gone = removes and not moved
@@ -96,18 +102,35 @@ class FileRules:
             why = f"policy {policy} allows no writes"
         return self.by_profile(said, allowed, "writes", why, risk)
 
-    def named(self, at: Place) -> Finding | None:
+    def named(self, at: Place, *, pattern: bool = False) -> Finding | None:
         """What a rule against reading says of a file that is only named."""
-        return stop(self._rules.about_file(at, "read", self._facts))
+        found = stop(self._rules.about_file(at, "read", self._facts))
+        return found or (self._meant(at, ("read",)) if pattern else None)
 
-    def _below(self, at: Place, removes: bool) -> Finding | None:
-        whats: tuple[What, ...] = ("edit", "remove") if removes else ("edit",)
-        rules = [rule for what in whats for rule in self._rules.about_below(at, what, self._facts)]
-        sure = [rule for rule in rules if not rule.rest.startswith(("*", "?", "["))]
-        stopped = stop(sure)
-        if stopped is not None or not rules:
-            return stopped
-        return Finding("ask", "rules.below", f"a rule stands against files below {at.given}")
+    def stands_below(self, at: Place, what: What, *, pattern: bool = False) -> Sequence[Rule]:
+        """Rules that ask or deny about what may lie below a folder."""
+        if not pattern:
+            return self._rules.about_below(at, what, self._facts)
+        return self._rules.about_pattern(at, what, self._facts, below=True, dotted=self.dotted)
+
+    def _meant(self, at: Place, whats: Sequence[What]) -> Finding | None:
+        """What rules say of names that a pattern may stand for. Where a program lists them, or a rule means files
+        wherever they lie, most names that it stands for are others, and it is asked about."""
+        rules = [
+            rule
+            for what in whats
+            for rule in self._rules.about_pattern(at, what, self._facts, dotted=self.dotted)
+        ]
+        found = stop([rule for rule in rules if _placed(rule) and "**" not in at.given])
+        if found is not None or not rules:
+            return found
+        why = f"{at.given} may stand for what a rule is against: {rules[0].text}"
+        return Finding("ask", "rules.pattern", why)
+
+    def _below(self, at: Place, whats: Sequence[What], *, pattern: bool) -> Finding | None:
+        rules = [rule for what in whats for rule in self.stands_below(at, what, pattern=pattern)]
+        stopped = stop([rule for rule in rules if _placed(rule)])
+        return stopped if stopped is not None or not rules else _against_some_below(at)
 
     def mentions_secret(self, at: Place, *, pattern: bool = False) -> bool:
         """Whether a name on a command line is that of a file with secrets."""
@@ -127,3 +150,12 @@ class FileRules:
         if said == "deny":
             return Finding("deny", f"{policy}.{what}", why)
         return Finding("ask", f"{policy}.{what}", why, risk, default_no=bool(risk))
+
+
+def _placed(rule: Rule) -> bool:
+    """Whether a rule about files says where they lie."""
+    return not rule.rest.startswith(("*", "?", "["))
+
+
+def _against_some_below(at: Place) -> Finding:
+    return Finding("ask", "rules.below", f"a rule stands against files below {at.given}")

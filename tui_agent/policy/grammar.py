@@ -177,17 +177,38 @@ def fits_words(pattern: str, words: tuple[str | None, ...], *, certain: bool) ->
         return False
     open_end = shapes[-1] == "*"
     fixed = shapes[:-1] if open_end else shapes
-    if len(words) < len(fixed) or (len(words) > len(fixed) and not open_end):
-        return False
-    if certain and any(word is None for word in words):
+    if not certain and None in words:
+        return _may_fit(fixed, words, open_end)
+    if len(words) < len(fixed) or (len(words) > len(fixed) and not open_end) or None in words:
         return False
     pairs = list(zip(words, fixed, strict=False))
     if certain:
         return all(word is not None and fnmatchcase(word, shape) for word, shape in pairs)
     name, rest = pairs[:1], pairs[1:]  # a program's name has no letter case on some systems
-    return all(word is None or fnmatchcase(word.lower(), shape.lower()) for word, shape in name) and all(
-        word is None or fnmatchcase(word, shape) for word, shape in rest
+    return all(fnmatchcase(word.lower(), shape.lower()) for word, shape in name if word is not None) and all(
+        fnmatchcase(word, shape) for word, shape in rest if word is not None
     )
+
+
+def _may_fit(fixed: Sequence[str], words: Sequence[str | None], open_end: bool) -> bool:
+    """As `fits_words`, where a word that is not known may be none, one or several; the program's name is one."""
+    reach = {0}
+    for place, word in enumerate(words):
+        if word is None and place == 0:
+            reach = {1} if fixed else {0}
+            continue
+        if word is None:
+            reach = set(range(min(reach), len(fixed) + 1))
+            continue
+        after = {len(fixed)} if open_end and len(fixed) in reach else set()
+        for at in reach - {len(fixed)}:
+            small = fixed[at].lower() if at == 0 else fixed[at]
+            if fnmatchcase(word.lower() if at == 0 else word, small):
+                after.add(at + 1)
+        if not after:
+            return False
+        reach = after
+    return len(fixed) in reach
 
 
 _SIGNS = frozenset("*?[")

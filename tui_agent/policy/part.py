@@ -40,6 +40,8 @@ class Part:
     why: list[str] = field(default_factory=list)
     """What keeps it from being judged harmless, as clauses."""
     unsure: bool = False
+    vague: bool = False
+    """Which files it touches is not certain."""
     sets: bool = False
     """It runs with variables that may change what runs."""
     opaque: bool = False
@@ -84,18 +86,20 @@ class Part:
                     path = join(place, value)
                     if path is None:
                         self.doubt(f"it is not certain what {word.text} names")
+                        self.vague = True
                         continue
                     into.append(path)
-                    if word.glob or not GLOB.isdisjoint(place or ""):
-                        self.patterns.add(path)
+                    self._mark(word, place, path)
 
     def stand(self) -> None:
         """It looks at the folder it runs in."""
         for place in self.places:
             if place is None:
                 self.doubt("it is not certain in which folder it runs")
+                self.vague = True
             elif place:
                 self.looks.append(place)
+                self._mark(None, place, place)
 
     def move(self, word: Word) -> None:
         """It runs in another folder."""
@@ -110,14 +114,23 @@ class Part:
             for value in word.values or ():
                 _, equals, given = value.partition("=")
                 path = given if equals and value.startswith("-") else value
-                if path and not path.startswith("-"):
-                    self.looks += [found for place in self.places if (found := join(place, path)) is not None]
+                for place in self.places if path and not path.startswith("-") else ():
+                    found = join(place, path)
+                    if found is not None:
+                        self.looks.append(found)
+                        self._mark(word, place, found)
             if word.values is None:
                 self.unsure = True
+
+    def _mark(self, word: Word | None, place: str | None, path: str) -> None:
+        """Note that a path is a pattern where it is one."""
+        if (word is not None and word.glob) or not GLOB.isdisjoint(place or ""):
+            self.patterns.add(path)
 
     def _certain(self, word: Word) -> tuple[str, ...]:
         if word.values is None:
             self.doubt(f"it is not certain what {word.text} names")
+            self.vague = True
             return ()
         return tuple(value for value in word.values if value not in STREAMS)
 

@@ -4,6 +4,7 @@ Invariant: a rule that allows is held against what is certain; one that asks or 
 meant: by the name that was given and by the real file, whatever the letter case, links in its own path followed too.
 """
 
+import posixpath
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
@@ -24,6 +25,7 @@ from tui_agent.policy.grammar import (
 )
 from tui_agent.policy.hosts import DEVICES, candidates, parse_pattern
 from tui_agent.policy.part import Part
+from tui_agent.policy.path_shapes import intersects, names_of
 from tui_agent.policy.paths import Place, as_read
 from tui_agent.policy.script import ARBITRARY, NETWORK
 from tui_agent.ports.policy import PolicyFacts
@@ -43,7 +45,11 @@ class RuleSet:
         self._by_program: dict[str, list[Rule]] = {}
         for rule in self._by_what.get("run", ()):
             self._by_program.setdefault(head(rule.rest), []).append(rule)
+        self.against_runs = tuple(rule for rule in self.of("run") if rule.verdict != "allow")
+        """Rules that ask or deny about commands."""
         against = [rule for what in _FILES for rule in self._by_what.get(what, []) if rule.verdict != "allow"]
+        self.against_files = tuple(against)
+        """Rules that ask or deny about files."""
         self.named = tuple(dict.fromkeys(part for rule in against if (part := fixed_part(rule.rest))))
         """Beginnings of paths in rules that ask or deny: keys for `PolicyFacts.resolved`."""
 
@@ -81,6 +87,24 @@ class RuleSet:
             and any(may_be_below(shape, at.relative, at.absolute) for shape in self._shapes(rule, facts))
         ]
 
+    def about_pattern(
+        self, at: Place, what: What, facts: PolicyFacts, *, below: bool = False, dotted: bool = False
+    ) -> list[Rule]:
+        """Rules that ask or deny about a name that a shell's pattern may stand for; with `below`, about one that lies
+        below such a name."""
+        against = [rule for rule in self.of(what) if rule.verdict != "allow"]
+        places = dict.fromkeys((at, as_read(at.given, facts.workspace))) if against else ()
+        return [
+            rule
+            for rule in against
+            if any(
+                intersects(*pair, below=below, dotted=dotted)
+                for shape in self._shapes(rule, facts)
+                for one in places
+                for pair in (_compared(shape, one, facts.workspace),)
+            )
+        ]
+
     def about_host(self, host: str) -> list[Rule]:
         """Rules about a host that a tool connects to."""
         return [
@@ -110,6 +134,19 @@ def _means_file(rule: Rule, names: Sequence[Place], shapes: Sequence[str]) -> bo
     return any(
         fits_path(shape, name.relative, name.absolute, certain=False) for shape in shapes for name in names
     )
+
+
+def _compared(shape: str, at: Place, workspace: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """A shell's pattern and a rule's path, both as seen from one folder."""
+    top = names_of(workspace, literal=True)
+    if shape.startswith("/"):
+        inside = at.relative is not None
+        found = (*top, *names_of(at.relative or "")) if inside else names_of(at.absolute)
+        return found, names_of(shape)
+    shape = posixpath.normpath(shape)
+    if at.relative is not None:
+        return names_of(at.relative), names_of(shape)
+    return names_of(at.absolute), (*top, *names_of(shape))
 
 
 def _shapes(rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:

@@ -6,10 +6,11 @@ Invariant: a line is allowed only where every part is; a guard or a rule that de
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tui_agent.policy.below import read_below
+from tui_agent.policy.below import folders_read, left_out, read_below, told
 from tui_agent.policy.file_rules import FileRules
 from tui_agent.policy.findings import Finding
-from tui_agent.policy.grammar import Rule, fits_words
+from tui_agent.policy.grammar import Rule, What, fits_words
+from tui_agent.policy.meant import code_names, may_run
 from tui_agent.policy.offers import always_fit
 from tui_agent.policy.part import GIT, Part, started
 from tui_agent.policy.paths import Place, place
@@ -17,7 +18,7 @@ from tui_agent.policy.profiles import Profile
 from tui_agent.policy.programs import Table
 from tui_agent.policy.rule_set import RuleSet, about_hosts, by_rule, first, means
 from tui_agent.policy.runs import RunReport, command_line, from_cwd, literal, read_runs
-from tui_agent.policy.script import ARBITRARY, DESTRUCTIVE, NETWORK, PRIVILEGE, WORKSPACE
+from tui_agent.policy.script import ARBITRARY, DESTRUCTIVE, NETWORK, PRIVILEGE, READ_ONLY, WORKSPACE
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 
@@ -38,6 +39,8 @@ _UNBOUND = frozenset({NETWORK, DESTRUCTIVE, PRIVILEGE})
 """What a yes is needed for in a sandbox, too."""
 _SINGLE = frozenset({"rm", "unlink", "rmdir"})
 """Programs that take away only what is named, where nothing says otherwise."""
+_DOTTED = ("dotglob", "GLOBIGNORE")
+"""What makes the shell's `*` find names that begin with a dot."""
 
 _IN_OWN = Finding("allow", "writes.own", "it writes to a folder of the sandbox")
 
@@ -61,6 +64,7 @@ class RunJudge:
     def findings(self, effect: Runs) -> list[Finding]:
         """Everything that stands about it."""
         report = read_runs(effect, self._programs)
+        self._files.dotted = any(name in report.line for name in _DOTTED)
         if report.top and not (self._facts.top_of_repository and not effect.cwd):
             report = _anywhere(report)
         exact = self._exact(effect)
@@ -118,6 +122,7 @@ class RunJudge:
             for rule in self._rules.about_command(part):
                 if rule.verdict != "allow" and means(rule, part):
                     yield by_rule(rule)
+            yield from may_run(self._rules, part)
             yield from about_hosts(self._rules, part)
             yield from (one for one in about if one.verdict == "deny" or one.ruled)
             yield from self._named(effect, part)
@@ -137,12 +142,33 @@ class RunJudge:
             )
 
     def _named(self, effect: Runs, part: Part) -> Iterator[Finding]:
-        """Rules against reading count for whatever a command names, too."""
-        if self._rules.stops("read"):
-            for _, at in self._places(effect, part.looks):
-                found = self._files.named(at)
-                if found is not None:
-                    yield found
+        """Rules against reading count for whatever a command names, too, for what it gives another name, and for what lies
+        below the folders that it reads."""
+        if part.vague:
+            yield from self._vague(part)
+        coded = code_names(self._rules.against_files, part)
+        if coded is not None:
+            yield Finding("ask", "rules.code", f"its code names what a rule is against: {coded.text}")
+        if not self._rules.stops("read"):
+            return
+        moved = part.removes if part.into else ()
+        for path, at in self._places(effect, (*part.looks, *moved, *told(part))):
+            found = self._files.named(at, pattern=path in part.patterns)
+            if found is not None:
+                yield found
+        for path, at in self._places(effect, folders_read(part)):
+            rules = self._files.stands_below(at, "read", pattern=path in part.patterns)
+            met = next((rule for rule in rules if not left_out(part, rule.rest)), None)
+            if met is not None:
+                why = f"a rule stands against files below {at.given}: {met.text}"
+                yield Finding("ask", "rules.below", why)
+
+    def _vague(self, part: Part) -> Iterator[Finding]:
+        """Rules about files may mean those of which it is not certain what they are."""
+        whats: tuple[What, ...] = ("read",) if part.classes <= {READ_ONLY} else ("read", "edit", "remove")
+        if self._rules.stops(*whats):
+            why = f"it is not certain which files {part.program} names, and rules are against some"
+            yield Finding("ask", "rules.vague", why)
 
     def _ruined(self, effect: Runs, part: Part) -> Iterator[Finding]:
         """A root, a home or all of the workspace; the workspace itself may still be changed as a whole, and what only comes
@@ -158,7 +184,7 @@ class RunJudge:
 
     def _files_of(self, effect: Runs, part: Part) -> Iterator[Finding]:
         for path, at in self._places(effect, part.reads):
-            yield self._files.read(at, deep=part.deep, pattern=path in part.patterns)
+            yield self._files.read(at, pattern=path in part.patterns)
         for path, at in self._places(effect, part.writes):
             found = self._files.write(at, deep=part.deep, pattern=path in part.patterns)
             yield _IN_OWN if self._its_own(at) and found.verdict == "ask" and not found.ruled else found
