@@ -89,6 +89,7 @@ class CommandReader:
             if word.values is None:
                 part.turn(WORKSPACE, f"it is not certain where {word.text} leads")
                 part.unsure = True
+                part.vague = True
                 continue
             for value in word.values:
                 if value.startswith(("/dev/tcp/", "/dev/udp/")):
