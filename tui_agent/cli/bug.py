@@ -47,6 +47,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Which session."""
     parser.add_argument("id", nargs="?", metavar="ID", help="a session, or the beginning of its id")
     parser.add_argument("--json", action="store_true", help="JSON lines")
+    parser.add_argument(
+        "--terminal", metavar="WORDS", default="", help="what the app that asks says of its own terminal"
+    )
     for group in ("place", "model", "extensions"):
         GROUPS[group](parser)
 
@@ -56,7 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
     options = session_options(arguments, client="headless", interactive=True)
     base = ground(options)
     folder = _folder(base, arguments.id)
-    text = base.redactor.text(printable("\n".join(report(base, options, folder)) + "\n", lines=True))
+    text = base.redactor.text(
+        printable("\n".join(report(base, options, folder, arguments.terminal)) + "\n", lines=True)
+    )
     path = free_name(base.config.data_dir / "reports", f"bug-{_day(base)}", "md")
     write_private(path, text.replace(str(Path.home()), "~"))
     if arguments.json:
@@ -80,11 +85,14 @@ def _folder(base: Ground, wanted: str | None) -> Path | None:
         return None
 
 
-def report(base: Ground, options: SessionOptions, folder: Path | None) -> Iterator[str]:
-    """The lines of it, before they are redacted."""
+def report(base: Ground, options: SessionOptions, folder: Path | None, terminal: str = "") -> Iterator[str]:
+    """The lines of it, before they are redacted. `terminal`: where it is asked for from the app, that app's own."""
     yield "# What went wrong\n\nWrite here what you did, what you expected, and what happened instead.\n"
     yield "## What works here\n"
     for one in examine(options):
+        if one.what == "terminal" and terminal:
+            yield f"- {terminal}"
+            continue
         yield f"- {one.state}: {one.what}: {one.found} {one.do}".rstrip()
     yield "\n## Settings that somebody set\n"
     for key, value in leaves(base.config.model_dump(mode="json")):

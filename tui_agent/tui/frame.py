@@ -106,6 +106,7 @@ class Frame(App[int]):
         self.shape: Shape = shape(80, 24)
         self._shaped: tuple[Shape, bool] | None = None
         self.terminal = Terminal(self._write, self.environ)
+        self._said = 0
 
     def get_default_screen(self) -> Screen[None]:
         return MainScreen(id="main-screen")
@@ -235,14 +236,16 @@ class Frame(App[int]):
 
     # -- words -----------------------------------------------------------------------------------------------------
 
-    def say(self, text: str, level: Level = "info") -> None:
-        """A short word above the prompt; it goes after a while."""
+    def say(self, text: str, level: Level = "info", *, stays: bool = False) -> None:
+        """A short word above the prompt; it goes after a while, or where it `stays` with Esc or the next message."""
         self.note.text, self.note.level = text, level
         self.note.display = True
         self.place_overlays()
         self.note.show()
-        said = text
-        self.set_timer(NOTE_S, lambda: self.hush() if self.note.text == said else None)
+        self._said += 1
+        mine = self._said
+        if not stays:
+            self.set_timer(NOTE_S, lambda: self.hush() if self._said == mine else None)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """What breaks beside the screen is said on it, and the app lives."""

@@ -5,6 +5,7 @@ import json
 
 from tests.tui.app.driving import golden, open_app
 from tui_agent.export.files import FORMATS as ALL
+from tui_agent.tui.frame import NOTE_S
 from tui_agent.tui.handlers.exporting import FORMATS
 
 WORKSPACE = "/home/ada/timesheet"
@@ -89,3 +90,9 @@ async def test_a_report_is_written_on_the_users_word_and_its_place_is_said() -> 
         (words,) = [one for one in asked if one[0] == "bug"]
         assert words[:3] == ("bug", driven.app.session_id, "--json")
         assert "Written to /data/reports/bug-1.md." in driven.text()
+        told = words[words.index("--terminal") + 1]
+        assert told.startswith("ok: terminal: 120×40, true colour, TERM xterm-256color")
+        assert words[words.index("--model") + 1] == "claude-sonnet-4-5"
+        assert driven.app.note.display and not [one for one in driven.app._timers if one._interval == NOTE_S]
+        await driven.press("escape")
+        assert "Written to" not in driven.text()

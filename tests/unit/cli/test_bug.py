@@ -44,6 +44,14 @@ def test_it_tells_kinds_and_faults_and_no_secret_and_no_prompt(
     assert [one for one in (ISSUED, VALUE, "private prompt", str(home)) if one in text] == []
 
 
+def test_the_app_that_asks_says_itself_what_its_terminal_is(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bug", "--terminal", "ok: terminal: 80×24"]) == 0
+    text = Path(capsys.readouterr().out.splitlines()[0]).read_text()
+    assert "- ok: terminal: 80×24\n" in text and "This is no terminal" not in text
+
+
 def test_without_a_session_it_still_tells_what_works(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bug"]) == 0
     first, second = capsys.readouterr().out.splitlines()

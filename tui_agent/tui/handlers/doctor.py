@@ -29,7 +29,7 @@ def doctor(live: "Live", argument: str) -> None:
     viewer = show(live, "Doctor", draw)
 
     async def ask() -> None:
-        _, answer = await live.ask("doctor", "--json", *place(live.app.options), *_model(live))
+        _, answer = await live.ask("doctor", "--json", *place(live.app.options), *model_words(live))
         rows = [(text_of(row, "what"), row) for row in json_rows(answer)]
         lines = [
             _line(what, text_of(row, "state"), f"{text_of(row, 'found')} {text_of(row, 'do')}")
@@ -44,7 +44,7 @@ def doctor(live: "Live", argument: str) -> None:
     live.worker(ask(), "doctor")
 
 
-def _model(live: "Live") -> list[str]:
+def model_words(live: "Live") -> list[str]:
     """The model that answers in this session."""
     settings = live.state.settings
     if settings is None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from tui_agent.tui.handlers.doctor import model_words, terminal
 from tui_agent.tui.outside import json_rows, place, text_of
 from tui_agent.tui.text import clean_line
 
@@ -33,7 +34,8 @@ def export(live: "Live", argument: str) -> None:
     wanted = "sessions", "export", live.app.session_id, "--format", form, "--json", "--cwd", folder
 
     async def write() -> None:
-        live.app.say(*await written(live, *wanted))
+        said, level = await written(live, *wanted)
+        live.app.say(said, level, stays=True)
 
     live.app.say(f"Writing the session as {form} to {clean_line(folder)} …")
     live.worker(write(), "export")
@@ -52,12 +54,13 @@ def bug(live: "Live", argument: str) -> None:
     """Write a report of what went wrong to a new file of the user's, and say where it is."""
 
     async def write() -> None:
-        status, said = await live.ask(
-            "bug", *filter(None, [live.app.session_id]), "--json", *place(live.app.options)
-        )
+        state, found = terminal(live.app)
+        here = *place(live.app.options), *model_words(live), "--terminal", f"{state}: terminal: {found}"
+        status, said = await live.ask("bug", *filter(None, [live.app.session_id]), "--json", *here)
         path = text_of(next(iter(json_rows(said)), {}), "path")
         if status == 0 and path:
-            live.app.say(f"Written to {clean_line(path)}. Read it before you pass it on; nothing was sent.")
+            told = f"Written to {clean_line(path)}. Read it before you pass it on; nothing was sent."
+            live.app.say(told, "done", stays=True)
         else:
             live.app.say(clean_line(" ".join(said.split())) or "The report could not be written.", "error")
 
