@@ -20,6 +20,8 @@ READ = EXECUTE | READ_FILE | READ_DIR
 ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEVICE
 SCOPES = 3
 """Abstract sockets and signals."""
+_SIGPIPE, _SIGXFSZ = 13, 25
+"""What Python itself ignores. What a process ignores stays so in what it becomes."""
 
 
 def rights(abi: int) -> int:
@@ -64,6 +66,11 @@ class Kernel:
         os.close(rules)
         return abi if restricted == 0 else 0
 
+    def heed_signals(self) -> None:
+        """Let signals that this interpreter ignores end what it becomes, as they end any other program."""
+        for each in (_SIGPIPE, _SIGXFSZ):
+            self._libc.signal(each, None)
+
     def _allow(self, rules: int, path: str, allowed: int) -> None:
         try:
             place = os.open(path, os.O_PATH | os.O_CLOEXEC)
@@ -85,7 +92,9 @@ def main(words: list[str]) -> None:
     for word in words[:end]:
         if word.startswith("="):
             _must_be_same(*word[1:].split(":", 2))
-    Kernel().restrict([word for word in words[:end] if word.startswith("/")])
+    kernel = Kernel()
+    kernel.restrict([word for word in words[:end] if word.startswith("/")])
+    kernel.heed_signals()
     argv = words[end + 1 :]
     try:
         os.execv(argv[0], argv)
