@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.installed-runtime
 DEV := $(VENV)/.installed-dev
 SOURCES := tui_agent plugins tests benchmarks
-WORKERS ?= 2
+WORKERS ?= 4
 ARGS ?=
 
 .PHONY: run test bench check fmt soak mutants wheel lock install clean help
