@@ -5,7 +5,7 @@ Invariant: bounded work: a name that more than `MAX_DEFINERS` files define makes
 """
 
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import log
 from struct import Struct
 
@@ -16,34 +16,40 @@ MAX_OUT = 40
 MAX_NEIGHBOURS = 12
 ROUNDS, DAMPING = 12, 0.85
 _PAIR = Struct("<If")
-Edges = dict[int, dict[int, float]]
+Edges = list[dict[int, float]]
+"""Of each file, by its place in the order of paths, those that it speaks of."""
 
 
-def definers(defs: Iterable[tuple[int, bytes]]) -> dict[int, tuple[int, ...]]:
+def definers(defs: Iterable[bytes]) -> dict[int, tuple[int, ...]]:
     """The files that define each name, as hashes; only names that tell files apart."""
     found: dict[int, list[int]] = {}
-    for at, packed in defs:
+    for at, packed in enumerate(defs):
         for name in _hashes(packed):
             found.setdefault(name, []).append(at)
     return {name: tuple(ats) for name, ats in found.items() if len(ats) <= MAX_DEFINERS}
 
 
 def edges_of(at: int, refs: bytes, known: Mapping[int, tuple[int, ...]]) -> dict[int, float]:
-    """The files that a file speaks of, with how much."""
+    """The files that a file speaks of, with how much, strongest first."""
     found: dict[int, float] = {}
-    for name in _hashes(refs):
-        for other in known.get(name, ()):
-            if other != at:
-                found[other] = found.get(other, 0.0) + 1.0 / len(known[name])
-    strongest = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_OUT]
-    return dict(strongest)
+    get = found.get
+    for others in filter(None, map(known.get, _hashes(refs))):
+        share = 1.0 / len(others)
+        for other in others:
+            found[other] = get(other, 0.0) + share
+    found.pop(at, None)
+    return {other: found[other] for other in _strongest(found)[:MAX_OUT]}
 
 
-def all_edges(kept: Kept) -> Edges:
+def _strongest(found: Mapping[int, float]) -> list[int]:
+    """Equal ones in the order of their paths."""
+    return sorted(sorted(found), key=found.__getitem__, reverse=True)
+
+
+def all_edges(rows: Sequence[tuple[int, bytes, bytes]]) -> Edges:
     """The whole graph."""
-    names = list(kept.all_names())
-    known = definers((at, defs) for at, _, defs in names)
-    return {at: edges_of(at, refs, known) for at, refs, _ in names}
+    known = definers(defs for _, _, defs in rows)
+    return [edges_of(at, refs, known) for at, (_, refs, _) in enumerate(rows)]
 
 
 def _hashes(packed: bytes) -> "array[int]":
@@ -52,21 +58,18 @@ def _hashes(packed: bytes) -> "array[int]":
     return found
 
 
-def page_rank(edges: Edges) -> dict[int, float]:
+def page_rank(edges: Edges) -> list[float]:
     """The share of attention that each file gets, times the number of files."""
-    nodes = sorted(edges)
-    if not nodes:
-        return {}
     outs = []
-    for at in nodes:
-        total = sum(edges[at].values())
-        outs.append((at, [(to, weight / total) for to, weight in edges[at].items() if to in edges]))
-    rank = dict.fromkeys(nodes, 1.0)
+    for found in edges:
+        total = sum(found.values())
+        outs.append([(to, weight / total) for to, weight in found.items()])
+    rank = [1.0] * len(edges)
     for _ in range(ROUNDS):
-        lost = sum(rank[at] for at, out in outs if not out)
-        new = dict.fromkeys(nodes, 1 - DAMPING + DAMPING * lost / len(nodes))
-        for at, out in outs:
-            share = DAMPING * rank[at]
+        lost = sum([value for value, out in zip(rank, outs, strict=True) if not out])
+        new = [1 - DAMPING + DAMPING * lost / max(1, len(edges))] * len(edges)
+        for value, out in zip(rank, outs, strict=True):
+            share = DAMPING * value
             for to, weight in out:
                 new[to] += share * weight
         rank = new
@@ -75,22 +78,25 @@ def page_rank(edges: Edges) -> dict[int, float]:
 
 def write(kept: Kept) -> None:
     """Compute every file's rank and neighbours and keep them."""
-    edges = all_edges(kept)
-    ranks = page_rank(edges)
-    ins: Edges = {at: {} for at in edges}
-    for at, outs in edges.items():
+    rows = list(kept.all_names())
+    ids = [row for row, _, _ in rows]
+    edges = all_edges(rows)
+    ins: Edges = [{} for _ in edges]
+    for at, outs in enumerate(edges):
         for to, weight in outs.items():
-            if to in ins:
-                ins[to][at] = weight
-    rows = [(at, _packed(edges[at]), _packed(ins[at])) for at in sorted(edges)]
+            ins[to][at] = weight
+    ranks = [(round(log(1 + rank), 6), row) for rank, row in zip(page_rank(edges), ids, strict=True)]
+    packed = [
+        (row, _packed(out, list(out), ids), _packed(into, _strongest(into), ids))
+        for row, out, into in zip(ids, edges, ins, strict=True)
+    ]
     with kept.writing():
-        kept.put_graph(((round(log(1 + rank), 6), at) for at, rank in sorted(ranks.items())), rows)
+        kept.put_graph(ranks, packed)
         kept.set_meta("graph", "ready")
 
 
-def _packed(found: dict[int, float]) -> bytes:
-    strongest = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_NEIGHBOURS]
-    return b"".join(_PAIR.pack(*pair) for pair in strongest)
+def _packed(found: Mapping[int, float], order: Sequence[int], ids: Sequence[int]) -> bytes:
+    return b"".join([_PAIR.pack(ids[other], found[other]) for other in order[:MAX_NEIGHBOURS]])
 
 
 def unpacked(data: bytes) -> list[tuple[int, float]]:

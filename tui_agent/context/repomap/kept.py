@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tui_agent.context.repomap.listing import Entry
 from tui_agent.context.repomap.views import Symbol
 
-VERSION = 6
+VERSION = 7
 """Of the tables and of how words are cut; another one is built anew."""
 BUSY_MS = 5_000
 _FIELDS = "id, path, size, mtime, inode, reason, language, rank"
@@ -214,8 +214,10 @@ class Kept:
         return _unpacked(row[0]) if row else ()
 
     def all_names(self) -> Iterator[tuple[int, bytes, bytes]]:
-        """Every file's packed hashes of the names in it, and of those that it defines."""
-        yield from self._db.execute("SELECT id, refs, defs FROM details ORDER BY id")
+        """Every file's packed hashes of the names in it, and of those that it defines, in the order of their paths."""
+        yield from self._db.execute(
+            "SELECT details.id, refs, defs FROM files JOIN details ON details.id = files.id ORDER BY path"
+        )
 
     def neighbours(self, at: int) -> tuple[bytes, bytes]:
         """What a file speaks of and what speaks of it, as the graph packed it; empty where it is not computed."""

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import astuple
 from pathlib import Path
+from struct import Struct
 from typing import IO, Any, NamedTuple
 
 from tui_agent.context.repomap import graph, history, indexing, kept
@@ -28,8 +29,10 @@ FILE_S = 8.0
 """Time that one file may take; the system then ends the process."""
 SPLIT_BYTES = 3_000_000
 """From so many bytes on a second process helps."""
+CHUNK_BYTES, MOST_CHUNKS = 700_000, 2_000
 PATIENCE_S = 60.0
 END_S = 2.0
+_NUMBER = Struct("<I")
 
 
 class Note:
@@ -41,8 +44,7 @@ class Note:
 
     def say(self, path: str) -> None:
         """Note the file."""
-        os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, os.fsencode(path), 0)
+        os.pwrite(self._fd, os.fsencode(path) + b"\0", 0)
 
     def done(self) -> None:
         """Nothing is being read any more."""
@@ -55,7 +57,7 @@ def ended_by(index: Path) -> frozenset[str]:
     found = set()
     for path in index.parent.glob(f"{index.name}.now*"):
         with suppress(OSError):
-            found.add(os.fsdecode(path.read_bytes()))
+            found.add(os.fsdecode(path.read_bytes().partition(b"\0")[0]))
     return frozenset(found - {""})
 
 
@@ -80,7 +82,7 @@ def start(
         "gone": gone,
         "lasting": lasting,
     }
-    child = _spawn([], build.file.parent)
+    child = _spawn(build.file.parent)
     _give(child.stdin, job, entries)
     return child
 
@@ -98,14 +100,15 @@ def end(child: subprocess.Popen[bytes], *, lasting: bool) -> None:
         child.wait()
 
 
-def _spawn(words: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
+def _spawn(folder: Path, pass_fds: Sequence[int] = ()) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "tui_agent.context.repomap.worker", *words],
+        [sys.executable, "-P", "-m", "tui_agent.context.repomap.worker"],
         cwd=folder,
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        pass_fds=pass_fds,
     )
 
 
@@ -126,7 +129,7 @@ def main() -> None:
     index, root = Path(job["index"]), job["root"]
     if "part" in job:
         with suppress(sqlite3.Error, OSError):
-            _read_all(index, job["key"], root, entries, job)
+            _read_all(index, root, _chunks(entries), job)
         return
     fd = os.open(f"{index}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "w") as lock:
@@ -151,13 +154,14 @@ def is_building(index: Path) -> bool:
 
 
 def _whole(index: Path, root: str, entries: list[Entry], job: dict[str, Any]) -> None:
+    chunks = _chunks(entries)
+    queue = _queue(len(chunks) + 1)
     helper = None
-    mine = entries
     if sum(entry.size for entry in entries) > SPLIT_BYTES and (os.cpu_count() or 1) > 1:
-        mine, others = _halves(entries)
-        helper = _spawn([], index.parent)
-        _give(helper.stdin, {**job, "part": 1}, others)
-    _read_all(index, job["key"], root, mine, {**job, "part": 0})
+        helper = _spawn(index.parent, (queue,))
+        _give(helper.stdin, {**job, "part": 1, "queue": queue}, entries)
+    _read_all(index, root, chunks, {**job, "queue": queue})
+    os.close(queue)
     if helper is not None:
         with suppress(subprocess.TimeoutExpired):
             helper.wait(PATIENCE_S)
@@ -169,31 +173,47 @@ def _whole(index: Path, root: str, entries: list[Entry], job: dict[str, Any]) ->
                 keeping.forget(job["gone"])
         if _go_on(job):
             graph.write(keeping)
-            history.refresh(keeping, Path(root))
     finally:
         keeping.close()
 
 
-def _halves(entries: list[Entry]) -> tuple[list[Entry], list[Entry]]:
-    """Two parts of about the same number of bytes."""
-    parts: tuple[list[Entry], list[Entry]] = ([], [])
-    sizes = [0, 0]
+def _chunks(entries: list[Entry]) -> list[list[Entry]]:
+    """Files that are written together: at most `indexing.BATCH`, and so few bytes that two processes end at about the
+    same time."""
+    most = max(CHUNK_BYTES, sum(entry.size for entry in entries) // MOST_CHUNKS)
+    found: list[list[Entry]] = []
+    size = most
     for entry in entries:
-        smaller = sizes[1] < sizes[0]
-        parts[smaller].append(entry)
-        sizes[smaller] += entry.size + 500
-    return parts
+        if size >= most or len(found[-1]) >= indexing.BATCH:
+            found.append([])
+            size = 0
+        found[-1].append(entry)
+        size += entry.size
+    return found
 
 
-def _read_all(index: Path, key: str, root: str, entries: list[Entry], job: dict[str, Any]) -> None:
+def _queue(count: int) -> int:
+    """A pipe that holds the numbers below `count`: whoever reads from it has the next piece of work."""
+    reads, writes = os.pipe()
+    os.write(writes, b"".join(_NUMBER.pack(number) for number in range(count)))
+    os.close(writes)
+    return reads
+
+
+def _read_all(index: Path, root: str, chunks: list[list[Entry]], job: dict[str, Any]) -> None:
+    """Do pieces of work as long as there are any; behind the files comes the history."""
     hard = ended_by(index)
     known = Languages([MapLanguage(*one) for one in job["languages"]])
-    note = Note(index, job["part"])
-    keeping = kept.opened(index, key)
+    note = Note(index, job.get("part", 0))
+    keeping = kept.opened(index, job["key"])
     try:
-        for at in range(0, len(entries), indexing.BATCH):
+        while _go_on(job) and (drawn := os.read(job["queue"], _NUMBER.size)):
+            (number,) = _NUMBER.unpack(drawn)
+            if number == len(chunks):
+                history.refresh(keeping, Path(root))
+                continue
             found = []
-            for entry in entries[at : at + indexing.BATCH]:
+            for entry in chunks[number]:
                 note.say(entry.path)
                 signal.setitimer(signal.ITIMER_REAL, FILE_S)
                 found.append(indexing.find(root, entry, known, parse=entry.path not in hard))
@@ -202,8 +222,6 @@ def _read_all(index: Path, key: str, root: str, entries: list[Entry], job: dict[
             with keeping.writing():
                 keeping.put(found)
                 keeping.set_meta("graph", "")
-            if not _go_on(job):
-                break
     finally:
         keeping.close()
     note.done()

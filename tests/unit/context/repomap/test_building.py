@@ -1,0 +1,58 @@
+"""The index is the same however it came about: in which order, and by how many processes."""
+
+from pathlib import Path
+
+from tui_agent.context.repomap import graph, indexing, worker
+from tui_agent.context.repomap.facade import show_all
+from tui_agent.context.repomap.kept import opened
+from tui_agent.context.repomap.listing import Entry, list_files
+from tui_agent.context.repomap.snapshot import Snapshot
+
+USER = "use.py"
+
+
+def neighbours(index: Path, root: Path, entries: list[Entry]) -> list[list[tuple[str, float]]]:
+    """What `USER` speaks of and what speaks of it, and every rank, in an index that is built in this order."""
+    kept = opened(index, "key")
+    indexing.update(kept, str(root), entries)
+    graph.write(kept)
+    known = Snapshot(kept, kept.files())
+    found = [
+        [(known.paths[at], weight) for at, weight in graph.unpacked(packed)]
+        for packed in known.neighbours(USER)
+    ]
+    found.append(sorted((path, one.rank) for path, one in known.known.items()))
+    kept.close()
+    return found
+
+
+def test_neighbours_that_are_worth_the_same_are_chosen_by_their_paths(tmp_path: Path) -> None:
+    root = tmp_path / "repo"
+    root.mkdir()
+    names = [f"thing_of_part{chr(97 + n)}" for n in range(20)]
+    for name in names:
+        (root / f"{name}.py").write_text(f"def {name}(): ...\n")
+    (root / USER).write_text("\n".join(f"{name}()" for name in reversed(names)))
+    entries = list(list_files(root, show_all).entries)
+    once = neighbours(tmp_path / "once", root, entries)
+    assert [path for path, _ in once[0]] == [f"{name}.py" for name in names[: graph.MAX_NEIGHBOURS]]
+    assert neighbours(tmp_path / "again", root, entries[::-1]) == once
+
+
+def test_two_processes_make_of_many_files_the_index_that_one_makes(tmp_path: Path) -> None:
+    root, index = tmp_path / "repo", tmp_path / "index"
+    root.mkdir()
+    line = "a line of prose about one thing and another, number {n}\n"
+    for n in range(12):
+        (root / f"part{n}.txt").write_text(line.format(n=n) * (worker.SPLIT_BYTES // 11 // len(line)))
+    (root / USER).write_text("def used(): ...\n")
+    entries = list(list_files(root, show_all).entries)
+    child = worker.start(worker.Build(index, "key", root), entries, [], lasting=False)
+    child.wait(60)
+    worker.end(child, lasting=False)
+    assert not list(tmp_path.glob("index.now*"))
+    kept = opened(index, "key")
+    assert sorted(kept.files()) == [entry.path for entry in entries]
+    assert len(kept.scores("pros", (1.0, 1.0, 1.0))[0]) == 12
+    assert kept.meta("graph") == "ready"
+    kept.close()
