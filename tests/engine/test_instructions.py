@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.harness import call, running, say
 from tests.stubs.tool_context import tools_of
-from tui_agent.context.instructions import MAX_FILE_CHARS, InstructionFiles
+from tui_agent.context.instructions import MAX_FILE_CHARS, InstructionFiles, joined
 from tui_agent.engine.recorder import Recorder
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.middleware.instructions import Instructions
@@ -204,10 +204,39 @@ async def test_together_they_are_bounded_and_the_nearest_stay(tmp_path: Path, wo
     files = InstructionFiles(LocalEnvironment(workspace), tmp_path / "config")
     assert len((await files.all()).files) == 3
     _put(workspace / "src" / "AGENTS.md", "n" * 500)
-    joined = await files.below(["src"], (await files.all()).files)
-    assert joined.files == () and "too long together" in joined.notes[0]
-    found = await files.all(["src/AGENTS.md"])
-    assert [one.path for one in found.files] == ["../AGENTS.md", "AGENTS.md", "src/AGENTS.md"]
+    known = (await files.all()).files
+    held = joined(known, await files.below(["src"], known))
+    for found in (held, await files.all(["src/AGENTS.md"])):
+        assert [one.path for one in found.files] == ["../AGENTS.md", "AGENTS.md", "src/AGENTS.md"]
+        assert "config/AGENTS.md is left out" in found.notes[0] and "too long together" in found.notes[0]
+
+
+async def test_one_that_joins_late_stands_before_those_of_the_folders_below_its_own(
+    tmp_path: Path, workspace: Path
+) -> None:
+    _put(workspace / "src" / "deep" / "AGENTS.md", "Rules of deep.")
+    for name in ("src/deep/a.py", "src/b.py", "docs/c.py"):
+        _put(workspace / name, "x = 1\n")
+    answers = [
+        call(("read_file", '{"path": "src/deep/a.py"}')),
+        say("read"),
+        call(("read_file", '{"path": "docs/c.py"}'), ("read_file", '{"path": "src/b.py"}')),
+        say("again"),
+        say("more"),
+    ]
+    tools = list(tools_of("files").values())
+    async with running(tmp_path, answers, tools, middlewares=[_reading(tmp_path)]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        _put(workspace / "src" / "AGENTS.md", "Rules of src.")
+        _put(workspace / "docs" / "AGENTS.md", "Rules of docs.")
+        for count in (2, 3):
+            bench.submit(SubmitPrompt(text="more"))
+            await bench.until("turn.finished", count)
+    order = [one.path for one in bench.recorder.state.instructions]
+    assert order.index("src/AGENTS.md") < order.index("src/deep/AGENTS.md") and len(order) == 3
+    for request in bench.model.requests[-2:]:
+        assert request.system.index("Rules of src.") < request.system.index("Rules of deep.")
 
 
 async def test_they_come_back_with_the_session(tmp_path: Path, workspace: Path) -> None:

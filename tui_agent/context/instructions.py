@@ -90,10 +90,10 @@ class InstructionFiles:
             reading.notes.append(
                 "The instructions of this folder are left out: its own files are not trusted (/trust)."
             )
-        return _within(reading)
+        return _within(reading.files, reading.notes)
 
     async def below(self, folders: Sequence[str], known: Sequence[InstructionFile]) -> Found:
-        """Those of folders below the workspace that have not joined yet, the farthest first."""
+        """Those of folders below the workspace that have not joined yet, the farthest first; they are not `joined`."""
         reading = _Reading()
         if not self._project:
             return Found()
@@ -101,15 +101,7 @@ class InstructionFiles:
         for folder in folders:
             if folder not in joined:
                 await self._one(reading, folder, "nested")
-        room = MAX_ALL_CHARS - sum(_chars(one) for one in known)
-        kept = []
-        for one in reading.files:
-            room -= _chars(one)
-            if room >= 0:
-                kept.append(one)
-            else:
-                reading.notes.append(f"{one.path} is left out: the instructions are too long together.")
-        return Found(tuple(kept), tuple(reading.notes))
+        return Found(tuple(reading.files), tuple(reading.notes))
 
     def _users(self, reading: _Reading) -> None:
         for name in NAMES:
@@ -166,6 +158,21 @@ class InstructionFiles:
             return
 
 
+def joined(known: Sequence[InstructionFile], found: Found) -> Found:
+    """All that hold where these join the known ones: each behind those of the folders above it, and the nearest where
+    there is no room for all."""
+    order = list(known)
+    for one in found.files:
+        folder = PurePosixPath(one.path).parent
+        below = (at for at, other in enumerate(order) if _lies_below(other, folder))
+        order.insert(next(below, len(order)), one)
+    return _within(order, [*found.notes])
+
+
+def _lies_below(one: InstructionFile, folder: PurePosixPath) -> bool:
+    return one.scope == "nested" and folder in PurePosixPath(one.path).parent.parents
+
+
 def folders_of(paths: Sequence[str]) -> list[str]:
     """The folders below the workspace that files of these paths lie in, each above those that it holds."""
     found: dict[str, None] = {}
@@ -203,16 +210,16 @@ def _read_plain(
     return True
 
 
-def _within(reading: _Reading) -> Found:
+def _within(files: Sequence[InstructionFile], notes: list[str]) -> Found:
     """The nearest ones, as many as there is room for."""
     room, kept = MAX_ALL_CHARS, []
-    for one in reversed(reading.files):
+    for one in reversed(files):
         room -= _chars(one)
         if room >= 0:
             kept.append(one)
         else:
-            reading.notes.append(f"{one.path} is left out: the instructions are too long together.")
-    return Found(tuple(reversed(kept)), tuple(reading.notes))
+            notes.append(f"{one.path} is left out: the instructions are too long together.")
+    return Found(tuple(reversed(kept)), tuple(notes))
 
 
 def _chars(one: InstructionFile) -> int:

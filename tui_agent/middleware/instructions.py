@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from tui_agent.context.instructions import Found, InstructionFiles, folders_of
+from tui_agent.context.instructions import Found, InstructionFiles, folders_of, joined
 from tui_agent.folds.session_state import SessionStateView
 from tui_agent.plugin_api import (
     BaseMiddleware,
@@ -66,13 +66,15 @@ class Instructions(BaseMiddleware):
         found = await self._files.below(folders, after.instructions)
         now = self._state()  # another call of the same answer may have brought them meanwhile
         known = {one.path for one in now.instructions}
-        files = tuple(one for one in found.files if one.path not in known)
-        notes = tuple(dict.fromkeys((*now.instruction_notes, *found.notes)))
+        fresh = tuple(one for one in found.files if one.path not in known)
+        held = joined(now.instructions, replace(found, files=fresh))
+        notes = tuple(dict.fromkeys((*now.instruction_notes, *held.notes)))
+        files = tuple(one for one in held.files if one.path not in known)
         if not files and notes == now.instruction_notes:
             return result
-        order = (*(one.path for one in now.instructions), *(one.path for one in files))
-        joined = InstructionsLoaded(why="nested", files=files, order=order, notes=notes)
-        return replace(result, events=(*result.events, joined))
+        order = tuple(one.path for one in held.files)
+        event = InstructionsLoaded(why="nested", files=files, order=order, notes=notes)
+        return replace(result, events=(*result.events, event))
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
         """One fragment a file, in the order in which they hold."""
