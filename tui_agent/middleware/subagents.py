@@ -18,6 +18,8 @@ OWN = Path(__file__).parent / "agents"
 LOOKS = ("read_file", "grep", "repo_map", "search_notes")
 """What an investigator may use, as far as it is there."""
 INVESTIGATOR_ITERATIONS = 20
+NAMED = 3
+"""Of the files that are no agents so many are named where a session opens."""
 
 
 class SubagentsSection(BaseMiddleware):
@@ -56,14 +58,18 @@ class Subagents:
 
     @property
     def faulty(self) -> list[ErrorRaised]:
-        """The files that are no agent, as events."""
+        """The files that are no agent, as one event: why each is none is told by the command that it names."""
+        if not self.faults:
+            return []
+        count = len(self.faults)
+        names = [Path(fault.source).name for fault in self.faults[:NAMED]]
+        said = ", ".join(names) + (f" and {count - NAMED} more" if count > NAMED else "")
         return [
             ErrorRaised(
                 where="agents",
-                message=f"{fault.source} is no agent: {fault.message}.",
-                hint="Mend it, or remove it. `tui-agent agents list` shows those that can be used.",
+                message=f"{said} is no agent." if count == 1 else f"{count} files are no agents: {said}.",
+                hint="`tui-agent agents list` says why, and shows those that can be used.",
             )
-            for fault in self.faults
         ]
 
 

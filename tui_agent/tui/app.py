@@ -264,6 +264,8 @@ class AgentApp(Frame):
             self.footer.set_keys(AFTER_A_FAULT)
             return
         without = self.live.asking.without if asked is not None and self.live is not None else frozenset()
+        if running and self.live is not None and not self.live.state.turn_running:
+            without |= {"steer"}  # there is no turn: what is sent beside a summary, or a command, waits
         actions = [action for action in self.actions if action.name not in without]
         keys = footer(actions, scopes, running=running)
         if len(scopes) > 1 and not running:

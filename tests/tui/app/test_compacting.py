@@ -105,6 +105,8 @@ async def test_the_activity_line_says_that_it_summarises(size: tuple[int, int], 
         await driven.settle()
         assert "summarising old turns" in " ".join(driven.text().split())
         assert driven.app.status.view.mood == "running"
+        assert ("steer now" in driven.text()) is in_turn
+        assert "queue for after" in driven.text()
         after = AgentState.RUNNING if in_turn else AgentState.IDLE
         session.feed(AgentStateChanged(state=after), after=1.0)
         await driven.settle()

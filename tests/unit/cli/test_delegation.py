@@ -71,6 +71,18 @@ def test_a_file_that_is_no_agent_is_told_of_and_the_others_are_offered(call: Cal
     assert any("broken.md" in one["message"] for one in payloads(out, "error.raised"))
 
 
+def test_many_files_that_are_no_agents_are_one_line_of_a_session(
+    call: Call, script: str, work: Path, tmp_path: Path
+) -> None:
+    agents = find(work, {"HOME": str(tmp_path / "home")}).config_dir / "agents"
+    for number in range(6):
+        (agents / f"worse{number}.md").write_text("---\nnothing: here\n---\nText.\n")
+    _, out, _ = call("run", "go", "--model", script, "--json")
+    [one] = [one for one in payloads(out, "error.raised") if one["where"] == "agents"]
+    assert one["message"] == "7 files are no agents: broken.md, worse0.md, worse1.md and 4 more."
+    assert "tui-agent agents list" in one["hint"]
+
+
 def test_a_recording_answers_delegates_as_they_were_answered(call: Call, script: str, work: Path) -> None:
     _, out, _ = call("run", "go", "--model", script, "--json", "--no-plugins")
     session = json.loads(out.splitlines()[0])["session"]
