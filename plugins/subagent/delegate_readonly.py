@@ -1,5 +1,7 @@
 """delegate_readonly: a question about the repository for an agent that only looks."""
 
+from collections.abc import Collection
+from contextlib import suppress
 from typing import ClassVar
 
 from pydantic import Field
@@ -7,6 +9,7 @@ from pydantic import Field
 from tui_agent.plugin_api import (
     Effect,
     Environment,
+    EnvironmentFault,
     Errand,
     Frozen,
     Internal,
@@ -53,7 +56,18 @@ class DelegateReadonly:
             raise ToolError("Nothing can be delegated here.")
         report = await ctx.delegate.run(Errand(args.task, INVESTIGATOR))
         found = read_findings(report.summary, trusted=report.success)
+        found = found.without(await _not_there({one.path for one in found.evidence}, ctx.env))
         return result(report, found.as_json(), (MarkdownBlock(text=_shown(found)),))
+
+
+async def _not_there(paths: Collection[str], env: Environment) -> set[str]:
+    """The paths that an investigator named and that lead nowhere."""
+    gone: set[str] = set()
+    for path in paths:
+        with suppress(EnvironmentFault, ValueError):
+            if await env.stat(path) is None:
+                gone.add(path)
+    return gone
 
 
 def _shown(found: Findings) -> str:
@@ -64,6 +78,8 @@ def _shown(found: Findings) -> str:
     for one in found.evidence:
         place = f"`{one.path}:{one.lines}`" if one.lines else f"`{one.path}`"
         lines.append(f"- {place} {one.what}".rstrip())
+    if found.not_there:
+        lines += ["", f"Not there: {', '.join(f'`{path}`' for path in found.not_there)}"]
     if found.open_questions:
         lines += ["", "Open:", *(f"- {question}" for question in found.open_questions)]
     return "\n".join([*lines, "", f"Confidence: {found.confidence}"])

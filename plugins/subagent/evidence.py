@@ -5,8 +5,8 @@ Invariant: no answer is lost: where nothing can be read out of it, it is the sum
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from tui_agent.plugin_api import JsonMap
@@ -42,18 +42,29 @@ class Findings:
     evidence: tuple[Evidence, ...] = ()
     confidence: Confidence = "low"
     open_questions: tuple[str, ...] = ()
+    not_there: tuple[str, ...] = ()
+
+    def without(self, gone: Collection[str]) -> "Findings":
+        """The same without the places in files that are not there; these are told apart. With no other place nothing is
+        sure."""
+        kept = tuple(one for one in self.evidence if one.path not in gone)
+        told = tuple(dict.fromkeys(one.path for one in self.evidence if one.path in gone))
+        sure = self.confidence if kept or not told else "low"
+        return replace(self, evidence=kept, confidence=sure, not_there=told)
 
     def as_json(self) -> JsonMap:
         """The plain form, for the model that asked."""
         evidence: list[JsonMap] = [
             {"path": one.path, "lines": one.lines, "what": one.what} for one in self.evidence
         ]
+        not_there: JsonMap = {"not_there": list(self.not_there)} if self.not_there else {}
         return {
             "summary": self.summary,
             "evidence": list(evidence),
             "paths": list(dict.fromkeys(one.path for one in self.evidence)),
             "confidence": self.confidence,
             "open_questions": list(self.open_questions),
+            **not_there,
         }
 
 

@@ -1,12 +1,16 @@
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.stubs.tool_context import PLUGINS, tools_of
+from tests.stubs.tool_context import PLUGINS, Bench, tools_of
 from tui_agent.plugin_host.modules import import_from
+from tui_agent.ports.delegate import DelegateReport, Errand
+from tui_agent.protocol.ids import AgentId
 
 TOOLS = tools_of("subagent")
 EVIDENCE = import_from("subagent", PLUGINS / "subagent").delegate_readonly.read_findings
@@ -97,3 +101,38 @@ def test_any_answer_is_read(text: str) -> None:
 )
 def test_any_json_is_read(plain: object) -> None:
     json.dumps(read(json.dumps(plain)))
+
+
+class FakeDelegate:
+    """Answers every errand with one report."""
+
+    def __init__(self, said: dict[str, Any]) -> None:
+        self.said = said
+
+    async def run(self, errand: Errand) -> DelegateReport:
+        return DelegateReport(AgentId("agent_1"), True, json.dumps(self.said), "completed")
+
+
+async def test_places_that_an_investigator_made_up_are_told_apart(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, TOOLS)
+    bench.write("src/real.py", "x = 1\n")
+    said = {
+        "summary": "It is there.",
+        "evidence": [{"path": "src/real.py"}, {"path": "src/made_up.py", "lines": "3"}, {"path": "src"}],
+        "confidence": "high",
+    }
+
+    async def ran() -> dict[str, Any]:
+        tool = TOOLS["delegate_readonly"]
+        context = replace(bench.context(), delegate=FakeDelegate(said))
+        result = await tool.run(tool.spec.args(task="where?"), context)
+        found = json.loads(result.content[0].text)
+        assert isinstance(found, dict)
+        return found
+
+    found = await ran()
+    assert (found["paths"], found["not_there"]) == (["src/real.py", "src"], ["src/made_up.py"])
+    assert found["confidence"] == "high"
+    said["evidence"] = [{"path": "src/made_up.py"}]
+    found = await ran()
+    assert (found["paths"], found["not_there"], found["confidence"]) == ([], ["src/made_up.py"], "low")
