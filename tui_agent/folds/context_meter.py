@@ -198,7 +198,7 @@ class ContextMeter:
                 self._hold(max(0, self._used - freed), _without_outputs(self._sections, freed))
             case ContextRestored(compaction=int()):
                 self._settle()
-                whole = _together(self._sections, self._saved)
+                whole = [item for item in _together(self._saved, self._sections) if item.tokens]
                 self._hold(sum(item.tokens for item in whole), whole)
                 self._saved = ()
             case SettingsChanged(key="model", value=dict() as model):
@@ -319,7 +319,7 @@ def _together(
     sums = {item.name: item.tokens for item in some}
     for item in others:
         sums[item.name] = sums.get(item.name, 0) + sign * item.tokens
-    return tuple(MeterSection(name, tokens) for name, tokens in sums.items() if tokens)
+    return tuple(MeterSection(name, tokens) for name, tokens in sums.items())
 
 
 def _without_outputs(sections: Sequence[MeterSection], freed: int) -> tuple[MeterSection, ...]:

@@ -114,6 +114,8 @@ class Ledger:
         """What no request has held yet."""
         self._calls: dict[CallId, _Said] = {}
         self._held: dict[int, tuple[_Said, int]] = {}
+        self._gone: dict[int, tuple[_Said, int]] = {}
+        """What the newest summary stands for."""
         self._ratio = 1.0
         self._requests: dict[RequestId, LedgerRequest] = {}
         self._before: ContextPacked | None = None
@@ -143,14 +145,21 @@ class Ledger:
                 self._said[ev.seq] = self._calls.pop(call, _Said(name, ""))
             case UserMessageReceived(text=text) | UserSteered(text=text):
                 self._said[ev.seq] = _Said("you", " ".join(text_preview(text)[:_WORDS].split()))
-            case ContextCompacted():
+            case ContextCompacted(through_seq=through, sections=sections):
                 self._said |= {seq: said for seq, (said, _) in self._held.items()}
-                self._said[ev.seq] = _Said("summary", "")
-                self._held = {}
+                self._gone = {seq: one for seq, one in self._held.items() if seq <= through}
+                self._held = {seq: one for seq, one in self._held.items() if seq > through}
+                summary = self._said[ev.seq] = _Said("summary", "")
+                size = next((one.tokens for one in sections if one.name == "packed_context"), 0)
+                if size:
+                    self._held[ev.seq] = summary, round(size / self._ratio)
                 self._changed["turns summarised"] = None
             case ContextReduced():
                 self._changed["outputs put away"] = None
-            case ContextRestored():
+            case ContextRestored(compaction=compaction):
+                if compaction is not None:
+                    self._held.pop(compaction, None)
+                    self._held, self._gone = self._gone | self._held, {}
                 self._changed["messages brought back"] = None
             case _:
                 return False

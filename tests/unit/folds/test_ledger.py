@@ -116,6 +116,19 @@ COMPACTED = ContextCompacted(
 )
 
 
+def test_after_a_summary_it_stands_with_what_is_left_and_taken_back_all_is_there_again() -> None:
+    before = packed("r1", {0: 100, 1: 20, 2: 30}, messages=150)
+    part = Section(name="packed_context", raw_chars=1, chars=1, tokens=40)
+    summed = COMPACTED.model_copy(update={"through_seq": 1, "sections": (part,)})
+    plain = told(before)
+    view = told(before, summed)
+    assert [(one.seq, one.who, one.tokens) for one in view.messages] == [
+        (1, "summary", 40),
+        (2, "earlier", 30),
+    ]
+    assert told(before, summed, ContextRestored(compaction=1)).messages == plain.messages
+
+
 def test_a_request_says_why_the_cache_could_not_serve_all_of_the_one_before() -> None:
     view = told(
         *(packed("r1", {}, available_tools=5), asked("r1"), answered("r1", 0)),
