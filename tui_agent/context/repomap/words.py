@@ -12,10 +12,11 @@ _WORD = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
 _PIECE = re.compile(
     r"(?:(?<![A-Za-z0-9])[a-z]|[A-Z])[0-9]+[a-z](?![a-z0-9])"
     r"|(?<![A-Za-z0-9])[0-9](?:[a-z]{1,2}|[A-Z]{1,2})(?![A-Za-z0-9])"
-    r"|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+"
+    r"|[A-Z]{2,}[a-z](?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+"
 )
-"""What is compared on its own; a word as i18n, k8s or 2fa, whose letters would say nothing, stays whole."""
-_LETTERS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+"""What is compared on its own; a word as i18n, k8s or 2fa, whose letters would say nothing, stays whole, and so do URLs and
+IPv4, which would be cut before their last capital."""
+_LETTERS = re.compile(r"[A-Z]{2,}[a-z](?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 """The same for a word without digits and other letters than those of ASCII."""
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 MAX_WORD = 64
@@ -56,6 +57,8 @@ def stem(word: str) -> str:
 @lru_cache(maxsize=65_536)
 def _formed(piece: str) -> str:
     """The form in which a run of letters is compared; empty where it is not."""
+    if len(piece) > 2 and piece[-1] == "s" and piece[:-1].isupper():
+        piece = piece[:-1]
     small = piece.lower()
     return stem(small) if len(small) > 1 and small not in STOP else ""
 
@@ -76,8 +79,10 @@ def split(word: str) -> tuple[str, ...]:
         small = piece.lower()
         if before and small.isdigit() and len(small) <= (1 if word[at - 1] == "_" else MAX_NUMBER):
             found.append(before + small)
-        elif len(small) > 1 and small not in STOP:
-            found.append(stem(small) if small.isalpha() else small)
+        elif small.isalpha():
+            found += filter(None, [_formed(piece)])
+        elif len(small) > 1:
+            found.append(small)
         begins = len(small) > 1 or not word[max(0, at - 1) : at].isalnum()
         before = small if begins and small.isalpha() else ""
     return tuple(found)
@@ -111,6 +116,9 @@ _NUMBER = re.compile(r"[\d_]+")
 MAX_QUERY = 20_000
 MAX_TERMS = 48
 IDENTIFIER_WEIGHT = 3.0
+NUMBERED_WEIGHT = 0.5
+"""What a name with its number counts beside the name alone: enough to tell files apart that have both."""
+_DIGITS = "0123456789"
 LEAST_PLACE, HALF_PLACE = 0.5, 10
 """What a word late in a question still weighs, and after how many words half of what a place is worth is lost."""
 
@@ -160,7 +168,9 @@ class Query:
         terms = sorted(ordered, key=lambda term: term not in strong)[:MAX_TERMS]
         places = {term: place for place, term in enumerate(ordered)}
         self.weights = {
-            term: (IDENTIFIER_WEIGHT if term in strong else 1.0) * _worth_of_place(places[term])
+            term: (IDENTIFIER_WEIGHT if term in strong else 1.0)
+            * (NUMBERED_WEIGHT if stem(term.rstrip(_DIGITS)) in places and term[-1] in _DIGITS else 1.0)
+            * _worth_of_place(places[term])
             for term in terms
         }
         self.about = frozenset(kind for kind, words in ABOUT.items() if words & self.weights.keys())
