@@ -157,12 +157,14 @@ class Gate:
         """Whether it may run again in the sandbox with the files that it wanted."""
         paths = tuple(one.path.rstrip("/") for one in refused.wanted)
         names = " and ".join(one.name.rstrip("/") for one in refused.wanted)
+        always = self._parts.remember_readable is not None
+        keeps = " Always writes it into your configuration, as [sandbox] readable." if always else ""
         decision = Decision(
             "ask",
             OPENING,
             refused.blocked,
-            choices=(_ONCE_ONLY[0], *_opened_for(paths, always=self._parts.remember_readable is not None)),
-            risk=f"It runs again in the sandbox and can read {names}; the model sees what it prints.",
+            choices=(_ONCE_ONLY[0], *_opened_for(paths, always=always)),
+            risk=f"It runs again in the sandbox and can read {names}; the model sees what it prints.{keeps}",
             default_no=True,
         )
         if not self._parts.interactive:
