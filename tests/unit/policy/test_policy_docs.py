@@ -98,7 +98,8 @@ def test_what_the_rules_are_said_to_mean_they_mean() -> None:
         for other in others:
             if other == "private" or other.startswith("deny "):
                 continue
-            effect: Effect = Reads(path=other) if what == "read" else Runs(script=other)
+            path = what == "read" and " " not in other
+            effect: Effect = Reads(path=other) if path else Runs(script=other)
             if rule == "deny connect 127.0.0.1":
                 effect = Connects(host=other)
             found = RulePolicy([rule]).decide("t", (effect,), PolicyFacts("/home/ada/ws", "bypass"))
@@ -116,3 +117,16 @@ def test_the_shapes_that_are_said_to_be_offered_are() -> None:
 
 def test_every_class_is_explained() -> None:
     assert all(f"| `{name}` |" in DOCS for name in CLASSES)
+
+
+def test_what_is_said_to_be_asked_about_where_rules_deny_is() -> None:
+    told = DOCS.partition("What can be told only less surely")[2].partition("No rule is promised")[0]
+    lines = [
+        line for line in re.findall(r"`([^`]+)`", told.replace("\n  ", " ")) if " " in line or "$" in line
+    ]
+    policy = RulePolicy(["deny read private/**", "deny edit keep/**", "deny run git push *"])
+    asked = [line for line in lines if line != "rg -g '!private'"]
+    assert len(asked) > 20
+    for line in asked:
+        found = policy.decide("t", (Runs(script=line),), PolicyFacts("/home/ada/ws", "bypass"))
+        assert found.verdict == "ask", line
