@@ -22,9 +22,8 @@ def result(report: DelegateReport, found: JsonMap, display: tuple[DisplayBlock, 
 
 
 def _outcome(report: DelegateReport) -> str:
-    """The row's outcome: calls (of models and tools) where it went well, else how it ended."""
-    count = report.iterations + report.tool_calls
-    calls = "1 call" if count == 1 else f"{count} calls"
+    """The row's outcome: its calls of tools where it went well, else how it ended."""
+    calls = "1 tool call" if report.tool_calls == 1 else f"{report.tool_calls} tool calls"
     return calls if report.success else _ENDS[report.reason]
 
 

@@ -82,7 +82,7 @@ class ReasoningEntry(EntryBase):
 
 @dataclass(frozen=True, slots=True)
 class Subtask:
-    """The delegate that works for a call, with its own meter: iterations begun, calls (of models and tools), tokens."""
+    """The delegate that works for a call, with its own meter: iterations begun, calls of tools, tokens."""
 
     agent: AgentId
     name: str

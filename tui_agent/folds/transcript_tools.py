@@ -43,7 +43,7 @@ def _place(draft: Draft, ev: Envelope, call_id: CallId) -> int | None:
 def _called(draft: Draft, ev: Envelope, payload: ToolCalled) -> bool:
     row = draft.delegates.get(ev.agent)
     if row is not None:
-        return _delegate_called(draft, row, f"{payload.verb} {payload.target}".strip())
+        return _delegate_called(draft, row, f"{payload.verb} {payload.target}".strip() or payload.name)
     known = draft.tool(draft.tools.get(payload.call_id))
     if known is not None:
         return False
@@ -61,12 +61,12 @@ def _called(draft: Draft, ev: Envelope, payload: ToolCalled) -> bool:
 
 
 def _delegate_called(draft: Draft, row: int, words: str) -> bool:
-    """A delegate's calls (of models and tools) show on its own row: how many there were, and the newest tool."""
+    """A delegate's calls of tools show on its own row: how many there were, and the newest."""
     entry = draft.tool(row)
     if entry is None:
         return False
-    calls = draft.delegate_calls[row] = draft.delegate_calls.get(row, 0) + 1
-    outcome = "1 call" if calls == 1 else f"{calls} calls"
+    calls = draft.delegate_calls[row] = draft.delegate_calls.get(row, 0) + (1 if words else 0)
+    outcome = "1 tool call" if calls == 1 else f"{calls} tool calls"
     subtask = replace(entry.subtask, calls=calls) if entry.subtask is not None else None
     draft.put(row, replace(entry, outcome=outcome, subtask=subtask, revision=draft.revision + 1))
     return draft.grow(row, words + "\n") if words else True

@@ -42,7 +42,7 @@ async def test_a_subtask_that_works_is_one_row_with_its_own_meter_and_its_newest
         async with open_app(golden("night_shift"), size=size) as driven:
             await begun(driven)
             row = next(row for row in driven.rows() if "[Subtask]" in row and "count the" in row)
-            assert "3 calls · it 1" in row
+            assert "1 tool call · it 1" in row
             assert "1 subtask" in driven.rows()[0]
             assert any("│ find *.py" in row for row in driven.rows())
 
@@ -53,7 +53,7 @@ async def test_one_that_is_done_shows_its_report_and_opened_what_it_called() -> 
         driven.session.feed(responded("m3", "There are 3."), agent=CHILD)
         driven.session.feed(AgentFinished(success=True, summary="3", reason="completed"), agent=CHILD)
         done = finished("s1").model_copy(
-            update={"display": (MarkdownBlock(text="There are 3."),), "summary": "3 calls"}
+            update={"display": (MarkdownBlock(text="There are 3."),), "summary": "1 tool call"}
         )
         driven.session.feed(done)
         await driven.settle()

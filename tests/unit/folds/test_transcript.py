@@ -317,7 +317,7 @@ def test_a_delegate_shows_on_the_row_of_its_call_only() -> None:
     )
     entry = chat[0]
     assert isinstance(entry, ToolEntry)
-    assert (entry.state, entry.outcome, entry.output) == ("waiting", "2 calls", "search files\n")
+    assert (entry.state, entry.outcome, entry.output) == ("waiting", "1 tool call", "search files\n")
     chat.tell(
         decided("c2", "allow"),
         finished("c2"),
