@@ -14,7 +14,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import astuple
 from pathlib import Path
 from struct import Struct
@@ -26,7 +26,8 @@ from tui_agent.context.repomap.listing import Entry
 from tui_agent.ports.repomap import MapLanguage
 
 FILE_S = 8.0
-"""Time that one file may take; the system then ends the process."""
+"""Time of the processor that one file may take; the system then ends the process. What else the machine does counts not:
+at low priority a second can take ten."""
 SPLIT_BYTES = 3_000_000
 """From so many bytes on a second process helps."""
 CHUNK_BYTES, MOST_CHUNKS = 700_000, 2_000
@@ -128,8 +129,8 @@ def main() -> None:
     entries = [Entry(*one) for one in job["entries"]]
     index, root = Path(job["index"]), job["root"]
     if "part" in job:
-        with suppress(sqlite3.Error, OSError):
-            _read_all(index, root, _chunks(entries), job)
+        with suppress(sqlite3.Error, OSError), closing(kept.opened(index, job["key"])) as keeping:
+            _read_all(keeping, index, root, _chunks(entries), job)
         return
     fd = os.open(f"{index}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "w") as lock:
@@ -137,8 +138,8 @@ def main() -> None:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return
-        with suppress(sqlite3.Error, OSError):
-            _whole(index, root, entries, job)
+        with suppress(sqlite3.Error, OSError), closing(kept.opened(index, job["key"])) as keeping:
+            _whole(keeping, index, root, entries, job)
 
 
 def is_building(index: Path) -> bool:
@@ -153,28 +154,24 @@ def is_building(index: Path) -> bool:
     return False
 
 
-def _whole(index: Path, root: str, entries: list[Entry], job: dict[str, Any]) -> None:
+def _whole(keeping: kept.Kept, index: Path, root: str, entries: list[Entry], job: dict[str, Any]) -> None:
     chunks = _chunks(entries)
     queue = _queue(len(chunks) + 1)
     helper = None
     if sum(entry.size for entry in entries) > SPLIT_BYTES and (os.cpu_count() or 1) > 1:
         helper = _spawn(index.parent, (queue,))
         _give(helper.stdin, {**job, "part": 1, "queue": queue}, entries)
-    _read_all(index, root, chunks, {**job, "queue": queue})
+    _read_all(keeping, index, root, chunks, {**job, "queue": queue})
     os.close(queue)
     if helper is not None:
         with suppress(subprocess.TimeoutExpired):
             helper.wait(PATIENCE_S)
         end(helper, lasting=False)
-    keeping = kept.opened(index, job["key"])
-    try:
-        if job["gone"]:
-            with keeping.writing():
-                keeping.forget(job["gone"])
-        if _go_on(job):
-            graph.write(keeping)
-    finally:
-        keeping.close()
+    if job["gone"]:
+        with keeping.writing():
+            keeping.forget(job["gone"])
+    if _go_on(job):
+        graph.write(keeping)
 
 
 def _chunks(entries: list[Entry]) -> list[list[Entry]]:
@@ -200,30 +197,28 @@ def _queue(count: int) -> int:
     return reads
 
 
-def _read_all(index: Path, root: str, chunks: list[list[Entry]], job: dict[str, Any]) -> None:
+def _read_all(
+    keeping: kept.Kept, index: Path, root: str, chunks: list[list[Entry]], job: dict[str, Any]
+) -> None:
     """Do pieces of work as long as there are any; behind the files comes the history."""
     hard = ended_by(index)
     known = Languages([MapLanguage(*one) for one in job["languages"]])
     note = Note(index, job.get("part", 0))
-    keeping = kept.opened(index, job["key"])
-    try:
-        while _go_on(job) and (drawn := os.read(job["queue"], _NUMBER.size)):
-            (number,) = _NUMBER.unpack(drawn)
-            if number == len(chunks):
-                history.refresh(keeping, Path(root))
-                continue
-            found = []
-            for entry in chunks[number]:
-                note.say(entry.path)
-                signal.setitimer(signal.ITIMER_REAL, FILE_S)
-                found.append(indexing.find(root, entry, known, parse=entry.path not in hard))
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            note.say("")
-            with keeping.writing():
-                keeping.put(found)
-                keeping.set_meta("graph", "")
-    finally:
-        keeping.close()
+    while _go_on(job) and (drawn := os.read(job["queue"], _NUMBER.size)):
+        (number,) = _NUMBER.unpack(drawn)
+        if number == len(chunks):
+            history.refresh(keeping, Path(root))
+            continue
+        found = []
+        for entry in chunks[number]:
+            note.say(entry.path)
+            signal.setitimer(signal.ITIMER_PROF, FILE_S)
+            found.append(indexing.find(root, entry, known, parse=entry.path not in hard))
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        note.say("")
+        with keeping.writing():
+            keeping.put(found)
+            keeping.set_meta("graph", "")
     note.done()
 
 

@@ -1,6 +1,11 @@
 """The index is the same however it came about: in which order, and by how many processes."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from tui_agent.context.repomap import graph, indexing, worker
 from tui_agent.context.repomap.facade import show_all
@@ -55,4 +60,31 @@ def test_two_processes_make_of_many_files_the_index_that_one_makes(tmp_path: Pat
     assert sorted(kept.files()) == [entry.path for entry in entries]
     assert len(kept.scores("pros", (1.0, 1.0, 1.0))[0]) == 12
     assert kept.meta("graph") == "ready"
+    kept.close()
+
+
+@pytest.mark.parametrize(("slow", "kept_files"), [("time.sleep(0.6)", 1), ("while True: pass", 0)])
+def test_a_file_may_wait_for_the_processor_but_not_keep_it(
+    tmp_path: Path, slow: str, kept_files: int
+) -> None:
+    (tmp_path / "repo").mkdir()
+    (tmp_path / "repo" / USER).write_text("def used(): ...\n")
+    (entry,) = list_files(tmp_path / "repo", show_all).entries
+    index = tmp_path / "index"
+    opened(index, "key").close()
+    program = f"""
+import time
+from tui_agent.context.repomap import indexing, worker
+find, worker.FILE_S = indexing.find, 0.4
+def slow(*given, **named):
+    {slow}
+    return find(*given, **named)
+indexing.find = slow
+worker.main()
+"""
+    job = {"index": str(index), "key": "key", "root": str(tmp_path / "repo"), "languages": [], "gone": []}
+    given = json.dumps({**job, "lasting": True, "entries": [entry]}).encode()
+    subprocess.run([sys.executable, "-c", program], input=given, check=False, timeout=60)
+    kept = opened(index, "key")
+    assert len(kept.files()) == kept_files
     kept.close()
