@@ -186,7 +186,7 @@ class Bench:
 
     async def until(self, kind: str, count: int = 1) -> Envelope:
         """Wait until `count` events of the kind are recorded; the newest of them."""
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             while True:
                 found = [event for event in self.events if event.payload.kind == kind]
                 if len(found) >= count:
@@ -202,7 +202,7 @@ class Bench:
 
     async def until_trouble(self) -> TuiAgentError:
         """Wait until the engine could not store something."""
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             while not self.troubles:
                 self._news = anyio.Event()
                 await self._news.wait()

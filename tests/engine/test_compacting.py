@@ -114,7 +114,7 @@ async def turn(bench: Bench, text: str, count: int = 1) -> None:
 
 async def until(condition: Callable[[], object]) -> None:
     """Wait beside whoever waits for events."""
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         while not condition():
             await anyio.lowlevel.checkpoint()
 

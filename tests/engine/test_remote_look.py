@@ -30,7 +30,7 @@ async def test_the_end_of_a_named_session_is_read_before_its_engine_speaks(tmp_p
     handle = silent_engine()
     remote = RemoteSession(handle, named=log.folder)
     try:
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             held = await remote.held()
             tail = await remote.tail(3)
         assert held is not None and held.last_seq == 49
@@ -47,7 +47,7 @@ async def test_the_end_of_a_named_session_is_read_before_its_engine_speaks(tmp_p
 async def test_a_named_session_that_is_not_there_waits_for_the_engine(tmp_path: Path) -> None:
     handle = silent_engine()
     remote = RemoteSession(handle, named=tmp_path / "ses_b")
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
             group.start_soon(remote.serve)
             assert handle.child.stdin is not None

@@ -93,7 +93,7 @@ class Reading:
         return [event for event in self.events if isinstance(event.payload, kind)]
 
     async def rest(self) -> list[Envelope]:
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             while batch := await self._follower.next():
                 self.events += [record for record in batch if isinstance(record, Envelope)]
         return self.events

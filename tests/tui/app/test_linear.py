@@ -190,6 +190,6 @@ async def test_what_was_asked_when_the_program_was_killed_is_asked_again(tmp_pat
         await gone_on.wait()
         return None
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         assert await talk(session, read_line, said.append) == 0
     assert [type(one) for one in session.submitted] == [GoOn]

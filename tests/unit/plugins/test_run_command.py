@@ -213,7 +213,7 @@ async def test_the_newest_of_a_flood_is_shown_when_it_pauses():
         live.take(b"0123456789\n" * 6_000)
     live.take(b"server ready\n")
     assert "ready" not in "".join(recorded)
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         await seen.wait()
     assert recorded[-1].startswith("[… 1,") and recorded[-1].endswith("\n0123456789\nserver ready\n")
     assert " …]\n0123456789\n" in recorded[-1]
@@ -258,9 +258,9 @@ async def test_control_sequences_do_not_reach_the_model(bench):
 
 
 async def test_the_time_limit_ends_the_command_and_keeps_its_output(bench):
-    result = await bench.run("run_command", command="echo begun; sleep 1000", timeout=0.2)
-    assert (result.ok, result.summary) == (False, "stopped after 0.2 s")
-    assert text(result) == "[stopped after 0.2 s]\nbegun"
+    result = await bench.run("run_command", command="echo begun; sleep 1000", timeout=1.2)
+    assert (result.ok, result.summary) == (False, "stopped after 1.2 s")
+    assert text(result) == "[stopped after 1.2 s]\nbegun"
     assert result.data["ended"] == "timeout"
 
 
