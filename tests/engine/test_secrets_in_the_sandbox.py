@@ -29,10 +29,16 @@ class Seen:
     asked: tuple[str, ...]
 
 
-def answering(bench: Bench, decision: Literal["allow", "deny"], reach: Reach) -> None:
+def answering(bench: Bench, decision: Literal["allow", "deny"], reach: Reach, rule: str = "") -> None:
     def react(event: Envelope) -> None:
         if isinstance(event.payload, PermissionRequested):
             wide = event.payload.reason == ASKED
+            if wide and rule and not event.payload.wrong:
+                words = DecidePermission(
+                    request_id=event.payload.request_id, decision="allow", reach=reach, rule=rule
+                )
+                bench.submit(words)
+                return
             answer = DecidePermission(
                 request_id=event.payload.request_id, decision=decision, reach=reach if wide else "once"
             )
@@ -52,6 +58,7 @@ async def seen(
     reach: Reach = "once",
     kept: Callable[[Sequence[str]], None] | None = None,
     again: str = "",
+    rule: str = "",
     interactive: bool = True,
 ) -> Seen:
     """One command, or one more after it, with the same answer to every question; the last result."""
@@ -76,7 +83,7 @@ async def seen(
             interactive=interactive,
             remember_readable=kept,
         ) as bench:
-            answering(bench, answer, reach)
+            answering(bench, answer, reach, rule)
             bench.submit(SubmitPrompt(text="go"))
             await bench.until("turn.finished")
             end = bench.of(ToolFinished)[-1]
@@ -169,6 +176,15 @@ async def test_where_no_one_is_there_it_stays_shut_and_the_way_to_open_it_is_nam
     assert (
         found.asked == () and f"{ASKED} It was not run with it" in found.told and "--readable" in found.told
     )
+
+
+async def test_an_answer_that_names_other_files_opens_none_and_is_asked_for_again() -> None:
+    kept: list[Sequence[str]] = []
+    found = await seen(
+        "python3 test.py", "accept-edits", NEEDS, answer="deny", reach="always", kept=kept.append,
+        rule="sandbox readable /etc/shadow",
+    )  # fmt: skip
+    assert found.asked == (ASKED, ASKED) and kept == [] and "did not allow this call" in found.told
 
 
 async def test_a_search_of_the_session_finds_what_was_opened() -> None:

@@ -10,9 +10,11 @@ from tests.stubs.left_out import leave_out
 from tui_agent.environments.sandbox import bubblewrap, landlock, seatbelt
 from tui_agent.environments.sandbox.blocked import blocked
 from tui_agent.environments.sandbox.bounds import Bounds, Places
+from tui_agent.environments.sandbox.noted import notes
 from tui_agent.environments.sandbox.seccomp import ABSENT, ARCHITECTURES, REFUSED, program
 from tui_agent.environments.sandbox.variables import inside
 from tui_agent.policy.confined import guarded_places
+from tui_agent.ports.environment import SecretFile
 
 ALLOW, KILL, EPERM, ENOSYS, NO_FAMILY = 0x7FFF0000, 0x80000000, 0x50001, 0x50026, 0x50061
 
@@ -243,3 +245,23 @@ def test_a_network_fault_is_nobodys_refusal_where_the_network_was_granted() -> N
 def test_refusals_long_before_the_end_are_not_what_ended_it() -> None:
     early = "cp: /etc/x: Read-only file system\n" + "ok line of a test\n" * 1000
     assert blocked(early, 1, Bounds("/work"), network=False) == ""
+
+
+@pytest.mark.parametrize(
+    ("said", "count"),
+    [
+        ("drwx 2 ada ada 40 .idea\n", 1),
+        (".\n./.idea\n./src\n", 1),
+        ("drwx 2 ada ada 40 .idea/\n", 1),
+        ("['.idea', 'a.txt']\n", 1),
+        ("node_modules/\n.idea/\n", 0),
+        ("docs/.idea.md\nthe folder .idea is an editor's\n", 0),
+        ("-r--r--r-- 1 ada ada 0 .env\n", 1),
+        ("copy .env.example to .env, then go on\n", 0),
+        (".idea\n.env\n", 2),
+    ],
+)
+def test_what_a_listing_shows_otherwise_than_it_is_is_told(said: str, count: int) -> None:
+    masked = (SecretFile(".env", "/w/.env"),)
+    found = notes(("ls",), "/w", said.encode(), masked, ("/w/.idea",), looks=True)
+    assert len(found) == count, found

@@ -75,7 +75,7 @@ def _listed(said: str, names: Sequence[str]) -> set[str]:
         name
         for name in found
         if re.search(
-            rf"(?:^|[\s/]){re.escape(name)}$|[\s/]{re.escape(name)}/$|'{re.escape(name)}'", said, re.M
+            rf"(?:^|[\s/]){re.escape(name)}$|[ \t/]{re.escape(name)}/$|'{re.escape(name)}'", said, re.M
         )
     }
 
