@@ -5,6 +5,7 @@ library writes to standard error. It ends with its parent: the end of input clos
 """
 
 import asyncio
+import gc
 import json
 import os
 import sys
@@ -118,7 +119,7 @@ async def _session(
         writer.write(note_line(note))
         async with anyio.create_task_group() as group:
             group.start_soon(_send_events, opened, stored, writer)
-            group.start_soon(to_thread.run_sync, opened.warm)
+            group.start_soon(to_thread.run_sync, _warm, opened)
             await _take_commands(opened, reader)
             await opened.ended()
             group.cancel_scope.deadline = anyio.current_time() + LAST_WORDS
@@ -128,6 +129,12 @@ async def _session(
     except ConnectionError:
         return 0  # the app is gone; the log has everything
     return 0
+
+
+def _warm(opened: LocalSession) -> None:
+    """Load what is slow. It stays, so that no collection need look at it again: one took longer than a judgement."""
+    opened.warm()
+    gc.freeze()
 
 
 async def _send_events(opened: LocalSession, after: int, writer: asyncio.StreamWriter) -> None:

@@ -31,8 +31,9 @@ def what_it_does(
     ruinous = {at for at, deed in enumerate(found) if _RUINOUS.intersection(deed.classes)}
     kept: set[int] = set()
     room = _MOST_TEXT
+    sizes = {id(deed): len(deed.model_dump_json()) for deed in {id(deed): deed for deed in found}.values()}
     for at in (*sorted(ruinous), *(one for one in range(len(found)) if one not in ruinous)):
-        room -= len(found[at].model_dump_json())
+        room -= sizes[id(found[at])]
         if room < 0:
             break
         kept.add(at)
@@ -79,8 +80,9 @@ def _deeds(effects: Sequence[Effect], new: Collection[str], programs: Table | No
         match effect:
             case Runs():
                 report = read_runs(effect, programs)
+                told = {id(part): _of_part(effect, part, new) for part in report.once.parts}
                 for part in report.parts:
-                    yield _of_part(effect, part, new)
+                    yield told[id(part)]
                 if report.problems and not report.parts:
                     why = DeedEffect(
                         word="may do", about="anything: " + "; ".join(report.problems), grave=True

@@ -145,6 +145,12 @@ class _Shape:
     begins: str
 
 
+def begin_of(pattern: str) -> str:
+    """The folder or file of the workspace, in small letters, in which all lies that a path's pattern means; "" where it may
+    be any, or lies elsewhere."""
+    return _shape(pattern, certain=False).begins
+
+
 @lru_cache(maxsize=1024)
 def _shape(pattern: str, certain: bool) -> _Shape:
     shape = pattern if pattern.startswith("/") else posixpath.normpath(pattern)

@@ -6,6 +6,7 @@ meant: by the name that was given and by the real file, whatever the letter case
 
 import posixpath
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from tui_agent.errors import ConfigError
@@ -13,6 +14,7 @@ from tui_agent.policy.findings import Finding
 from tui_agent.policy.grammar import (
     Rule,
     What,
+    begin_of,
     fits_host,
     fits_path,
     fits_tool,
@@ -41,7 +43,7 @@ class RuleSet:
         self._by_what: dict[str, list[Rule]] = {}
         for rule in self.rules:
             self._by_what.setdefault(rule.what, []).append(rule)
-        self._shaped: tuple[PolicyFacts | None, dict[str, tuple[str, ...]]] = (None, {})
+        self._shaped = _Shaped(None)
         self._by_program: dict[str, list[Rule]] = {}
         for rule in self._by_what.get("run", ()):
             self._by_program.setdefault(head(rule.rest), []).append(rule)
@@ -75,8 +77,13 @@ class RuleSet:
         rules = self.of(what)
         if not rules:
             return []
-        names = (at, as_read(at.given, facts.workspace))
-        return [rule for rule in rules if _means_file(rule, names, self._shapes(rule, facts))]
+        names = tuple(dict.fromkeys((at, as_read(at.given, facts.workspace))))
+        firsts = {folded(one.relative).partition("/")[0] for one in names if one.relative is not None}
+        return [
+            rule
+            for rule, shapes, begin in self._with_shapes(what, facts)
+            if (not begin or begin in firsts) and _means_file(rule, names, shapes)
+        ]
 
     def about_below(self, at: Place, what: What, facts: PolicyFacts) -> list[Rule]:
         """Rules that ask or deny about something that may lie below a folder."""
@@ -117,14 +124,36 @@ class RuleSet:
 
     def _shapes(self, rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:
         """As `_shapes`, told once for each decision."""
-        known, found = self._shaped
-        if known is not facts:
-            found = {}
-            self._shaped = (facts, found)
-        shapes = found.get(rule.text)
+        found = self._for(facts).shapes
+        shapes = found.get(id(rule))
         if shapes is None:
-            shapes = found[rule.text] = _shapes(rule, facts)
+            shapes = found[id(rule)] = _shapes(rule, facts)
         return shapes
+
+    def _with_shapes(self, what: What, facts: PolicyFacts) -> Sequence[tuple[Rule, tuple[str, ...], str]]:
+        """Rules about one kind of thing with their paths, and the first name of all that they mean, where there is one."""
+        found = self._for(facts).of
+        rules = found.get(what)
+        if rules is None:
+            shaped = [(rule, self._shapes(rule, facts)) for rule in self.of(what)]
+            rules = found[what] = [
+                (rule, shapes, begin_of(shapes[0]) if len(shapes) == 1 else "") for rule, shapes in shaped
+            ]
+        return rules
+
+    def _for(self, facts: PolicyFacts) -> "_Shaped":
+        if self._shaped.facts is not facts:
+            self._shaped = _Shaped(facts)
+        return self._shaped
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Shaped:
+    """Paths of rules as they are meant in one decision."""
+
+    facts: PolicyFacts | None
+    shapes: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    of: dict[What, list[tuple[Rule, tuple[str, ...], str]]] = field(default_factory=dict)
 
 
 def _means_file(rule: Rule, names: Sequence[Place], shapes: Sequence[str]) -> bool:

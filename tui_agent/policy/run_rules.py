@@ -63,7 +63,7 @@ class RunJudge:
 
     def findings(self, effect: Runs) -> list[Finding]:
         """Everything that stands about it."""
-        report = read_runs(effect, self._programs)
+        report = read_runs(effect, self._programs).once
         self._files.dotted = any(name in report.line for name in _DOTTED)
         if report.top and not (self._facts.top_of_repository and not effect.cwd):
             report = _anywhere(report)

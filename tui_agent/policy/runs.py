@@ -6,7 +6,7 @@ Invariant: pure; the same script or words give the same report.
 import posixpath
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from tui_agent.policy.commands import CommandReader
@@ -57,6 +57,19 @@ class RunReport:
         found = {name for part in self.parts for name in part.classes}
         unknown = {ARBITRARY} if self.problems or not found else set()
         return ranked(frozenset(found | unknown | ({DESTRUCTIVE} if self.ruin else set())))
+
+    @cached_property
+    def paths(self) -> int:
+        """How many files its parts name."""
+        return sum(
+            len(part.reads) + len(part.looks) + len(part.writes) + len(part.removes) for part in self.parts
+        )
+
+    @property
+    def once(self) -> "RunReport":
+        """With each part once: of commands that are the same there is one part for all."""
+        unique = {id(part): part for part in self.parts}
+        return self if len(unique) == len(self.parts) else replace(self, parts=tuple(unique.values()))
 
     @cached_property
     def downloads(self) -> bool:
@@ -140,6 +153,7 @@ def _words(argv: tuple[str, ...], programs: Table) -> RunReport:
 
 def _report(line: str, script: Script, depth: int, programs: Table) -> RunReport:
     reader = CommandReader(programs, script.functions)
+    judged: dict[Command, RunReport] = {}
     parts: list[Part] = []
     problems = list(script.problems)
     ruin, unread, top = script.ruin, script.unread, script.top
@@ -148,31 +162,45 @@ def _report(line: str, script: Script, depth: int, programs: Table) -> RunReport
         if paths > _MOST_PATHS:
             break
         done += 1
-        for part in reader.parts(command):
-            paths += len(part.reads) + len(part.looks) + len(part.writes) + len(part.removes)
-            tighten(part, programs.extras)
-            parts.append(part)
-            found = _inner(part, depth, programs)
-            if found is None:
-                parts += _told_to_run(part, depth, programs)
-                continue
-            inner = found.report
-            if inner is None:
-                part.opaque = True
-                part.why.append(f"it is not certain what {part.program} is given to run")
-                continue
-            if not part.sets and found.plain:
-                part.classes.discard(ARBITRARY)
-                part.why.clear()
-                part.starts = True
-            parts += inner.parts if part.places == ("",) else [moved(one, part.places) for one in inner.parts]
-            problems += inner.problems
-            ruin, unread, top = ruin or inner.ruin, unread or inner.unread, top or inner.top
+        one = judged.get(command)
+        if one is None:
+            one = judged[command] = _judged(reader, command, depth, programs)
+            problems += one.problems
+            ruin, unread, top = ruin or one.ruin, unread or one.unread, top or one.top
+        parts += one.parts
+        paths += one.paths
     if len(script.commands) > done:
         problems.append(f"it has more than {_MOST} parts" if done == _MOST else "it names too many files")
         parts += [_named(command) for command in script.commands[done:]]
     ruin = ruin or next((part.ruin for part in parts if part.ruin), "")
     return RunReport(line, tuple(parts), tuple(dict.fromkeys(problems)), ruin, unread, top)
+
+
+def _judged(reader: CommandReader, command: Command, depth: int, programs: Table) -> RunReport:
+    """One simple command, with what it is told to run."""
+    parts: list[Part] = []
+    problems: list[str] = []
+    ruin, unread, top = "", False, False
+    for part in reader.parts(command):
+        tighten(part, programs.extras)
+        parts.append(part)
+        found = _inner(part, depth, programs)
+        if found is None:
+            parts += _told_to_run(part, depth, programs)
+            continue
+        inner = found.report
+        if inner is None:
+            part.opaque = True
+            part.why.append(f"it is not certain what {part.program} is given to run")
+            continue
+        if not part.sets and found.plain:
+            part.classes.discard(ARBITRARY)
+            part.why.clear()
+            part.starts = True
+        parts += inner.parts if part.places == ("",) else [moved(one, part.places) for one in inner.parts]
+        problems += inner.problems
+        ruin, unread, top = ruin or inner.ruin, unread or inner.unread, top or inner.top
+    return RunReport(command.text, tuple(parts), tuple(problems), ruin, unread, top)
 
 
 def _named(command: Command) -> Part:
