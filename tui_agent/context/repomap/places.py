@@ -16,7 +16,7 @@ _TEST = re.compile(
     r"|(?:^|/)(?:test_[^/]*|[^/]*(?:[._-](?:test|tests|spec)|_test))\.[a-z0-9]+$|(?:^|/)conftest\.py$|[a-z0-9]tests?\.(?:java|kt|cs|scala|swift|php)$"
 )
 _DOC = re.compile(
-    r"(?:^|/)(?:docs?|documentation|examples?|samples?|demos?|changelogs?|changes|news|i18n|locales?)/"
+    r"(?:^|/)(?:docs?|documentation|examples?|samples?|demos?|playgrounds?|changelogs?|changes|news|i18n|locales?)/"
     r"|(?:^|/)(?:readme|changelog|changes|history|news|authors|contributing|licen[cs]e|release)[^/]*$|\.(?:md|mdx|rst|txt|adoc|po|pot|svg|csv|tsv|ipynb)$"
 )
 _FOREIGN = re.compile(

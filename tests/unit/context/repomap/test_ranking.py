@@ -10,6 +10,7 @@ from tui_agent.context.repomap.answering import Ask, from_index
 from tui_agent.context.repomap.facade import show_all
 from tui_agent.context.repomap.kept import Kept, opened
 from tui_agent.context.repomap.listing import list_files
+from tui_agent.context.repomap.places import kind_of
 from tui_agent.context.repomap.ranking import Ranked, by_history, expression, values_of
 from tui_agent.context.repomap.snapshot import Snapshot
 from tui_agent.context.repomap.texts import Texts
@@ -153,3 +154,17 @@ def test_past_messages_are_asked_for_late_names_as_for_early_ones() -> None:
     asked = expression(Query("first_name " + " ".join(f"w{chr(97 + n)}x" for n in range(30)) + " last_name"))
     assert asked.count('"first"') == asked.count('"last"') == 3
     assert asked.count('"wax"') == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("playground/glob/src/index.js", "doc"),
+        ("examples/a.py", "doc"),
+        ("src/player/ground.py", ""),
+        ("tests/test_a.py", "test"),
+        ("vendor/a.go", "foreign"),
+    ],
+)
+def test_what_only_shows_how_it_is_used_is_known_by_its_folder(path: str, kind: str) -> None:
+    assert kind_of(path) == kind
