@@ -32,6 +32,7 @@ from tui_agent.ports.model import (
     ModelReply,
     ModelRequest,
 )
+from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.model import (
     ModelDelta,
@@ -143,6 +144,7 @@ class ModelCaller:
         if room is not None and await room.make(packed.manifest, wanted.answer):
             smaller = self._builder.messages(recorder.messages(self._agent))
             packed = await self._packed(replace(wanted, messages=smaller))
+        own = recorder.history(self._agent) if ask.messages is None else None
         request = ModelRequest(
             request_id=wanted.request_id,
             model=wanted.model,
@@ -152,7 +154,8 @@ class ModelCaller:
             max_tokens=wanted.answer,
             images=self._builder.images(packed.messages),
             purpose="answer" if self._of == self._agent else "compaction",
-            answers=recorder.history(self._agent).answers if ask.messages is None else None,
+            answers=None if own is None else own.answers,
+            opening="" if own is None else text_preview(own.opening),
         )
         chain: ModelNext = partial(self._call, packed.manifest)
         for middleware in reversed(self._parts.middlewares):

@@ -67,6 +67,7 @@ class MessagesState:
     broken: bool
     forgotten: ForgottenState = field(default_factory=ForgottenState)
     answers: int = 0
+    opening: LongText = ""
 
 
 class ModelMessages:
@@ -86,6 +87,8 @@ class ModelMessages:
         self._view: tuple[Message, ...] | None = None
         self.answers = 0
         """How many answers were given, those behind summaries too."""
+        self.opening: LongText = ""
+        """The words that the conversation began with: a person's, or a delegate's task."""
         self.forgotten = Forgotten()
         """What can be brought back."""
         self.broken = False
@@ -105,6 +108,7 @@ class ModelMessages:
             self.broken,
             self.forgotten.kept(),
             self.answers,
+            self.opening,
         )
 
     @classmethod
@@ -115,6 +119,7 @@ class ModelMessages:
         made._open, made._profiles = set(kept.open), dict(kept.profiles)
         made._task, made.broken = kept.task, kept.broken
         made.forgotten, made.answers = Forgotten(kept.forgotten), kept.answers
+        made.opening = kept.opening
         return made
 
     def apply(self, ev: Envelope) -> bool:
@@ -269,6 +274,7 @@ def _mentioned(mentions: tuple[Mention, ...], seq: int) -> list[UserMessage]:
 
 @_ON.on(UserMessageReceived)
 def _message(fold: ModelMessages, ev: Envelope, payload: UserMessageReceived) -> bool:
+    fold.opening = fold.opening or payload.text
     fold.forgotten.spoken[ev.seq] = None
     fold.opens(UserMessage(content=_content(payload.text, payload.attachments), seq=ev.seq))
     for message in _mentioned(payload.mentions, ev.seq):
@@ -330,6 +336,7 @@ def _hook_pieces(payload: HookRan) -> Iterator[TextContent]:
 
 @_ON.on(AgentSpawned)
 def _spawned(fold: ModelMessages, ev: Envelope, payload: AgentSpawned) -> bool:
+    fold.opening = payload.task
     fold.forgotten.spoken[ev.seq] = None
     return fold.task(payload.task, ev.seq)
 

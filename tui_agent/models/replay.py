@@ -96,6 +96,8 @@ def recording(records: Sequence[Record], blobs: BlobReader) -> Recording:
 
 def _task(request: ModelRequest) -> str:
     """The words that a conversation begins with."""
+    if request.summed:
+        return request.opening
     first = next((one for one in request.messages if isinstance(one, UserMessage)), None)
     texts = [one.text for one in first.content if isinstance(one, TextContent)] if first is not None else []
     return "".join(text_preview(text) for text in texts)

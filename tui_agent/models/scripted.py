@@ -130,7 +130,7 @@ class ScriptedClient:
         yield Finished(answer.finish or _finish(answer), f"scripted-{index + 1}")
 
     def _conversation(self, request: ModelRequest) -> tuple[str, list[ScriptedAnswer]]:
-        first = _first_user(request.messages)
+        first = _opening(request)
         for number, conversation in enumerate(self.script.conversations, 1):
             match = conversation.match
             if _holds(match.first_user, first) and _holds(match.system, request.system):
@@ -141,7 +141,7 @@ class ScriptedClient:
         """The entry for a request: as many as were answered in the conversation."""
         # Two delegates of one kind are two conversations: their first words tell them apart. What is asked without tools,
         # such as a summary, moves no conversation that has some.
-        words = _first_user(request.messages)[:200] if key else ""
+        words = _opening(request)[:200] if key else ""
         place = self._places.setdefault(f"{key}|{bool(request.tools)}|{words}", _Place())
         if place.request_id == request.request_id:
             place.attempts += 1
@@ -259,6 +259,10 @@ def _length(message: Message) -> int:
             return sum(
                 len(str(getattr(part, "text", getattr(part, "arguments", "")))) for part in message.parts
             )
+
+
+def _opening(request: ModelRequest) -> str:
+    return request.opening if request.summed else _first_user(request.messages)
 
 
 def _first_user(messages: tuple[Message, ...]) -> str:

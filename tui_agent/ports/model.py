@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.model import FaultKind, FinishReason, Purpose
 from tui_agent.protocol.ids import RequestId
-from tui_agent.protocol.messages import AssistantMessage, Message
+from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage
 from tui_agent.protocol.parts import ModelPart, Usage
 from tui_agent.protocol.settings import ModelInfo
 
@@ -31,7 +31,8 @@ class ModelRequest:
     """All that a client needs for one call. Long texts and images in it are already resolved: every `LongText` is a
     `str`, image bytes are in `images` by their digest. `max_tokens` is always sent. Of purpose `compaction` is the one
     that has a history summarised: its answer is read by the engine alone. `answers` were given in the conversation so
-    far, by its record: those that a summary stands for too; None where the messages are all that there is."""
+    far, by its record: those that a summary stands for too; None where the messages are all that there is. `opening` are the words that it began
+    with (of a long text its beginning), which a summary may stand for by now."""
 
     request_id: RequestId
     model: ModelInfo
@@ -42,6 +43,12 @@ class ModelRequest:
     images: dict[str, bytes] = field(default_factory=dict)
     purpose: Purpose = "answer"
     answers: int | None = None
+    opening: str = ""
+
+    @property
+    def summed(self) -> bool:
+        """Whether a summary stands for the beginning."""
+        return bool(self.messages) and isinstance(self.messages[0], SummaryMessage)
 
     @property
     def place(self) -> int:

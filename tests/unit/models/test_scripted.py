@@ -57,11 +57,19 @@ class Talk:
         again: bool = False,
         tools: bool = True,
         answers: int | None = None,
+        opening: str = "",
     ) -> Assembler:
         self.count += not again
         offered = (READ,) if tools else ()
         request = ModelRequest(
-            RequestId(f"r{self.count}"), INFO, system, messages, offered, 100, answers=answers
+            RequestId(f"r{self.count}"),
+            INFO,
+            system,
+            messages,
+            offered,
+            100,
+            answers=answers,
+            opening=opening,
         )
         assembler = Assembler(("read_file",))
         async with self.client.stream(request) as chunks:
@@ -70,9 +78,14 @@ class Talk:
         return assembler
 
     async def text(
-        self, *messages: Message, system: str = "", again: bool = False, answers: int | None = None
+        self,
+        *messages: Message,
+        system: str = "",
+        again: bool = False,
+        answers: int | None = None,
+        opening: str = "",
     ) -> str:
-        assembler = await self.ask(*messages, system=system, again=again, answers=answers)
+        assembler = await self.ask(*messages, system=system, again=again, answers=answers, opening=opening)
         assert assembler.settle() is None
         return assembler.text
 
@@ -103,6 +116,16 @@ async def test_after_a_compaction_the_record_tells_the_entry_in_a_new_process_to
     assert await Talk(THREE).text(SummaryMessage(text="earlier"), user("c"), answers=2) == "three"
     left = SummaryMessage(text="earlier"), said("two"), user("c")
     assert await Talk(THREE).text(*left, answers=2) == "three"
+
+
+async def test_a_delegate_whose_task_a_summary_stands_for_has_its_own_answers_still() -> None:
+    talk = Talk(
+        "answers: [{text: main}]\nconversations:\n  - match: {first_user: look}\n"
+        "    answers: [{text: one}, {text: two}]\n"
+    )
+    assert await talk.text(user("look around")) == "one"
+    left = SummaryMessage(text="earlier"), user("Mind the tests.")
+    assert await talk.text(*left, answers=1, opening="look around") == "two"
 
 
 async def test_the_request_for_a_summary_leaves_the_script_where_it_was() -> None:
