@@ -227,6 +227,7 @@ class CommandReader:
         if program.downloads and program.does != READ_ONLY:
             why = f"{call.name} fetches code from outside"
         part.turn(program.does, why)
+        part.opaque = part.opaque or program.elsewhere
         if program.needs and not program.needs & set(call.options):
             part.turn(program.otherwise, f"{call.name} changes something")
         self._limits(part, call)

@@ -93,6 +93,7 @@ class Program:
     executes: frozenset[str] = frozenset()
     code: frozenset[str] = frozenset()
     spoken: bool = False
+    elsewhere: bool = False
     sub: bool | str = False
     subs: Mapping[str, "Program"] = field(default_factory=dict)
 
@@ -191,7 +192,9 @@ _KINDS: dict[type, frozenset[str]] = {
             "at_least",
         }
     ),
-    bool: frozenset({"numeric", "trap", "downloads", "assigns", "appends", "hosts", "sparing", "spoken"}),
+    bool: frozenset(
+        {"numeric", "trap", "downloads", "assigns", "appends", "hosts", "sparing", "spoken", "elsewhere"}
+    ),
     int: frozenset({"most", "keeps", "wraps"}),
     list: frozenset(
         {

@@ -76,3 +76,18 @@ def test_without_a_sandbox_it_is_asked_about(script: str) -> None:
 @pytest.mark.parametrize("script", ["ionice -c3 grep -rn x src", "taskset -c 0 ls", "env -u X ls"])
 def test_a_wrapper_is_as_harmless_as_what_it_runs(script: str) -> None:
     assert confined(script, "plan").verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "docker exec x sh",
+        "docker compose run web ls",
+        "tmux send-keys x Enter",
+        "screen -X stuff x",
+        "dotnet add package x",
+    ],
+)
+def test_what_acts_where_no_sandbox_reaches_is_asked_about(script: str) -> None:
+    assert confined(script).verdict == "ask"
+    assert confined("tmux ls", "ask").verdict == "allow"
