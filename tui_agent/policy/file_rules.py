@@ -5,6 +5,7 @@ allows.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tui_agent.policy.findings import Finding
 from tui_agent.policy.grammar import Rule, What
@@ -122,8 +123,10 @@ class FileRules:
             for rule in self._rules.about_pattern(at, what, self._facts, dotted=self.dotted)
         ]
         found = stop([rule for rule in rules if _placed(rule) and "**" not in at.given])
-        if found is not None or not rules:
-            return found
+        if found is not None:
+            return replace(found, reason=f"{found.reason}, and {at.given} may stand for what it is about")
+        if not rules:
+            return None
         why = f"{at.given} may stand for what a rule is against: {rules[0].text}"
         return Finding("ask", "rules.pattern", why)
 
