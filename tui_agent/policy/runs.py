@@ -241,41 +241,49 @@ def _inner(part: Part, depth: int, programs: Table) -> _Inner | None:
     name = words[0].rpartition("/")[2]
     if name not in _SHELLS and name not in _READERS:
         return None
-    text, plain = _evaluated(words) if name == "eval" else _told(name, words, part.told)
-    if text is None:
-        return _Inner(None) if plain else None
-    if depth >= _DEPTH:
+    given = _evaluated(words) if name == "eval" else _told(name, words, part.told)
+    if given is None:
+        return None
+    if given.text is None or depth >= _DEPTH:
         return _Inner(None)
-    return _Inner(_script(text, depth + 1, programs), plain and name not in _OTHERS) if text.strip() else None
+    report = _script(given.text, depth + 1, programs) if given.text.strip() else None
+    return None if report is None else _Inner(report, given.plain and name not in _OTHERS)
 
 
-def _evaluated(words: Sequence[str | None]) -> tuple[str | None, bool]:
-    return (None, False) if None in words else (" ".join(filter(None, words[1:])), False)
+@dataclass(frozen=True)
+class _Given:
+    """The text of a script; None: nobody can read it from the line."""
+
+    text: str | None
+    plain: bool = True
 
 
-def _told(name: str, words: Sequence[str | None], told: str | None) -> tuple[str | None, bool]:
-    """The script of a shell; None and False where it is in a file or not certain, None and True where nobody knows it."""
+def _evaluated(words: Sequence[str | None]) -> _Given | None:
+    return None if None in words else _Given(" ".join(filter(None, words[1:])))
+
+
+def _told(name: str, words: Sequence[str | None], told: str | None) -> _Given | None:
+    """The script of a shell; None where it is in a file, or its words are not certain."""
     plain = True
     at = 1
     while at < len(words):
         word = words[at]
         if word is None:
-            return None, False
+            return None
         if word in STDIN:
-            return told, told is None or plain
-        if word == "--" or word[:1] not in ("-", "+"):
-            if word != "--" or at + 1 < len(words):
-                return None, word.startswith(_DESCRIPTORS)
-            break
+            return _Given(told, plain)
+        if word[:1] not in ("-", "+") or (words[at - 1] == "--" and at > 1):
+            return _Given(None) if word.startswith(_DESCRIPTORS) else None
+        if word == "--":
+            at += 1
+            continue
         short = not word.startswith("--")
         plain = plain and short and word[0] == "-" and set(word[1:]) <= _OPTIONS
         if short and word[0] == "-" and "c" in word:
             behind = words[at + 1 :]
             rest = [one for one in behind if one is None or one[:1] not in ("-", "+")]
-            return (rest[0], plain and rest[0] == behind[0]) if rest else (None, True)
+            return _Given(rest[0], plain and rest[0] == behind[0]) if rest else _Given(None)
         if short and "s" in word and word[0] == "-":
             break
         at += 2 if word in _WITH_WORD or word[-1] in "oO" else 1
-    if name in _SOURCING:
-        return None, False
-    return told, told is None or plain
+    return None if name in _SOURCING else _Given(told, plain)
