@@ -141,6 +141,12 @@ async def test_secrets_and_what_lies_elsewhere_are_not_sent(tmp_path: Path, work
     assert "abc" not in sent and "far away" not in sent
 
 
+async def test_a_file_elsewhere_on_the_computer_is_told_of_and_an_import_is_not(tmp_path: Path) -> None:
+    [told], _ = await _mentions(tmp_path, 'see @/etc/passwd, and import x from "@/components/button"')
+    assert (told.given, told.kind) == ("/etc/passwd", "missing")
+    assert "outside the workspace" in told.note
+
+
 async def test_of_something_huge_or_binary_the_head_is_sent_with_a_note(
     tmp_path: Path, workspace: Path
 ) -> None:

@@ -69,6 +69,15 @@ _COMMON = frozenset(
     ]
 )
 
+_ELSEWHERE: Final = tuple(
+    f"/{name}/"
+    for name in (
+        *("Applications", "Library", "Users", "Volumes", "dev", "etc", "home", "media", "mnt", "opt"),
+        *("private", "proc", "root", "run", "srv", "sys", "tmp", "usr", "var"),
+    )
+)
+"""Where absolute paths begin that mean a file of this computer; `@/components/x` is an import of some languages."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -155,7 +164,7 @@ def _with_lines(given: str) -> list[Wanted]:
 
 def _is_path(bare: str) -> bool:
     """Whether it can only be meant as a path: not a handle, a decorator or the name of a package."""
-    if bare.startswith(("./", "../", "~/")) or bare.endswith("/"):
+    if bare.startswith(("./", "../", "~/", *_ELSEWHERE)) or bare.endswith("/"):
         return True
     name = bare.rpartition("/")[2]
     found = _with_lines(name)

@@ -53,8 +53,27 @@ async def test_files_folders_and_symbols_are_offered_behind_an_at(tmp_path: Path
         await driven.until(lambda: "src/cart.py:1" in driven.text())
         await driven.press("down", "tab")
         assert prompt.editor.text == "see @Cartridge "
+        await driven.press("space")
+        assert prompt.editor.text == "see @Cartridge "
+        await driven.press("space")
+        assert prompt.editor.text == "see @Cartridge  "
+        await driven.press("backspace")
         await driven.press("@", "s", "r")
         await driven.until(lambda: bool(prompt.menu.candidates))
         await driven.press("tab")
         assert prompt.editor.text == "see @Cartridge @src/"
         await driven.until(lambda: [one.label for one in prompt.menu.candidates] == ["src/", "src/cart.py"])
+
+
+async def test_completing_before_a_blank_leaves_one(tmp_path: Path) -> None:
+    (tmp_path / "cart.py").write_text("class Cartridge: ...\n")
+    async with open_app(
+        golden("night_shift"), options=SessionOptions(cwd=tmp_path, data_dir=tmp_path)
+    ) as driven:
+        prompt = driven.app.prompt
+        prompt.set_root(tmp_path)
+        prompt.editor.put("see @cart and")
+        prompt.editor.move_cursor((0, 9))
+        await driven.until(lambda: bool(prompt.menu.candidates))
+        await driven.press("tab")
+        assert prompt.editor.text == "see @cart.py and"

@@ -47,6 +47,8 @@ class Approval(Sheet[DecidePermission | None]):
     ) -> None:
         super().__init__(looks)
         self.request = request
+        self.request_id: RequestId = request.request_id
+        """Which request it answers."""
         self.policy = policy
         self.workspace = workspace
         self.waiting = waiting
@@ -73,11 +75,6 @@ class Approval(Sheet[DecidePermission | None]):
         self.subject: list[Strip] = []
         self._rows = ApprovalRows(self)
         self.asked = Asked(self, request, policy, workspace, blob)
-
-    @property
-    def request_id(self) -> RequestId:
-        """Which request it answers."""
-        return self.request.request_id
 
     def on_mount(self) -> None:
         self.add_class("-warning")
@@ -203,9 +200,11 @@ class Approval(Sheet[DecidePermission | None]):
             case "enter":
                 self._answer(self.chosen)
             case "up" | "k" | "shift+tab":
-                self._move(-1)
+                self.chosen = _beside(self.chosen, -1)
+                self.redraw()
             case "down" | "j" | "tab":
-                self._move(1)
+                self.chosen = _beside(self.chosen, 1)
+                self.redraw()
             case "d" | "ctrl+o" if not {"whole_file", "whole_command"} <= self.without:
                 if self.unseen:
                     self._show_rest(self.chosen)
@@ -256,10 +255,6 @@ class Approval(Sheet[DecidePermission | None]):
             self.redraw()
         else:
             self.spare(events.Paste(event.text))
-
-    def _move(self, by: int) -> None:
-        self.chosen = ANSWERS[(ANSWERS.index(self.chosen) + by) % len(ANSWERS)]
-        self.redraw()
 
     def _show_policy(self, *, on: bool) -> None:
         self.policy_shown = on
@@ -312,3 +307,7 @@ class Approval(Sheet[DecidePermission | None]):
         answer = wish.removeprefix("answer ")
         if answer in ANSWERS:
             self._answer(answer)
+
+
+def _beside(answer: Answer, by: int) -> Answer:
+    return ANSWERS[(ANSWERS.index(answer) + by) % len(ANSWERS)]

@@ -101,6 +101,8 @@ class Prompt(Vertical):
         self.actions: Sequence[Action] = ()
         self.choices: Mapping[str, Sequence[tuple[str, str]]] = {}
         self.running = self._shell = self._unconfined = False
+        self._blank_at: tuple[int, int] | None = None
+        """Where the cursor stood behind what was completed last."""
         self.most_rows = 10
         self.with_policy = True
         self._token: Token | None = None
@@ -191,6 +193,7 @@ class Prompt(Vertical):
         event.stop()
         if self._closed_at is not None and self.editor.text != self._closed_at:
             self._closed_at = None
+        self._blank_at = _one_blank(self.editor, self._blank_at)
         self._grow()
         self._complete()
         self._say()
@@ -312,8 +315,13 @@ class Prompt(Vertical):
         needs_more = (
             token.kind == "command" and candidate.insert.endswith(" ") and not candidate.hint.startswith("[")
         )
-        result = self.editor.replace(candidate.insert, (row_at, token.start), (row_at, column))
+        # The blank that ends it may stand there already.
+        follows = candidate.insert.endswith(" ") and self.editor.document.get_line(row_at)[column:][:1] == " "
+        end = column + 1 if follows else column
+        result = self.editor.replace(candidate.insert, (row_at, token.start), (row_at, end))
         self.editor.move_cursor(result.end_location)
+        if candidate.insert.endswith(" "):
+            self._blank_at = self.editor.cursor_location
         if run and token.kind != "file" and (whole or not needs_more):
             self.submit("send")
 
@@ -338,3 +346,18 @@ class Prompt(Vertical):
     def after_refresh(self, call: Callable[[], None]) -> None:
         """Run something once the next frame is painted."""
         self.call_after_refresh(partial(call))
+
+
+def _one_blank(editor: Editor, at: tuple[int, int] | None) -> tuple[int, int] | None:
+    """Whoever types a blank behind what was completed at this place, which ends with one, means that one."""
+    if at is None or at == editor.cursor_location:
+        return at
+    row_at, column = at
+    typed = (
+        editor.document.get_line(row_at)[column - 1 : column + 1]
+        if row_at < editor.document.line_count
+        else ""
+    )
+    if typed == "  " and editor.cursor_location == (row_at, column + 1):
+        editor.delete((row_at, column), (row_at, column + 1))
+    return None
