@@ -23,6 +23,7 @@ _SEARCHERS = frozenset({"grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "u
 """Programs that read the folder they run in where they are given none."""
 _ALL_BY = frozenset({"grep", "egrep", "fgrep", "zgrep"})
 """Those of them that read folders only when told so."""
+_RECURSIVE = frozenset({"--recursive", "--dereference-recursive", "--directories=recurse", "recurse"})
 _PASSING = frozenset({"rg", "ag", "fd", "fdfind"})
 """Those that pass over hidden and ignored files when not told otherwise."""
 _NAMING = frozenset({"l", "L", "files", "files-with-matches", "files-without-match"})
@@ -32,8 +33,18 @@ _CHOOSES = ("--include",)
 _GLOBS = ("-g", "--glob", "--iglob")
 
 
-_TAKERS = frozenset({"git add", "git archive"})
-"""Commands that take what they name, with all below, into something else."""
+_TAKERS = frozenset({"git add", "git archive", "ln"})
+"""Commands that take what they name, with all below, into something else, or give it another name."""
+_IN_PLACE = frozenset(
+    {"-i", "-w", "--in-place", "--write", "-pi", "-ni", "-pie", "-i.bak", "-pi.bak", "--fix", "format"}
+)
+_REWRITERS = {
+    **dict.fromkeys(("autopep8", "yapf", "prettier", "gofmt", "clang-format", "shfmt", "perl", "ruff", "eslint"), _IN_PLACE),
+    **dict.fromkeys(("black", "isort", "rustfmt", "dos2unix", "git checkout", "git restore", "git rm", "git mv"), frozenset({""})),
+}  # fmt: skip
+"""Commands that change the files which they name, or all below the folders, with the options of which one must be there."""
+_CHECKING = frozenset({"--check", "--check-only", "--diff", "--cached"})
+"""Options by which they change none."""
 _EVERYTHING = frozenset({"-A", "--all", "-u", "--update"})
 """Options by which `git add` takes all there is."""
 _RUNNERS = frozenset({"fd", "fdfind"})
@@ -107,8 +118,9 @@ def folders_read(part: Part) -> Sequence[str]:
     if part.program in _RUNNERS and _RUNS.intersection(part.words):
         return _from_places(part, [""])
     if part.name in _TAKERS:
-        every = part.name == "git archive" or _EVERYTHING.intersection(part.words)
-        return (*part.reads, *_from_places(part, [""] if every else []))
+        shaped = any(word is not None and word.startswith(":") for word in part.words)
+        every = part.name == "git archive" or shaped or _EVERYTHING.intersection(part.words)
+        return (*part.reads, *part.looks, *_from_places(part, [""] if every else []))
     if not _goes_below(part):
         return ()
     operands = [path for path in part.reads if path not in part.patterns]
@@ -121,6 +133,16 @@ def folders_read(part: Part) -> Sequence[str]:
 def _from_places(part: Part, names: Sequence[str]) -> Sequence[str]:
     found = (join(place, name) for place in part.places for name in names)
     return [path for path in found if path is not None]
+
+
+def rewritten(part: Part) -> Sequence[str]:
+    """The files and folders that it changes where it only seems to name them."""
+    name = part.program.rpartition("/")[2]
+    needed = _REWRITERS.get(part.name) or _REWRITERS.get(name)
+    words = {"", *part.words}
+    if part.harmless or needed is None or needed.isdisjoint(words) or not _CHECKING.isdisjoint(words):
+        return ()
+    return tuple(dict.fromkeys((*part.reads, *part.looks)))
 
 
 def told(part: Part) -> Sequence[str]:
@@ -170,9 +192,7 @@ def _goes_below(part: Part) -> bool:
     if part.program == "git":
         return "--no-index" in part.words or "--untracked" in part.words
     if part.program in _ALL_BY:
-        return any(word in ("--recursive", "--dereference-recursive") for word in part.words) or bool(
-            _letters(part) & {"r", "R"}
-        )
+        return any(word in _RECURSIVE for word in part.words) or bool(_letters(part) & {"r", "R"})
     return part.deep
 
 

@@ -108,6 +108,13 @@ class FileRules:
         found = stop(self._rules.about_file(at, "read", self._facts))
         return found or (self._meant(at, ("read",)) if pattern else None)
 
+    def changed(self, at: Place, *, pattern: bool = False) -> Finding | None:
+        """What rules against editing say of a file, or a folder with some of what is below, that is changed."""
+        found = stop(self._rules.about_file(at, "edit", self._facts))
+        found = found or (self._meant(at, ("edit",)) if pattern else None)
+        some = found is None and self.stands_below(at, "edit", pattern=pattern)
+        return _against_some_below(at) if some else found
+
     def stands_below(self, at: Place, what: What, *, pattern: bool = False) -> Sequence[Rule]:
         """Rules that ask or deny about what may lie below a folder."""
         if not pattern:

@@ -6,7 +6,7 @@ Invariant: a line is allowed only where every part is; a guard or a rule that de
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tui_agent.policy.below import folders_read, left_out, read_below, told
+from tui_agent.policy.below import folders_read, left_out, read_below, rewritten, told
 from tui_agent.policy.file_rules import FileRules
 from tui_agent.policy.findings import Finding
 from tui_agent.policy.grammar import Rule, What, fits_words
@@ -149,6 +149,10 @@ class RunJudge:
         coded = code_names(self._rules.against_files, part)
         if coded is not None:
             yield Finding("ask", "rules.code", f"its code names what a rule is against: {coded.text}")
+        for path, at in self._places(effect, rewritten(part) if self._rules.stops("edit") else ()):
+            found = self._files.changed(at, pattern=path in part.patterns)
+            if found is not None:
+                yield found
         if not self._rules.stops("read"):
             return
         moved = part.removes if part.into else ()

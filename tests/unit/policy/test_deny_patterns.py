@@ -109,6 +109,9 @@ ASKED = [
     "git add .",
     "git add -A",
     "git archive HEAD",
+    "git add ':/private'",
+    "grep -d recurse x .",
+    "ln -s . q",
     "cat **/a",
     "cat $FILE",
     "cat < $FILE",
@@ -176,6 +179,33 @@ def test_what_cannot_be_meant_is_free(script: str) -> None:
 )
 def test_rules_against_edits_count_for_patterns(script: str, expected: str) -> None:
     assert judged(script, "deny edit keep/**", "deny edit **/*.lock").verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("black keep/k", "deny"),
+        ("black k*/k", "deny"),
+        ("black .", "ask"),
+        ("ruff format .", "ask"),
+        ("ruff check --fix keep", "deny"),
+        ("prettier --write keep/*.js", "deny"),
+        ("perl -pi -e s/a/b/ keep/k", "deny"),
+        ("git checkout -- keep", "deny"),
+        ("git checkout .", "ask"),
+        ("git restore k*/k", "deny"),
+        ("black src", "allow"),
+        ("black --check .", "allow"),
+        ("ruff check keep", "allow"),
+        ("perl keep/k.pl", "allow"),
+        ("git checkout main", "allow"),
+        ("pytest keep", "allow"),
+    ],
+)
+def test_rules_against_edits_count_for_what_a_command_changes_that_only_names_it(
+    script: str, expected: str
+) -> None:
+    assert judged(script, "deny edit keep/**").verdict == expected
 
 
 def test_a_rule_against_removing_counts_for_patterns() -> None:
