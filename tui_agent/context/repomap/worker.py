@@ -6,6 +6,7 @@ work from standard input and ends soon after whoever started it, where that one 
 """
 
 import fcntl
+import gc
 import json
 import os
 import select
@@ -30,7 +31,7 @@ FILE_S = 8.0
 at low priority a second can take ten."""
 SPLIT_BYTES = 3_000_000
 """From so many bytes on a second process helps."""
-CHUNK_BYTES, MOST_CHUNKS = 700_000, 2_000
+CHUNK_BYTES, MOST_CHUNKS = 1_500_000, 2_000
 PATIENCE_S = 60.0
 END_S = 2.0
 _NUMBER = Struct("<I")
@@ -126,6 +127,7 @@ def main() -> None:
     if job is None:
         return
     os.nice(10)
+    gc.disable()  # nothing here is in a circle, and what is remembered of words is much to go through
     entries = [Entry(*one) for one in job["entries"]]
     index, root = Path(job["index"]), job["root"]
     if "part" in job:
