@@ -130,7 +130,7 @@ def _files(effect: Runs, part: Part, new: Collection[str]) -> Iterator[DeedEffec
 
 def _acts(part: Part) -> Iterator[DeedEffect]:
     if NETWORK in part.classes:
-        about = _some(part.hosts) or ("package index" if part.downloads else "")
+        about = _some(part.hosts) or ("package index" if part.downloads else "host not known")
         yield DeedEffect(word="network", about=about, grave=True)
     if part.downloads:
         yield DeedEffect(word="runs", about="code from outside", grave=True)
