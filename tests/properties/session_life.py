@@ -31,7 +31,7 @@ from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.session import SessionForked, SessionHeadMoved
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, UserMessageReceived, UserSteered
-from tui_agent.protocol.ids import RequestId
+from tui_agent.protocol.ids import MAIN_AGENT, RequestId
 from tui_agent.protocol.parts import TextContent
 from tui_agent.store.files import SystemFiles
 from tui_agent.store.reader import read_records
@@ -184,7 +184,8 @@ class Plain:
     def unsent(self, last: int | None = None) -> list[str]:
         """What a summary names the place of, though no request had taken it along: where it waited behind open calls, it
         waits on behind the summary."""
-        sent = [e.seq for e in self.line(last) if isinstance(e.payload, ModelRequested)]
+        requests = [e for e in self.line(last) if isinstance(e.payload, ModelRequested)]
+        sent = [e.seq for e in requests if e.agent == MAIN_AGENT]  # the one for the summary takes nothing along
         return [
             text
             for seq, text in self._said(last)
