@@ -313,17 +313,8 @@ class CommandReader:
             case "edit":
                 part.add(part.reads, operands)
                 part.add(part.writes, operands)
-            case "pack":
-                part.deep = not program.deep_by
-                part.add(part.writes, operands[:1])
-                part.add(part.reads, operands[1:])
-            case "copy":
-                part.add(part.reads, operands[:-1])
-                part.add(part.writes, _made_by_copying(call, part.writes))
-            case "move":
-                part.deep = True
-                part.add(part.removes, operands[:-1])
-                part.add(part.writes, _made_by_copying(call, part.writes))
+            case kind:
+                self._carried(part, call, kind, operands)
         if any(option.startswith(one) for option in call.options for one in program.rewrites):
             part.add(part.writes, operands)
         if not program.lists & set(call.options):
@@ -332,6 +323,17 @@ class CommandReader:
             part.removes += part.looks
         part.deep = part.deep or bool(program.deep_by & set(call.options))
         part.deep = part.deep and not program.narrows & set(call.options)
+
+    def _carried(self, part: Part, call: Call, kind: str, operands: Sequence[Word]) -> None:
+        """What comes to lie elsewhere: in an archive, beside itself, or only there."""
+        if kind == "pack":
+            part.deep = not call.program.deep_by
+            part.add(part.writes, operands[:1])
+            part.add(part.reads, operands[1:])
+            return
+        part.deep = part.deep or kind == "move"
+        part.add(part.removes if kind == "move" else part.reads, operands[:-1])
+        part.add(part.writes, _made_by_copying(call, part.writes))
 
     def _text(self, part: Part, program: Program, operands: Sequence[Word]) -> None:
         part.add(part.looks, [word for word in operands if word.glob])
