@@ -18,7 +18,6 @@ from anyio import to_thread
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import TuiAgentError
-from tui_agent.ground import ground
 from tui_agent.protocol.commands import Close
 from tui_agent.session.cleaning import fault_redactor
 from tui_agent.session.local import LocalSession
@@ -34,7 +33,8 @@ from tui_agent.session.wire import (
     record_line,
 )
 from tui_agent.store.log import SessionLog
-from tui_agent.wiring import session
+from tui_agent.wiring.ground import ground
+from tui_agent.wiring.session import session
 
 LAST_WORDS = 2.0
 """Seconds that an app which no longer reads is given for the last events."""

@@ -25,6 +25,7 @@ LAYERS = {
     "engine": "L4",
     "middleware": "L4",
     "session": "L5",
+    "wiring": "L6",
     "evals": "L6",
     "export": "L6",
     "cli": "L7",
@@ -36,10 +37,10 @@ SUPERVISORS: dict[str, str] = {
     "tui_agent/engine/running.py": "a tool's or plugin's fault becomes a result and must not end the turn",
     "tui_agent/engine/turns.py": "a fault in a turn becomes error.raised; the session goes on serving",
     "tui_agent/folds/views.py": "a fault of one view is named in `faults` and must not stop the others",
-    "tui_agent/hooking.py": "a plugin's hook that fails is said in its reply, a listener that fails is not called again",
     "tui_agent/plugin_host/loader.py": "a broken plugin is reported as plugin.failed and the app lives",
     "tui_agent/tui/faults.py": "a part of the screen that breaks is told, and the others are shown",
     "tui_agent/tui/pump.py": "what fails in showing one frame is told, and the next one comes",
+    "tui_agent/wiring/hooking.py": "a plugin's hook that fails is said in its reply, a listener that fails is not called again",
 }
 """Files that may catch `Exception`, each with its reason."""
 

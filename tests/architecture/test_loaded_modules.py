@@ -89,7 +89,7 @@ def test_a_headless_run_loads_nothing_that_it_does_not_need(tmp_path: Path) -> N
     assert not found & {"textual", "rich", "litellm", "tiktoken", "watchfiles", "httpx", "tree_sitter"}
 
 
-@pytest.mark.parametrize("module", ["tui_agent.engine_process", "tui_agent.wiring"])
+@pytest.mark.parametrize("module", ["tui_agent.engine_process", "tui_agent.wiring.session"])
 def test_the_engine_knows_no_screen(module: str) -> None:
     assert not loaded(f"import {module}") & {"textual", "rich", "litellm", "tiktoken"}
 

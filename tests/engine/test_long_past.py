@@ -16,7 +16,7 @@ from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.session.local import LocalSession
 from tui_agent.store.kept import KEPT, LONG
 from tui_agent.store.reader import iterate_records
-from tui_agent.wiring import session
+from tui_agent.wiring.session import session
 
 SESSION = "ses_0123456789ab"
 SCRIPT = "answers:\n  - text: The next answer.\n  - text: And one more.\n"

@@ -21,7 +21,7 @@ from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.parts import TextPart
 from tui_agent.protocol.settings import Budgets
 from tui_agent.session.remote import RemoteSession
-from tui_agent.wiring import session
+from tui_agent.wiring.session import session
 
 SCRIPT = """
 window: 50000

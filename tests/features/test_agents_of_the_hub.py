@@ -20,7 +20,7 @@ from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import UserMessage, check_pairs
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
-from tui_agent.wiring import session
+from tui_agent.wiring.session import session
 
 
 class Acting:

@@ -12,12 +12,12 @@ from tui_agent.folds.base import fold
 from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.folds.session_state import SessionState
 from tui_agent.folds.transcript import Transcript
-from tui_agent.ground import ground
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.session import SessionContextLoaded
 from tui_agent.store.reader import read_records
-from tui_agent.wiring import session
+from tui_agent.wiring.ground import ground
+from tui_agent.wiring.session import session
 
 OLD, NEW = "ses_0000000000000001", "ses_0000000000000002"
 SCRIPT = """\

@@ -8,7 +8,7 @@ import pytest
 from tui_agent.cli.demo import bundled_demos, make_workspace
 from tui_agent.cli.headless import run_turn
 from tui_agent.config.options import SessionOptions
-from tui_agent.wiring import session
+from tui_agent.wiring.session import session
 
 DEMO = bundled_demos()["bugfix"]
 

@@ -10,7 +10,7 @@ from tui_agent.errors import PluginError
 from tui_agent.plugin_host.api import OwnedApi
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.tool import ToolFinished
-from tui_agent.wiring import session
+from tui_agent.wiring.session import session
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "plugins"
 

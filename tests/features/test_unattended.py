@@ -13,7 +13,7 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.settings import PolicyName
-from tui_agent.wiring import session
+from tui_agent.wiring.session import session
 
 SCRIPT = """\
 answers:

@@ -8,7 +8,7 @@ import pytest
 from tests.stubs.sse_server import Reply, running
 from tui_agent.cli.headless import run_turn
 from tui_agent.config.options import SessionOptions
-from tui_agent.wiring import session
+from tui_agent.wiring.session import session
 
 
 @pytest.fixture

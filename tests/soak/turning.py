@@ -20,7 +20,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.turn import TurnFinished
-from tui_agent.wiring import session
+from tui_agent.wiring.session import session
 
 SCENARIOS = 10
 

@@ -3,13 +3,13 @@
 import argparse
 from pathlib import Path
 
-from tui_agent import wiring
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say_json, table, warn
-from tui_agent.ground import ground
 from tui_agent.middleware.subagents import OWN, Subagents
 from tui_agent.plugin_host.loader import PluginHost
 from tui_agent.ports.delegate import Role
+from tui_agent.wiring.ground import ground
+from tui_agent.wiring.plugins import plugin_places
 
 EXAMPLES = """\
 examples:
@@ -36,7 +36,7 @@ def configure(parser: Parser) -> None:
 def list_agents(arguments: argparse.Namespace) -> int:
     """Print the built-in agent, those of plugins, and those that can be delegated to; what is none is told of."""
     base = ground(session_options(arguments, client="headless", interactive=False))
-    loaded = PluginHost(wiring.plugin_places(base), base.config.plugins_disabled).load()
+    loaded = PluginHost(plugin_places(base), base.config.plugins_disabled).load()
     below = Subagents(base.config)
     hub = [[*BUILT_IN, "tui-agent"]]
     hub += [[offered.name, offered.description, offered.owner] for offered in loaded.agents]

@@ -19,13 +19,13 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import screen_faults
 from tui_agent.errors import SessionNotFound
 from tui_agent.export.writing import free_name
-from tui_agent.ground import Ground, ground
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.store.lineage import blobs_of
 from tui_agent.store.reader import read_end
+from tui_agent.wiring.ground import Ground, ground
 
 NEWEST = 400
 """Events that are looked at."""

@@ -18,12 +18,12 @@ from tui_agent.export.writing import free_name, write_new
 from tui_agent.folds.base import branch
 from tui_agent.folds.comparison import Comparison, compare
 from tui_agent.folds.comparison_side import Branch
-from tui_agent.ground import Ground, ground
 from tui_agent.store.flaws import flaws
 from tui_agent.store.lineage import blobs_of, origin_of
 from tui_agent.store.reader import read_records
 from tui_agent.store.sessions import SessionStore
 from tui_agent.store.summary import summarise
+from tui_agent.wiring.ground import Ground, ground
 
 EXAMPLES = """\
 examples:

@@ -12,17 +12,20 @@ from importlib import metadata
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from tui_agent import __version__, confining, wiring
+from tui_agent import __version__
 from tui_agent.checkpoints.limits import git_program, why_unavailable
 from tui_agent.cli.doctor_children import bounded_by, ended_by, holding, why_unbounded
 from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import say, say_json, size
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import TuiAgentError
-from tui_agent.ground import Ground, ground
 from tui_agent.plugin_host.bundled import bundled
 from tui_agent.plugin_host.loader import PluginHost
 from tui_agent.ports.environment import SecretFile
+from tui_agent.wiring import confining
+from tui_agent.wiring.ground import Ground, ground
+from tui_agent.wiring.models import model_factory
+from tui_agent.wiring.plugins import plugin_places
 
 EXAMPLES = """\
 examples:
@@ -166,9 +169,9 @@ def model(base: Ground) -> Finding:
     """Whether the chosen model can be used, or which could."""
     config = base.config
     if config.model or config.base_url:
-        info = wiring.model_factory(base).resolve(config.model, config.base_url, config.reasoning_effort)
+        info = model_factory(base).resolve(config.model, config.base_url, config.reasoning_effort)
         return Finding("model", "ok", f"{info.profile} ({info.provider})", "Ask it: tui-agent models check")
-    usable = [info.profile for info in wiring.model_factory(base).available() if info.provider != "scripted"]
+    usable = [info.profile for info in model_factory(base).available() if info.provider != "scripted"]
     if usable:
         return Finding(
             "model", "note", f"None is set; there are {', '.join(usable[:6])}.", "Set one: --model NAME"
@@ -180,7 +183,7 @@ def model(base: Ground) -> Finding:
 
 def plugins(base: Ground) -> Finding:
     """Whether every plugin loads."""
-    loaded = PluginHost(wiring.plugin_places(base), base.config.plugins_disabled).load()
+    loaded = PluginHost(plugin_places(base), base.config.plugins_disabled).load()
     if loaded.failed:
         broken = "; ".join(f"{event.plugin}: {event.message}" for event in loaded.failed)
         return Finding("plugins", "bad", broken, "See: tui-agent plugins check PATH")

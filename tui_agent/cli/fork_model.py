@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from tui_agent import wiring
 from tui_agent.errors import UsageError
-from tui_agent.ground import Ground
 from tui_agent.session.fork_wish import Beginning
 from tui_agent.session.forking import state_of
+from tui_agent.wiring.ground import Ground
+from tui_agent.wiring.models import model_factory
 
 
 def check(base: Ground, parent: Path, wish: Beginning) -> None:
@@ -17,4 +17,4 @@ def check(base: Ground, parent: Path, wish: Beginning) -> None:
     known, change = state.settings.model, wish.change
     base_url = "" if change.model else known.base_url
     effort = change.reasoning_effort or known.effort
-    wiring.model_factory(base).resolve(change.model or known.profile, base_url, effort)
+    model_factory(base).resolve(change.model or known.profile, base_url, effort)

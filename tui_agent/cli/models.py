@@ -5,16 +5,16 @@ import time
 
 import anyio
 
-from tui_agent import wiring
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json, table
 from tui_agent.errors import ModelError
-from tui_agent.ground import ground
 from tui_agent.ports.model import Finished, ModelClient, ModelFault, ModelRequest, TextChunk, UsageChunk
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent, Usage
 from tui_agent.protocol.settings import ModelInfo
+from tui_agent.wiring.ground import ground
+from tui_agent.wiring.models import model_factory
 
 EXAMPLES = """\
 examples:
@@ -47,7 +47,7 @@ def configure(parser: Parser) -> None:
 def list_models(arguments: argparse.Namespace) -> int:
     """Print the models whose keys are there, and what keeps the other profiles from being used."""
     base = ground(session_options(arguments, client="headless", interactive=False))
-    factory = wiring.model_factory(base)
+    factory = model_factory(base)
     found, unready = factory.available(), factory.unready()
     if arguments.json:
         for info in found:
@@ -87,11 +87,11 @@ def check_model(arguments: argparse.Namespace) -> int:
     options = session_options(arguments, client="headless", interactive=False)
     base = ground(options)
     config = base.config
-    info = wiring.model_factory(base).resolve(
+    info = model_factory(base).resolve(
         arguments.name or config.model, config.base_url, config.reasoning_effort
     )
     started = time.monotonic()
-    answer, usage = anyio.run(ask, wiring.model_factory(base).client(info), info)
+    answer, usage = anyio.run(ask, model_factory(base).client(info), info)
     took = time.monotonic() - started
     if arguments.json:
         say_json(

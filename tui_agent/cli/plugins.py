@@ -4,17 +4,17 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from tui_agent import wiring
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json, table
 from tui_agent.config.keep import keep_disabled
 from tui_agent.config.layers import read_toml
 from tui_agent.errors import UsageError
-from tui_agent.ground import ground
 from tui_agent.plugin_host.check import check_plugin
 from tui_agent.plugin_host.discover import Found, discover
 from tui_agent.plugin_host.loader import PluginHost
 from tui_agent.plugin_host.manifest import usable_name
+from tui_agent.wiring.ground import ground
+from tui_agent.wiring.plugins import plugin_places
 
 EXAMPLES = """\
 examples:
@@ -116,7 +116,7 @@ def switch(arguments: argparse.Namespace) -> int:
     """Write into the user's configuration whether a plugin is loaded."""
     base = ground(session_options(arguments, client="headless", interactive=False))
     name: str = arguments.name
-    known = sorted({found.name for found in discover(wiring.plugin_places(base))})
+    known = sorted({found.name for found in discover(plugin_places(base))})
     path = base.config.paths.user_config
     off = tuple(read_toml(path).get("plugins_disabled", ()))
     if name not in known and name not in off:
@@ -134,7 +134,7 @@ def switch(arguments: argparse.Namespace) -> int:
 def list_plugins(arguments: argparse.Namespace) -> int:
     """Print a line for each plugin, also for those that are switched off. Imports none of them."""
     base = ground(session_options(arguments, client="headless", interactive=False))
-    host = PluginHost(wiring.plugin_places(base), base.config.plugins_disabled)
+    host = PluginHost(plugin_places(base), base.config.plugins_disabled)
     rows = []
     seen: set[str] = set()
     for found in host.names():

@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from tui_agent.cli.options import GROUPS, session_options
-from tui_agent.ground import ground
 from tui_agent.store.redact import Redactor
+from tui_agent.wiring.ground import ground
 
 EXAMPLES = """\
 examples:

@@ -17,9 +17,9 @@ from tui_agent.cli.trace import WHICH
 from tui_agent.errors import UsageError
 from tui_agent.folds.moments import moment
 from tui_agent.folds.views_json import views_to_json
-from tui_agent.ground import ground
 from tui_agent.protocol.envelope import Record
 from tui_agent.store.reader import read_records
+from tui_agent.wiring.ground import ground
 
 EXAMPLES = """\
 examples:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent import judging, wiring
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.output import printable, say, say_json
 from tui_agent.cli.recorded_tools import ReadOnlyEnvironment, RecordedResults, recorded_tools
@@ -26,7 +25,6 @@ from tui_agent.engine.serve import Engine
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import TuiAgentError, UsageError
 from tui_agent.folds.divergence import Divergence, Turn, compared, first_difference, turns
-from tui_agent.ground import Ground
 from tui_agent.middleware.memory import WorkingMemory
 from tui_agent.middleware.prompts import PromptTexts
 from tui_agent.middleware.repo_map import RepoMapSection
@@ -46,6 +44,9 @@ from tui_agent.session.resume import begin
 from tui_agent.store.lineage import blobs_of, lineage
 from tui_agent.store.redact import Redactor
 from tui_agent.store.sessions import SessionStore
+from tui_agent.wiring import judging
+from tui_agent.wiring.ground import Ground
+from tui_agent.wiring.plugins import plugin_places
 
 PATIENCE_S = 60.0
 """A turn in which nothing is waited for takes no longer; one that does has lost its way."""
@@ -141,7 +142,7 @@ class Bench:
     def __init__(
         self, base: Ground, folder: Path, records: Sequence[Record], away: Path, started: SessionStarted
     ) -> None:
-        loaded = PluginHost(wiring.plugin_places(base), base.config.plugins_disabled).load()
+        loaded = PluginHost(plugin_places(base), base.config.plugins_disabled).load()
         store = SessionStore(away / "sessions", base.clock, Redactor())
         self._log = store.create(base.ids.session())
         _lend(folder, self._log.folder)

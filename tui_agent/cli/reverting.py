@@ -12,9 +12,7 @@ from typing import TypeVar
 
 import anyio
 
-from tui_agent import wiring
 from tui_agent.errors import TuiAgentError
-from tui_agent.ground import Ground
 from tui_agent.ports.log import Follower
 from tui_agent.protocol.commands import Command, PlanRevert, Revert
 from tui_agent.protocol.envelope import Envelope
@@ -24,6 +22,8 @@ from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestore
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised, SessionHeadMoved
 from tui_agent.protocol.settings import AgentState
 from tui_agent.session.local import LocalSession
+from tui_agent.wiring.ground import Ground
+from tui_agent.wiring.session import session as opened
 
 PayloadT = TypeVar("PayloadT", bound=Payload)
 
@@ -66,7 +66,7 @@ async def _revert(base: Ground, wish: Wish) -> Reverted:
         troubles.append(error)
         running.cancel()
 
-    async with wiring.session(base.options, base, give_up) as session:
+    async with opened(base.options, base, give_up) as session:
         with running:
             return await _go(session, wish)
     raise troubles[0]

@@ -12,7 +12,6 @@ from typing import TextIO
 
 import anyio
 
-from tui_agent import wiring
 from tui_agent.cli.headless import Begin, Coda, Outcome, Show, result_lines, run_supervised, trouble
 from tui_agent.cli.options import EVERYTHING, GROUPS, count, session_options
 from tui_agent.cli.output import plain_json, say
@@ -21,12 +20,13 @@ from tui_agent.cli.supervise import kept_running
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError, UsageError
 from tui_agent.folds.words import unpriced
-from tui_agent.ground import ground, require_decision
 from tui_agent.ports.environment import Sandbox
 from tui_agent.protocol.commands import GoOn
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.settings import SessionSettings
+from tui_agent.wiring.ground import ground, require_decision
+from tui_agent.wiring.session import session as opened
 
 EXAMPLES = """\
 examples:
@@ -144,7 +144,7 @@ async def turn(options: SessionOptions, begin: Begin, show: Show, coda: Coda | N
         troubles.append(error)
         running.cancel()
 
-    async with wiring.session(options, base, give_up) as session:
+    async with opened(options, base, give_up) as session:
         warn_of_cost(session.settings)
         warn_unconfined(session.settings, session.sandbox)
         with running:

@@ -12,7 +12,6 @@ from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import Parser, add_verb, amount, session_options
 from tui_agent.cli.output import say, say_json, size, table, warn
 from tui_agent.errors import CheckpointError, TuiAgentError, UsageError
-from tui_agent.ground import Ground, ground
 from tui_agent.session.forking import (
     checkpoint_notes,
     detach_checkpoints,
@@ -22,6 +21,7 @@ from tui_agent.store.prune import Waste, clear, sizes, waste
 from tui_agent.store.reader import read_records
 from tui_agent.store.sessions import SessionStore
 from tui_agent.store.verify import verify
+from tui_agent.wiring.ground import Ground, ground
 
 Ask = Callable[[str], str]
 DAY = 86_400.0

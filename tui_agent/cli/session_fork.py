@@ -16,7 +16,6 @@ from tui_agent.cli.options import CONTEXT_MODES, EFFORTS, Parser, add_verb, sess
 from tui_agent.cli.output import say, say_json
 from tui_agent.cli.session_care import WHICH
 from tui_agent.folds.words import fork_changes
-from tui_agent.ground import Ground, ground
 from tui_agent.policy.paths import OWN_WORKSPACE
 from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.ids import SessionId
@@ -24,6 +23,7 @@ from tui_agent.session.fork_files import add_folder, files_then, records_until
 from tui_agent.session.fork_wish import beginning
 from tui_agent.session.forking import add_worktree, fork_checkpoints, state_of
 from tui_agent.store.forks import fork_point
+from tui_agent.wiring.ground import Ground, ground
 
 EXAMPLES = """\
 examples:

@@ -6,8 +6,8 @@ from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json
 from tui_agent.errors import UsageError
-from tui_agent.ground import ground
 from tui_agent.protocol.events.session import SessionTitled
+from tui_agent.wiring.ground import ground
 
 EXAMPLES = """\
 examples:

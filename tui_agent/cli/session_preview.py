@@ -13,7 +13,6 @@ from tui_agent.folds.metrics import Metrics
 from tui_agent.folds.session_state import SessionState
 from tui_agent.folds.session_view import SessionStateView
 from tui_agent.folds.todo import Todo
-from tui_agent.ground import Ground, ground
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.eval import TestFinished
@@ -24,6 +23,7 @@ from tui_agent.store.flaws import flaws
 from tui_agent.store.glimpse import Glimpse, glimpse
 from tui_agent.store.sessions import SessionStore
 from tui_agent.store.summary import SessionSummary
+from tui_agent.wiring.ground import Ground, ground
 
 EXAMPLES = """\
 examples:

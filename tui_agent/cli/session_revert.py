@@ -21,11 +21,11 @@ from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import say, say_json, table
 from tui_agent.cli.session_care import WHICH
 from tui_agent.errors import UsageError
-from tui_agent.ground import Ground, ground
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.session.forking import state_of
 from tui_agent.store.lineage import stands
+from tui_agent.wiring.ground import Ground, ground
 
 if TYPE_CHECKING:
     from tui_agent.cli.reverting import Reverted, Wish

@@ -12,7 +12,6 @@ from tui_agent.folds.branches import on_branch
 from tui_agent.folds.said import Outcome, Said
 from tui_agent.folds.tree import Branch, TreeView, tree
 from tui_agent.folds.words import fork_changes
-from tui_agent.ground import ground
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionForked
 from tui_agent.store.family import Relative, family
@@ -20,6 +19,7 @@ from tui_agent.store.line import decode
 from tui_agent.store.pieces import first_line
 from tui_agent.store.reader import iterate_records
 from tui_agent.store.summary import SessionSummary, summarise
+from tui_agent.wiring.ground import ground
 
 EXAMPLES = """\
 examples:

@@ -20,11 +20,11 @@ from tui_agent.folds.base import branch, fold
 from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.folds.session_state import SessionState
 from tui_agent.folds.words import fork_changes
-from tui_agent.ground import ground
 from tui_agent.protocol.events.session import ForkChange
 from tui_agent.session.fork_files import records_until
 from tui_agent.session.fork_wish import beginning
 from tui_agent.session.forking import state_of
+from tui_agent.wiring.ground import ground
 
 EXAMPLES = """\
 examples:

@@ -34,11 +34,11 @@ from tui_agent.folds.actions import Entry, history
 from tui_agent.folds.base import branch, fold
 from tui_agent.folds.session_state import SessionState
 from tui_agent.folds.state_json import state_to_json
-from tui_agent.ground import ground
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.store.flaws import flaws
 from tui_agent.store.reader import read_records, stored_lines
 from tui_agent.store.summary import SessionSummary
+from tui_agent.wiring.ground import ground
 
 EXAMPLES = """\
 examples:

@@ -19,7 +19,6 @@ from tui_agent.cli.whole_lines import WholeLines
 from tui_agent.config.options import SessionOptions
 from tui_agent.folds.entries import AnswerEntry
 from tui_agent.folds.transcript import Transcript
-from tui_agent.ground import ground
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.commands import GoOn
 from tui_agent.protocol.envelope import Envelope, Record
@@ -28,6 +27,7 @@ from tui_agent.protocol.events.turn import TurnFinished, UserMessageReceived
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.store.lineage import blobs_of
 from tui_agent.store.reader import iterate_records, read_tail
+from tui_agent.wiring.ground import ground
 
 STOPS = frozenset((signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE))
 RunOnce = Callable[[SessionOptions, Begin], int]

@@ -13,10 +13,10 @@ from tui_agent.folds.metrics import Metrics, MetricsView
 from tui_agent.folds.parts import Parts
 from tui_agent.folds.trace import Span, Trace, TraceView
 from tui_agent.folds.words import FAILURES, SPAN_STATES, TURN_ENDS
-from tui_agent.ground import ground
 from tui_agent.store.flaws import flaws
 from tui_agent.store.reader import read_records
 from tui_agent.store.verify import verify
+from tui_agent.wiring.ground import ground
 
 EXAMPLES = """\
 examples:

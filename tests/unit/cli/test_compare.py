@@ -12,8 +12,8 @@ from tui_agent.cli.compare import compare_sessions, of_names
 from tui_agent.cli.compare_table import table
 from tui_agent.cli.main import main
 from tui_agent.config.options import SessionOptions
-from tui_agent.ground import ground
 from tui_agent.protocol.events.session import SessionHeadMoved
+from tui_agent.wiring.ground import ground
 
 Call = Callable[..., tuple[int, str, str]]
 

@@ -10,7 +10,6 @@ import anyio
 import pytest
 
 from tests.stubs.golden import golden
-from tui_agent import wiring
 from tui_agent.cli.main import main
 from tui_agent.config.options import SessionOptions
 from tui_agent.folds.divergence import first_difference, turns
@@ -23,6 +22,7 @@ from tui_agent.session.clock import SystemClock
 from tui_agent.store.reader import read_records
 from tui_agent.store.redact import Redactor
 from tui_agent.store.sessions import SessionStore
+from tui_agent.wiring.session import session as opened
 
 Call = Callable[..., tuple[int, str]]
 SCRIPT = """
@@ -178,7 +178,7 @@ answers:
 
 async def leave_open(options: SessionOptions) -> None:
     """Leave a session while it asks."""
-    async with wiring.session(options) as held:
+    async with opened(options) as held:
         follower = held.follow()
         held.submit(SubmitPrompt(text="write new.txt"))
         while True:
@@ -210,7 +210,7 @@ def test_a_turn_that_goes_on_from_an_open_question_gets_its_own_answers(call: Ca
 
 async def talk(options: SessionOptions) -> None:
     """Two turns: the first is stopped at its question, in the second the user allows one call and denies the next."""
-    async with wiring.session(options) as held:
+    async with opened(options) as held:
         follower = held.follow()
         ends = asked = 0
         held.submit(SubmitPrompt(text="write new.txt"))

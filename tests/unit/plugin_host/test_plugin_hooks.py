@@ -6,9 +6,9 @@ import anyio
 import pytest
 
 from tui_agent.errors import PluginError
-from tui_agent.hooking import _Function
 from tui_agent.plugin_api import HookAnswer
 from tui_agent.plugin_host.api import OwnedApi
+from tui_agent.wiring.hooking import _Function
 
 
 def asked(target, limit: float = 5.0):

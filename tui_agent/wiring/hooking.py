@@ -1,4 +1,4 @@
-"""Puts the hooks of a start together: the user's commands, a trusted project's, and plugins' functions.
+"""L6: puts the hooks of a start together: the user's commands, a trusted project's, and plugins' functions.
 
 Invariant: a project's hook runs only while its files are those that were trusted; a plugin's that fails is said in its
 reply, and one that only listens is not called again.
@@ -16,13 +16,13 @@ from tui_agent.config.secrets import load
 from tui_agent.config.vendors import VENDORS
 from tui_agent.engine.recorder import Hook as Listener
 from tui_agent.environments.hook_command import HookCommand, read_answer
-from tui_agent.ground import Ground
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.plugin_host.offers import OfferedAsked
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.hook import AskHook, Hook, HookAnswer, HookReply
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.wiring.ground import Ground
 
 CHANGED = "The project's files are not those that were trusted. `tui-agent trust` shows and decides."
 

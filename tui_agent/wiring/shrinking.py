@@ -1,8 +1,8 @@
-"""Composition: when a history is made smaller, and the words that a summary is asked for with."""
+"""L6: composition: when a history is made smaller, and the words that a summary is asked for with."""
 
 from tui_agent.context.shrinking import Shrinking
-from tui_agent.ground import Ground
 from tui_agent.middleware.prompts import PromptTexts
+from tui_agent.wiring.ground import Ground
 
 REDUCED_BY = 0.7
 """What is left of a context whose old outputs were put away, where there are enough of them."""

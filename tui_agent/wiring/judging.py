@@ -1,4 +1,4 @@
-"""Composition: what a start knows, and what plugins offer, to the policy that judges its calls.
+"""L6: composition: what a start knows, and what plugins offer, to the policy that judges its calls.
 
 Invariant: a fault in the user's files or a trusted project's stops the start; one in a plugin's table leaves it out.
 """
@@ -8,7 +8,6 @@ from pathlib import Path
 
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.errors import ConfigError
-from tui_agent.ground import Ground
 from tui_agent.plugin_host.offers import OfferedPolicyTable
 from tui_agent.policy.grammar import Rule
 from tui_agent.policy.program_layers import ProgramLayer, merged, user_layer
@@ -19,6 +18,7 @@ from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Effect
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.policy import Deed
+from tui_agent.wiring.ground import Ground
 
 RULES = "policy.toml"
 PROGRAMS = "programs.toml"

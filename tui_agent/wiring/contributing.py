@@ -1,4 +1,4 @@
-"""Composition: what goes into a session's prompts beside the conversation, and what can be looked up for it.
+"""L6: composition: what goes into a session's prompts beside the conversation, and what can be looked up for it.
 
 Invariant: a project's instructions and skills are there only where nothing of its files is left aside.
 """
@@ -10,8 +10,6 @@ from collections.abc import Collection, Sequence
 from tui_agent.context.instructions import InstructionFiles
 from tui_agent.context.skills import FOLDER, SkillShelf
 from tui_agent.engine.recorder import Recorder
-from tui_agent.ground import Ground
-from tui_agent.mapping import SessionMaps
 from tui_agent.middleware.instructions import Instructions
 from tui_agent.middleware.memory import WorkingMemory
 from tui_agent.middleware.prompts import PromptTexts
@@ -25,6 +23,8 @@ from tui_agent.ports.environment import Environment
 from tui_agent.ports.knowledge import Knowledge
 from tui_agent.ports.middleware import Middleware
 from tui_agent.store.log import SessionLog
+from tui_agent.wiring.ground import Ground
+from tui_agent.wiring.mapping import SessionMaps
 
 
 class Contributing:

@@ -1,0 +1,48 @@
+"""L6: composition: the models that a start can reach."""
+
+from functools import partial
+from pathlib import Path
+
+from tui_agent.errors import ConfigError
+from tui_agent.models.factory import NO_MODEL, ModelFactory
+from tui_agent.models.replay import Recording, recording
+from tui_agent.plugin_host.bundled import bundled
+from tui_agent.plugin_host.loader import LoadedPlugins
+from tui_agent.ports.model import ModelClient
+from tui_agent.protocol.settings import ModelInfo
+from tui_agent.store.lineage import blobs_of
+from tui_agent.store.sessions import SessionStore
+from tui_agent.wiring.ground import Ground
+from tui_agent.wiring.plugins import load_plugins
+
+
+def model_factory(base: Ground, loaded: LoadedPlugins | None = None) -> ModelFactory:
+    """The models that this start can reach: its profiles, the vendors, the demos, the recordings, the plugins'.
+
+    `loaded` are the plugins where the caller has them; without, they are loaded.
+    """
+    loaded = loaded or load_plugins(base)
+    demos = bundled("demos")
+    models = ModelFactory(
+        base.config.models,
+        base.keys,
+        base.clock,
+        replay_source=partial(_recorded, base.store),
+        demo_scripts=demos if demos is not None else Path("demos"),
+    )
+    for offered in loaded.models:
+        models.add(offered.provider, offered.make)
+    return models
+
+
+def _recorded(store: SessionStore, session_id: str) -> Recording:
+    return recording(store.read(session_id), blobs_of(store.folder(session_id)))
+
+
+def client_for(models: ModelFactory, info: ModelInfo) -> ModelClient:
+    if info.provider == NO_MODEL:
+        raise ConfigError(
+            info.fault or "No model is set.",
+            hint="/model chooses one; tui-agent demo works without an account.",
+        )
+    return models.client(info)

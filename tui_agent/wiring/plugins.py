@@ -1,0 +1,66 @@
+"""L6: composition: the plugins of a start, and what an engine takes of them."""
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from tui_agent.config.notes import notes_folder
+from tui_agent.config.paths import PROJECT_FOLDER
+from tui_agent.engine.model_agent import ModelAgent
+from tui_agent.errors import ConfigError, PluginError
+from tui_agent.plugin_host.bundled import bundled
+from tui_agent.plugin_host.copies import lay_out
+from tui_agent.plugin_host.discover import PluginPlaces
+from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
+from tui_agent.ports.agent import Agent
+from tui_agent.protocol.events.plugin import PluginFailed
+from tui_agent.tools.registry import ToolRegistry
+from tui_agent.wiring.ground import Ground
+
+PROJECT_PLUGINS = f"{PROJECT_FOLDER}/plugins"
+
+
+def plugin_places(base: Ground) -> PluginPlaces:
+    """Where this start looks for plugins."""
+    paths, options = base.config.paths, base.options
+    return PluginPlaces(
+        bundled=bundled("plugins"),
+        user=paths.config_dir / "plugins",
+        project=lay_out(base.config.project, PROJECT_PLUGINS, paths.trusted_copies),
+        extra=tuple(dict.fromkeys((*base.config.plugin_dirs, *options.plugin_dirs))),
+        only_bundled=options.no_plugins,
+        notes=notes_folder(base.config),
+    )
+
+
+def outside_plugins(base: Ground) -> LoadedPlugins:
+    """The plugins that did not come with the product: for what only they could add."""
+    places = replace(plugin_places(base), bundled=None)
+    return PluginHost(places, base.config.plugins_disabled).load()
+
+
+def load_plugins(base: Ground) -> LoadedPlugins:
+    return PluginHost(plugin_places(base), base.config.plugins_disabled).load()
+
+
+def tools_of(loaded: LoadedPlugins) -> tuple[ToolRegistry, list[PluginFailed]]:
+    registry = ToolRegistry()
+    failed = []
+    for offered in loaded.tools:
+        try:
+            registry.add(offered.owner, offered.tool)
+        except PluginError as error:
+            failed.append(PluginFailed(plugin=offered.owner, message=str(error)))
+    return registry, failed
+
+
+def agents_of(loaded: LoadedPlugins) -> dict[str, Callable[[], Agent]]:
+    agents: dict[str, Callable[[], Agent]] = {"default": ModelAgent}
+    for offered in loaded.agents:
+        agents.setdefault(offered.name, offered.make)
+    return agents
+
+
+def require_agent(name: str, agents: Collection[str]) -> None:
+    """Refuse an agent that is not there before anything is made."""
+    if name not in agents:
+        raise ConfigError(f"There is no agent {name!r}.", hint=f"There are: {', '.join(sorted(agents))}.")

@@ -1,0 +1,80 @@
+"""L6: composition: what a session begins with, and what a start changes of one that is taken up."""
+
+from tui_agent.engine.recorder import Recorder
+from tui_agent.errors import ConfigError
+from tui_agent.models.factory import NO_MODEL, ModelFactory
+from tui_agent.protocol.events.session import SettingsChanged
+from tui_agent.protocol.settings import Budgets, Effort, ModelInfo, SessionSettings
+from tui_agent.session.fork_change import take_on_settings
+from tui_agent.wiring.ground import Ground
+
+CHOOSERS = ("app", "web", "editor")
+"""Clients in which another model can be chosen once the session is open."""
+
+
+def settings_of(base: Ground, models: ModelFactory) -> SessionSettings:
+    config = base.config
+    return SessionSettings(
+        model=_model(base, models),
+        policy=config.policy,
+        agent=config.agent,
+        context_mode=config.context_mode,
+        repo_map=config.repo_map,
+        budgets=config.budgets,
+    )
+
+
+def _model(base: Ground, models: ModelFactory) -> ModelInfo:
+    """The model to begin with. Where another one can be chosen, one that cannot be used keeps nothing from opening."""
+    config = base.config
+    if not config.model and not config.base_url:
+        return models.absent()
+    try:
+        return models.resolve(config.model, config.base_url, config.reasoning_effort)
+    except ConfigError as error:
+        if base.options.client not in CHOOSERS:
+            raise
+        return models.absent(str(error))
+
+
+def take_on_changes(base: Ground, models: ModelFactory, recorder: Recorder) -> None:
+    """What a fork was made with. A model that cannot be used keeps nothing from opening where one can be chosen."""
+    options = base.options
+
+    def resolve(name: str, base_url: str, effort: Effort | None) -> ModelInfo:
+        try:
+            return models.resolve(name, base_url, effort)
+        except ConfigError as error:
+            if options.client not in CHOOSERS:
+                raise
+            return models.absent(str(error))
+
+    take_on_settings(recorder, resolve, model_given=bool(options.model or options.base_url))
+
+
+def apply_options(base: Ground, recorder: Recorder, settings: SessionSettings) -> None:
+    """A session that is taken up keeps its settings, but for what this start asked for."""
+    known = recorder.state.settings
+    if known is None:
+        return
+    options = base.options
+    asked: list[tuple[str, object]] = [
+        ("model", options.model or options.base_url or options.effort or None),
+        ("policy", options.policy),
+        ("agent", options.agent),
+        ("context_mode", options.context_mode),
+    ]
+    changed = {key for key, value in asked if value is not None}
+    if known.model.provider == NO_MODEL:
+        changed.add("model")
+    if settings.budgets != Budgets():
+        changed.add("budgets")
+    for key in sorted(changed):
+        _change(recorder, key, settings, known)
+
+
+def _change(recorder: Recorder, key: str, settings: SessionSettings, known: SessionSettings) -> None:
+    new = settings.model_dump(mode="json")[key]
+    old = known.model_dump(mode="json")[key]
+    if new != old:
+        recorder.append(SettingsChanged.model_validate({"key": key, "value": new, "previous": old}))
