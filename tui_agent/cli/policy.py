@@ -6,7 +6,6 @@ import os
 import sys
 from dataclasses import replace
 
-from tui_agent import judging, wiring
 from tui_agent.cli import policy_rules, policy_try
 from tui_agent.cli.options import POLICIES, Parser, add_verb, session_options
 from tui_agent.cli.output import printable, say, say_json, warn
@@ -14,11 +13,13 @@ from tui_agent.cli.policy_rules import PLACE
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.environments.secret_files import SecretFiles
 from tui_agent.errors import UsageError
-from tui_agent.ground import ground
 from tui_agent.policy.confined import secret_inside
 from tui_agent.policy.part import GIT
 from tui_agent.ports.policy import Decision, Policy, PolicyFacts
 from tui_agent.protocol.effects import Runs
+from tui_agent.wiring import judging
+from tui_agent.wiring.ground import ground
+from tui_agent.wiring.plugins import outside_plugins
 
 EXAMPLES = """\
 examples:
@@ -54,7 +55,7 @@ def configure(parser: Parser) -> None:
 def check_command(arguments: argparse.Namespace) -> int:
     """Judge one command line, or one a line of standard input."""
     base = ground(session_options(arguments, client="headless", interactive=False))
-    policy, refused = judging.policy(base, wiring.outside_plugins(base).policy_tables)
+    policy, refused = judging.policy(base, outside_plugins(base).policy_tables)
     for fault in refused:
         warn(f"The plugin {fault.plugin} is left out: {fault.message}")
     env = LocalEnvironment(base.options.cwd)

@@ -2,11 +2,12 @@
 
 import argparse
 
-from tui_agent import judging, wiring
 from tui_agent.cli.options import Parser, add_verb, session_options
 from tui_agent.cli.output import faint, printable, say, say_json_lines, warn
-from tui_agent.ground import ground
 from tui_agent.policy.grammar import Rule
+from tui_agent.wiring import judging
+from tui_agent.wiring.ground import ground
+from tui_agent.wiring.plugins import outside_plugins
 
 PLACE = ("place", "extensions", "project")
 EXAMPLES = """\
@@ -32,7 +33,7 @@ def list_rules(arguments: argparse.Namespace) -> int:
     """Print a line for each rule of the user's file and of a trusted project's."""
     base = ground(session_options(arguments, client="headless", interactive=False))
     rules = judging.rules(base)
-    for fault in judging.programs(base, wiring.outside_plugins(base).policy_tables)[1]:
+    for fault in judging.programs(base, outside_plugins(base).policy_tables)[1]:
         warn(f"The plugin {fault.plugin} is left out: {fault.message}")
     if arguments.json:
         say_json_lines(as_json(rule) for rule in rules)

@@ -5,16 +5,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent import judging, wiring
 from tui_agent.cli.options import POLICIES, Parser, add_verb, session_options
 from tui_agent.cli.output import faint, printable, say, say_json, warn, width
 from tui_agent.cli.policy_rules import PLACE
 from tui_agent.errors import UsageError
-from tui_agent.ground import Ground, ground
 from tui_agent.policy.grammar import Rule
 from tui_agent.policy.rule_file import load_rules
 from tui_agent.policy.trying import CHANGES, Change, Tally, Trial, Tried
 from tui_agent.store.decided import decided_in
+from tui_agent.wiring import judging
+from tui_agent.wiring.ground import Ground, ground
+from tui_agent.wiring.plugins import outside_plugins
 
 EXAMPLES = """\
 examples:
@@ -68,7 +69,7 @@ def try_rules(arguments: argparse.Namespace) -> int:
         raise UsageError(f"There is no file {arguments.file}.", hint="It is written as a policy.toml.")
     new = load_rules(arguments.file)
     present = () if arguments.instead else judging.rules(base)
-    table, refused = judging.programs(base, wiring.outside_plugins(base).policy_tables)
+    table, refused = judging.programs(base, outside_plugins(base).policy_tables)
     for fault in refused:
         warn(f"The plugin {fault.plugin} is left out: {fault.message}")
     trial = Trial(judging.ruled_by((*present, *new), base, table), arguments.policy)
