@@ -163,3 +163,34 @@ async def test_a_replay_says_what_it_cannot_show_and_goes_on() -> None:
         await replayed.press("end")
         await replayed.until(lambda: "todo lacks event" in replayed.text())
         assert "32 passed" in replayed.text()
+
+
+async def test_a_pane_of_a_replay_that_cannot_be_drawn_is_said_and_the_others_are_drawn() -> None:
+    async with open_replay(golden("night_shift"), to_seq=3) as replayed:
+        await replayed.until(lambda: replayed.screen.ready)
+
+        def fails(*_: object) -> None:
+            raise RuntimeError("no such colour")
+
+        replayed.screen.sidebar.set_views = fails  # type: ignore[method-assign]
+        await replayed.press("end")
+        await replayed.until(
+            lambda: "the sidebar could not be drawn: RuntimeError: no such colour" in replayed.text()
+        )
+        assert "32 passed" in replayed.text()
+        await replayed.press("home")
+        assert "the sidebar lacks something" in replayed.rows()[0]
+        assert "32 passed" not in replayed.text()
+
+
+async def test_a_replay_whose_timeline_cannot_be_drawn_goes_on_and_says_so_at_its_top() -> None:
+    async with open_replay(golden("night_shift"), to_seq=3) as replayed:
+        await replayed.until(lambda: replayed.screen.ready)
+
+        def fails(*_: object) -> None:
+            raise RuntimeError("no such colour")
+
+        replayed.screen.pane.set_head = fails  # type: ignore[method-assign]
+        await replayed.press("end")
+        await replayed.until(lambda: "the timeline lacks something" in replayed.rows()[0])
+        assert "32 passed" in replayed.text()

@@ -10,12 +10,16 @@ class ReplayHeader(Header):
     """Never says a policy: nothing can happen here."""
 
     total_cost: float | None = None
+    lacks: str = ""
+    """The part of the screen that could not be drawn, the first of them."""
 
     def _right(self, width: int) -> list[Part]:
         palette = self.looks.palette
         parts: list[Part] = [(" REPLAY ", palette.rich("on-accent", "accent", bold=True))]
         said = "read only: no model, no tool runs" if width >= 140 else "read only" if width >= 80 else ""
-        if said:
+        if self.lacks:
+            parts += [("   ", self.style()), (f"{self.lacks} lacks something", self.style("error"))]
+        elif said:
             parts += [("   ", self.style()), (said, self.style("t2"))]
         cost = "" if self.state is None else units.money(self.state.totals.cost_usd)
         if cost and width >= 50:

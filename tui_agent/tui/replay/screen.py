@@ -17,7 +17,7 @@ from textual.timer import Timer
 from tui_agent.errors import TuiAgentError
 from tui_agent.folds.moments import Moments
 from tui_agent.folds.timeline import timeline
-from tui_agent.folds.views import Views
+from tui_agent.folds.views import Views, fault_words
 from tui_agent.tui.actions import footer
 from tui_agent.tui.layer import takes
 from tui_agent.tui.modals.field import Field
@@ -33,6 +33,7 @@ from tui_agent.tui.replay.playhead import Playhead
 from tui_agent.tui.replay.recording import Recording, Ways, search
 from tui_agent.tui.replay.wishes import Wishes
 from tui_agent.tui.rows import Part
+from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme import Role
 from tui_agent.tui.told import Told
 
@@ -165,13 +166,32 @@ class ReplayScreen(Told, Screen[None]):
         views = self.views = self.moments.at(self.seq)
         state, meter = views.state.view(), views.meter.view()
         with self.app.batch_update():
-            self.header.set_views(state, meter)
-            self.header.set_status(StatusView("stopped", "replay", f"event {self.seq}"))
-            self.sidebar.set_views(views.todo.view(), views.trace.view(), meter, views.last_at)
-            self.pane_strip.set_views(views.todo.view(), views.files.view())
-            self.chat.show(views)
+            self._drawn("the header", lambda: self.header.set_views(state, meter))
+            self._drawn(
+                "the sidebar",
+                lambda: self.sidebar.set_views(views.todo.view(), views.trace.view(), meter, views.last_at),
+            )
+            self._drawn(
+                "the strip of panes", lambda: self.pane_strip.set_views(views.todo.view(), views.files.view())
+            )
+            self._drawn("the chat", lambda: self.chat.show(views))
             self._show_head()
+            status = StatusView("stopped", "replay", f"event {self.seq}")
+            self._drawn("the header", lambda: self.header.set_status(status))
         self._say_faults(views)
+
+    def _drawn(self, what: str, draw: Callable[[], object]) -> None:
+        """Draw a part of the screen; where it fails, that is said once, and the others are drawn."""
+        try:
+            draw()
+        except Exception as error:  # noqa: BLE001 - a supervisor: a part that breaks takes no other with it
+            self.header.lacks = self.header.lacks or what
+            words = clean_line(fault_words(error))
+            if (what, words) in self._faults:
+                return
+            self._faults.add((what, words))
+            self._drawn("the header", self.header.show)
+            self.say(f"{what} could not be drawn: {words}", "error")
 
     def _say_faults(self, views: Views) -> None:
         """What a pane lacks, once for each."""
@@ -181,6 +201,9 @@ class ReplayScreen(Told, Screen[None]):
                 self.say(f"{fault.view} lacks event {fault.seq}, {fault.kind}: {fault.error}", "error")
 
     def _show_head(self) -> None:
+        self._drawn("the timeline", self._draw_head)
+
+    def _draw_head(self) -> None:
         if self.views is None:
             self.pane.set_head(Head(said=self._said[0], said_role=self._said[1]))
             return
