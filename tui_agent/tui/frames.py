@@ -146,11 +146,12 @@ class Frames:
             note = f"next turn {units.about(meter.next_tokens)} tokens{cost}"
         if state.workspace:
             app.prompt.set_root(Path(state.workspace))
-        app.prompt.set_queue([text_preview(one.text) for one in state.queue], running=state.busy)
-        shell = state.shell is not None
+        waits_for = "the summary" if state.compacting else "your command" if state.shell is not None else ""
+        after = waits_for or ("this turn" if state.busy else "")
+        app.prompt.set_queue([text_preview(one.text) for one in state.queue], after=after)
         unconfined = not state.sandbox and bool(state.sandbox_why_not)
         app.prompt.set_state(
-            state.settings.policy, note, running=state.busy, shell=shell, unconfined=unconfined
+            state.settings.policy, note, running=state.busy, waits_for=waits_for, unconfined=unconfined
         )
         hint = PLACEHOLDER
         if not state.settings.model.model:

@@ -12,7 +12,8 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.context import ContextCompacted, ContextPinned, ContextStuck
 from tui_agent.protocol.events.session import SettingsChanged
-from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
+from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived, UserQueued
+from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import AgentState, ModelInfo
 from tui_agent.tui.modals.picker import Picker
 
@@ -107,6 +108,12 @@ async def test_the_activity_line_says_that_it_summarises(size: tuple[int, int], 
         assert driven.app.status.view.mood == "running"
         assert ("steer now" in driven.text()) is in_turn
         assert "queue for after" in driven.text()
+        session.feed(*(UserQueued(queue_id=RequestId(f"q{at}"), text="and then") for at in (1, 2)), after=1.0)
+        await driven.settle()
+        assert ("after this turn" if in_turn else "after the summary") in driven.text()
+        await driven.type("hello")
+        assert ("steers this turn" in driven.text()) is in_turn
+        assert ("waits for the summary" in driven.text()) is not in_turn
         after = AgentState.RUNNING if in_turn else AgentState.IDLE
         session.feed(AgentStateChanged(state=after), after=1.0)
         await driven.settle()

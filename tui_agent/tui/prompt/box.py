@@ -100,7 +100,8 @@ class Prompt(Vertical):
         self._symbols = Symbols()
         self.actions: Sequence[Action] = ()
         self.choices: Mapping[str, Sequence[tuple[str, str]]] = {}
-        self.running = self._shell = self._unconfined = False
+        self.running = self._unconfined = False
+        self._waits_for = ""
         self._blank_at: tuple[int, int] | None = None
         """Where the cursor stood behind what was completed last."""
         self.most_rows = 10
@@ -128,20 +129,20 @@ class Prompt(Vertical):
         self.editor.keymap = keymap
 
     def set_state(
-        self, policy: str, note: str, *, running: bool, shell: bool = False, unconfined: bool = False
+        self, policy: str, note: str, *, running: bool, waits_for: str = "", unconfined: bool = False
     ) -> None:
-        """What the row under the editor says; `shell`: what runs is a command of the user's own, `unconfined`: it is known
-        that nothing confines commands."""
+        """What the row under the editor says; `waits_for`: what runs is no turn but this, and a message waits for it;
+        `unconfined`: it is known that nothing confines commands."""
         if policy != self._policy:
             self.remove_class(f"-{self._policy}").add_class(f"-{policy}")
         self._policy, self._note, self.running = policy, note, running
-        self._shell, self._unconfined = shell, unconfined
+        self._waits_for, self._unconfined = waits_for, unconfined
         self._say()
 
-    def set_queue(self, texts: Sequence[str], *, running: bool) -> None:
-        """The messages that wait for the end of a turn; `running`: one runs."""
+    def set_queue(self, texts: Sequence[str], *, after: str) -> None:
+        """The messages that wait; `after` is what runs before them."""
         before = self.queue_rows.rows_wanted
-        self.queue_rows.set_texts(texts, running=running)
+        self.queue_rows.set_texts(texts, after=after)
         if self.queue_rows.rows_wanted != before:
             self.post_message(self.MenuChanged())
 
@@ -178,7 +179,7 @@ class Prompt(Vertical):
         elif self._searching is not None:
             note = f"history: {len(self.menu.candidates)} found"
         elif self.running and self.editor.text.strip():
-            note = "waits for your command" if self._shell else "steers this turn"
+            note = f"waits for {self._waits_for}" if self._waits_for else "steers this turn"
         else:
             note = self._note
         self.policy_row.set_texts(self._policy, note, mode, unconfined=self._unconfined)

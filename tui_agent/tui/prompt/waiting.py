@@ -20,18 +20,18 @@ class QueueRows(LinePane):
 
     surface = "s2"
     texts: tuple[str, ...] = ()
-    running: bool = False
+    after: str = ""
 
     @property
     def rows_wanted(self) -> int:
         """How many rows it takes."""
         return min(len(self.texts), MOST_ROWS)
 
-    def set_texts(self, texts: Sequence[str], *, running: bool) -> None:
-        """Show these, in their order."""
-        if (tuple(texts), running) == (self.texts, self.running):
+    def set_texts(self, texts: Sequence[str], *, after: str) -> None:
+        """Show these, in their order; `after` is what runs before them, empty where nothing does."""
+        if (tuple(texts), after) == (self.texts, self.after):
             return
-        self.texts, self.running = tuple(texts), running
+        self.texts, self.after = tuple(texts), after
         self.display = bool(texts)
         self.styles.height = max(1, self.rows_wanted)
         self.show()
@@ -52,7 +52,7 @@ class QueueRows(LinePane):
     def _notes(self, at: int) -> Iterator[list[Part]]:
         """What stands on a row's right, the longest first."""
         first, last = at == 0, at == self.rows_wanted - 1
-        when = [part("after this turn" if self.running else "waits", self.style("t2"))] if first else []
+        when = [part(f"after {self.after}" if self.after else "waits", self.style("t2"))] if first else []
         hidden = len(self.texts) - MOST_ROWS if last else 0
         more = [part(f"+{hidden} more", self.style("t3"))] if hidden > 0 else []
         for send, edit in ((" sends it now", " edits or removes"), (" sends", " edits"), ("", "")):
