@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 
 from tui_agent.policy.part import Part
 from tui_agent.policy.path_shapes import same_name
-from tui_agent.policy.paths import place
+from tui_agent.policy.paths import Place, place
 from tui_agent.policy.runs import RunReport, from_cwd
 from tui_agent.policy.shell_words import join
 from tui_agent.ports.environment import SecretFile
@@ -107,6 +107,21 @@ def _reads(
         if _fits(shape, _names(secret), below=below and part.program not in _PASSING):
             return True
     return False
+
+
+def finds_secret(at: Place, facts: PolicyFacts) -> str | None:
+    """The first file with secrets, or folder of such, that a shell's pattern finds in the workspace."""
+    shape = at.relative.split("/") if at.relative else []
+    return next(
+        (
+            one.name
+            for one in facts.secrets
+            if any(
+                _fits(shape, names, below=False) for names in (_names(one), one.name.rstrip("/").split("/"))
+            )
+        ),
+        None,
+    )
 
 
 def folders_read(part: Part) -> Sequence[str]:

@@ -7,6 +7,7 @@ allows.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tui_agent.policy.below import finds_secret
 from tui_agent.policy.findings import Finding
 from tui_agent.policy.grammar import Rule, What
 from tui_agent.policy.paths import Guards, Place
@@ -76,6 +77,9 @@ class FileRules:
         guard = self._guards.write(at, self._facts, pattern=pattern)
         if guard:
             return Finding("deny", f"guard.{guard}", f"{at.given} {_GUARDED[guard]}")
+        there = finds_secret(at, self._facts) if pattern else None
+        if there is not None:
+            return Finding("deny", "guard.secret", f"{at.given} finds {there}, which {_GUARDED['secret']}")
         rules = self._rules.about_file(at, "edit", self._facts)
         whats: tuple[What, ...] = ("edit", "remove") if removes else ("edit",)
         if removes:

@@ -16,6 +16,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from tui_agent.policy.secret_shapes import SecretShapes
 from tui_agent.policy.shell_words import join
 from tui_agent.ports.policy import PolicyFacts
 
@@ -150,17 +151,7 @@ class Guards:
             return True
         if outside and data.secret_outside.fit(path):
             return True
-        return pattern and self._made_for_secrets(parts)
-
-    def _made_for_secrets(self, parts: Sequence[str]) -> bool:
-        """Whether a pattern is made to find a secret: `*.json` is not, though a secret may end so; `*.pem` is."""
-        name = parts[-1] if parts else ""
-        head, dot, tail = name.rpartition(".")
-        if dot and head and not head.strip("*?") and not set("*?[") & set(tail):
-            return self._data.secret.hold(f"x.{tail}")
-        if name.strip("*?") == "" or name == "*.*":
-            return False
-        return any(_finds(parts, sample) for sample in self._data.samples)
+        return pattern and self._data.sought.sought_by(parts)
 
     def _system(self, at: Place, facts: PolicyFacts) -> bool:
         if not f"{at.absolute}/".startswith(self._data.below_roots):
@@ -254,8 +245,8 @@ class _Places:
     readable: Sequence[str]
     temporary: Sequence[str]
     ruin: frozenset[str]
-    samples: Sequence[str]
-    """A name for each pattern of secrets, to try a shell's pattern on."""
+    sought: SecretShapes
+    """Names that a shell's pattern may be made to find."""
 
 
 @cache
@@ -282,7 +273,7 @@ def _places() -> _Places:
         readable=system["readable"],
         temporary=system["temporary"],
         ruin=frozenset(system["ruin"]),
-        samples=[name.replace("*", "x") for name in names],
+        sought=SecretShapes(names),
     )
 
 
@@ -328,15 +319,6 @@ def _sorted(
         else:
             others.append(translate(shape))
     return frozenset(whole), tuple(heads), tuple(tails), re.compile("|".join(others) or r"(?!)")
-
-
-def _finds(parts: Sequence[str], sample: str) -> bool:
-    """Whether a pattern finds a name that is secret; where only in its folder, the folder must be meant as well."""
-    wanted = sample.split("/")
-    tail = parts[-len(wanted) :]
-    if len(tail) < len(wanted) or (len(tail) > 1 and not tail[0].strip("*?")):
-        return False
-    return all(map(fnmatchcase, wanted, tail))
 
 
 def _finds_dotted(name: str, folders: Iterable[str]) -> bool:
