@@ -30,3 +30,10 @@ def test_the_example_in_the_documentation_is_a_plugin(tmp_path: Path) -> None:
     report = check_plugin(plugin)
     assert report.ok, report.faults
     assert report.offers == ("tool:count_lines",)
+
+
+def test_everything_that_can_be_registered_is_said_to_work_or_not_to() -> None:
+    table = DOCS.partition("## What reaches a session today")[2].partition("\n## ")[0]
+    said = re.findall(r"`api\.(\w+)`", table)
+    told_about = {"plugin", "notes_folder"}  # what a plugin reads, and registers nothing
+    assert sorted(said) == sorted({name for name in vars(PluginApi) if not name.startswith("_")} - told_about)
