@@ -9,7 +9,7 @@ from tui_agent.policy.explain import what_it_does
 from tui_agent.policy.rules import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.commands import DecidePermission
-from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.display import DiffBlock, TextBlock
 from tui_agent.protocol.effects import Runs
 from tui_agent.protocol.events.policy import Choice, PermissionRequested
 
@@ -227,3 +227,30 @@ async def test_it_says_how_many_of_its_kind_are_asked_about_after_it() -> None:
         text = driven.text()
         assert "2 more edit calls follow" in text
         assert "this one alone; the others are asked" in text
+
+
+async def test_a_long_change_says_how_many_of_its_rows_were_not_in_sight_yet() -> None:
+    diff = "@@ -0,0 +1,60 @@\n" + "\n".join(f"+line {number}" for number in range(60))
+    block = DiffBlock(path="src/new.py", diff=diff, added=60, removed=0, language="python")
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        modal = await ask(driven, request(preview=(block,), choices=(Choice(reach="once", rule=""),)))
+        left = modal.below
+        assert 40 < left < 60 and f"{left} rows not seen yet" in driven.text()
+        await driven.press("space")
+        assert 0 < modal.below < left and f"{modal.below} rows not seen yet" in driven.text()
+        await driven.press("p", "p")
+        assert 0 < modal.below < left
+        for _ in range(12):
+            await driven.press("space")
+        assert "line 59" in driven.text() and not modal.below and "not seen yet" not in driven.text()
+        await driven.press("ctrl+up", *["up"] * 3)
+        assert not modal.below
+        await driven.press("y")
+        assert len(driven.session.submitted) == 1
+
+
+async def test_a_change_that_is_in_sight_whole_says_nothing_of_it() -> None:
+    block = DiffBlock(path="a.py", diff="@@ -1 +1 @@\n-a\n+b", added=1, removed=1, language="python")
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        modal = await ask(driven, request(preview=(block,)))
+        assert not modal.below and "not seen" not in driven.text()

@@ -24,6 +24,7 @@ from tui_agent.tui.modals.field import Field
 from tui_agent.tui.modals.sheet import Sheet
 from tui_agent.tui.panes.base import Looks
 from tui_agent.tui.text import clean_line
+from tui_agent.tui.units import plural
 
 _ACTIONS: dict[str, Answer] = {"yes": "y", "yes_session": "s", "always": "a", "edit_rule": "a"}
 _REACH: dict[Answer, Reach] = {"y": "once", "s": "session", "a": "always"}
@@ -69,6 +70,7 @@ class Approval(Sheet[DecidePermission | None]):
         self.granted = granted
         self._seen = False
         self._seen_whole = False
+        self._change_seen = (0, 0)
         self.gated = False
         """Whether it may not be allowed yet: what must be seen of it was not all in sight."""
         self.plan = Plan((), (), None)
@@ -118,7 +120,13 @@ class Approval(Sheet[DecidePermission | None]):
         return room - len(self.plan.effects)
 
     def looked_at(self, rows: int) -> None:
-        must = self.plan.must
+        must, below = self.plan.must, self.below
+        if self.plan.change:
+            of, seen = self._change_seen
+            self._change_seen = self.plan.change, max(rows, seen if of == self.plan.change else 0)
+            if self.below != below:
+                self.redraw()
+                return
         if not self._seen and must is not None and rows >= must and self.asked.whole:
             self._seen = True
             self._seen_whole = self._seen_whole or not self.plan.unseen
@@ -171,6 +179,8 @@ class Approval(Sheet[DecidePermission | None]):
         if answer == "y" and self.unseen:
             rows = "the row" if self.unseen == 1 else f"the {self.unseen} rows"
             return Choice(reach=reach, rule=f"first shows {rows} left out above")
+        if answer == "y" and self.below and not self.gated:
+            return Choice(reach=reach, rule=f"{plural(self.below, 'row')} not seen yet")
         if self.gated:
             why = "first to its end" if self.expanded else "first D, to its end"
             return Choice(reach=reach, rule="", offered=False, why=why)
@@ -188,6 +198,11 @@ class Approval(Sheet[DecidePermission | None]):
     def unseen(self) -> int:
         """Rows of the command that are left out here and were not in sight yet: it is not allowed without them."""
         return 0 if self._seen_whole or self.gated else self.plan.unseen
+
+    @property
+    def below(self) -> int:
+        """Rows of a change that were not in sight yet: it may be allowed without them, but it says so."""
+        return max(0, self.plan.change - self._change_seen[1])
 
     # -- answering -------------------------------------------------------------------------------------------------
 

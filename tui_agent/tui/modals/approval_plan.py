@@ -23,13 +23,14 @@ class Effects(NamedTuple):
 class Plan(NamedTuple):
     """`body` scrolls; `effects` stand below it. `must` counts the rows of the body that must have been in sight
     before it may be allowed; None where this view is not enough. `cut` tells that something is left out of it, `unseen`
-    how many rows of the thing itself."""
+    how many rows of the thing itself. `change` counts the rows of a change, at the beginning of the body."""
 
     body: Sequence[Strip]
     effects: Sequence[Strip]
     must: int | None
     cut: bool = False
     unseen: int = 0
+    change: int = 0
 
 
 def plan_command(
@@ -58,8 +59,8 @@ def plan_change(subject: Sequence[Strip], rows: Sequence[Strip], effects: Sequen
     body = [*subject, *rows]
     must = len(subject) + min(1, len(rows))
     if LEAST + len(effects) <= room or len(body) + len(effects) <= room:
-        return Plan(body, effects, must)
-    return Plan([*body, *effects], (), must)
+        return Plan(body, effects, must, change=len(body))
+    return Plan([*body, *effects], (), must, change=len(body))
 
 
 def _left_out(rows: Sequence[Strip], room: int) -> int:

@@ -41,7 +41,8 @@ class ApprovalRows:
             rows = asked.preview(width)
             if self._sheet.expanded:
                 risk = asked.risk(width) if self._risk_scrolls(width) else []
-                return Plan([*subject, *rows, *risk, *effects], (), len(subject) + min(1, len(rows)))
+                must, change = len(subject) + min(1, len(rows)), len(subject) + len(rows)
+                return Plan([*subject, *rows, *risk, *effects], (), must, change=change)
             return plan_change(subject, rows, effects, room)
         if self._sheet.expanded:
             rows = asked.preview(width)

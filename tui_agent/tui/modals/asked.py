@@ -6,11 +6,11 @@ Invariant: the thing stands whole and unshortened; effects stand in their fixed 
 import posixpath
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from textual.strip import Strip
 
-from tui_agent.protocol.display import DiffBlock, TerminalBlock, TextBlock
+from tui_agent.protocol.display import DiffBlock, DisplayBlock, TerminalBlock, TextBlock
 from tui_agent.protocol.effects import Runs
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.settings import POLICIES
@@ -24,6 +24,8 @@ from tui_agent.tui.rows import Part, wrap
 from tui_agent.tui.text import named
 from tui_agent.tui.theme import Role
 
+MOST_DRAWN: Final = 16
+
 
 class Asked:
     """Draws a request on `sheet`; `blob` reads its long texts."""
@@ -36,6 +38,7 @@ class Asked:
         self._policy = policy
         self._workspace = workspace
         self._texts = PreviewTexts(request.preview, blob, sheet.redraw)
+        self._drawn: dict[tuple[object, ...], list[Strip]] = {}
 
     def subject(self, width: int) -> list[Strip]:
         """The file that is meant, with how much changes; nothing where a command runs."""
@@ -74,8 +77,18 @@ class Asked:
             if runs is not None and at == 0 and said is not None:
                 rows += command_rows(text, self._sheet.looks, width, edges=edges)
             else:
-                rows += block_rows(block, self._sheet.looks, width, text)
+                rows += self._block(block, width, text)
         return rows
+
+    def _block(self, block: DisplayBlock, width: int, text: str) -> list[Strip]:
+        """Its rows, drawn once for a width: what is below them changes with every row that comes in sight."""
+        looks = self._sheet.looks
+        key = (id(block), width, text, looks.palette.key, looks.symbols.name)
+        if key not in self._drawn:
+            if len(self._drawn) >= MOST_DRAWN:
+                self._drawn.clear()
+            self._drawn[key] = block_rows(block, looks, width, text)
+        return self._drawn[key]
 
     @property
     def whole(self) -> bool:
