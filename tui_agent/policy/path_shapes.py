@@ -43,6 +43,8 @@ def intersects(
     found, meant = (*pattern, _DEEP) if below else pattern, rule
     if meant[-1:] == (_DEEP,) and found and found[-1] != _DEEP and not found[-1].strip("*?"):
         meant = (*meant, "*")
+    if _DEEP not in found and meant.count(_DEEP) < 2:
+        return _level(found, meant, dotted=dotted)
     seen = {(0, 0)}
     waiting = [(0, 0)]
     while waiting:
@@ -54,6 +56,23 @@ def intersects(
                 seen.add(pair)
                 waiting.append(pair)
     return False
+
+
+def _level(found: Sequence[str], meant: Sequence[str], *, dotted: bool) -> bool:
+    """The same where only the rule may mean any number of folders, and in one place: name by name from both ends."""
+    if _DEEP not in meant:
+        front, back = len(found), 0
+        if len(found) != len(meant):
+            return False
+    else:
+        front = meant.index(_DEEP)
+        back = len(meant) - front - 1
+        if len(found) < front + back:
+            return False
+    pairs = [*zip(found[:front], meant, strict=False)]
+    if back:
+        pairs += zip(found[-back:], meant[-back:], strict=True)
+    return all(same_name(one, other, dotted=dotted) for one, other in reversed(pairs))
 
 
 def _following(
@@ -94,6 +113,8 @@ def _within(tokens: Sequence[_Token], name: str) -> bool:
 
 def _meet(left: Sequence[_Token], right: Sequence[_Token], *, hides: bool) -> bool:
     """Whether some text fits both. `hides`: `left` finds no text that begins with a dot."""
+    if None in left and None in right:
+        return _loose(left, right, hides=hides)
     begin = (0, 0, hides)
     seen, waiting = {begin}, [begin]
     while waiting:
@@ -114,6 +135,24 @@ def _meet(left: Sequence[_Token], right: Sequence[_Token], *, hides: bool) -> bo
         if len(seen) > _MOST:
             return True
     return False
+
+
+def _loose(left: Sequence[_Token], right: Sequence[_Token], *, hides: bool) -> bool:
+    """The same where both have a place for any text: only how they begin and end can keep them apart, for what stands
+    between one's first and last such place has room in the other's."""
+    if hides and not _shared(left[0], right[0], no_dot=True):
+        return False
+    ends = ((left, right), (left[::-1], right[::-1]))
+    return all(
+        _shared(one, other, no_dot=False)
+        for begins in ends
+        for one, other in zip(*map(_fixed, begins), strict=False)
+    )
+
+
+def _fixed(tokens: Sequence[_Token]) -> Sequence[_Token]:
+    """What stands in front of the first place for any text."""
+    return tokens[: tokens.index(None)]
 
 
 def _shared(left: _Token, right: _Token, *, no_dot: bool) -> bool:

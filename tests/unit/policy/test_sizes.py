@@ -61,3 +61,20 @@ def test_a_rule_that_denies_is_heard_in_any_of_them(name: str) -> None:
     script = f"git push; {LONG[name]}"
     policy = RulePolicy(["deny run git push *"])
     assert policy.decide("run_command", (Runs(script=script),), facts).verdict == "deny"
+
+
+STARS = {
+    "read": "cat " + " ".join(f"*{n}*x*/*{n}y*" for n in range(240)),
+    "removed": "rm " + " ".join(f"src/*{n}*x*/b*{n}y*.py" for n in range(240)),
+    "many letters": "cat " + " ".join(f"{'*a' * 12}{n}/{'*b' * 12}" for n in range(150)),
+}
+
+
+@pytest.mark.parametrize("name", STARS)
+def test_many_patterns_against_many_rules_take_no_time(name: str) -> None:
+    rules = [f"deny read *{n}/a*{n}/*.key{n}" for n in range(10)]
+    policy = RulePolicy([*rules, *(f"deny edit **/*x{n}*.lock" for n in range(10))])
+    verdict("ls | head")
+    started = time.process_time()
+    policy.decide("run_command", (Runs(script=STARS[name]),), PolicyFacts(WORKSPACE, "bypass"))
+    assert time.process_time() - started < SECONDS / 2
