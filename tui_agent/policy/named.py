@@ -24,6 +24,8 @@ _TAKES = re.compile(
 _VEILED = re.compile(r"b64decode|fromhex\(|unhexlify|atob\(|decode64|fromcharcode|base64_decode|'base64'|\"base64\"|rot13", re.IGNORECASE)  # fmt: skip
 _RUNS = re.compile(r"\b(?:exec|eval|system|popen|subprocess|spawn|execsync|__import__|compile|function)\b", re.IGNORECASE)  # fmt: skip
 _FRONT = "!:+|@ \t\n"
+_FIRST = re.compile(r"([^ \t\n]+)[ \t\n]+[^ \t\n]")
+"""The first word of several, by what a shell takes for blanks: any other blank is a part of a name."""
 
 
 def bare(name: str) -> str:
@@ -77,8 +79,8 @@ def scripts(texts: Iterable[str | None], programs: Mapping[str, Program]) -> Ite
             continue
         for one in dict.fromkeys((text, text.partition("=")[2], text[2:] if text[:1] == "-" else "")):
             line = one.lstrip(_FRONT)
-            first = line.split(maxsplit=1)
-            if len(first) == 2 and bare(first[0]) in programs:
+            first = _FIRST.match(line)
+            if first is not None and bare(first[1]) in programs:
                 yield line
 
 
