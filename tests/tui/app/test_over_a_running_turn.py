@@ -59,7 +59,7 @@ async def test_no_screen_over_a_running_turn_stops_a_view(action: Action) -> Non
         said, say = list[str](), driven.app.say
         live = driven.app.live
         assert live is not None and live.running
-        driven.app.say = lambda text, level="info": (said.append(text), say(text, level))[0]  # type: ignore
+        driven.app.say = lambda text, *how, **kept: (said.append(text), say(text, *how, **kept))[0]  # type: ignore
         streamed = Streamed(driven, len(SIZES) * len(KEYS) * 4)
         for size in SIZES:
             await driven.pilot.resize_terminal(*size)
