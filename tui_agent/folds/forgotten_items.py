@@ -10,7 +10,7 @@ from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextPacked
-from tui_agent.protocol.ids import MAIN_AGENT
+from tui_agent.protocol.ids import MAIN_AGENT, CallId
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,
@@ -84,8 +84,9 @@ def forgotten_view(fold: ModelMessages, counted: CountedTokens) -> ForgottenView
     here = {one.seq for one in held}
     reduced = {one.seq for one in gone.reduced.values()}
     rows, turn = list[ForgottenItem](), 0
-    of_event = Counter[int]()
+    of_event, asked = Counter[int](), dict[CallId, str]()
     for one in fold.originals():
+        asked.update(_asked(one))
         at = of_event[one.seq]
         of_event[one.seq] += 1
         turn += gone.own(one)
@@ -95,9 +96,21 @@ def forgotten_view(fold: ModelMessages, counted: CountedTokens) -> ForgottenView
         where: Where = "line" if one.seq in here else "back" if back else "summary"
         row = _item(one, max(1, turn), where, pinned=one.seq in gone.pinned, tokens=counted.of(one.seq, at))
         note = isinstance(one, UserMessage) and one.kind == "said" and not gone.own(one)
+        about = asked.get(one.call_id, "") if isinstance(one, ToolMessage) else ""
+        row = replace(row, said=f"{about}  {row.said}") if about else row
         rows.append(replace(row, who="note") if note else row)
     newest = gone.newest if gone.front(held) else None
     return ForgottenView(tuple(rows), newest)
+
+
+def _asked(message: Message) -> dict[CallId, str]:
+    """What each call of an answer is about: the first of its arguments that is a text, mostly a path or a command."""
+    parts = message.parts if isinstance(message, AssistantMessage) else ()
+    calls = [part for part in parts if isinstance(part, ToolCallPart)]
+    texts = (
+        (one.call_id, [text for text in one.arguments.values() if isinstance(text, str)]) for one in calls
+    )
+    return {call: " ".join(found[0].split())[:60] for call, found in texts if found}
 
 
 def _item(message: Message, turn: int, where: Where, *, pinned: bool, tokens: int | None) -> ForgottenItem:

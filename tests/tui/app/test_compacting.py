@@ -11,9 +11,11 @@ from tui_agent.protocol.commands import Compact, PinContext, RestoreContext
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.context import ContextCompacted, ContextPinned, ContextStuck
+from tui_agent.protocol.events.model import ModelRequested, ModelResponded
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived, UserQueued
 from tui_agent.protocol.ids import RequestId
+from tui_agent.protocol.parts import Usage
 from tui_agent.protocol.settings import AgentState, ModelInfo
 from tui_agent.tui.modals.picker import Picker
 
@@ -135,6 +137,10 @@ async def test_what_a_summary_stands_for_is_listed_by_turn_and_the_summary_can_b
         picker = await listed(driven)
         assert "take the newest summary back, with all" in driven.text() and "Turn 1" in driven.text()
         assert len(picker.items) > 5
+        rows = driven.rows()
+        [first] = [at for at, row in enumerate(rows) if "▌  Turn 1" in row]
+        assert not rows[first - 1].split("▌")[1].strip(" ▐")
+        assert any(item.label == "read_file" and ".py  " in item.about for item in picker.items)
         await driven.press("enter")
         command = driven.session.submitted[-1]
         assert isinstance(command, RestoreContext)
@@ -168,3 +174,43 @@ async def test_nothing_put_away_is_said_and_no_way_on_is_a_warning() -> None:
         driven.session.feed(ContextStuck(message="The summary freed only 3 of 900 tokens.", hint="/new"))
         await driven.settle()
         assert "freed only 3 of 900" in driven.text()
+
+
+async def test_a_summary_at_your_wish_has_its_row_in_the_cost_and_stands_beside_the_turns_in_the_trace() -> (
+    None
+):
+    session = story()
+    request, usage = RequestId("req_summary"), Usage(input_tokens=9_000, output_tokens=300)
+    model = ModelInfo(profile="m", provider="p", model="m")
+    session.feed(
+        AgentStateChanged(state=AgentState.RUNNING, reason=COMPACTING),
+        ModelRequested(
+            request_id=request,
+            iteration=9,
+            local_iteration=9,
+            model=model,
+            tools=(),
+            messages=1,
+            max_tokens=900,
+            purpose="compaction",
+        ),
+        ModelResponded(
+            request_id=request,
+            first_part=40,
+            parts=(),
+            finish="stop",
+            usage=usage,
+            cost_usd=0.5,
+            duration_ms=4_000.0,
+        ),
+        AgentStateChanged(state=AgentState.IDLE),
+    )
+    async with open_app(session=session) as driven:
+        [row] = [row for row in driven.rows() if "✓ model, 300 out" in row]
+        assert row.index("✓") == next(row for row in driven.rows() if "▸ turn 1" in row).index("▸")
+        assert "$0.500" in row
+        await driven.type("/cost")
+        await driven.press("enter")
+        [row] = [row for row in driven.rows() if "summaries" in row and "$" in row]
+        assert row.split("summaries")[1].split()[:4] == ["$0.500", "9.0k", "300", "9.0k"]
+        assert "last turn" in driven.text() and "this turn" not in driven.text()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from textual.strip import Strip
 
 from tui_agent.folds.metrics import MetricsView
-from tui_agent.folds.spans import TraceView
+from tui_agent.folds.spans import Span, TraceView
 from tui_agent.tui import units
 from tui_agent.tui.handlers.sheets import newest_only, show
 from tui_agent.tui.modals.viewer import Viewer
@@ -157,7 +157,8 @@ def cost(live: "Live", argument: str) -> None:
         metrics, state = live.views.metrics.view(), live.state
         rows = newest_only(live, viewer, width)
         rows += viewer.pair(width, "session", units.money(metrics.cost_usd) or "not known")
-        rows += viewer.pair(width, "this turn", units.money(state.turn_cost_usd) or "not known")
+        turn = "this turn" if state.turn_running else "last turn"
+        rows += viewer.pair(width, turn, units.money(state.turn_cost_usd) or "not known")
         rows += viewer.pair(width, "limits", _limits(live))
         rows += [viewer.gap(width), *cost_table(viewer, live.views.trace.view(), metrics, width)]
         rows += [viewer.gap(width), *viewer.say(width, "/cost 2.50 stops the session at $2.50.", "t3")]
@@ -170,7 +171,7 @@ def cost_table(viewer: Viewer, trace: TraceView, metrics: MetricsView, width: in
     """What each turn sent and got in all its requests, and the size of its largest one; the session's sums last."""
     wide = width >= 62
     names = ("turn", "cost", "sent", "received", "largest request" if wide else "largest")
-    cells = (10, 10, 10, 11, 18) if wide else (8, 9, 8, 10, 9)
+    cells = (10, 10, 10, 11, 18) if wide else (9, 9, 8, 10, 9)
 
     def line(texts: Sequence[str], role: Role, *, bold: bool = False) -> Strip:
         name = part(texts[0].ljust(cells[0]), viewer.style("t2", bold=bold))
@@ -181,10 +182,18 @@ def cost_table(viewer: Viewer, trace: TraceView, metrics: MetricsView, width: in
     turns = [trace.spans[index] for index in trace.roots if trace.spans[index].kind == "turn"]
     if len(turns) > MOST_TURNS:
         rows += viewer.say(width, f"{len(turns) - MOST_TURNS} earlier turns", "t3")
-    for span in turns[-MOST_TURNS:]:
-        spent = units.money(span.cost_usd) or ("not known" if span.billed_in else "")
-        sums = (units.tokens(span.billed_in), units.tokens(span.billed_out))
-        rows.append(line((span.name, spent, *sums, units.tokens(span.tokens_in or 0)), "t1"))
+
+    def row(name: str, spans: Sequence[Span]) -> Strip:
+        sent, got = sum(one.billed_in for one in spans), sum(one.billed_out for one in spans)
+        prices = [one.cost_usd for one in spans if one.cost_usd is not None]
+        spent = units.money(sum(prices)) if prices else "not known" if sent else ""
+        largest = max(one.tokens_in or 0 for one in spans)
+        return line((name, spent, units.tokens(sent), units.tokens(got), units.tokens(largest)), "t1")
+
+    rows += [row(span.name, [span]) for span in turns[-MOST_TURNS:]]
+    summaries = [trace.spans[index] for index in trace.roots if trace.spans[index].kind == "model"]
+    if summaries:
+        rows.append(row("summaries", summaries))
     total = (units.tokens(metrics.input_tokens), units.tokens(metrics.output_tokens))
     rows.append(line(("session", units.money(metrics.cost_usd), *total, ""), "t1", bold=True))
     return rows

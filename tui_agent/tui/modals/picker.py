@@ -117,7 +117,7 @@ class Picker(Sheet[str | None]):
         group = ""
         for at, item in enumerate(shown):
             if item.group and item.group != group and not self.field.text:
-                if group:
+                if rows:
                     rows.append(self.line(width, []))
                 rows.append(self.line(width, [part(item.group, self.style("t2", bold=True))]))
                 group = item.group

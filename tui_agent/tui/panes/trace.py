@@ -93,15 +93,13 @@ def span_row(
         left += [(" " * min(span.depth, 1), fill), (mark, toggle), (" ", fill)]
         role: Role = "t1" if span.kind == "turn" or running else "t2"
     else:
-        indent = 2 + 2 * max(0, min(span.depth, 8) - 2)
         symbol, symbol_role = state_symbol(span, symbols)
-        left += [
-            (" " * indent, fill),
-            (mark, toggle),
-            (" ", fill),
-            (symbol, palette.rich(symbol_role, ground)),
-            (" ", fill),
-        ]
+        if (
+            span.depth or span.children
+        ):  # else it stands beside the turns, as a summary does, and its symbol below theirs
+            indent = 2 + 2 * max(0, min(span.depth, 8) - 2) if span.depth else 0
+            left += [(" " * indent, fill), (mark, toggle), (" ", fill)]
+        left += [(symbol, palette.rich(symbol_role, ground)), (" ", fill)]
         role = "t1" if running else "t3" if span.state == "queued" else "t2"
     name = label(span, view, folded=folded)
     style = doing(palette.rich(role, ground, bold=span.kind == "turn"), f"span {span.index}")
@@ -109,7 +107,8 @@ def span_row(
     used = sum(len(text) for text, _ in left)
     taken = sum(len(text) for text, _ in right)
     left.append((fit(name, max(6, width - used - taken - 4), symbols.ellipsis), style))
-    if span.kind == "turn" and width < COLUMNS_FROM and span.cost_usd is not None:
+    root = span.kind == "turn" or not span.depth
+    if root and width < COLUMNS_FROM and span.cost_usd is not None:
         left.append(("   " + units.money(span.cost_usd), palette.rich("t3", ground)))
     return row(width, left, right, fill=fill)
 
