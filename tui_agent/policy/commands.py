@@ -3,14 +3,14 @@
 Invariant: a command is `read-only` only where its program, every option and every operand are known to be.
 """
 
-import posixpath
 from collections.abc import Sequence
 
 from tui_agent.policy.feeding import NOTHING, Fed, fed, found
 from tui_agent.policy.given import STDIN, given_text, substituted
 from tui_agent.policy.named import MOST_STARTS, starts, steers, veiled, worse
 from tui_agent.policy.named import bare as bare_name
-from tui_agent.policy.options import SCRIPTS, Call, hint, judge_script, read_options
+from tui_agent.policy.options import SCRIPTS, Call, hint, judge_script, made_by_copying, read_options
+from tui_agent.policy.outside import fetched
 from tui_agent.policy.part import STREAMS, Part
 from tui_agent.policy.programs import Program, Table
 from tui_agent.policy.script import (
@@ -333,7 +333,7 @@ class CommandReader:
             return
         part.deep = part.deep or kind == "move"
         part.add(part.removes if kind == "move" else part.reads, operands[:-1])
-        part.add(part.writes, _made_by_copying(call, part.writes))
+        part.add(part.writes, made_by_copying(call, part.writes))
 
     def _text(self, part: Part, program: Program, operands: Sequence[Word]) -> None:
         part.add(part.looks, [word for word in operands if word.glob])
@@ -369,7 +369,9 @@ class CommandReader:
         if not inner:
             part.turn(program.otherwise, f"{call.name} runs nothing")
             return
-        if program.at_least:
+        if program.at_hand:
+            fetched(part, call, inner[0].value)
+        elif program.at_least:
             part.turn(program.at_least, f"{call.name} {_DOES.get(program.at_least, 'may do anything')}")
         part.classes.add(READ_ONLY)
         part.keeps = 0
@@ -412,24 +414,6 @@ def _end(words: Sequence[Word], at: int, *, open_ended: bool) -> int | None:
         if words[index].value == ";" or (words[index].value == "+" and words[index - 1].value == "{}"):
             return index if index > at + 1 else None
     return len(words) if open_ended and len(words) > at + 1 else None
-
-
-def _made_by_copying(call: Call, named: Sequence[str]) -> list[Word]:
-    """The last operand, and what comes to lie in it or in a folder that an option has `named`, should it be one, where
-    the name of that begins with a dot."""
-    operands = call.operands
-    made = list(operands[-1:])
-    folders = [value for word in made for value in word.values or ()]
-    if _INTO.intersection(call.options):
-        folders += named
-    for source in operands if _INTO.intersection(call.options) else operands[:-1]:
-        for name in (posixpath.basename(value.rstrip("/")) for value in source.values or ()):
-            if name.startswith(".") and name.strip("."):
-                made += [Word(source.text, (f"{folder}/{name}",), glob=source.glob) for folder in folders]
-    return made
-
-
-_INTO = frozenset({"-t", "--target-directory"})
 
 
 def _filled(words: Sequence[Word], placeholder: str, names: Fed, table: Table) -> list[Word]:

@@ -3,6 +3,7 @@
 Invariant: an option that its entry does not list gives the call the entry's `other` class.
 """
 
+import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -264,3 +265,21 @@ def _optional(word: Word, program: Program) -> bool:
         (len(value) > 1 and value[0] == "-") or (value[:1] == "+" and value in program.options)
         for value in word.values or ()
     )
+
+
+def made_by_copying(call: Call, named: Sequence[str]) -> list[Word]:
+    """The last operand, and what comes to lie in it or in a folder that an option has `named`, should it be one, where
+    the name of that begins with a dot."""
+    operands = call.operands
+    made = list(operands[-1:])
+    folders = [value for word in made for value in word.values or ()]
+    if _INTO.intersection(call.options):
+        folders += named
+    for source in operands if _INTO.intersection(call.options) else operands[:-1]:
+        for name in (posixpath.basename(value.rstrip("/")) for value in source.values or ()):
+            if name.startswith(".") and name.strip("."):
+                made += [Word(source.text, (f"{folder}/{name}",), glob=source.glob) for folder in folders]
+    return made
+
+
+_INTO = frozenset({"-t", "--target-directory"})

@@ -51,6 +51,8 @@ class Part:
     starts: bool = False
     """It starts what the parts behind it are."""
     downloads: bool = False
+    at_hand: str = ""
+    """Where the program that it fetches may lie already, in a folder that it runs in or one above it."""
     ruin: str = ""
     deep: bool = False
     """What it names is meant with everything below."""

@@ -94,6 +94,8 @@ class Program:
     code: frozenset[str] = frozenset()
     spoken: bool = False
     elsewhere: bool = False
+    at_hand: str = ""
+    offline: frozenset[str] = frozenset()
     sub: bool | str = False
     subs: Mapping[str, "Program"] = field(default_factory=dict)
 
@@ -190,6 +192,7 @@ _KINDS: dict[type, frozenset[str]] = {
             "source",
             "everyone",
             "at_least",
+            "at_hand",
         }
     ),
     bool: frozenset(
@@ -214,6 +217,7 @@ _KINDS: dict[type, frozenset[str]] = {
             "executes",
             "code",
             "within",
+            "offline",
         }
     ),
     dict: frozenset({"turns", "words", "subs"}),
@@ -266,6 +270,7 @@ def _program(name: str, entry: dict[str, object]) -> Program:
         "executes",
         "code",
         "within",
+        "offline",
         "alone",
         "forbid",
         "lets",

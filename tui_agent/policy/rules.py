@@ -12,6 +12,7 @@ from tui_agent.policy.file_rules import FileRules
 from tui_agent.policy.findings import Finding, strongest
 from tui_agent.policy.grammar import Rule, parse_rule
 from tui_agent.policy.hosts import read_host
+from tui_agent.policy.installed import places_of, with_installed
 from tui_agent.policy.offers import RULED, SECRET, UNSEEN, choices, only_once
 from tui_agent.policy.paths import Guards, place
 from tui_agent.policy.profiles import PROFILES
@@ -51,12 +52,13 @@ class RulePolicy:
 
     def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
         """Allow, ask or deny this call. See `ports.policy`."""
-        judge = _Judge(self._all(facts.granted), self._guards, facts, self._programs, tool)
+        programs = with_installed(effects, facts, self._programs)
+        judge = _Judge(self._all(facts.granted), self._guards, facts, programs, tool)
         by_effect = [(effect, judge.effect(effect)) for effect in effects]
         findings = [*judge.tool(known=bool(effects)), *(one for _, several in by_effect for one in several)]
         hidden = unseen(effects)
         found = strongest([*findings, *hidden])
-        classes = classes_of(effects, self._programs)
+        classes = classes_of(effects, programs)
         if found.verdict != "ask":
             named, below = found.rule_id.startswith(_EXACTLY), judge.below(effects)
             return Decision(found.verdict, found.rule_id, found.reason, classes, named=named, below=below)
@@ -75,7 +77,7 @@ class RulePolicy:
             if hidden or ruled
             else only_once(SECRET)
             if found.rule_id == "guard.below"
-            else choices(asked, facts, self._programs),
+            else choices(asked, facts, programs),
             found.risk,
             found.default_no,
             by_profile=all(_of_profile(one, facts) for one in findings or [found] if one.verdict == "ask"),
@@ -84,7 +86,8 @@ class RulePolicy:
     def paths(self, effects: Sequence[Effect], granted: Sequence[str]) -> tuple[str, ...]:
         """See `ports.policy`."""
         named = self._all(tuple(granted)).named if effects else ()
-        return tuple(dict.fromkeys((*mentioned_paths(effects, self._programs), *named)))
+        installed = places_of(effects, self._programs)
+        return tuple(dict.fromkeys((*mentioned_paths(effects, self._programs), *installed, *named)))
 
     def deeds(self, effects: Sequence[Effect], new: Collection[str]) -> tuple[Deed, ...]:
         """See `ports.policy`."""
