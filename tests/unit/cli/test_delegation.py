@@ -33,6 +33,7 @@ def payloads(out: str, kind: str) -> list[dict[str, Any]]:
 def script(work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (work / "main.yaml").write_text(SCRIPT)
     (work / "finds.yaml").write_text(FINDS)
+    (work / "a.py").write_text("one = 1\ntwo = 2\nthree = 3\n")
     agents = find(work, {"HOME": str(tmp_path / "home")}).config_dir / "agents"
     agents.mkdir(parents=True)
     (agents / "mine.md").write_text("---\ndescription: checks\n---\nYou are mine.")
