@@ -56,9 +56,10 @@ def test_an_investigator_has_the_model_that_option_or_environment_name(
     first, second = payloads(out, "agent.spawned")
     assert (first["name"], first["model"]["model"]) == ("investigator", "finds")
     assert (second["name"], second["model"]["model"]) == ("mine", "main")
-    reports = [one["data"] for one in payloads(out, "tool.finished")]
-    assert reports[0]["evidence"] == [{"path": "a.py", "lines": "3", "what": ""}]
-    assert (reports[0]["confidence"], reports[1]["summary"]) == ("high", "Checked.")
+    reports = {one["name"]: one["data"] for one in payloads(out, "tool.finished")}
+    found = reports["delegate_readonly"]
+    assert found["evidence"] == [{"path": "a.py", "lines": "3", "what": ""}]
+    assert (found["confidence"], reports["spawn_subtask"]["summary"]) == ("high", "Checked.")
 
 
 def test_a_file_that_is_no_agent_is_told_of_and_the_others_are_offered(call: Call, script: str) -> None:
