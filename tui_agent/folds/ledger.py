@@ -14,6 +14,7 @@ from tui_agent.protocol.events.context import (
     ContextPacked,
     ContextReduced,
     ContextRestored,
+    RepomapUsed,
     SectionName,
 )
 from tui_agent.protocol.events.model import ModelRequested, ModelResponded
@@ -34,6 +35,7 @@ TAKES = (
     ContextRestored,
     ModelRequested,
     ModelResponded,
+    RepomapUsed,
     ToolCalled,
     ToolFinished,
     UserMessageReceived,
@@ -145,6 +147,8 @@ class Ledger:
                 self._said[ev.seq] = self._calls.pop(call, _Said(name, ""))
             case UserMessageReceived(text=text) | UserSteered(text=text):
                 self._said[ev.seq] = _Said("you", " ".join(text_preview(text)[:_WORDS].split()))
+            case RepomapUsed(injected=True):
+                self._said[ev.seq] = _Said("repo map", "")
             case ContextCompacted(through_seq=through, sections=sections):
                 self._said |= {seq: said for seq, (said, _) in self._held.items()}
                 self._gone = {seq: one for seq, one in self._held.items() if seq <= through}

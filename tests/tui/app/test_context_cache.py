@@ -14,7 +14,9 @@ async def test_hits_and_misses_stand_with_their_reason_in_the_rows_of_the_reques
     async with open_app(golden("night_shift"), size=size) as driven:
         for number, (cached, prefix) in enumerate(((0, "a"), (80, "a"), (0, "b")), start=1):
             name = f"req_{number}"
-            driven.session.feed(packed(name, {}, prefix=prefix, system=50, messages=50), requested(name))
+            # The system prompt is the same: it is only counted anew.
+            sections = {"system": 49 + number, "messages": 51 - number}
+            driven.session.feed(packed(name, {}, prefix=prefix, **sections), requested(name))
             driven.session.feed(answered(name, cached))
         await driven.settle()
         await driven.type("/context")
@@ -25,5 +27,5 @@ async def test_hits_and_misses_stand_with_their_reason_in_the_rows_of_the_reques
             await driven.press("pageup")
         text = "\n".join(rows)
         assert "newest requests" in text and "cached" in text
-        assert any("the same 100 80 %" in row for row in rows), text
+        assert any("messages -1 100 80 %" in row for row in rows), text
         assert any("instructions changed 100 0 %" in row for row in rows), text

@@ -9,6 +9,7 @@ from tui_agent.protocol.events.context import (
     ContextReduced,
     ContextRestored,
     CountedMessage,
+    RepomapUsed,
     Section,
     SectionName,
 )
@@ -178,3 +179,8 @@ def test_what_was_compacted_away_is_gone_and_what_stayed_keeps_its_name() -> Non
 def test_a_long_session_holds_only_its_newest_requests() -> None:
     view = told(*(packed(f"r{number}", {number: 1}, messages=1) for number in range(REQUESTS * 3)))
     assert len(view.requests) == REQUESTS and view.requests[-1].request_id == f"r{REQUESTS * 3 - 1}"
+
+
+def test_the_map_of_the_repository_is_named_and_nothing_of_an_earlier_session() -> None:
+    used = RepomapUsed(query="q", tokens=9, files=("a.py",), injected=True, text="a.py")
+    assert [(one.who, one.tokens) for one in told(used, packed("r1", {0: 9})).messages] == [("repo map", 9)]

@@ -1,7 +1,7 @@
 """L7: the context screen's lower half: which tools, files and messages fill the context, and how requests differ."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from textual.strip import Strip
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 MOST = 8
 """Rows of each table."""
 _REQUESTS = 6
+_FIXED: Final = ("system", "instructions", "available_tools")
 
 
 def ledger_rows(viewer: Viewer, view: "LedgerView", width: int, price: float | None) -> list[Strip]:
@@ -87,7 +88,8 @@ def _share(request: "LedgerRequest") -> str:
 def _change(before: "LedgerRequest | None", now: "LedgerRequest") -> str:
     if before is None:
         return "the first"
-    names = dict.fromkeys((*before.sections, *now.sections))
+    # What stands fixed before the messages is the same (else the request says that it changed): only its count is newer.
+    names = [name for name in dict.fromkeys((*before.sections, *now.sections)) if name not in _FIXED]
     changes = {name: now.sections.get(name, 0) - before.sections.get(name, 0) for name in names}
     largest = sorted((one for one in changes.items() if one[1]), key=lambda one: -abs(one[1]))[:3]
     said = [f"{NAMES[name]} {'+' if size > 0 else '-'}{units.tokens(abs(size))}" for name, size in largest]
