@@ -108,6 +108,7 @@ async def test_no_job_runs_where_the_engine_is_gone() -> None:
 async def test_without_a_job_the_page_says_when_there_is_one() -> None:
     async with open_app([], size=(80, 24)) as driven:
         page = await opened(driven)
+        assert "No background job yet." in driven.text() and "a long build." in driven.text()
         await driven.press("enter", "e", "a")
         assert page.is_attached
 

@@ -139,3 +139,4 @@ async def test_it_keeps_its_columns_apart_on_small_screens(size: tuple[int, int]
     async with open_app(with_rule(), size=size, outside=says_rules) as driven:  # type: ignore[arg-type]
         await opened(driven)
         assert "asksasks" not in driven.text() and "bypass" in driven.text()
+        assert "Esc close" in driven.text()

@@ -105,7 +105,7 @@ class PolicySheet(Sheet[None]):
         gap = [] if self.app.size.height < 16 else [self.line(width, [])]
         on_rule = self.chosen >= len(GRID)
         keys = [("D", "take it back")] if on_rule else [("Enter", "use it")]
-        more = [("Shift+Tab", "next profile"), ("Up/Down", "choose"), ("Esc", "close")]
+        more = [("Esc", "close"), ("Shift+Tab", "next profile"), ("Up/Down", "choose")]
         return [*gap, self.keys_line(width, [*keys, *more])]
 
     def _table(self, width: int, now: InForce) -> list[Strip]:

@@ -16,7 +16,7 @@ from tui_agent.tui.handlers.sheets import show
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.base import Looks
-from tui_agent.tui.rows import Part, cells, part, row
+from tui_agent.tui.rows import Part, cells, part, row, wrap
 from tui_agent.tui.screens.page import Facts, Page
 from tui_agent.tui.text import clean, clean_line, fit, named
 from tui_agent.tui.theme import Role
@@ -51,13 +51,13 @@ class JobsScreen(Page):
     def follow(self) -> None:
         """Take in what the jobs have done."""
         view = self.live.jobs
-        stand = (view, int(self._now) if view.running else 0)
+        stand = (view, int(self._now) if view.running else 0, len(self._empty()))
         if stand == self._stand:
             return
         held, self._stand = self.chosen, stand
         self.shown = tuple(reversed(view.jobs))
         same = (at for at, job in enumerate(self.shown) if held is not None and job.job_id == held.job_id)
-        self.listing.set_count(len(self.shown), next(same, 0))
+        self.listing.set_count(len(self.shown) or len(self._empty()), next(same, 0))
         self.header.set_views(self.live.state, self.live.views.meter.view())
         self.show_head()
         self.show_detail()
@@ -80,7 +80,15 @@ class JobsScreen(Page):
         self.head.right = [part(said, self.style("t2"))]
         self.head.show()
 
+    def _empty(self) -> list[str]:
+        """What stands in place of the list, where there is no job and no pane beside it to say so."""
+        return wrap(NOTHING, self.app.size.width - 8) if self.narrow and not self.live.jobs.jobs else []
+
     def draw_row(self, at: int, width: int, chosen: bool) -> Strip:
+        if not self.shown:
+            said = self._empty()[at : at + 1]
+            left = [(" " * 4, self.style()), *((one, self.style("t3")) for one in said)]
+            return row(width, left, fill=self.style())
         return _row(self.shown[at], width, self.looks_of(), self._now, chosen=chosen)
 
     def detail_rows(self, width: int) -> list[Strip]:
