@@ -14,6 +14,7 @@ from tui_agent.policy.part import Part
 from tui_agent.policy.path_shapes import same_name
 from tui_agent.policy.paths import Place, place
 from tui_agent.policy.runs import RunReport, from_cwd
+from tui_agent.policy.script import WORKSPACE
 from tui_agent.policy.shell_words import join
 from tui_agent.ports.environment import SecretFile
 from tui_agent.ports.policy import PolicyFacts
@@ -47,6 +48,11 @@ _CHECKING = frozenset({"--check", "--check-only", "--diff", "--cached"})
 """Options by which they change none."""
 _EVERYTHING = frozenset({"-A", "--all", "-u", "--update"})
 """Options by which `git add` takes all there is."""
+_SERVERS = frozenset({"python -m http.server"})
+"""Commands that show others all that lies below."""
+_UNPACKERS = frozenset({"tar", "unzip", "git apply", "git am", "patch"})
+"""Commands that change files which only what they read names."""
+_ONLY_LOOKS = frozenset({"--check", "--stat", "--numstat", "--summary", "--dry-run"})
 _RUNNERS = frozenset({"fd", "fdfind"})
 _RUNS = frozenset({"-x", "--exec", "-X", "--exec-batch"})
 """Options by which those run a command on what they find."""
@@ -132,6 +138,8 @@ def folders_read(part: Part) -> Sequence[str]:
         return _from_places(part, named if named and None not in behind else [""])
     if part.program in _RUNNERS and _RUNS.intersection(part.words):
         return _from_places(part, [""])
+    if part.name in _SERVERS:
+        return _from_places(part, [""])
     if part.name in _TAKERS:
         shaped = any(word is not None and word.startswith(":") for word in part.words)
         every = part.name == "git archive" or shaped or _EVERYTHING.intersection(part.words)
@@ -153,11 +161,26 @@ def _from_places(part: Part, names: Sequence[str]) -> Sequence[str]:
 def rewritten(part: Part) -> Sequence[str]:
     """The files and folders that it changes where it only seems to name them."""
     name = part.program.rpartition("/")[2]
+    if (part.name in _UNPACKERS or name in _UNPACKERS) and WORKSPACE in part.classes:
+        return _unpacked_into(part)
     needed = _REWRITERS.get(part.name) or _REWRITERS.get(name)
     words = {"", *part.words}
     if part.harmless or needed is None or needed.isdisjoint(words) or not _CHECKING.isdisjoint(words):
         return ()
     return tuple(dict.fromkeys((*part.reads, *part.looks)))
+
+
+def _unpacked_into(part: Part) -> Sequence[str]:
+    """The folders in which it makes files that only what it reads names."""
+    if not _ONLY_LOOKS.isdisjoint(part.words) or (part.program == "tar" and not _extracts(part)):
+        return ()
+    return () if part.program == "unzip" and part.writes else _from_places(part, [""])
+
+
+def _extracts(part: Part) -> bool:
+    bundle = part.words[1] if len(part.words) > 1 else None
+    bundled = bundle is not None and not bundle.startswith("-") and "x" in bundle
+    return bundled or "x" in _letters(part) or not {"--extract", "--get"}.isdisjoint(part.words)
 
 
 def told(part: Part) -> Sequence[str]:

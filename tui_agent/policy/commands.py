@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tui_agent.policy.feeding import NOTHING, Fed, fed, found
 from tui_agent.policy.given import STDIN, given_text, substituted
-from tui_agent.policy.named import MOST_STARTS, starts, steers, veiled, worse
+from tui_agent.policy.named import MOST_STARTS, scripts, starts, steers, veiled, worse
 from tui_agent.policy.named import bare as bare_name
 from tui_agent.policy.options import SCRIPTS, Call, hint, judge_script, made_by_copying, read_options
 from tui_agent.policy.outside import fetched
@@ -234,10 +234,26 @@ class CommandReader:
         self._operands(part, call)
         if program.hosts:
             part.hosts += [_host(word.value) for word in call.operands if word.value and "://" in word.value]
+        if program.settings:
+            self._settings(part, call)
+        if ARBITRARY in part.classes and (
+            program.exposes == "always" or (program.exposes and not call.operands)
+        ):
+            part.doubt(f"{call.name} shows variables, which may be secrets")
         if program.ruin == "always":
             part.ruin = f"{call.name} destroys more than this workspace"
         if program.everyone and _means_everyone(call):
             part.ruin = f"{call.name} {program.everyone} ends every program"
+
+    def _settings(self, part: Part, call: Call) -> None:
+        """Assignments among its operands: of what it starts programs by, or of a command."""
+        for word in call.operands:
+            name, equals, _ = (word.value or "").partition("=")
+            if equals and (
+                name in call.program.settings or any(scripts((word.value,), self._table.programs))
+            ):
+                part.turn(ARBITRARY, f"{call.name} is told what {name} is")
+                part.unsure = part.unsure or name in call.program.settings
 
     def _limits(self, part: Part, call: Call) -> None:
         program, operands = call.program, call.operands
@@ -354,6 +370,8 @@ class CommandReader:
         for value in (word.value or "" for word in words):
             if value[:1] == "-" and value[1:2] != "-":
                 hint(part, value[2:])
+            elif value[:1] == "." and " " in value:  # a command of its own, with names: `.import a.csv t`
+                part.mention([Word(one, (one.strip("'\""),)) for one in value.split()[1:]])
             elif "@" in value or "=" in value:
                 hint(part, value)
 

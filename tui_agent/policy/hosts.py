@@ -17,6 +17,9 @@ _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\Z")
 _NUMBER = re.compile(r"(0x[0-9a-f]*|[0-9]+)\Z")
 _IN_FRONT = re.compile(r"\A(-[^=]*=)?([A-Za-z][A-Za-z0-9+.-]*:(?=[/\\]))?")
 """An option that takes an address, and the scheme of one."""
+_ADDRESS = re.compile(r"""[A-Za-z][A-Za-z0-9+.-]*:[/\\]{2}[^\s'"`<>()]+""")
+"""An address within a text."""
+_MOST = 50
 DEVICES = ("/dev/tcp/", "/dev/udp/")
 """Where the shell opens a connection by a file's name: the host comes next."""
 _HERE = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0", "::"})
@@ -98,7 +101,9 @@ def candidates(word: str) -> Iterator[Host]:
     """Every host that a word of a command line may name, however a program reads it: for rules against hosts."""
     if word.startswith(DEVICES):
         word = word.split("/")[3]
-    for whole in dict.fromkeys((word, re.sub(r"[\t\r\n]", "", word))):  # some programs drop these
+    for whole in dict.fromkeys(
+        (word, re.sub(r"[\t\r\n]", "", word), *_ADDRESS.findall(word)[:_MOST])
+    ):  # some programs drop these
         authority = _IN_FRONT.sub("", whole).lstrip("/\\").split("/", 1)[0]
         for piece in re.split(r"[\\?#@\s]", authority):
             for text in (piece, *piece.split(":")):

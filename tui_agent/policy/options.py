@@ -12,7 +12,7 @@ from tui_agent.policy.braces import braced
 from tui_agent.policy.jq import only_filters
 from tui_agent.policy.part import STREAMS, Part
 from tui_agent.policy.programs import Program
-from tui_agent.policy.script import READ_ONLY, WORKSPACE, Word
+from tui_agent.policy.script import ARBITRARY, READ_ONLY, WORKSPACE, Word
 from tui_agent.policy.sed import only_edits_text
 
 _GLOB = frozenset("*?[$`")
@@ -196,21 +196,33 @@ class _Options:
             judge_script(part, call, word)
         if takes == "read":
             part.add(part.reads, [word])
+        elif takes == "names_of":
+            part.add(part.reads, [word])
+            part.vague = True
+        elif takes == "script":
+            self._script(word)
+        elif takes == "unseen" or (takes == "code" and (word.value is None or word.value in STREAMS)):
+            part.opaque = True
+            part.turn(ARBITRARY, f"it is not certain what {call.name} is given to run")
         elif takes == "told":
             part.add(part.reads, _files_in(word))
         elif takes == "archive":
             part.add(call.archives, [word])
         elif takes == "folder":
             part.move(word)
-        elif takes == "code" and (word.value is None or word.value in STREAMS):
-            part.opaque = True
-            part.why.append(f"it is not certain what {call.name} is given to run")
         elif takes == "names":
             call.chosen += _chosen(word)
         elif takes == "write":
             part.turn(WORKSPACE, f"it writes {word.text}")
             part.add(part.writes, [word])
         return 0 if given is not None else 1
+
+    def _script(self, word: Word) -> None:
+        """A file of commands: it is read as well."""
+        self._part.add(self._part.reads, [word])
+        if word.values is None or word.value in STREAMS:
+            self._part.opaque = True
+            self._part.why.append(f"it is not certain what {self._call.name} is given to run")
 
     def _unlisted(self, option: str, given: str = "") -> None:
         call = self._call
@@ -237,7 +249,7 @@ def _files_in(word: Word) -> list[Word]:
         tail = value if value[:1] in ("@", "<") else value.partition("=")[2]
         tail = value[value.index("@") :] if tail[:1] not in ("@", "<") and "@" in value else tail
         path = tail[1:].partition(";")[0] if tail[:1] in ("@", "<") else ""
-        out += [Word(word.text, (one,)) for one in path.split(",") if one]
+        out += [Word(word.text, (one,), glob=word.glob) for one in path.split(",") if one]
     return out
 
 

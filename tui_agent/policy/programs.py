@@ -30,7 +30,20 @@ Operands: TypeAlias = Literal[
     "enter",
 ]
 Takes: TypeAlias = Literal[
-    "nothing", "maybe", "word", "words", "read", "write", "folder", "names", "code", "told", "archive"
+    "nothing",
+    "maybe",
+    "word",
+    "words",
+    "read",
+    "write",
+    "folder",
+    "names",
+    "code",
+    "told",
+    "archive",
+    "names_of",
+    "script",
+    "unseen",
 ]
 
 _SIGNS: dict[str, Takes] = {
@@ -45,6 +58,9 @@ _SIGNS: dict[str, Takes] = {
     "!": "code",
     "~": "told",
     "%": "archive",
+    "&": "names_of",
+    "$": "script",
+    "^": "unseen",
 }
 
 
@@ -95,6 +111,8 @@ class Program:
     spoken: bool = False
     elsewhere: bool = False
     at_hand: str = ""
+    exposes: Literal["", "bare", "always"] = ""
+    settings: frozenset[str] = frozenset()
     offline: frozenset[str] = frozenset()
     sub: bool | str = False
     subs: Mapping[str, "Program"] = field(default_factory=dict)
@@ -193,6 +211,7 @@ _KINDS: dict[type, frozenset[str]] = {
             "everyone",
             "at_least",
             "at_hand",
+            "exposes",
         }
     ),
     bool: frozenset(
@@ -218,6 +237,7 @@ _KINDS: dict[type, frozenset[str]] = {
             "code",
             "within",
             "offline",
+            "settings",
         }
     ),
     dict: frozenset({"turns", "words", "subs"}),
@@ -226,6 +246,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "operands": get_args(Operands),
     "style": ("getopt", "words", "text", "bundle"),
     "ruin": ("", "always", "places"),
+    "exposes": ("", "bare", "always"),
 }
 
 
@@ -271,6 +292,7 @@ def _program(name: str, entry: dict[str, object]) -> Program:
         "code",
         "within",
         "offline",
+        "settings",
         "alone",
         "forbid",
         "lets",

@@ -87,6 +87,8 @@ class RuleSet:
 
     def about_below(self, at: Place, what: What, facts: PolicyFacts) -> list[Rule]:
         """Rules that ask or deny about something that may lie below a folder."""
+        if f"{facts.workspace}/".startswith(f"{at.absolute.rstrip('/')}/"):
+            at = Place(at.given, at.absolute, "")
         return [
             rule
             for rule in self.of(what)
@@ -223,8 +225,8 @@ def about_hosts(rules: RuleSet, part: Part) -> list[Finding]:
         return []
     words = [
         word
-        for word in (*part.words[1:], *part.hosts)
-        if word and (network or "://" in word or word.startswith(DEVICES))
+        for word in (*part.words[1:], part.told, *part.hosts)
+        if word and (network or "." in word or ":" in word or word.startswith(DEVICES))
     ]
     found = [host for word in words for host in candidates(word)]
     said = [
