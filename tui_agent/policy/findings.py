@@ -20,6 +20,8 @@ class Finding:
     reason: str
     risk: str = ""
     default_no: bool = False
+    grave: bool = False
+    """No hook answers it: what would run is not certain, or may do more than read, change or run the workspace."""
 
     @property
     def ruled(self) -> bool:

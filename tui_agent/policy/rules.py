@@ -111,8 +111,10 @@ class RulePolicy:
 
 
 def _of_profile(finding: Finding, facts: PolicyFacts) -> bool:
-    """Asked about because the profile is careful: no rule of anybody's names it, and it is no danger."""
-    return finding.rule_id.startswith(f"{facts.policy}.") and not finding.default_no
+    """Asked about because the profile is careful: no rule of anybody's names it, it is no danger, and it is
+    certain what it does."""
+    of_profile = finding.rule_id.startswith(f"{facts.policy}.")
+    return of_profile and not finding.default_no and not finding.grave
 
 
 def classes_of(effects: Sequence[Effect], programs: Table | None = None) -> tuple[str, ...]:

@@ -233,6 +233,8 @@ class RunJudge:
             yield rule
             return
         finding = self._by_profile(part, secrets)
+        if own or part.sets or not always_fit(part):
+            finding = replace(finding, grave=True)
         if own and finding.verdict == "ask":
             name = part.program
             why = STEERED if steered else f"{name} is a program of this workspace here"

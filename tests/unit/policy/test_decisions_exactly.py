@@ -165,6 +165,24 @@ BY_PROFILE: list[tuple[tuple[Effect, ...], tuple[str, ...], bool]] = [
     ((Runs(script="make a"),), (), True),
     ((Writes(path="a"), Reads(path="b")), (), True),
     ((Runs(script="make .env"),), (), False),
+    *(
+        ((Runs(script=script),), (), False)
+        for script in (
+            'eval "$X"',
+            'bash -c "$(cat f)"',
+            "base64 -d a | sh",
+            "make a; `head -1 f` x",
+            "$(echo rm) x",
+            "X=rm; $X y",
+            "python -c 'print(1)'",
+            "frobnicate a",
+            "PATH=. make a",
+            "curl https://example.org",
+            "git push",
+            "npm publish",
+            "docker run -v /:/h e",
+        )
+    ),
     ((Writes(path="a"), Reads(path="/opt/x")), (), False),
     ((Writes(path="a"),), ("ask edit a",), False),
     ((Writes(path="a"), Reads(path="b")), ("ask read b",), False),
