@@ -315,7 +315,7 @@ def delegate(s: Scribe, question: str) -> None:
     investigate(s, part, question)
     s.until(round(started + 11.2, 6))
     s.wait(-11.2)
-    s.finish(part, FINDING, ms=11_200, summary="4 calls", display=(TextBlock(text=FINDING),))
+    s.finish(part, FINDING, ms=11_200, summary="2 tool calls", display=(TextBlock(text=FINDING),))
     todo(s, 2)
     s.end_iteration(at, 15.9)
 

@@ -79,7 +79,7 @@ def test_the_end_rows_of_the_night_shift_say_what_happened() -> None:
         (7, 3, 20, 2),
     ]
     subtask = [entry for entry in entries if isinstance(entry, ToolEntry) and entry.verb == "[Subtask]"]
-    assert [(entry.outcome, entry.state) for entry in subtask] == [("4 calls", "done")]
+    assert [(entry.outcome, entry.state) for entry in subtask] == [("2 tool calls", "done")]
 
 
 def test_the_other_logs_stop_where_their_pictures_do() -> None:

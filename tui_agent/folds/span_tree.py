@@ -151,14 +151,12 @@ class SpanTree:
 
     @staticmethod
     def calls_in_words(node: Node) -> str:
-        """What was called right below a span: `3 reads`, or `2 calls` where they differ; a delegate's model calls count."""
-        if node.kind == "subtask":
-            verbs = Counter("call" for _ in node.children)
-        else:
-            called = (child for child in node.children if child.kind in ("tool", "subtask"))
-            verbs = Counter(child.verb if child.kind == "tool" else "subtask" for child in called)
+        """What was called right below a span: `3 reads`, or `2 calls` where they differ; a delegate's `2 tool calls`."""
+        called = (child for child in node.children if child.kind in ("tool", "subtask"))
+        verbs = Counter(child.verb if child.kind == "tool" else "subtask" for child in called)
         count = verbs.total()
-        verb = next(iter(verbs)) if len(verbs) == 1 else "call"
+        several = "tool call" if node.kind == "subtask" else "call"
+        verb = next(iter(verbs)) if len(verbs) == 1 and node.kind != "subtask" else several
         ending = "" if count == 1 else "es" if verb.endswith(("ch", "sh", "s")) else "s"
         return f"{count} {verb}{ending}" if count else ""
 

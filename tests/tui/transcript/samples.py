@@ -152,7 +152,7 @@ def night_shift() -> Samples:
     s.tool(
         "[Subtask]",
         "Who relies on duration() being negative?",
-        "4 calls",
+        "2 tool calls",
         11_200,
         blocks=(
             TerminalBlock(

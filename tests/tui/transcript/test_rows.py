@@ -47,12 +47,12 @@ def lines(entry: Entry, width: int = 82, **more: Any) -> list[str]:
 def test_a_tool_row_keeps_its_columns_and_its_measures_at_the_right_edge() -> None:
     s = Samples()
     first = lines(s.tool("read", "src/timesheet/entry.py  1–61", "61 lines", 6))[0]
-    second = lines(s.tool("[Subtask]", "Who relies on it?", "4 calls", 11_200))[0]
+    second = lines(s.tool("[Subtask]", "Who relies on it?", "2 tool calls", 11_200))[0]
     assert first.index("✓") == 2
     assert first.index("read") == 4
     assert first.index("src/") == second.index("Who") == 14
     assert len(first) == len(second) == 80
-    assert first.index("61 lines") + len("61 lines") == second.index("4 calls") + len("4 calls")
+    assert first.index("61 lines") + len("61 lines") == second.index("2 tool calls") + len("2 tool calls")
 
 
 @pytest.mark.parametrize(

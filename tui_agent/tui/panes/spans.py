@@ -81,8 +81,9 @@ def label(span: "Span", view: "TraceView", *, folded: bool, full: bool = False) 
             summary = clean_line(span.outcome) if folded else ""
             return f"{name}, {summary}" if summary else name
         case "subtask":
-            outcome = clean_line(span.outcome)
-            return name if full else f"subtask, {outcome}" if outcome else "subtask"
+            task = clean_line(span.detail.strip().partition("\n")[0])[:ROW]
+            ended = clean_line(span.outcome) if span.state not in ("running", "done") else ""
+            return f"subtask {task}" if full else ", ".join(filter(None, (ended, task))) or "subtask"
         case "tool" if not full:
             verb, _, target = span.name.partition(" ")
             return named(f"{verb} {short_target(target)}".strip()[:ROW])

@@ -101,6 +101,7 @@ def facts_of(span: Span, view: TraceView, live: "Live") -> list[tuple[str, str]]
     facts = [
         ("in", ", ".join(reversed(where))),
         ("agent", str(span.agent) if span.agent != "main" else ""),
+        ("delegate", f"level {span.name.rpartition(' ')[2]}" if "delegate level" in span.name else ""),
         ("part", str(span.part) if span.part is not None else ""),
         ("started", started),
         ("took", took(span, now)),
