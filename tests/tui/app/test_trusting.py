@@ -253,3 +253,20 @@ async def test_the_question_in_lines_trusts_only_by_its_number(place: Place) -> 
     assert ".env, sets OPENAI_BASE_URL" in said and "Type 1, 2 or 3." in said
     assert place.standing == "trusted"
     assert await ask_about_files(options, place.environ, read_line, said.append) is None
+
+
+async def test_trusting_says_how_many_files_were_not_in_sight_yet(place: Place) -> None:
+    agents = place.folder / ".tui_agent" / "agents"
+    agents.mkdir()
+    for number in range(20):
+        (agents / f"rev{number:02}.md").write_text("---\nname: rev\ndescription: reviews\n---\nReview.\n")
+    async with place.app((80, 24)) as driven:
+        await driven.until(lambda: "22 files could steer" in driven.text())
+        sheet = driven.app.screen
+        assert isinstance(sheet, TrustSheet)
+        sheet.hear_now()
+        assert 10 < sheet.unseen < 20 and f"{sheet.unseen} not seen yet" in driven.text()
+        for _ in range(len(sheet.entries) + 4):
+            await driven.press("down")
+        await driven.until(lambda: not sheet.unseen)
+        assert "not seen yet" not in driven.text() and "used until one of them changes" in driven.text()

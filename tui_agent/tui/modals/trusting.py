@@ -77,6 +77,7 @@ class TrustSheet(Sheet[Answer | None]):
         safe = next((at for at, one in enumerate(self.choices) if one.answer != "trust" and one.offered), 0)
         self.at = len(self.entries) + safe
         self._row_of: dict[int, int] = {}
+        self._in_sight_once = set[int]()
         self.add_class("-warning")
 
     @property
@@ -186,6 +187,22 @@ class TrustSheet(Sheet[Answer | None]):
         gap = [self.line(width, [])] if self.app.size.height >= 16 else []
         return [*gap, *rows, *gap, self.keys_line(width, keys)]
 
+    @property
+    def unseen(self) -> int:
+        """How many files were not in sight yet."""
+        return len(self.entries) - len(self._in_sight_once)
+
+    def looked_at(self, rows: int) -> None:
+        before = self.unseen
+        self._in_sight_once |= {at for at, row in self._row_of.items() if row < rows}
+        if self.unseen != before:
+            self.redraw()
+
+    def _about(self, choice: Choice, room: int) -> str:
+        if choice.answer == "trust" and choice.offered and self.unseen:
+            return f"{self.unseen} not seen yet" + ("; used until one changes" if room >= 39 else "")
+        return choice.about
+
     def _choice(self, room: int, number: int, choice: Choice) -> list[Strip]:
         chosen = number + len(self.entries) == self.at
         ground: Role = "selection" if chosen else "s3"
@@ -202,7 +219,7 @@ class TrustSheet(Sheet[Answer | None]):
             (choice.name.ljust(22), doing(self.style(text, ground, bold=chosen), wish)),
         ]
         about = doing(self.style("t2" if choice.offered else "t3", ground), wish)
-        first, *more = wrap(clean_line(choice.about, reveal=True), max(12, room - 27))
+        first, *more = wrap(clean_line(self._about(choice, room - 27), reveal=True), max(12, room - 27))
         rows = [self.line(room, [*left, (first, about)], ground=ground)]
         return rows + [self.line(room, [(" " * 27, fill), (one, about)], ground=ground) for one in more]
 
