@@ -1,5 +1,7 @@
 """What is approved was in sight, on a screen of any size; the answers never leave it."""
 
+import re
+
 import pytest
 
 from tests.stubs.story import called
@@ -198,7 +200,7 @@ async def test_the_first_yes_to_a_command_that_is_cut_shows_what_was_left_out(ke
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
         asked = command(heredoc).model_copy(update={"choices": choices, "default_no": False})
         modal = await ask(driven, asked)
-        left = modal.unseen
+        left = modal.sight.unseen
         assert left and f"first shows the {left} rows left out above" in driven.text()
         await driven.press(key)
         assert driven.session.submitted == [] and modal.expanded and "line = 3" in driven.text()
@@ -215,7 +217,7 @@ async def test_what_was_read_whole_may_be_allowed_from_the_short_view() -> None:
         modal = await ask(driven, command(MANY))
         await driven.press("d", *["space"] * 20)
         await driven.press("d")
-        assert not modal.expanded and not modal.unseen and "left out above" not in driven.text()
+        assert not modal.expanded and not modal.sight.unseen and "left out above" not in driven.text()
         await driven.press("y")
         assert len(driven.session.submitted) == 1
 
@@ -237,17 +239,17 @@ async def test_a_long_change_says_how_many_of_its_rows_were_not_in_sight_yet() -
     block = DiffBlock(path="src/new.py", diff=diff, added=60, removed=0, language="python")
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
         modal = await ask(driven, request(preview=(block,), choices=(Choice(reach="once", rule=""),)))
-        left = modal.below
+        left = modal.sight.below
         assert 40 < left < 60 and f"{left} rows not seen yet" in driven.text()
         await driven.press("space")
-        assert 0 < modal.below < left and f"{modal.below} rows not seen yet" in driven.text()
+        assert 0 < modal.sight.below < left and f"{modal.sight.below} rows not seen yet" in driven.text()
         await driven.press("p", "p")
-        assert 0 < modal.below < left
+        assert 0 < modal.sight.below < left
         for _ in range(12):
             await driven.press("space")
-        assert "line 59" in driven.text() and not modal.below and "not seen yet" not in driven.text()
+        assert "line 59" in driven.text() and not modal.sight.below and "not seen yet" not in driven.text()
         await driven.press("ctrl+up", *["up"] * 3)
-        assert not modal.below
+        assert not modal.sight.below
         await driven.press("y")
         assert len(driven.session.submitted) == 1
 
@@ -256,4 +258,14 @@ async def test_a_change_that_is_in_sight_whole_says_nothing_of_it() -> None:
     block = DiffBlock(path="a.py", diff="@@ -1 +1 @@\n-a\n+b", added=1, removed=1, language="python")
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
         modal = await ask(driven, request(preview=(block,)))
-        assert not modal.below and "not seen" not in driven.text()
+        assert not modal.sight.below and "not seen" not in driven.text()
+
+
+@pytest.mark.parametrize(("size", "whole"), [((80, 24), True), ((60, 20), False)])
+async def test_a_long_warning_stands_whole_or_says_that_it_is_cut(size: tuple[int, int], whole: bool) -> None:
+    risk = "It runs again in the sandbox and can read .env; the model sees what it prints. Always writes it into your configuration."
+    async with open_app(golden("night_shift"), size=size) as driven:
+        await ask(driven, command("make").model_copy(update={"risk": risk}))
+        text = " ".join(driven.text().replace("▌", " ").split())
+        assert ("into your configuration." in text) is whole
+        assert whole or re.search(r"the model sees .*…", text)

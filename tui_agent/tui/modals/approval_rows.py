@@ -18,7 +18,9 @@ from tui_agent.tui.units import plural
 if TYPE_CHECKING:
     from tui_agent.tui.modals.approval import Approval
 
-_RISK_ROWS = 2
+_RISK_ROWS = 3
+_LOW = 22
+"""Rows of a screen from which a warning has all the rows that it may have."""
 _NOTHING_RUNS = "nothing runs until you answer"
 
 
@@ -126,10 +128,14 @@ class ApprovalRows:
     def _risk_scrolls(self, width: int) -> bool:
         """Whether the warning stands in what scrolls, whole: it is too long to stand above the answers."""
         shown = self._sheet.expanded and not self._sheet.policy_shown
-        return shown and len(self._sheet.asked.risk(width)) > _RISK_ROWS
+        return shown and len(self._sheet.asked.risk(width)) > self._most_risk
+
+    @property
+    def _most_risk(self) -> int:
+        return _RISK_ROWS if self._sheet.app.size.height >= _LOW else _RISK_ROWS - 1
 
     def _risk(self, width: int) -> list[Strip]:
-        return [] if self._risk_scrolls(width) else self._sheet.asked.risk(width)[:_RISK_ROWS]
+        return [] if self._risk_scrolls(width) else self._sheet.asked.risk(width, self._most_risk)
 
     def rest(self, width: int) -> list[Strip]:
         """What stands below the effects: the risk, the answers, the keys."""

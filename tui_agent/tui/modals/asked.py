@@ -21,7 +21,7 @@ from tui_agent.tui.modals.exact import PreviewTexts, ReadLong, block_rows
 from tui_agent.tui.modals.sheet import Sheet
 from tui_agent.tui.panes.policy import policy_role, policy_words
 from tui_agent.tui.rows import Part, wrap
-from tui_agent.tui.text import named
+from tui_agent.tui.text import fit, named
 from tui_agent.tui.theme import Role
 
 MOST_DRAWN: Final = 16
@@ -167,16 +167,19 @@ class Asked:
                 rows.append(self._sheet.line(width, left))
         return rows
 
-    def risk(self, width: int) -> list[Strip]:
-        """What is dangerous about it."""
-        return self._marked(self._request.risk, self._sheet.looks.symbols.warning, "warning", width)
+    def risk(self, width: int, most: int = 0) -> list[Strip]:
+        """What is dangerous about it; in so many rows, where `most` is given, and where more is left out its last says so."""
+        return self._marked(self._request.risk, self._sheet.looks.symbols.warning, "warning", width, most)
 
     def wrong(self, width: int) -> list[Strip]:
         """Why the rule that was written before cannot stand."""
         return self._marked(self._request.wrong, self._sheet.looks.symbols.failed, "error", width)
 
-    def _marked(self, text: str, mark: str, role: Role, width: int) -> list[Strip]:
+    def _marked(self, text: str, mark: str, role: Role, width: int, most: int = 0) -> list[Strip]:
         pieces = wrap(named(text), max(1, width - 2)) if text else []
+        if 0 < most < len(pieces):
+            left = " ".join(pieces[most - 1 :])
+            pieces = [*pieces[: most - 1], fit(left, max(1, width - 2), self._sheet.looks.symbols.ellipsis)]
         return [
             self._sheet.line(
                 width,
