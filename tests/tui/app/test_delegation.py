@@ -47,6 +47,15 @@ async def test_a_subtask_that_works_is_one_row_with_its_own_meter_and_its_newest
             assert any("│ find *.py" in row for row in driven.rows())
 
 
+async def test_one_that_waits_for_another_to_end_says_so() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await begun(driven)
+        driven.session.feed(called("s2", "[Subtask]", "read the letters"), started("s2", writes=False))
+        await driven.settle()
+        row = next(row for row in driven.rows() if row.startswith("  ◆ [Subtask] read the"))
+        assert "waits for its turn" in row and "running" not in row
+
+
 async def test_one_that_is_done_shows_its_report_and_opened_what_it_called() -> None:
     async with open_app(golden("night_shift")) as driven:
         await begun(driven)

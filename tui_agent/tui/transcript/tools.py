@@ -234,6 +234,8 @@ def _outcome(entry: ToolEntry) -> str:
     outcome = clean(entry.outcome)
     if is_subtask(entry) and entry.state == "running" and outcome:
         return f"{outcome}{_meter(entry.subtask)}"
+    if is_subtask(entry) and entry.state == "running" and entry.subtask is None:
+        return "waits for its turn"
     if entry.state in ("queued", "running", "waiting", "denied", "interrupted"):
         return _WORDS[entry.state]
     if _diffs(entry.blocks) and outcome.startswith("+"):
