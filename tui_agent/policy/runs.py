@@ -11,10 +11,11 @@ from functools import cached_property, lru_cache
 
 from tui_agent.policy.commands import CommandReader
 from tui_agent.policy.given import STDIN
-from tui_agent.policy.named import scripts, takes_away, worse
+from tui_agent.policy.named import bare, scripts, takes_away, worse
 from tui_agent.policy.part import Part, moved
 from tui_agent.policy.programs import Table, table
 from tui_agent.policy.script import ARBITRARY, DESTRUCTIVE, Command, Script, Word, ranked
+from tui_agent.policy.scripts_written import ScriptsWritten
 from tui_agent.policy.shell import analyse
 from tui_agent.policy.stricter import tighten
 from tui_agent.protocol.effects import Effect, Reads, Runs, Writes
@@ -153,7 +154,8 @@ def _words(argv: tuple[str, ...], programs: Table) -> RunReport:
 
 def _report(line: str, script: Script, depth: int, programs: Table) -> RunReport:
     reader = CommandReader(programs, script.functions)
-    judged: dict[Command, RunReport] = {}
+    judged: dict[tuple[Command, int], RunReport] = {}
+    written = ScriptsWritten()
     parts: list[Part] = []
     problems = list(script.problems)
     ruin, unread, top = script.ruin, script.unread, script.top
@@ -162,11 +164,13 @@ def _report(line: str, script: Script, depth: int, programs: Table) -> RunReport
         if paths > _MOST_PATHS:
             break
         done += 1
-        one = judged.get(command)
+        key = (command, written.version)
+        one = judged.get(key)
         if one is None:
-            one = judged[command] = _judged(reader, command, depth, programs)
+            one = judged[key] = _judged(reader, command, depth, programs, written)
             problems += one.problems
             ruin, unread, top = ruin or one.ruin, unread or one.unread, top or one.top
+        written.note(command)
         parts += one.parts
         paths += one.paths
     if len(script.commands) > done:
@@ -176,7 +180,9 @@ def _report(line: str, script: Script, depth: int, programs: Table) -> RunReport
     return RunReport(line, tuple(parts), tuple(dict.fromkeys(problems)), ruin, unread, top)
 
 
-def _judged(reader: CommandReader, command: Command, depth: int, programs: Table) -> RunReport:
+def _judged(
+    reader: CommandReader, command: Command, depth: int, programs: Table, written: ScriptsWritten
+) -> RunReport:
     """One simple command, with what it is told to run."""
     parts: list[Part] = []
     problems: list[str] = []
@@ -187,6 +193,8 @@ def _judged(reader: CommandReader, command: Command, depth: int, programs: Table
         found = _inner(part, depth, programs)
         if found is None:
             parts += _told_to_run(part, depth, programs)
+            found = _written(part, depth, programs, written)
+        if found is None:
             continue
         inner = found.report
         if inner is None:
@@ -223,6 +231,25 @@ def _told_to_run(part: Part, depth: int, programs: Table) -> list[Part]:
     if not found and takes_away(texts):
         part.turn(DESTRUCTIVE, f"what {part.program} is told takes something away")
     return found if part.places == ("",) else [moved(one, part.places) for one in found]
+
+
+def _written(part: Part, depth: int, programs: Table, written: ScriptsWritten) -> "_Inner | None":
+    """The script that the same line wrote into the file which a shell is given, or which is started itself. Of one in another
+    language only what it takes away counts."""
+    if ARBITRARY not in part.classes or depth >= _DEPTH:
+        return None
+    name = (part.words[0] if part.words else None) or ""
+    for at, text in written.run_by(part):
+        first = text.lstrip().partition("\n")[0]
+        direct = at == 0 and (not first.startswith("#!") or first.endswith("sh"))
+        if not written.read(text):
+            return _Inner(None)
+        if direct or name.rpartition("/")[2] in _SHELLS | _SOURCING:
+            return _Inner(_script(text, depth + 1, programs), plain=False) if text.strip() else None
+        known = programs.programs.get(bare(name))
+        if takes_away((text,)) or (known and any(one in text.casefold() for one in known.destroys)):
+            part.turn(DESTRUCTIVE, f"what {part.program} is told takes something away")
+    return None
 
 
 @dataclass(frozen=True)
