@@ -19,7 +19,7 @@ from threading import Lock
 from tui_agent.environments.sandbox import bubblewrap, landlock, seatbelt
 from tui_agent.environments.sandbox.bounds import Bounds, Places, places, private_place
 from tui_agent.environments.sandbox.detect import Found
-from tui_agent.environments.sandbox.git_places import git_places
+from tui_agent.environments.sandbox.git_places import BareTop, bare_top, git_places
 from tui_agent.environments.sandbox.opened import Opened, opened
 from tui_agent.environments.sandbox.placeholders import Placeholders
 from tui_agent.environments.sandbox.variables import by_time_and_size, inside
@@ -98,8 +98,15 @@ class Confinement:
             raise NotConfined(why_not)
         try:
             private = self._folders()
-            with self._placeholders.held(self._missing()) as held, opened(self.bounds, writable) as more:
+            # What only looks makes no repository: so a plain `ls` shows no stand-ins without a dot.
+            makes = not looks and os.access(self.bounds.root, os.W_OK)
+            bare = bare_top(self.bounds.root) if makes else BareTop()
+            with (
+                self._placeholders.held(self._missing(bare), bare.parts) as held,
+                opened(self.bounds, writable) as more,
+            ):
                 found = places(self.bounds, argv, env, [each.path for each in more])
+                found = replace(found, kept=(*found.kept, *bare.kept(held)))
                 masked = self._masked(found, shown, looks=looks)
                 covers = self._found.machine is not None and not looks
                 stands = _unchanged(masked, Path(private.shut).with_name("unchanged")) if covers else {}
@@ -161,11 +168,11 @@ class Confinement:
         filtered = self._found.filter is not None
         return bubblewrap.arguments(machine, found, private, folder, network=network, filtered=filtered)
 
-    def _missing(self) -> list[str]:
+    def _missing(self, bare: BareTop) -> list[str]:
         """Names that must not come to be: at the top of the workspace, and in its repository."""
         git = git_places(self.bounds.root)
         mine = [f"{self.bounds.root.rstrip('/')}/{name}" for name in self.bounds.absent]
-        wanted = [*mine, *(f"{git.folder}/{name}" for name in git.absent)]
+        wanted = [*mine, *bare.absent, *(f"{git.folder}/{name}" for name in git.absent)]
         # Where this program may make nothing, its commands may not either.
         return [path for path in wanted if os.access(Path(path).parent, os.W_OK)]
 

@@ -6,12 +6,18 @@ for what lies in the workspace may have been put there by anyone.
 
 import os
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 _LARGEST = 1_000_000
 _HOOKS_PATH = re.compile(r"^\s*hookspath\s*=\s*\"?([^\"#;\n]+)", re.IGNORECASE | re.MULTILINE)
 _WORKTREE = re.compile(r"^\s*worktree\s*=\s*\"?([^\"#;\n]+)", re.IGNORECASE | re.MULTILINE)
+_OF_BARE = ("refs", "objects", "HEAD")
+"""What a folder must have to be a repository without one named `.git`, the name that is missed least first."""
+_BORROWS = "commondir"
+"""By which it would borrow all but its `HEAD` from another. Where this is a folder, git stops."""
+_OF_BARE_RUNS = ("HEAD", "config", "hooks", "info")
 _FOR_COMMITS = ("objects", "refs", "logs")
 _RUNS_PROGRAMS = (
     "config",
@@ -52,6 +58,35 @@ def git_places(root: str) -> GitPlaces:
     if _is_module_of(target, root):
         return _of_folder(str(target), root)
     return GitPlaces()
+
+
+@dataclass(frozen=True, slots=True)
+class BareTop:
+    """What the top of a workspace would need to be a repository by itself: absolute paths. One of `parts` must stay missing,
+    and `absent` too."""
+
+    parts: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+
+    def kept(self, standing: Collection[str]) -> tuple[str, ...]:
+        """What a command must not change, where these stand empty for what is missing."""
+        if not self.parts:
+            return ()
+        missed = [path for path in self.parts if path in standing]
+        there = [path for path in self.absent if os.path.lexists(path)]
+        return (*there, *(missed or _bare_kept(str(Path(self.parts[0]).parent))))
+
+
+def bare_top(root: str) -> BareTop:
+    """Of a workspace."""
+    top = root.rstrip("/")
+    return BareTop(tuple(f"{top}/{name}" for name in _OF_BARE), (f"{top}/{_BORROWS}",))
+
+
+def _bare_kept(root: str) -> tuple[str, ...]:
+    """Where all of the parts are there already: what then must stay as it is."""
+    paths = (f"{root.rstrip('/')}/{name}" for name in _OF_BARE_RUNS)
+    return tuple(path for path in paths if os.path.lexists(path))
 
 
 def _of_folder(folder: str, root: str) -> GitPlaces:

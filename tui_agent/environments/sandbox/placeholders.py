@@ -11,10 +11,11 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
 _FILES = {"commondir": b".\n", "config.worktree": b""}
-"""Names that git reads as files, with a content that changes nothing."""
+"""Names that a repository's own folder has as files, with a content that changes nothing."""
 _LARGEST = 100_000
 
 
@@ -23,11 +24,13 @@ class Placeholders:
 
     def __init__(self, root: str, records: Path) -> None:
         digest = hashlib.sha256(os.fsencode(root)).hexdigest()[:24]
+        self._root = root.rstrip("/")
         self._file = records / f"{digest}.json"
 
     @contextmanager
-    def held(self, paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
-        """Make what is free of these, and yield what stands there so; while any holds them, nobody takes them away.
+    def held(self, paths: Sequence[str], one_of: Sequence[str] = ()) -> Iterator[tuple[str, ...]]:
+        """Make what is free of these, and yield what stands there so; while any holds them, nobody takes them away. Of
+        `one_of` the first that is free is one of these.
 
         Raises OSError where one can neither be made nor is there.
         """
@@ -35,18 +38,34 @@ class Placeholders:
         descriptor = _opened(self._file)
         try:
             with self._alone():
-                _leave(descriptor)
+                self._leave(descriptor)
+                known = _noted(descriptor)
+                free = (path for path in one_of if path in known or not os.path.lexists(path))
+                paths = (*paths, *islice(free, 1))
                 made = [path for path in paths if not os.path.lexists(path)]
-                standing = {*_noted(descriptor), *made}
+                standing = {*known, *made}
                 _note(descriptor, sorted(standing))
                 for path in made:
-                    _make(path)
+                    _make(path, self._content(path))
                 fcntl.flock(descriptor, fcntl.LOCK_SH)
             yield tuple(path for path in paths if path in standing)
         finally:
             with self._alone():
-                _leave(descriptor)
+                self._leave(descriptor)
                 os.close(descriptor)
+
+    def _content(self, path: str) -> bytes | None:
+        """What stands in it; None: it is a folder. At the top of the workspace each is one: git passes over a folder that
+        is empty, and stops at one where it would read a file."""
+        folder, _, name = path.rpartition("/")
+        return None if folder == self._root else _FILES.get(name)
+
+    def _leave(self, descriptor: int) -> None:
+        """Take away what was made, unless somebody else still holds it."""
+        if _try_alone(descriptor):
+            for path in _noted(descriptor):
+                _take_away(path, self._content(path))
+            _note(descriptor, ())
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -63,13 +82,6 @@ def _opened(file: Path) -> int:
     return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
 
-def _leave(descriptor: int) -> None:
-    """Take away what was made, unless somebody else still holds it."""
-    if _try_alone(descriptor):
-        _take_away(_noted(descriptor))
-        _note(descriptor, ())
-
-
 def _try_alone(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -78,8 +90,7 @@ def _try_alone(descriptor: int) -> bool:
     return True
 
 
-def _make(path: str) -> None:
-    content = _FILES.get(Path(path).name)
+def _make(path: str, content: bytes | None) -> None:
     with suppress(FileExistsError):  # somebody was quicker: then it is there
         if content is None:
             Path(path).mkdir(0o700)
@@ -89,14 +100,12 @@ def _make(path: str) -> None:
             file.write(content)
 
 
-def _take_away(paths: Sequence[str]) -> None:
-    for path in paths:
-        content = _FILES.get(Path(path).name)
-        with suppress(OSError):  # gone, or no longer as it was made: then it is somebody's
-            if content is None:
-                Path(path).rmdir()
-            elif not Path(path).is_symlink() and Path(path).read_bytes() == content:
-                Path(path).unlink()
+def _take_away(path: str, content: bytes | None) -> None:
+    with suppress(OSError):  # gone, or no longer as it was made: then it is somebody's
+        if content is None:
+            Path(path).rmdir()
+        elif not Path(path).is_symlink() and Path(path).read_bytes() == content:
+            Path(path).unlink()
 
 
 def _noted(descriptor: int) -> list[str]:
