@@ -6,6 +6,7 @@ Invariant: a command is `read-only` only where its program, every option and eve
 from collections.abc import Sequence
 
 from tui_agent.policy.feeding import NOTHING, Fed, fed, found
+from tui_agent.policy.git_words import add_named
 from tui_agent.policy.given import STDIN, given_text, substituted
 from tui_agent.policy.named import MOST_STARTS, scripts, starts, steers, veiled, worse
 from tui_agent.policy.named import bare as bare_name
@@ -17,6 +18,7 @@ from tui_agent.policy.script import (
     ARBITRARY,
     DESTRUCTIVE,
     NETWORK,
+    PRIVILEGE,
     READ_ONLY,
     WORKSPACE,
     Command,
@@ -136,7 +138,7 @@ class CommandReader:
             self._finish(part, call)
         if call.program.wraps is not None:
             self._wrapped(part, call, more, depth)
-        elif ARBITRARY in part.classes:
+        elif part.classes & {ARBITRARY, PRIVILEGE}:
             self._told_to_run(part, whole, more, depth)
 
     def _told_to_run(self, part: Part, words: Sequence[Word], more: list[Part], depth: int) -> None:
@@ -147,6 +149,9 @@ class CommandReader:
         self._trying = self._trying or bool(found)
         for at in found[:MOST_STARTS]:
             inner = words[at:]
+            if not at:  # whatever folder it lies in
+                called = (inner[0].value or "").rpartition("/")[2]
+                inner = [Word(inner[0].text, (called,)), *inner[1:]]
             run = Part(" ".join(word.text for word in inner), inner[0].text, places=part.places)
             run.words = tuple(word.value for word in inner)
             behind: list[Part] = []
@@ -316,7 +321,7 @@ class CommandReader:
             case "read":
                 part.add(part.reads, operands)
             case "mixed":
-                part.add(part.reads, [_revision(word) for word in operands])
+                add_named(part, operands, call.words, lists=call.name == "git ls-files")
             case "tree":
                 part.deep = True
                 part.add(part.reads, operands)
@@ -469,14 +474,6 @@ def _own_name(name: str) -> bool:
 
 def _may_be_option(word: Word) -> bool:
     return word.glob and any(value[:1] in ("*", "?", "[", "-") for value in word.values or ())
-
-
-def _revision(word: Word) -> Word:
-    """`HEAD:path` names a path behind the colon."""
-    if word.values is None:
-        return word
-    values = tuple(value.rpartition(":")[2] if ":" in value[1:] else value for value in word.values)
-    return Word(word.text, values, word.glob)
 
 
 def _host(address: str) -> str:

@@ -4,6 +4,7 @@ Invariant: pure; what is found here only ever makes a command worse. It is no pr
 does.
 """
 
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -29,13 +30,29 @@ _FIRST = re.compile(r"([^ \t\n]+)[ \t\n]+[^ \t\n]")
 
 
 def bare(name: str) -> str:
-    """A program's name without the folders that programs of a system lie in."""
+    """A program's name without the folders that programs of a system lie in, however they are written."""
+    if name.startswith("/"):
+        name = _plain(name)
     for folder in _BIN:
         if name.startswith(folder) and "/" not in name[len(folder) :]:
             return name[len(folder) :]
     return name
 
 
+def _plain(path: str) -> str:
+    """A path without detours; as it is where one of them goes through a folder that may be a link to anywhere."""
+    names: list[str] = []
+    for name in path.split("/"):
+        if name == "..":
+            if names and names[0] not in _SYSTEM:
+                return path
+            del names[-1:]
+        elif name not in ("", "."):
+            names.append(name)
+    return "/" + "/".join(names)
+
+
+_SYSTEM = frozenset({"bin", "sbin", "usr", "lib"})
 _BIN = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/opt/homebrew/bin/")
 
 
@@ -59,8 +76,10 @@ def steers(name: str, value: str | None, programs: Mapping[str, Program]) -> boo
 
 def starts(words: Sequence[Word], known: Callable[[str], Program | None]) -> list[int]:
     """Where among the words behind a program's name another command may begin: at the name of one that is known, with
-    something behind it."""
-    return [at for at in range(1, len(words) - 1) if known(bare(words[at].value or "")) is not None]
+    something behind it. At the program's own name where that is a path which may lead to one that is known."""
+    own = bare(words[0].value or "")
+    first = [0] if "/" in own and known(posixpath.basename(own)) is not None else []
+    return first + [at for at in range(1, len(words) - 1) if known(bare(words[at].value or "")) is not None]
 
 
 def worse(part: Part, programs: Mapping[str, Program]) -> bool:

@@ -128,6 +128,8 @@ class Guards:
             return True
         if path in self._data.ruin or at.absolute in self._data.ruin or at.absolute in self._data.roots:
             return True
+        if _fits_one(path, (*self._data.roots, *_HOMES, "/root")):
+            return True
         home = facts.resolved.get("~")
         if home and _under(home, posixpath.dirname(at.absolute) if starred else at.absolute):
             return True
@@ -143,15 +145,14 @@ class Guards:
         name = parts[-1] if parts else ""
         if any(_under(path, root) for root in data.secret_roots):
             return True
-        if data.secret_except.fit(name):
-            return False
-        if data.secret.hold(path) or data.secret_more.fit(path):
-            return True
-        if parts[:1] == ["proc"] and name in data.process_files:
-            return True
-        if outside and data.secret_outside.fit(path):
-            return True
-        return pattern and self._data.sought.sought_by(parts)
+        found = (
+            (data.secret_names.fit(name) and (data.secret.names.fit(path) or data.secret_more.fit(path)))
+            or data.secret.around(path)
+            or (parts[:1] == ["proc"] and name in data.process_files)
+            or (outside and data.secret_outside.fit(path))
+            or (pattern and data.sought.sought_by(parts))
+        )
+        return found and not data.secret_except.fit(name)
 
     def _system(self, at: Place, facts: PolicyFacts) -> bool:
         if not f"{at.absolute}/".startswith(self._data.below_roots):
@@ -165,6 +166,15 @@ class Guards:
 
 
 _HOMES = ("/home", "/Users")
+
+
+def _fits_one(path: str, folders: Iterable[str]) -> bool:
+    """Whether a pattern of a whole path fits one of the folders."""
+    shapes = path.rstrip("/").split("/")
+    if not path.startswith("/") or not any(sign in path for sign in "*?["):
+        return False
+    named = (folder.split("/") for folder in folders)
+    return any(len(one) == len(shapes) and all(map(fnmatchcase, one, shapes)) for one in named)
 
 
 def _any_name(name: str) -> bool:
@@ -220,9 +230,14 @@ class _Group:
 
     def hold(self, path: str) -> bool:
         """Whether the path is one of them."""
-        if not self.folders.isdisjoint(path.split("/")) or self.names.fit(path):
+        return self.around(path) or self.names.fit(path)
+
+    def around(self, path: str) -> bool:
+        """Whether it lies in such a folder or tree."""
+        if not self.folders.isdisjoint(path.split("/")):
             return True
-        return any(tree in f"/{path}/" for tree in self.trees)
+        whole = f"/{path}/"
+        return any(tree in whole for tree in self.trees)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from tui_agent.policy.given import STDIN
 from tui_agent.policy.named import bare, scripts, takes_away, worse
 from tui_agent.policy.part import Part, moved
 from tui_agent.policy.programs import Table, table
-from tui_agent.policy.script import ARBITRARY, DESTRUCTIVE, Command, Script, Word, ranked
+from tui_agent.policy.script import ARBITRARY, DESTRUCTIVE, PRIVILEGE, Command, Script, Word, ranked
 from tui_agent.policy.scripts_written import ScriptsWritten
 from tui_agent.policy.shell import analyse
 from tui_agent.policy.stricter import tighten
@@ -219,7 +219,7 @@ def _named(command: Command) -> Part:
 
 def _told_to_run(part: Part, depth: int, programs: Table) -> list[Part]:
     """What a program that may do anything is told to run by a text, where that makes it worse."""
-    if ARBITRARY not in part.classes or depth >= _DEPTH:
+    if part.classes.isdisjoint((ARBITRARY, PRIVILEGE)) or depth >= _DEPTH:
         return []
     texts = (*part.words, part.told)
     found = [

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+from tui_agent.policy.ansi_c import ansi_c
 from tui_agent.policy.braces import braced
 from tui_agent.policy.path_words import part_of_path
 from tui_agent.policy.script import Command, Word
@@ -330,8 +331,8 @@ class WordReader:
         if kind == "raw_string":
             return [_Piece((self._text(node)[1:-1],), True)]
         if kind == "ansi_c_string":
-            body = self._text(node)[2:-1]
-            return [_Piece(None if "\\" in body else (body,), True)]
+            body = ansi_c(self._text(node)[2:-1])
+            return [_Piece(None if body is None else (body,), True)]
         if kind == "string":
             return self._quoted(node, scope)
         if kind in ("simple_expansion", "expansion"):
