@@ -1,12 +1,18 @@
 """Files that were there before the session changed them and that no checkpoint held: never removed unasked."""
 
+import errno
+import os
 from pathlib import Path
+
+import pytest
 
 from tests.engine.harness import call, say
 from tests.engine.test_rewind import files, go, shell, told, turn, write
 from tui_agent.engine.running import inside
 from tui_agent.protocol.commands import Redo, Revert, Undo
 from tui_agent.protocol.events.files import CheckpointRestored
+from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.events.turn import TurnFinished
 
 
 async def test_an_ignored_file_that_the_agent_edits_is_put_back_as_it_was(tmp_path: Path) -> None:
@@ -82,3 +88,30 @@ def test_only_paths_in_the_workspace_are_looked_at(tmp_path: Path) -> None:
         "\udc80",
     ]
     assert inside(str(tmp_path / "in"), paths) == ["a", "c", "d", "g", "\udc80"]
+
+
+def test_a_path_is_where_it_led_when_it_was_judged_and_is_not_followed_again(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "d").symlink_to(tmp_path)
+    judged = {"d/a": str(tmp_path / "in" / "d" / "a"), "d/b": str(tmp_path / "b")}
+    assert inside(str(tmp_path / "in"), ["d/a", "d/b"], judged) == ["d/a"]
+
+
+async def test_a_folder_that_turns_into_a_link_while_its_path_is_followed_costs_the_call_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the system says then: `readlink` is given what is no link any more."""
+    real = os.path.realpath
+
+    def turned(path: str, **said: bool) -> str:
+        if str(path).endswith("/d/a"):
+            raise OSError(errno.EINVAL, "Invalid argument", path)
+        return real(path, **said)
+
+    monkeypatch.setattr("os.path.realpath", turned)
+    assert inside(str(tmp_path), ["d/a", "b"]) == ["b"]
+    async with told(tmp_path, write("d/a", "x"), write("b", "x"), say("Done.")) as bench:
+        await turn(bench, "go")
+        ended = [one.status for one in bench.of(ToolFinished)]
+        assert ended == ["failed", "ok"]
+        assert [one.reason for one in bench.of(TurnFinished)] == ["completed"]

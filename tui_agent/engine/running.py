@@ -6,7 +6,7 @@ the tool raises becomes its result, never the turn's end, but for cancellation a
 
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -110,7 +110,7 @@ class CallRunner:
         runs = any(isinstance(effect, Runs) for effect in effects)
         if writes:
             wanted = [effect.path for effect in effects if isinstance(effect, Writes)]
-            places = await to_thread.run_sync(inside, self._parts.env.root, wanted)
+            places = await to_thread.run_sync(inside, self._parts.env.root, wanted, verdict.judged)
             await self._checkpointing.before(call.call_id, "command" if runs else "agent", places)
         recorder.append(ToolStarted(call_id=call.call_id, writes=writes), agent=agent)
         if writes:
@@ -284,11 +284,13 @@ async def _wrapped(middleware: Middleware, nxt: ToolNext, call: ToolCallPart) ->
     return await middleware.wrap_tool(call, nxt)
 
 
-def inside(root: str, paths: Sequence[str]) -> list[str]:
-    """These paths as they stand in the workspace, where they do: relative, without links on the way."""
+def inside(root: str, paths: Sequence[str], judged: Mapping[str, str] | None = None) -> list[str]:
+    """These paths as they stand in the workspace, where they do: relative, without links on the way. `judged` is where
+    they led when they were judged, which is what the tool opens."""
     top = os.path.realpath(root)
     found = []
     for path in paths:
-        with contextlib.suppress(ValueError):  # no path that a file system knows; the tool refuses it
-            found.append(os.path.relpath(os.path.realpath(os.path.join(top, path)), top))  # noqa: PTH118
+        with contextlib.suppress(ValueError, OSError):  # it leads nowhere; the tool refuses it
+            real = (judged or {}).get(path) or os.path.realpath(os.path.join(top, path))  # noqa: PTH118
+            found.append(os.path.relpath(real, top))
     return [path for path in found if path != "." and path.split("/")[0] != ".."]

@@ -140,8 +140,8 @@ class SecretFiles:
         names = (plain, plain.rpartition("/")[2], whole)
         if any(fnmatchcase(each, shape) for shape in self._readable for each in names):
             return None
-        path = os.path.realpath(whole) if link else whole
         try:
+            path = os.path.realpath(whole) if link else whole
             info = os.stat(path)  # noqa: PTH116 - asked for each of many before each command
         except OSError:  # gone, or a link to nowhere
             return None
