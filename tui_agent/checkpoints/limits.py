@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent.config.programs import find_program
+from tui_agent.config.programs import find_program, safe_path
 from tui_agent.config.settings import CheckpointSettings
 from tui_agent.protocol.events.files import PATHS_NAMED
 
@@ -37,8 +37,12 @@ def limits_of(settings: CheckpointSettings) -> Limits:
 
 
 def git_program(workspace: Path) -> str | None:
-    """The git program, never one that lies in the workspace."""
-    return find_program("git", workspace, os.environ)
+    """The git program, never one that lies in the workspace, or in the project that one stands in: a store is looked at
+    from there too, when its workspace is not known."""
+    here, home = _here(), _home()
+    if here is None or here == here.parent or (home is not None and home.is_relative_to(here)):
+        return find_program("git", workspace, os.environ)
+    return find_program("git", workspace, {"PATH": safe_path(here, os.environ)})
 
 
 def why_unavailable(workspace: Path, program: str | None, sessions: Path | None = None) -> str:
@@ -62,6 +66,13 @@ def why_unavailable(workspace: Path, program: str | None, sessions: Path | None 
     if program is None:
         return "There are no checkpoints: the git program was not found. Install git to have them."
     return ""
+
+
+def _here() -> Path | None:
+    try:
+        return Path.cwd()
+    except OSError:  # it is gone
+        return None
 
 
 def _home() -> Path | None:

@@ -41,9 +41,26 @@ def test_a_git_in_the_workspace_is_not_the_git_program(
     planted.write_text("#!/bin/sh\n")
     planted.chmod(0o755)
     monkeypatch.setenv("PATH", f"{planted.parent}:.")
-    monkeypatch.chdir(planted.parent)
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
     assert git_program(tmp_path) is None
     assert git_program(tmp_path / "elsewhere") == str(planted)
+
+
+def test_a_git_in_the_folder_that_a_store_is_looked_at_from_is_not_the_git_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `tui-agent sessions verify` does, to which the session's own folder is all that there is."""
+    for folder in ("repository/bin", "tools"):
+        planted = tmp_path / folder / "git"
+        planted.parent.mkdir(parents=True)
+        planted.write_text("#!/bin/sh\n")
+        planted.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/repository/bin:{tmp_path}/tools")
+    monkeypatch.chdir(tmp_path / "repository")
+    assert git_program(tmp_path / "session") == f"{tmp_path}/tools/git"
+    monkeypatch.setenv("HOME", str(tmp_path / "repository"))
+    assert git_program(tmp_path / "session") == f"{tmp_path}/repository/bin/git"
 
 
 async def test_before_the_first_checkpoint_it_is_said(tmp_path: Path) -> None:
