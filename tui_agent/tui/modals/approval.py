@@ -18,6 +18,7 @@ from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.modals.answers import ANSWERS, Answer
 from tui_agent.tui.modals.approval_plan import Plan
 from tui_agent.tui.modals.approval_rows import ApprovalRows
+from tui_agent.tui.modals.approval_sight import Sight
 from tui_agent.tui.modals.asked import Asked
 from tui_agent.tui.modals.exact import ReadLong
 from tui_agent.tui.modals.field import Field
@@ -68,9 +69,7 @@ class Approval(Sheet[DecidePermission | None]):
         self.expanded = False
         self.policy_shown = False
         self.granted = granted
-        self._seen = False
-        self._seen_whole = False
-        self._change_seen = (0, 0)
+        self.sight = Sight(self)
         self.gated = False
         """Whether it may not be allowed yet: what must be seen of it was not all in sight."""
         self.plan = Plan((), (), None)
@@ -107,7 +106,7 @@ class Approval(Sheet[DecidePermission | None]):
         self.gated = False
         room = self._planned_whole(width)
         must = self.plan.must
-        if self._seen or (must is not None and must <= room and self.asked.whole):
+        if self.sight.enough or (must is not None and must <= room and self.asked.whole):
             return
         self.gated = True
         self._planned_whole(width)
@@ -120,20 +119,10 @@ class Approval(Sheet[DecidePermission | None]):
         return room - len(self.plan.effects)
 
     def looked_at(self, rows: int) -> None:
-        must, below = self.plan.must, self.below
-        if self.plan.change:
-            of, seen = self._change_seen
-            self._change_seen = self.plan.change, max(rows, seen if of == self.plan.change else 0)
-            if self.below != below:
-                self.redraw()
-                return
-        if not self._seen and must is not None and rows >= must and self.asked.whole:
-            self._seen = True
-            self._seen_whole = self._seen_whole or not self.plan.unseen
-            if self.gated:
-                self.redraw()
-                return
-        self.keys_changed()  # they follow what is in sight, and thus the size too
+        if self.sight.look(rows):
+            self.redraw()
+        else:
+            self.keys_changed()  # they follow what is in sight, and thus the size too
 
     def head(self, width: int) -> list[Strip]:
         return self._rows.head(width)
@@ -176,11 +165,11 @@ class Approval(Sheet[DecidePermission | None]):
             said = self.word.text or told
             return Choice(reach="once", rule=said)
         reach = _REACH[answer]
-        if answer == "y" and self.unseen:
-            rows = "the row" if self.unseen == 1 else f"the {self.unseen} rows"
+        if answer == "y" and self.sight.unseen:
+            rows = "the row" if self.sight.unseen == 1 else f"the {self.sight.unseen} rows"
             return Choice(reach=reach, rule=f"first shows {rows} left out above")
-        if answer == "y" and self.below and not self.gated:
-            return Choice(reach=reach, rule=f"{plural(self.below, 'row')} not seen yet")
+        if answer == "y" and self.sight.below and not self.gated:
+            return Choice(reach=reach, rule=f"{plural(self.sight.below, 'row')} not seen yet")
         if self.gated:
             why = "first to its end" if self.expanded else "first D, to its end"
             return Choice(reach=reach, rule="", offered=False, why=why)
@@ -193,16 +182,6 @@ class Approval(Sheet[DecidePermission | None]):
         if answer == "a" and self.rule is not None:
             return found.model_copy(update={"rule": self.rule.text})
         return found
-
-    @property
-    def unseen(self) -> int:
-        """Rows of the command that are left out here and were not in sight yet: it is not allowed without them."""
-        return 0 if self._seen_whole or self.gated else self.plan.unseen
-
-    @property
-    def below(self) -> int:
-        """Rows of a change that were not in sight yet: it may be allowed without them, but it says so."""
-        return max(0, self.plan.change - self._change_seen[1])
 
     # -- answering -------------------------------------------------------------------------------------------------
 
@@ -221,7 +200,7 @@ class Approval(Sheet[DecidePermission | None]):
                 self.chosen = _beside(self.chosen, 1)
                 self.redraw()
             case "d" | "ctrl+o" if not {"whole_file", "whole_command"} <= self.without:
-                if self.unseen:
+                if self.sight.unseen:
                     self._show_rest(self.chosen)
                     return True
                 self.expanded, self.policy_shown = not self.expanded, False
@@ -252,7 +231,7 @@ class Approval(Sheet[DecidePermission | None]):
             self.rule = None
             self._set_typing(on=False)
         elif key == "enter":
-            if self.chosen != "n" and self.unseen:
+            if self.chosen != "n" and self.sight.unseen:
                 self._show_rest(self.chosen)
             else:
                 self._decide(self.chosen)
@@ -291,7 +270,7 @@ class Approval(Sheet[DecidePermission | None]):
             self.chosen = answer
             self.redraw()
             return
-        if answer != "n" and self.unseen:
+        if answer != "n" and self.sight.unseen:
             self._show_rest(answer)
             return
         if answer == "n" and not (self.typing and self.chosen == "n"):
@@ -303,7 +282,8 @@ class Approval(Sheet[DecidePermission | None]):
     def _show_rest(self, answer: Answer) -> None:
         """What was left out, in place of the answer: it counts once that was in sight."""
         self.chosen, self.typing = answer, False
-        self._seen, self.expanded, self.policy_shown = False, True, False
+        self.sight.again()
+        self.expanded, self.policy_shown = True, False
         self.redraw(keep=False)
 
     def _decide(self, answer: Answer) -> None:

@@ -17,7 +17,7 @@ from textual.timer import Timer
 from tui_agent.errors import TuiAgentError
 from tui_agent.folds.moments import Moments
 from tui_agent.folds.timeline import timeline
-from tui_agent.folds.views import Views, fault_words
+from tui_agent.folds.views import Views
 from tui_agent.tui.actions import footer
 from tui_agent.tui.layer import takes
 from tui_agent.tui.modals.field import Field
@@ -27,13 +27,13 @@ from tui_agent.tui.panes.sidebar import Sidebar
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.panes.strip import PaneStrip
 from tui_agent.tui.replay.chat import ReplayChat
+from tui_agent.tui.replay.faults import ReplayFaults
 from tui_agent.tui.replay.header import ReplayHeader
 from tui_agent.tui.replay.pane import Head, LinePlace, TimelinePane, rows_for
 from tui_agent.tui.replay.playhead import Playhead
 from tui_agent.tui.replay.recording import Recording, Ways, search
 from tui_agent.tui.replay.wishes import Wishes
 from tui_agent.tui.rows import Part
-from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme import Role
 from tui_agent.tui.told import Told
 
@@ -78,7 +78,7 @@ class ReplayScreen(Told, Screen[None]):
         self._said: tuple[str, Role] = ("reading …", "t2")
         self._asking: Field | None = None
         self._wanted = ""
-        self._faults = set[tuple[str, str]]()
+        self._faults = ReplayFaults(self.header, self.say)
         self._panes = False
         self._beat: Timer | None = None
         self._beat_at = 0.0
@@ -166,42 +166,22 @@ class ReplayScreen(Told, Screen[None]):
         views = self.views = self.moments.at(self.seq)
         state, meter = views.state.view(), views.meter.view()
         with self.app.batch_update():
-            self._drawn("the header", lambda: self.header.set_views(state, meter))
-            self._drawn(
+            self._faults.guarded("the header", lambda: self.header.set_views(state, meter))
+            self._faults.guarded(
                 "the sidebar",
                 lambda: self.sidebar.set_views(views.todo.view(), views.trace.view(), meter, views.last_at),
             )
-            self._drawn(
+            self._faults.guarded(
                 "the strip of panes", lambda: self.pane_strip.set_views(views.todo.view(), views.files.view())
             )
-            self._drawn("the chat", lambda: self.chat.show(views))
+            self._faults.guarded("the chat", lambda: self.chat.show(views))
             self._show_head()
             status = StatusView("stopped", "replay", f"event {self.seq}")
-            self._drawn("the header", lambda: self.header.set_status(status))
-        self._say_faults(views)
-
-    def _drawn(self, what: str, draw: Callable[[], object]) -> None:
-        """Draw a part of the screen; where it fails, that is said once, and the others are drawn."""
-        try:
-            draw()
-        except Exception as error:  # noqa: BLE001 - a supervisor: a part that breaks takes no other with it
-            self.header.lacks = self.header.lacks or what
-            words = clean_line(fault_words(error))
-            if (what, words) in self._faults:
-                return
-            self._faults.add((what, words))
-            self._drawn("the header", self.header.show)
-            self.say(f"{what} could not be drawn: {words}", "error")
-
-    def _say_faults(self, views: Views) -> None:
-        """What a pane lacks, once for each."""
-        for key, fault in views.faults.items():
-            if key not in self._faults:
-                self._faults.add(key)
-                self.say(f"{fault.view} lacks event {fault.seq}, {fault.kind}: {fault.error}", "error")
+            self._faults.guarded("the header", lambda: self.header.set_status(status))
+        self._faults.look(views)
 
     def _show_head(self) -> None:
-        self._drawn("the timeline", self._draw_head)
+        self._faults.guarded("the timeline", self._draw_head)
 
     def _draw_head(self) -> None:
         if self.views is None:
