@@ -114,4 +114,4 @@ async def test_a_folder_that_turns_into_a_link_while_its_path_is_followed_costs_
         await turn(bench, "go")
         ended = [one.status for one in bench.of(ToolFinished)]
         assert ended == ["failed", "ok"]
-        assert [one.reason for one in bench.of(TurnFinished)] == ["completed"]
+        assert [one.reason for one in bench.of(TurnFinished)] == ["finished"]
