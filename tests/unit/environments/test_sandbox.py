@@ -11,10 +11,11 @@ import pytest
 
 from tests.stubs.sandboxed import World, confinement, elsewhere, git, require_sandbox
 from tui_agent.environments.local import LocalEnvironment
-from tui_agent.environments.sandbox.bounds import Bounds, listening
+from tui_agent.environments.sandbox.bounds import Bounds
 from tui_agent.environments.sandbox.confine import Confinement
 from tui_agent.environments.sandbox.detect import Found
 from tui_agent.environments.sandbox.placeholders import Placeholders
+from tui_agent.environments.sandbox.sockets import listening
 from tui_agent.ports.environment import ExecResult, ExecSpec
 
 

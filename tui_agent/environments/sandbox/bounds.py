@@ -5,13 +5,13 @@ Invariant: looks only, makes nothing. What is not there is left out, but for nam
 
 import os
 import re
-import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tui_agent.environments.sandbox.git_places import GitPlaces, git_places
+from tui_agent.environments.sandbox.sockets import listening, listening_below
 
 PRIVATE = ("/tmp", "/var/tmp", "/run")
 """Folders that a command has for itself; what the machine has there is not seen."""
@@ -41,7 +41,6 @@ _SYSTEM_SECRETS = (
 )
 _NAMED = re.compile(r"/(?:tmp|var/tmp)/[^\s'\"`;|&<>()$*?\[\]{}\\,:=]+")
 _MOST_NAMED = 32
-_SOCKETS = Path("/proc/net/unix")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +105,19 @@ def places(
         bounds.root,
         *(each for each in map(os.path.realpath, bounds.writable) if Path(each).is_dir()),
     ]
+    folders = tuple(writable)
+    writable += [*git.writable, *opened]
+    shown = tuple(_shown(bounds.root, words, env))
+    seen = (*shown, *writable)
     hidden = [each for each in existing(bounds.hidden) if not _within(bounds.root, each.rstrip("/"))]
-    sockets = [each for each in listening() if not private_place(each) and not _within(each, bounds.root)]
+    outside = [os.path.realpath(each) for each in listening() if not _within(each, bounds.root)]
+    sockets = [each for each in outside if not _within(each, bounds.root) and _is_seen(each, seen)]
     return Places(
-        shown=tuple(_shown(bounds.root, words, env)),
+        shown=shown,
         hidden=tuple(dict.fromkeys(hidden)),
-        writable=tuple(dict.fromkeys((*writable, *git.writable, *opened))),
-        kept=tuple(dict.fromkeys(_kept(bounds, git, writable))),
-        sockets=tuple(sockets),
+        writable=tuple(dict.fromkeys(writable)),
+        kept=tuple(dict.fromkeys(_kept(bounds, git, folders))),
+        sockets=tuple(dict.fromkeys((*sockets, *listening_below(bounds.root)))),
     )
 
 
@@ -125,23 +129,6 @@ def system_settings() -> list[str]:
 def system_secrets() -> list[str]:
     """Files of the running system that tell of what is outside."""
     return [f"/proc/{name}" for name in _SYSTEM_SECRETS if Path("/proc", name).exists()]
-
-
-def listening(table: Path = _SOCKETS) -> list[str]:
-    """The sockets with a path on this machine: others' services listen there, and no mount forbids to ask them."""
-    try:
-        lines = table.read_text(errors="replace").splitlines()[1:]
-    except OSError:
-        return []
-    named = {line.split(None, 7)[7] for line in lines if line.count(" /")}
-    return sorted(path for path in named if path.startswith("/") and _is_socket(path))
-
-
-def _is_socket(path: str) -> bool:
-    try:
-        return stat.S_ISSOCK(os.lstat(path).st_mode)
-    except OSError:
-        return False
 
 
 def _kept(bounds: Bounds, git: GitPlaces, writable: Sequence[str]) -> Iterator[str]:
@@ -184,6 +171,11 @@ def _shown(root: str, words: Sequence[str], env: Mapping[str, str]) -> Iterator[
         known = _within(path, root) or any(_within(socket, path) for socket in sockets)
         if plain and path not in PRIVATE and not known:
             yield path
+
+
+def _is_seen(path: str, places: Sequence[str]) -> bool:
+    """Whether a command would find it: in a folder that it has for itself only what was laid there."""
+    return not private_place(path) or any(_within(path, each) or _within(each, path) for each in places)
 
 
 def private_place(path: str) -> bool:

@@ -3,7 +3,7 @@
 Invariant: pure. Order is what counts: later places lie over earlier ones.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tui_agent.environments.sandbox.bounds import Places
@@ -62,18 +62,23 @@ def arguments(
     for place in machine.folders:
         words += ["--bind", own[place], place] if place in own else ["--tmpfs", place]
     words += _each("--ro-bind-try", found.shown)
-    words += _over_each(found.hidden, private.empty, found.writable, below=False)
-    words += _over("/dev/null", found.sockets)
     words += _each("--bind", found.writable)
     words += _each("--ro-bind", found.kept)
-    words += _over_each(found.hidden, private.empty, found.writable, below=True)
-    mask = private.blank if found.blank else private.shut
-    for path in found.masked:
-        stands = private.empty if path.endswith("/") else found.stands.get(path, mask)
-        words += ["--ro-bind", stands, path.rstrip("/")]
+    words += _over("/dev/null", found.sockets)
+    for path, stand in zip(found.masked, standing(found, private), strict=True):
+        words += ["--ro-bind", stand, path.rstrip("/")]
+    # These last: nothing that is laid at a name of the workspace can uncover them.
+    for path in found.hidden:
+        words += ["--ro-bind", private.empty if path.endswith("/") else "/dev/null", path.rstrip("/")]
     words += ["--chdir", folder, "--json-status-fd", str(at[1])]
     words += ["--seccomp", str(at[0])] if filtered else []
     return [*words, "--"]
+
+
+def standing(found: Places, private: Private) -> list[str]:
+    """What is laid at each of the places that are masked."""
+    mask = private.blank if found.blank else private.shut
+    return [private.empty if path.endswith("/") else found.stands.get(path, mask) for path in found.masked]
 
 
 def _each(option: str, paths: Iterable[str]) -> Iterator[str]:
@@ -85,10 +90,3 @@ def _over(source: str, paths: Iterable[str]) -> Iterator[str]:
     """Lay something unreadable over each: a device of a file system on which devices count for nothing."""
     for path in paths:
         yield from ("--ro-bind", source, path)
-
-
-def _over_each(paths: Sequence[str], empty: str, writable: Sequence[str], *, below: bool) -> Iterator[str]:
-    """Hide secrets: those below what can be written after it was laid there, the others before."""
-    for path in paths:
-        if any(path.startswith(each.rstrip("/") + "/") for each in writable) is below:
-            yield from ("--ro-bind", empty if path.endswith("/") else "/dev/null", path.rstrip("/"))
