@@ -1,6 +1,7 @@
 """L3: the further line: run by its path inside the sandbox, it forbids itself to write elsewhere, and becomes the command.
 
-`landlock.py =DEVICE:INODE:PATH… FOLDER… -- PROGRAM ARGUMENT…`: where a path is not that file any more, nothing is run;
+`landlock.py =DEVICE:INODE:PATH… !DEVICE:INODE:DEVICE:INODE:PATH… FOLDER… -- PROGRAM ARGUMENT…`: where a path is not that file
+any more, or, of the second kind, is not it read-only in that folder, nothing is run;
 only below the folders can anything be written from here on, and neither signals nor abstract sockets reach past the sandbox. It asks the kernel what it knows of Landlock; where that is nothing,
 it only becomes the command. Loads nothing but the standard library.
 """
@@ -92,6 +93,8 @@ def main(words: list[str]) -> None:
     for word in words[:end]:
         if word.startswith("="):
             _must_be_same(*word[1:].split(":", 2))
+        elif word.startswith("!"):
+            _must_guard(*word[1:].split(":", 4))
     kernel = Kernel()
     kernel.restrict([word for word in words[:end] if word.startswith("/")])
     kernel.heed_signals()
@@ -101,6 +104,25 @@ def main(words: list[str]) -> None:
     except OSError as error:
         sys.stderr.write(f"{argv[0]}: {error.strerror}\n")
         raise SystemExit(126) from error
+
+
+def _must_guard(device: str, inode: str, own_device: str, own_inode: str, path: str) -> None:
+    """What guards a name must lie there, and not where a link led while it was laid, nor be what one led to."""
+    folder, _, name = path.rpartition("/")
+    try:
+        at = os.open(folder or "/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        place = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+        above, own = os.fstat(at), os.fstat(place)
+        same = (above.st_dev, above.st_ino) == (int(device), int(inode))
+        same = same and (own.st_dev, own.st_ino) == (int(own_device), int(own_inode))
+        same = same and bool(os.fstatvfs(place).f_flag & os.ST_RDONLY)
+        os.close(place)
+        os.close(at)
+    except OSError:
+        same = False
+    if not same:
+        sys.stderr.write(f"{path} was replaced while the sandbox was made: nothing was run.\n")
+        raise SystemExit(126)
 
 
 def _must_be_same(device: str, inode: str, path: str) -> None:
