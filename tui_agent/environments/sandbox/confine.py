@@ -20,6 +20,7 @@ from tui_agent.environments.sandbox import bubblewrap, landlock, seatbelt
 from tui_agent.environments.sandbox.bounds import Bounds, Places, places, private_place
 from tui_agent.environments.sandbox.detect import Found
 from tui_agent.environments.sandbox.git_places import BareTop, bare_top, git_places
+from tui_agent.environments.sandbox.laid import noted
 from tui_agent.environments.sandbox.opened import Opened, opened
 from tui_agent.environments.sandbox.placeholders import Placeholders
 from tui_agent.environments.sandbox.variables import by_time_and_size, inside
@@ -117,9 +118,12 @@ class Confinement:
                     words = seatbelt.arguments(found, private.temporary, (), network=network)
                     yield Confined((*words, *argv), env, masked=masked, stand_ins=held)
                 else:
+                    guards = tuple(
+                        noted(found, bubblewrap.standing(found, private), [each.path for each in more])
+                    )
                     with _descriptors(self._found.filter) as (given, status):
                         words = self._words(self._found.machine, found, private, folder.path, network=network)
-                        shim = _shim(found, (Opened(".", folder.device, folder.inode), *more))
+                        shim = _shim(found, (Opened(".", folder.device, folder.inode), *more), guards)
                         yield Confined((*words, *shim, *argv), env, given, status, masked, held)
         except OSError as error:
             raise NotConfined(f"{error.filename or 'A file'}: {error.strerror}.") from error
@@ -277,8 +281,8 @@ def _descriptors(calls: bytes | None) -> Iterator[tuple[dict[int, int], int]]:
             os.close(each)
 
 
-def _shim(found: Places, known: Sequence[Opened]) -> list[str]:
+def _shim(found: Places, known: Sequence[Opened], guards: Sequence[str]) -> list[str]:
     """What makes sure that these are what they were, restricts itself by Landlock and then becomes the command."""
     python = [os.path.realpath(sys.executable), "-I", "-S", "-B", landlock.__file__]
     same = [f"={each.device}:{each.inode}:{each.path}" for each in known]
-    return [*python, *same, *found.writable, "/tmp", "/var/tmp", "/dev", "/proc", "--"]
+    return [*python, *same, *guards, *found.writable, "/tmp", "/var/tmp", "/dev", "/proc", "--"]
