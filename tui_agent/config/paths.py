@@ -66,6 +66,11 @@ def screen_faults(data_dir: Path) -> Path:
     return data_dir / "reports" / "screen.log"
 
 
+def private_data(data_dir: Path) -> tuple[Path, ...]:
+    """What of the data folder holds copies of the user's files and words, and no command needs."""
+    return tuple(data_dir / name for name in ("sessions", "sandbox", "drafts", "reports", "prompts.jsonl"))
+
+
 def find(cwd: Path, environ: Mapping[str, str], data_dir: Path | None = None) -> Paths:
     """The paths of a start in `cwd`. `data_dir` (the option) wins over `TUI_AGENT_HOME`."""
     home = _home(environ)

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from tui_agent.config.paths import find, private_data
 from tui_agent.environments.sandbox import detect
 from tui_agent.environments.sandbox.bounds import Bounds
 from tui_agent.environments.sandbox.confine import Confinement
@@ -28,7 +29,7 @@ def confinement(base: Ground, workspace: Path) -> Confinement:
     bounds = Bounds(
         root=os.path.realpath(workspace),
         home=home,
-        hidden=(*guarded.hidden, str(paths.secrets), str(config.data_dir / "sandbox")),
+        hidden=(*guarded.hidden, str(paths.secrets), *map(str, _private(base))),
         kept=guarded.kept,
         absent=guarded.absent,
         own=own,
@@ -40,3 +41,12 @@ def confinement(base: Ground, workspace: Path) -> Confinement:
     )
     found = detect.found() if config.sandbox.mode == "auto" else OFF
     return Confinement(found, bounds, config.data_dir / "sandbox")
+
+
+def _private(base: Ground) -> tuple[Path, ...]:
+    """Of the data folder of this start and of those that others use: what is kept of sessions holds files as they were,
+    those with secrets too."""
+    usual = {name: value for name, value in os.environ.items() if name != "TUI_AGENT_HOME"}
+    cwd = base.options.cwd
+    folders = (base.config.data_dir, find(cwd, os.environ).data_dir, find(cwd, usual).data_dir)
+    return tuple(path for folder in dict.fromkeys(folders) for path in private_data(folder))
