@@ -277,7 +277,7 @@ class Gate:
             with suppress(EnvironmentFault):  # what cannot be looked at is not called new
                 if await self._parts.env.stat(path) is None:
                     new.add(path)
-        return self._parts.policy.deeds(case.effects, new)
+        return self._parts.policy.deeds(case.effects, new, self._where(case))
 
     def _request(
         self, case: _Case, decision: Decision, preview: Preview, deeds: tuple[Deed, ...]

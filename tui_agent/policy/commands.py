@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from tui_agent.policy.feeding import NOTHING, Fed, fed, found
 from tui_agent.policy.git_words import add_named
 from tui_agent.policy.given import STDIN, given_text, substituted
+from tui_agent.policy.hosts import read_host
 from tui_agent.policy.named import MOST_STARTS, scripts, starts, steers, veiled, worse
 from tui_agent.policy.named import bare as bare_name
 from tui_agent.policy.options import SCRIPTS, Call, hint, judge_script, made_by_copying, read_options
@@ -238,7 +239,7 @@ class CommandReader:
         self._limits(part, call)
         self._operands(part, call)
         if program.hosts:
-            part.hosts += [_host(word.value) for word in call.operands if word.value and "://" in word.value]
+            part.hosts += filter(None, (_host(word.value or "") for word in call.operands))
         if program.settings:
             self._settings(part, call)
         if ARBITRARY in part.classes and (
@@ -477,6 +478,8 @@ def _may_be_option(word: Word) -> bool:
 
 
 def _host(address: str) -> str:
-    """The host of an address, as it is written. Something odd in it stays in it, so that no rule fits."""
-    rest = address.partition("://")[2]
-    return rest.split("/", 1)[0].split("?", 1)[0]
+    """The host of an address, as it is written; "" of what is none. Something odd behind a scheme stays in it, so that no rule
+    fits."""
+    scheme, slashes, rest = address.partition("://")
+    host = (rest if slashes else scheme).split("/", 1)[0].split("?", 1)[0]
+    return host if slashes or ("." in host and read_host(host) is not None) else ""

@@ -4,7 +4,7 @@ Invariant: pure; a program counts as installed only where its name in the folder
 """
 
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -12,7 +12,6 @@ from tui_agent.policy.part import Part
 from tui_agent.policy.programs import Program, Table, table
 from tui_agent.policy.runs import from_cwd, read_runs
 from tui_agent.policy.script import WORKSPACE
-from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Effect, Runs
 
 
@@ -21,10 +20,12 @@ def places_of(effects: Sequence[Effect], programs: Table | None = None) -> tuple
     return tuple(path for one in _wanted(effects, programs) for path in one)
 
 
-def with_installed(effects: Sequence[Effect], facts: PolicyFacts, programs: Table | None) -> Table | None:
+def with_installed(
+    effects: Sequence[Effect], resolved: Mapping[str, str], programs: Table | None
+) -> Table | None:
     """The table to judge by: where all that they would fetch is installed, what fetches runs code of the workspace."""
     wanted = list(_wanted(effects, programs))
-    there = all(any(map(_leads_on, map(facts.resolved.get, one))) for one in wanted)
+    there = all(any(map(_leads_on, map(resolved.get, one))) for one in wanted)
     return _nothing_fetched(programs or table()) if wanted and there else programs
 
 

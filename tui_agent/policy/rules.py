@@ -4,7 +4,7 @@ Invariant: `decide` is pure and never raises; deny wins in whatever order rules 
 never allowed.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tui_agent.policy.below import read_below
 from tui_agent.policy.explain import programs_of, what_it_does, written
@@ -52,7 +52,7 @@ class RulePolicy:
 
     def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
         """Allow, ask or deny this call. See `ports.policy`."""
-        programs = with_installed(effects, facts, self._programs)
+        programs = with_installed(effects, facts.resolved, self._programs)
         judge = _Judge(self._all(facts.granted), self._guards, facts, programs, tool)
         by_effect = [(effect, judge.effect(effect)) for effect in effects]
         findings = [*judge.tool(known=bool(effects)), *(one for _, several in by_effect for one in several)]
@@ -89,9 +89,11 @@ class RulePolicy:
         installed = places_of(effects, self._programs)
         return tuple(dict.fromkeys((*mentioned_paths(effects, self._programs), *installed, *named)))
 
-    def deeds(self, effects: Sequence[Effect], new: Collection[str]) -> tuple[Deed, ...]:
+    def deeds(
+        self, effects: Sequence[Effect], new: Collection[str], resolved: Mapping[str, str]
+    ) -> tuple[Deed, ...]:
         """See `ports.policy`."""
-        return what_it_does(effects, new, self._programs)
+        return what_it_does(effects, new, with_installed(effects, resolved, self._programs))
 
     def programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """See `ports.policy`."""

@@ -3,7 +3,7 @@
 Invariant: a fault in the user's files or a trusted project's stops the start; one in a plugin's table leaves it out.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from tui_agent.config.paths import PROJECT_FOLDER
@@ -52,9 +52,11 @@ class FollowingPolicy:
         """See `ports.policy`."""
         return self._now().paths(effects, granted)
 
-    def deeds(self, effects: Sequence[Effect], new: Collection[str]) -> tuple[Deed, ...]:
+    def deeds(
+        self, effects: Sequence[Effect], new: Collection[str], resolved: Mapping[str, str]
+    ) -> tuple[Deed, ...]:
         """See `ports.policy`."""
-        return self._policy.deeds(effects, new)
+        return self._policy.deeds(effects, new, resolved)
 
     def programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """See `ports.policy`."""

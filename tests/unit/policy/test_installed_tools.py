@@ -85,3 +85,11 @@ def test_rules_count_for_what_it_runs() -> None:
     assert installed("npx eslint .", "deny run eslint *").verdict == "deny"
     assert installed("npx eslint --fix keep/a", "deny edit keep/**").verdict == "deny"
     assert installed("npx tsc", "deny run npx *").verdict == "deny"
+
+
+def test_an_approval_tells_of_it_as_it_is_judged() -> None:
+    policy, effects = RulePolicy(), (Runs(script="npx tsc"),)
+    assert "network" in policy.deeds(effects, (), {})[0].classes
+    for row in policy.deeds(effects, (), {"node_modules/.bin/tsc": AT_HAND["node_modules/.bin/tsc"]}):
+        assert "network" not in row.classes
+        assert "outside" not in str(row.effects)

@@ -10,7 +10,10 @@ from tui_agent.protocol.effects import Runs
     ("script", "said"),
     [
         ("curl https://example.org/a", "example.org"),
-        ("curl example.org", "host not known"),
+        ("curl example.org", "example.org"),
+        ("wget -q 'example.org:8080/a?b'", "example.org:8080"),
+        ("http POST api.example.org/x name=a.b Accept:text/x", "api.example.org"),
+        ("curl -d @a.json localhost", "host not known"),
         ("git push", "host not known"),
         ("pip install x", "package index"),
     ],
