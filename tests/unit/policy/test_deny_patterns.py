@@ -109,7 +109,6 @@ ASKED = [
     "git add .",
     "git add -A",
     "git archive HEAD",
-    "git add ':/private'",
     "grep -d recurse x .",
     "ln -s . q",
     "cat **/a",
