@@ -64,7 +64,9 @@ class RunJudge:
     def findings(self, effect: Runs) -> list[Finding]:
         """Everything that stands about it."""
         report = read_runs(effect, self._programs).once
-        self._files.dotted = any(name in report.line for name in _DOTTED)
+        self._files.dotted = any(name in report.line for name in _DOTTED) or any(
+            part.patterns and started(part) == GIT for part in report.parts
+        )
         if report.top and not (self._facts.top_of_repository and not effect.cwd):
             report = _anywhere(report)
         exact = self._exact(effect)
@@ -187,7 +189,7 @@ class RunJudge:
                 yield Finding("deny", "guard.ruin", f"{part.program} would take away or change all of {seen}")
 
     def _files_of(self, effect: Runs, part: Part) -> Iterator[Finding]:
-        for path, at in self._places(effect, part.reads):
+        for path, at in (*self._places(effect, part.reads), *self._from_top(effect, part)):
             yield self._files.read(at, pattern=path in part.patterns)
         for path, at in self._places(effect, part.writes):
             found = self._files.write(at, deep=part.deep, pattern=path in part.patterns)
@@ -196,6 +198,11 @@ class RunJudge:
         for path, at in self._places(effect, part.removes):
             deep = part.deep or part.program not in _SINGLE
             yield self._files.write(at, removes=True, moved=moved, deep=deep, pattern=path in part.patterns)
+
+    def _from_top(self, effect: Runs, part: Part) -> Iterator[tuple[str, Place]]:
+        """Files that git names as its index does, from the repository's top wherever it runs."""
+        for path in part.reads if effect.cwd and started(part) == GIT else ():
+            yield path, self._place(path)
 
     def _its_own(self, at: Place) -> bool:
         """In a sandbox the folders for files of a moment are the session's own, and nobody else's."""
