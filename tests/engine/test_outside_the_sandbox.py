@@ -185,6 +185,28 @@ async def test_the_network_is_granted_where_it_was_among_what_was_allowed(
         assert [spec.outside for spec in Refusing.made.specs] == [False]
 
 
+SEALED: list[tuple[str, PolicyName, bool]] = [
+    ("python3 tool.py", "accept-edits", True),
+    ("git commit -m x", "accept-edits", False),
+    ("python3 tool.py", "ask", False),
+    ("python3 tool.py", "bypass", False),
+]
+
+
+@pytest.mark.parametrize(("command", "policy", "sealed"), SEALED)
+async def test_what_only_the_sandbox_bounds_does_not_write_the_repository(
+    tmp_path: Path, command: str, policy: PolicyName, sealed: bool
+) -> None:
+    decide = RulePolicy().decide
+    async with running(
+        tmp_path, run(command), tools(), env=Refusing, policy=decide, policy_name=policy
+    ) as bench:
+        answering(bench, "allow", rule="")
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        assert Refusing.made.specs[0].sealed is sealed
+
+
 WRITTEN = [
     ("cp a.txt <outside>/b.txt", ["<outside>/b.txt"]),
     ("echo x > <outside>/b.txt; touch here", ["<outside>/b.txt"]),

@@ -68,10 +68,14 @@ class Verdict:
     """The files that it names and may read though they hold secrets: the user allowed it, or this command line."""
     below: tuple[str, ...] = ()
     """Files with secrets that it would read without naming them."""
+    sealed: bool = False
+    """Its commands may not write the repository."""
 
     def granted(self) -> Granted:
         """What of the sandbox is open to its commands."""
-        return Granted(self.network, self.writable, self.judged, self.looks, self.shown, self.below)
+        return Granted(
+            self.network, self.writable, self.judged, self.looks, self.shown, self.below, self.sealed
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,6 +409,7 @@ class Gate:
             looks=unasked and decision.classes == (READ_ONLY,) and GIT not in self._programs(case),
             shown=(*(judged.values() if shown else ()), *opened_by(self._parts.recorder.state.granted)),
             below=decision.below,
+            sealed=decision.sealed,
         )
 
     def _programs(self, case: _Case) -> tuple[str, ...]:

@@ -28,6 +28,8 @@ class Granted:
     """See `ExecSpec.shown`."""
     below: tuple[str, ...] = ()
     """Files with secrets that it reads without naming them."""
+    sealed: bool = False
+    """See `ExecSpec.sealed`."""
 
     def of(self, spec: ExecSpec) -> ExecSpec:
         """The command as it was allowed."""
@@ -37,6 +39,7 @@ class Granted:
             writable=self.writable,
             looks=self.looks,
             shown=self.shown,
+            sealed=self.sealed,
             folder=self.judged.get(spec.cwd, "") if spec.cwd else "",
         )
 

@@ -22,6 +22,8 @@ class Finding:
     default_no: bool = False
     grave: bool = False
     """No hook answers it: what would run is not certain, or may do more than read, change or run the workspace."""
+    bounded: bool = False
+    """It allows only what a sandbox bounds: what the command changes does not follow from its words."""
 
     @property
     def ruled(self) -> bool:

@@ -61,7 +61,10 @@ class RulePolicy:
         classes = classes_of(effects, programs)
         if found.verdict != "ask":
             named, below = found.rule_id.startswith(_EXACTLY), judge.below(effects)
-            return Decision(found.verdict, found.rule_id, found.reason, classes, named=named, below=below)
+            sealed = any(finding.bounded for finding in findings)
+            return Decision(
+                found.verdict, found.rule_id, found.reason, classes, named=named, below=below, sealed=sealed
+            )
         silent = NOBODY if not facts.interactive else NEVER_ASKS if not PROFILES[facts.policy].asks else ""
         if silent:
             return Decision("deny", found.rule_id, f"{found.reason}, and {silent}", classes, risk=found.risk)

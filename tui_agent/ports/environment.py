@@ -41,6 +41,9 @@ class ExecSpec:
     on with an empty one; and what its repository holds anyway is left as it is. Without a sandbox it says nothing."""
     shown: tuple[str, ...] = ()
     """Files with secrets that it may read: absolute real paths, that were named where it was allowed."""
+    sealed: bool = False
+    """It only reads the workspace's repository: nobody asked about it, and what it changes does not follow from its words.
+    Without a sandbox it says nothing."""
     folder: str = ""
     """The absolute real path that `cwd` led to when it was judged: started there, and nowhere where a link stands on
     the way by now. Empty: wherever `cwd` leads."""

@@ -41,7 +41,8 @@ class Decision:
 
     `by_profile`: it is only the profile that asks, no rule and no danger, so that a hook may answer for the user.
     `named`: the user's own rule for this very command line allows it, so that it may read what it names. `below`: the files
-    of `PolicyFacts.secrets` that its commands would read without naming them.
+    of `PolicyFacts.secrets` that its commands would read without naming them. `sealed`: allowed only because a sandbox bounds
+    what does not follow from its words, so that it may not write the repository.
     """
 
     verdict: Literal["allow", "ask", "deny"]
@@ -54,6 +55,7 @@ class Decision:
     by_profile: bool = False
     named: bool = False
     below: tuple[str, ...] = ()
+    sealed: bool = False
 
 
 class Policy(Protocol):

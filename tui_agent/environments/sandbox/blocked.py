@@ -17,6 +17,11 @@ LAST = 6_000
 """Characters of the output that are looked at: a refusal that ends a command stands near the end."""
 _PATH = re.compile(r"(?<![\w.~-])(~?/[^\s'\"`:;,()<>|]+)")
 _READ_ONLY = re.compile(r"read-only file ?system|\bEROFS\b|os error 30\b|errno 30\b", re.IGNORECASE)
+_REPOSITORY = re.compile(r"(?<![\w.-])\.git\b|\brepository\b|\bgit/worktrees\b")
+_SEALED = (
+    "It wanted to change the repository in .git, which in the sandbox only commands of git do "
+    "(git add, git commit and the like: in a call of their own, without a program that runs code)."
+)
 _BUSY = re.compile(r"device or resource busy|\bEBUSY\b|invalid cross-device link|\bEXDEV\b", re.IGNORECASE)
 DENIED = re.compile(r"permission denied|access denied|\bEACCES\b|os error 13\b|errno 13\b", re.IGNORECASE)
 _NOT_PERMITTED = re.compile(
@@ -57,12 +62,14 @@ class Kept(NamedTuple):
     files: tuple[SecretFile, ...] = ()
 
 
-def blocked(output: str, exit_code: int, bounds: Bounds, *, network: bool) -> str:
+def blocked(output: str, exit_code: int, bounds: Bounds, *, network: bool, sealed: bool = False) -> str:
     """A sentence about what was refused; empty where nothing points to the sandbox."""
     lines = output[-LAST:].splitlines()
     if exit_code == _BAD_CALL or any("bad system call" in line.lower() for line in lines):
         return "It made a system call that the sandbox refuses."
     for line in reversed(lines):
+        if sealed and _READ_ONLY.search(line) and _REPOSITORY.search(line):
+            return _SEALED
         said = _of_line(line, bounds, network)
         if said:
             return said

@@ -19,7 +19,7 @@ from threading import Lock
 from tui_agent.environments.sandbox import bubblewrap, landlock, seatbelt
 from tui_agent.environments.sandbox.bounds import Bounds, Places, places, private_place
 from tui_agent.environments.sandbox.detect import Found
-from tui_agent.environments.sandbox.git_places import BareTop, bare_top, git_places
+from tui_agent.environments.sandbox.git_places import BareTop, bare_top, git_places, sealed
 from tui_agent.environments.sandbox.laid import noted
 from tui_agent.environments.sandbox.opened import Opened, opened
 from tui_agent.environments.sandbox.placeholders import Placeholders
@@ -90,10 +90,11 @@ class Confinement:
         writable: Sequence[str] = (),
         shown: Collection[str] = (),
         looks: bool = False,
+        shut: bool = False,
     ) -> Iterator[Confined]:
         """A command made ready to start in a folder; what it holds is let go of at the end. `writable` are places outside
-        that were allowed to this command (see `opened`), `shown` files with secrets; `looks` as in `ExecSpec`. Raises
-        `NotConfined`."""
+        that were allowed to this command (see `opened`), `shown` files with secrets; `looks` as in `ExecSpec`, `shut`
+        its `sealed`. Raises `NotConfined`."""
         why_not = self.bounds.refusal()
         if why_not:
             raise NotConfined(why_not)
@@ -103,11 +104,14 @@ class Confinement:
             makes = not looks and os.access(self.bounds.root, os.W_OK)
             bare = bare_top(self.bounds.root) if makes else BareTop()
             with (
-                self._placeholders.held(self._missing(bare), bare.parts) as held,
+                self._placeholders.held(self._missing(bare, shut=shut), bare.parts) as held,
                 opened(self.bounds, writable) as more,
             ):
                 found = places(self.bounds, argv, env, [each.path for each in more])
                 found = replace(found, kept=(*found.kept, *bare.kept(held)))
+                if shut:
+                    writes, kept = sealed(found.writable, found.kept, self.bounds.root)
+                    found = replace(found, writable=writes, kept=kept)
                 masked = self._masked(found, shown, looks=looks)
                 covers = self._found.machine is not None and not looks
                 stands = _unchanged(masked, Path(private.shut).with_name("unchanged")) if covers else {}
@@ -172,11 +176,11 @@ class Confinement:
         filtered = self._found.filter is not None
         return bubblewrap.arguments(machine, found, private, folder, network=network, filtered=filtered)
 
-    def _missing(self, bare: BareTop) -> list[str]:
+    def _missing(self, bare: BareTop, *, shut: bool) -> list[str]:
         """Names that must not come to be: at the top of the workspace, and in its repository."""
         git = git_places(self.bounds.root)
         mine = [f"{self.bounds.root.rstrip('/')}/{name}" for name in self.bounds.absent]
-        wanted = [*mine, *bare.absent, *(f"{git.folder}/{name}" for name in git.absent)]
+        wanted = [*mine, *bare.absent, *(f"{git.folder}/{name}" for name in git.absent if not shut)]
         # Where this program may make nothing, its commands may not either.
         return [path for path in wanted if os.access(Path(path).parent, os.W_OK)]
 

@@ -6,7 +6,7 @@ for what lies in the workspace may have been put there by anyone.
 
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,6 +58,20 @@ def git_places(root: str) -> GitPlaces:
     if _is_module_of(target, root):
         return _of_folder(str(target), root)
     return GitPlaces()
+
+
+def sealed(
+    writable: Sequence[str], kept: Sequence[str], root: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The same for a command that only reads the repository of a workspace, wherever that lies."""
+    git = git_places(root)
+    if not git.folder:
+        return tuple(writable), tuple(kept)
+    below = tuple(f"{each}/" for each in git.writable)
+    return (
+        tuple(each for each in writable if each not in git.writable),
+        (*git.writable, *(each for each in kept if not each.startswith(below))),
+    )
 
 
 @dataclass(frozen=True, slots=True)

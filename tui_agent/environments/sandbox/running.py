@@ -50,7 +50,9 @@ async def confined(
         if made.masked and not spec.looks:
             kept = await to_thread.run_sync(kept_from, said, made.masked)
         if not kept.why:
-            kept = Kept(blocked(said, result.exit_code, confinement.bounds, network=spec.network))
+            kept = Kept(
+                blocked(said, result.exit_code, confinement.bounds, network=spec.network, sealed=spec.sealed)
+            )
     told: tuple[str, ...] = ()
     if not kept.why and (made.masked or made.stand_ins):
         words = spec.argv or (spec.script,)
@@ -77,6 +79,7 @@ async def _tried(
         writable=spec.writable,
         shown=spec.shown,
         looks=spec.looks,
+        shut=spec.sealed,
     )
     try:
         made = await to_thread.run_sync(ready.__enter__)
