@@ -6,10 +6,9 @@ Invariant: facts only, as their issuers and public scanners state them; no entry
 import re
 from collections.abc import Iterator
 
-HEX, LOW, ALNUM, WORD, BASE64 = "a-fA-F0-9", "a-z0-9", "A-Za-z0-9", "A-Za-z0-9_-", "A-Za-z0-9+/_=-"
-EDGE = r"(?:(?<![A-Za-z0-9])|(?<=[0-9;\[]m)|(?<=\\[nrtbf])|(?<=\\u00[01][0-9A-Fa-f]))"
-"""Where a key begins: not within a word, but right behind a colour of the terminal or an escaped line break."""
+from tui_agent.store.redact_rule import EDGE
 
+HEX, LOW, ALNUM, WORD, BASE64 = "a-fA-F0-9", "a-z0-9", "A-Za-z0-9", "A-Za-z0-9_-", "A-Za-z0-9+/_=-"
 TOKENS: tuple[tuple[str, str, str, int, int], ...] = (
     ("github token", "ghp_ gho_ ghu_ ghs_ ghr_", ALNUM, 30, 255),
     ("github token", "github_pat_", "A-Za-z0-9_", 22, 255),
@@ -22,8 +21,8 @@ TOKENS: tuple[tuple[str, str, str, int, int], ...] = (
     ),
     (
         "slack token",
-        "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xoxe.xoxb- xoxe.xoxp- xapp-",
-        "A-Za-z0-9-",
+        "xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs- xoxe.xoxb- xoxe.xoxp- xapp-",
+        "A-Za-z0-9%-",
         10,
         250,
     ),
@@ -39,6 +38,7 @@ TOKENS: tuple[tuple[str, str, str, int, int], ...] = (
     ("stripe key", "sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_ whsec_", "A-Za-z0-9+/=", 10, 250),
     ("square token", "sq0atp- sq0csp- EAAA", WORD, 22, 80),
     ("meta token", "EAA", ALNUM, 100, 400),
+    ("meta token", "EAACEdEose0cBA", ALNUM, 20, 400),
     ("sendinblue key", "xkeysib- xsmtpsib-", "a-zA-Z0-9-", 60, 120),
     ("databricks token", "dapi", "a-f0-9-", 32, 36),
     ("doppler token", "dp.pt. dp.st. dp.ct. dp.sa.", "A-Za-z0-9.", 40, 80),
@@ -63,6 +63,7 @@ TOKENS: tuple[tuple[str, str, str, int, int], ...] = (
     ("prefect key", "pnu_ pnb_", ALNUM, 36, 36),
     ("pulumi token", "pul-", "a-f0-9", 40, 40),
     ("readme key", "rdme_", LOW, 60, 80),
+    ("rootly key", "rootly_", HEX, 64, 64),
     ("rubygems key", "rubygems_", HEX, 48, 48),
     ("scalingo token", "tk-us- tk-eu-", WORD, 40, 60),
     ("sentry token", "sntrys_ sntryu_", BASE64, 40, 500),
@@ -137,6 +138,8 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     ("google key", "aiza", r"AIza[A-Za-z0-9_-]{35}"),
     ("google client secret", "gocspx-", r"GOCSPX-[A-Za-z0-9_-]{28}"),
     ("sendgrid key", "sg.", r"SG\.[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{16,64}"),
+    ("airtable token", "pat", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}"),
+    ("clickup token", "pk_", r"pk_[0-9]{5,12}_[A-Z0-9]{32}"),
     ("1password key", "a3-", r"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}"),
     ("1password token", "ops_", r"ops_eyJ[A-Za-z0-9+/=]{100,2000}"),
     ("azure secret", "q~", r"[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}"),

@@ -326,6 +326,12 @@ def _after_refused(match: re.Match[str]) -> int:
     return match.start("secret")
 
 
+EDGE = r"(?:(?<![A-Za-z0-9])|(?<=[0-9;\[]m)|(?<=\\[nrtbf])|(?<=\\u00[01][0-9A-Fa-f]))"
+"""Where a word begins: not within another one, but right behind a colour of the terminal or an escaped line break."""
+_BEGINS = re.compile(r"^(?P<flags>(?:\(\?[ims]{1,3}\))?)\\b")
+"""A pattern that begins where a word does: that is said with `EDGE`, since `\b` sees none behind an escape."""
+
+
 def rule(
     kind: str,
     triggers: str | tuple[str, ...],
@@ -338,4 +344,5 @@ def rule(
 ) -> Rule:
     """`within`: its triggers may stand in the middle of a word, as in `DB_PASSWORD`, and matches begin elsewhere."""
     words = tuple(triggers.split()) if isinstance(triggers, str) else triggers
+    pattern = _BEGINS.sub(lambda match: match["flags"] + EDGE, pattern)
     return Rule(kind, words, pattern, judge, not within, lines, begins)

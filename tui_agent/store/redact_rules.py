@@ -3,8 +3,8 @@
 Invariant: identifiers, hashes, UUIDs, commit ids, checksums of lock files and plain numbers match no rule.
 """
 
-from tui_agent.store.redact_formats import EDGE, formats
-from tui_agent.store.redact_rule import Rule, rule
+from tui_agent.store.redact_formats import formats
+from tui_agent.store.redact_rule import EDGE, Rule, rule
 from tui_agent.store.redact_values import (
     SECRET_WORD,
     WEAK_WORD,
@@ -184,8 +184,8 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         "login data",
-        '"auth"',
-        r"\"auth\"\s{0,3}:\s{0,3}\"(?P<secret>[A-Za-z0-9+/]{12,2000}={0,2})\"",
+        '"auth',
+        r"\"auth\\{0,7}\"\s{0,3}:\s{0,3}\\{0,7}\"(?P<secret>[A-Za-z0-9+/]{12,2000}={0,2})\\{0,7}\"",
     ),
     rule(
         "login data",

@@ -5,7 +5,7 @@ Invariant: as `redact_rules`; what is only said about a secret (`the password mu
 
 import re
 
-from tui_agent.store.redact_rule import Rule, rule
+from tui_agent.store.redact_rule import EDGE, Rule, rule
 from tui_agent.store.redact_values import (
     SECRET_WORD,
     TEMPLATE,
@@ -96,7 +96,7 @@ TEXTS: tuple[Rule, ...] = (
     rule(
         "telegram token",
         ":aa",
-        r"(?:(?<=bot)|(?<![A-Za-z0-9]))[0-9]{5,16}:AA[A-Za-z0-9_-]{32,34}(?![A-Za-z0-9_-])",
+        rf"(?:(?<=bot)|{EDGE})[0-9]{{5,16}}:AA[A-Za-z0-9_-]{{32,34}}(?![A-Za-z0-9_-])",
         within=True,
         lines=1,
     ),
@@ -234,6 +234,22 @@ TEXTS: tuple[Rule, ...] = (
     ),
     rule(
         "password",
+        ":5432: :5433: :5434: :5435: :5436: :5437: :5438: :5439: :6432: :15432: :25432: :26257:",
+        rf"(?:{EDGE}(?<![._-])|(?<=[/:]))[\w.-]{{1,200}}:(?:543\d|6432|[12]5432|26257):[\w*-]{{1,64}}:[A-Za-z_][\w-]{{0,63}}:(?P<secret>(?:[^\s\"'`\x1b\\]|\\(?![nrtu\"'\\])){{4,200}})",
+        _given,
+        within=True,
+        lines=1,
+    ),
+    rule(
+        "meta token",
+        "| %7c",
+        rf"{EDGE}[0-9]{{15,16}}(?:\||%7[Cc])[A-Za-z0-9_-]{{27,40}}(?![A-Za-z0-9_-])",
+        mixed,
+        within=True,
+        begins=r"[0-9]{15,16}(?:\||%7c)",
+    ),
+    rule(
+        "password",
         "jdbc:oracle",
         r"jdbc:oracle:[a-z]{2,5}:[^\s/@]{1,60}/(?P<secret>[^\s/@\"']{4,200})@",
         _given,
@@ -242,7 +258,7 @@ TEXTS: tuple[Rule, ...] = (
         "secret",
         "password passphrase pwd api key token secret",
         r"(?i)\b(?:password|passphrase|pwd|passcode|api[ -]key|access[ -](?:key|token)|secret(?: key)?|token)(?: (?:for|of) [\w@.-]{1,40})?"
-        r"(?:(?: is| was)(?: now| set to)?:?|:)\s{1,2}[\"'`]?(?P<secret>[^\s\"'`<>]{6,400})",
+        r"(?:(?: is| was)(?: now| set to)?:?|:)\s{1,2}[\"'`]?(?P<secret>[^\s\"'`<>\x1b]{6,400})",
         _said,
         within=True,
         begins=r"pass|pwd|api[ -]key|access[ -](?:key|token)|secret|token",
@@ -250,7 +266,7 @@ TEXTS: tuple[Rule, ...] = (
     rule(
         "password",
         "password passwd",
-        r"(?i)\b(?:and|with|using|the|user) (?:password|passwd|pass) [\"'`]?(?P<secret>[^\s\"'`<>]{6,400})",
+        r"(?i)\b(?:and|with|using|the|user) (?:password|passwd|pass) [\"'`]?(?P<secret>[^\s\"'`<>\x1b]{6,400})",
         _said,
         within=True,
         begins=r"(?:and|with|using|the|user) pass",

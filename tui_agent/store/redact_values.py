@@ -82,7 +82,9 @@ def mailgun(match: re.Match[str]) -> bool:
     text, (start, end) = match.string, match.span()
     before, behind = text[max(0, start - 80) : start], text[end : end + 8]
     before = before[before.rfind("\n") + 1 :]
-    if re.match(r"[/:.-]\w", behind) or (before[-1:] in ("-", "/", ".", ":") and not before.endswith("api:")):
+    if re.match(r"[/:.-]\w", behind) or (
+        before[-1:] in ("-", "/", ".", ":") and not re.search(r"(?:api|:\d{1,6}):$", before)
+    ):
         return False
     return not _NAMES_THING.search(before) and issued(match)
 
@@ -126,7 +128,11 @@ def assigned(match: re.Match[str]) -> bool:
         return False
     if re.search(r"secret[_-]?id$", word):
         return looks_random(value, 20) and not _NAME_OF.fullmatch(value)
-    if is_placeholder(value.lstrip("-+")) or _COUNTED.search(before) or _TELLS_OF.search(match["word"]):
+    if (
+        is_placeholder(value.lstrip("-+").rstrip("*") or value)
+        or _COUNTED.search(before)
+        or _TELLS_OF.search(match["word"])
+    ):
         return False
     if value.isdigit() and (len(value) > 12 or not _NAMED.search(word) or word in ("pass", "pw")):
         return False
@@ -134,7 +140,9 @@ def assigned(match: re.Match[str]) -> bool:
         return False
     if match["quote"]:
         return _quoted(value, word)
-    if "://" in value or _IN_CODE.search(value) or _NAME_OF.fullmatch(value) or _PATH.fullmatch(value):
+    if not in_pieces(value) and (
+        "://" in value or _IN_CODE.search(value) or _NAME_OF.fullmatch(value) or _PATH.fullmatch(value)
+    ):
         return False
     if match["word"].isupper() and match.string[match.start("secret") - 1] == "=" and _two_cases(value):
         return True
@@ -155,13 +163,33 @@ _NAME_OF = re.compile(
     r"\w+(?:\.\w+){2,}|[a-z_]+\.[a-z_]+|_?[a-z_]+[0-9]{0,2}\.[A-Z][A-Za-z_]+|arn:.*|\w+\[.*\]|pk_(?:live|test)_.*|[a-z]+(?:-[a-z]+)*-(?:password|passwd|token|secret|secrets|key)"
 )
 """A class, a type, or a thing that is named after what it holds."""
+_PIECES = re.compile(r"[\w!@#%^*+=~-]{2,200}(?:\.[\w!@#%^*+=~-]{2,200}){2,9}")
+_LEADS = re.compile(
+    r"(?i)(?:os|env|self|cls|settings|config|conf|process|request|req|args|this|var|local|module|data|com|org|net|io|v?\d+)\."
+)
+"""The first piece of a name, a version or an address of numbers."""
+
+
+def in_pieces(value: str) -> bool:
+    """Whether pieces with dots between them are one secret (`Xy7.kL9.pQ2w`): several of them hold digits, in front of
+    letters or in both cases, as no name of a module and no host has them."""
+    if not _PIECES.fullmatch(value) or _LEADS.match(value) or _PLACE.search(value):
+        return False
+    numbered = [piece for piece in value.split(".") if any(char.isdigit() for char in piece)]
+    within = [piece for piece in numbered if re.search(r"\d[A-Za-z]", piece)]
+    if len(within) >= 2:
+        return True
+    return len(numbered) >= 2 and value != value.lower() and value != value.upper() and len(value) <= 24
+
+
 _LICENSE = re.compile(r"(?i)[a-z]+(?:-[a-z]+)*(?:-\d(?:\.\d){0,2})?(?:-only|-or-later)?")
 _PATH = re.compile(r"[~.]{0,2}(?:/[A-Za-z0-9_.@+-]{1,23})+/?")
 
 
 def _quoted(value: str, word: str) -> bool:
     """Whether a text in quotes behind a secret's name is one: not a template, a sentence, or a mere name."""
-    if TEMPLATE.search(value) or _NAME_OF.fullmatch(value) or _PATH.fullmatch(value):
+    named = _NAME_OF.fullmatch(value) is not None and not in_pieces(value)
+    if TEMPLATE.search(value) or named or _PATH.fullmatch(value):
         return False
     if word.startswith("license") and _LICENSE.fullmatch(value):
         return False
@@ -276,10 +304,15 @@ def _among_settings(text: str, name: str, sign: str, lead: str, line: int, end: 
     )
 
 
+_ID = re.compile(r"ses_[0-9a-z]{16}|01[0-9A-HJKMNP-TV-Z]{24}")
+"""A session's id: our own, or one of those that sort by time and are no key to anything."""
+
+
 def weakly_assigned(match: re.Match[str]) -> bool:
     """Behind a name that may be a secret's: where it looks made by a generator."""
     before = match.string[max(0, match.start() - 12) : match.start()]
-    return looks_random(match["secret"], 20) and not _COUNTED.search(before)
+    value = match["secret"]
+    return looks_random(value, 20) and not _COUNTED.search(before) and not _ID.fullmatch(value.rstrip("*"))
 
 
 def random_value(match: re.Match[str]) -> bool:
@@ -326,7 +359,11 @@ def in_address(match: re.Match[str]) -> bool:
 def in_header(match: re.Match[str]) -> bool:
     """A value, no expression that gives one, nor a word about it."""
     value = match["secret"]
-    if is_placeholder(value) or (value.isalpha() and len(value) < 20) or value.startswith("AWS4-"):
+    if (
+        is_placeholder(value.rstrip("*") or value)
+        or (value.isalpha() and len(value) < 20)
+        or value.startswith("AWS4-")
+    ):
         return False
     return not re.search(r"[(\[{<]|^(?:self|request|os|env|settings|config)\.", value)
 
