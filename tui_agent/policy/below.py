@@ -105,7 +105,7 @@ def _reads(
         at = place(from_cwd(effect, path), facts).relative
         if at is not None and (at == "" or secret.name.startswith(f"{at}/")):
             return True
-    for path in part.patterns.intersection(part.reads):
+    for path in (*part.patterns.intersection(part.reads), *part.may_read):
         shape = posixpath.normpath(from_cwd(effect, path)).split("/")
         fed = "**" in shape
         if fed and listed and not any(one.has(secret) for one in listed):

@@ -9,7 +9,7 @@ from tui_agent.policy.feeding import NOTHING, Fed, fed, found
 from tui_agent.policy.git_words import add_named
 from tui_agent.policy.given import STDIN, given_text, substituted
 from tui_agent.policy.hosts import read_host
-from tui_agent.policy.named import MOST_STARTS, scripts, starts, steers, veiled, worse
+from tui_agent.policy.named import MOST_STARTS, local_files, scripts, starts, steers, veiled, worse
 from tui_agent.policy.named import bare as bare_name
 from tui_agent.policy.options import SCRIPTS, Call, hint, judge_script, made_by_copying, read_options
 from tui_agent.policy.outside import fetched
@@ -91,8 +91,7 @@ class CommandReader:
                 continue
             if word.values is None:
                 part.turn(WORKSPACE, f"it is not certain where {word.text} leads")
-                part.unsure = True
-                part.vague = True
+                part.add(part.writes, [word])
                 continue
             for value in word.values:
                 if value.startswith(("/dev/tcp/", "/dev/udp/")):
@@ -120,6 +119,7 @@ class CommandReader:
         if program is None:
             part.turn(ARBITRARY, f"it runs {name}" if "/" in bare else f"nothing is known of {name}")
             part.keeps = 1
+            part.unknown = self._known(bare.rpartition("/")[2]) is None
             part.stand()
             self._mention(part, words[1:])
             self._told_to_run(part, words, more, depth)
@@ -238,6 +238,7 @@ class CommandReader:
             part.turn(program.otherwise, f"{call.name} changes something")
         self._limits(part, call)
         self._operands(part, call)
+        part.add(part.reads, list(local_files(call.words)) if program.hosts else ())
         if program.hosts:
             part.hosts += filter(None, (_host(word.value or "") for word in call.operands))
         if program.settings:
@@ -307,6 +308,8 @@ class CommandReader:
         inside = bool(program.within & set(call.options))
         into = part.reads if inside else part.writes
         into += call.archives
+        if inside and WORKSPACE in part.classes and part.places != ("",):
+            part.add(part.writes, [Word(".", (".",))])
         match "text" if inside else program.operands:
             case "text":
                 self._text(part, program, operands)
@@ -353,6 +356,10 @@ class CommandReader:
             part.add(part.writes, operands[:1])
             part.add(part.reads, operands[1:])
             return
+        if kind == "split":
+            part.add(part.reads, operands[:1])
+            part.add(part.writes, operands[1:2])
+            return
         part.deep = part.deep or kind == "move"
         part.add(part.removes if kind == "move" else part.reads, operands[:-1])
         part.add(part.writes, made_by_copying(call, part.writes))
@@ -378,7 +385,7 @@ class CommandReader:
                 hint(part, value[2:])
             elif value[:1] == "." and " " in value:  # a command of its own, with names: `.import a.csv t`
                 part.mention([Word(one, (one.strip("'\""),)) for one in value.split()[1:]])
-            elif "@" in value or "=" in value:
+            elif "@" in value or "=" in value or ":" in value:
                 hint(part, value)
 
     def _wrapped(self, part: Part, call: Call, more: list[Part], depth: int) -> None:

@@ -64,9 +64,10 @@ class Fed:
             return Word(text, None)
         if self.all and program.operands == "remove":
             return Word(text, self.patterns, glob=True)
+        unclear = Word(text, None, maybe=self.patterns)
         shows = program.operands not in ("look", "text", "none") and not program.sparing
         if (shows and not (whole and self.chosen)) or program.trap or program.operands in ("write", "copy"):
-            return Word(text, None)
+            return unclear
         return Word(text, self.patterns, glob=True)
 
 

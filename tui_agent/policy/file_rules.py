@@ -119,6 +119,17 @@ class FileRules:
         some = found is None and self.stands_below(at, "edit", pattern=pattern)
         return _against_some_below(at) if some else found
 
+    def maybe(self, at: Place, *, writes: bool) -> Finding | None:
+        """What guards say of a pattern of files of which it is not certain that they are meant."""
+        found = self.write(at, pattern=True) if writes else self.read(at, pattern=True)
+        return found if found.verdict == "deny" and found.rule_id.startswith("guard.") else None
+
+    def edited(self, at: Place) -> Finding | None:
+        """What rules against editing say of a file that a program of which nothing is known is told."""
+        found = stop(self._rules.about_file(at, "edit", self._facts))
+        why = f"nothing says what the program does with {at.given}, and a rule is against changing it"
+        return replace(found, verdict="ask", reason=why) if found is not None else None
+
     def stands_below(self, at: Place, what: What, *, pattern: bool = False) -> Sequence[Rule]:
         """Rules that ask or deny about what may lie below a folder."""
         if not pattern:

@@ -7,6 +7,7 @@ does.
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from urllib.parse import unquote
 
 from tui_agent.policy.part import Part
 from tui_agent.policy.programs import Program
@@ -101,6 +102,14 @@ def scripts(texts: Iterable[str | None], programs: Mapping[str, Program]) -> Ite
             first = _FIRST.match(line)
             if first is not None and bare(first[1]) in programs:
                 yield line
+
+
+def local_files(words: Iterable[Word]) -> Iterator[Word]:
+    """The files that addresses without a host name."""
+    for value in (value for word in words for value in word.values or ()):
+        if value.lower().startswith("file://"):
+            path = value[len("file://") :].removeprefix("localhost")
+            yield Word(value, (unquote(path),))
 
 
 def takes_away(texts: Iterable[str | None]) -> bool:

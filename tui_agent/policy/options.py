@@ -13,6 +13,7 @@ from tui_agent.policy.jq import only_filters
 from tui_agent.policy.part import STREAMS, Part
 from tui_agent.policy.programs import Program
 from tui_agent.policy.script import ARBITRARY, READ_ONLY, WORKSPACE, Word
+from tui_agent.policy.script_files import named_files
 from tui_agent.policy.sed import only_edits_text
 
 _GLOB = frozenset("*?[$`")
@@ -67,6 +68,8 @@ def judge_script(part: Part, call: Call, word: Word) -> None:
     elif not all(SCRIPTS[call.program.first](value) for value in word.values):
         part.turn(call.program.otherwise, f"its {call.name} script may do more than read")
         part.opaque = part.opaque or any(may_run(call.program.first, value) for value in word.values)
+        for use, path in (one for value in word.values for one in named_files(call.program.first, value)):
+            part.add(part.reads if use == "read" else part.writes, [Word(path, (path,))])
 
 
 class _Options:
@@ -233,7 +236,8 @@ class _Options:
 
 def hint(part: Part, text: str) -> None:
     """A text that may name a file of the workspace or of a home: as it stands, or behind `=` or `@`."""
-    for tail in dict.fromkeys((text, text.rpartition("@")[2], text.partition("=")[2])):
+    tails = (text, text.rpartition("@")[2], text.partition("=")[2], text.partition(":")[2])
+    for tail in dict.fromkeys(tails):
         path = tail.lstrip("@<")
         if path and not path.startswith(("/", "-")):
             part.mention([Word(path, (path,))])

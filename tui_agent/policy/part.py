@@ -39,6 +39,11 @@ class Part:
     """The command's words as a rule sees them; None where one is not certain."""
     why: list[str] = field(default_factory=list)
     """What keeps it from being judged harmless, as clauses."""
+    may_read: list[str] = field(default_factory=list)
+    """Patterns of what it may read, where that is not certain; only guards look at them."""
+    may_write: list[str] = field(default_factory=list)
+    unknown: bool = False
+    """Nothing is known of its program."""
     unsure: bool = False
     vague: bool = False
     """Which files it touches is not certain."""
@@ -62,6 +67,11 @@ class Part:
     """How many words a rule for it keeps in front of `*`; 0: no such rule."""
 
     @property
+    def guesses(self) -> tuple[str, ...]:
+        """Patterns of all that it may touch."""
+        return (*self.may_read, *self.may_write)
+
+    @property
     def harmless(self) -> bool:
         """It only reads, and all of it is certain."""
         return self.classes <= {READ_ONLY} and not self.why and not self.unsure
@@ -83,6 +93,14 @@ class Part:
             if len(into) > MAX_PATHS:
                 self.doubt("it names too many files")
                 return
+            guessed = self.may_read if into is self.reads or into is self.looks else self.may_write
+            guessed += (
+                path
+                for value in word.maybe
+                if word.values is None
+                for place in self.places
+                if (path := join(place, value)) is not None
+            )
             for value in self._certain(word):
                 for place in self.places:
                     path = join(place, value)
@@ -140,7 +158,7 @@ class Part:
 def moved(part: Part, places: tuple[str | None, ...]) -> Part:
     """A part of a script that starts in one of these folders: its paths as seen from where they are seen."""
     out = replace(part, why=list(part.why), patterns=set(part.patterns))
-    for name in ("reads", "looks", "writes", "removes"):
+    for name in ("reads", "looks", "writes", "removes", "may_read", "may_write"):
         found: list[str] = []
         for path in getattr(part, name):
             for place in places:

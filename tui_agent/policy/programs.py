@@ -27,6 +27,7 @@ Operands: TypeAlias = Literal[
     "mixed",
     "edit",
     "pack",
+    "split",
     "enter",
 ]
 Takes: TypeAlias = Literal[

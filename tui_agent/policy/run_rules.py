@@ -10,6 +10,7 @@ from tui_agent.policy.below import folders_read, left_out, read_below, rewritten
 from tui_agent.policy.file_rules import FileRules
 from tui_agent.policy.findings import Finding
 from tui_agent.policy.grammar import Rule, What, fits_words
+from tui_agent.policy.links import through_links
 from tui_agent.policy.meant import code_names, may_run
 from tui_agent.policy.offers import always_fit
 from tui_agent.policy.part import GIT, Part, started
@@ -129,7 +130,12 @@ class RunJudge:
             yield from about_hosts(self._rules, part)
             yield from (one for one in about if one.verdict == "deny" or one.ruled)
             yield from self._named(effect, part)
+            yield from self._maybe(effect, part)
             yield from self._ruined(effect, part)
+        for _, at in self._places(effect, tuple(through_links(report.parts))):
+            found = self._files.write(at)
+            if found.verdict == "deny" or found.ruled:
+                yield found
         if report.unread:
             yield from self._unread()
 
@@ -169,6 +175,19 @@ class RunJudge:
             if met is not None:
                 why = f"a rule stands against files below {at.given}: {met.text}"
                 yield Finding("ask", "rules.below", why)
+
+    def _maybe(self, effect: Runs, part: Part) -> Iterator[Finding]:
+        """Guards count for what it may touch; rules against editing for what an unknown program is told."""
+        for paths, writes in ((part.may_read, False), (part.may_write, True)):
+            for _, at in self._places(effect, paths):
+                found = self._files.maybe(at, writes=writes)
+                if found is not None:
+                    yield found
+        told = [path for path in part.looks if path not in part.places] if part.unknown else []
+        for _, at in self._places(effect, told if self._rules.stops("edit") else ()):
+            found = self._files.edited(at)
+            if found is not None:
+                yield found
 
     def _vague(self, part: Part) -> Iterator[Finding]:
         """Rules about files may mean those of which it is not certain what they are."""

@@ -113,7 +113,7 @@ def mentioned_paths(effects: Iterable[Effect], programs: Table | None = None) ->
             for part in read_runs(effect, programs).parts:
                 if part.writes or part.removes:
                     paths["~"] = None
-                for path in (*part.reads, *part.looks, *part.writes, *part.removes):
+                for path in (*part.reads, *part.looks, *part.writes, *part.removes, *part.guesses):
                     paths[from_cwd(effect, path)] = None
     return tuple(paths)
 

@@ -36,6 +36,8 @@ class Word:
     made_by: "tuple[Command, ...]" = ()
     split: bool = False
     around: tuple[str, str] = ("", "")
+    maybe: tuple[str, ...] = ()
+    """Patterns of what it may be, where that is not certain."""
 
     @property
     def whole(self) -> bool:

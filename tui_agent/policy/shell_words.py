@@ -42,6 +42,8 @@ _WORDS = frozenset(
     }
 )
 _HOME = "~"
+_USUAL = {"XDG_CONFIG_HOME": "~/.config", "XDG_DATA_HOME": "~/.local/share"}
+"""What variables are where nobody set them."""
 _TOP = ["git", "rev-parse", "--show-toplevel"]
 _GLOB = frozenset("*?[")
 _HARMLESS_SIGNS = frozenset(
@@ -158,6 +160,8 @@ class _Piece:
     """It stands for a folder, and says so only as the whole first part of a path."""
     made_by: tuple[Command, ...] = ()
     """The pipeline whose output it is."""
+    maybe: str = "*"
+    """What it is where that is not certain."""
 
 
 class WordReader:
@@ -394,7 +398,7 @@ class WordReader:
         if name.endswith("[]"):
             words = self._array(name.removesuffix("[]"), scope)
         if words is None:
-            return _Piece(None, quoted)
+            return _Piece(None, quoted, maybe=_USUAL.get(name, "*"))
         if words[0].whole:
             return _Piece(None, quoted and not words[0].split, made_by=words[0].made_by)
         values = tuple(dict.fromkeys(value for word in words for value in word.values or ()))
@@ -426,13 +430,21 @@ def _output(text: str, pieces: list[_Piece]) -> Word:
         for piece in pieces
     )
     if len(made) != 1 or not fixed or not pieces[made[0]].made_by:
-        return Word(text, None)
+        return Word(text, None, maybe=_guess(pieces))
     before, behind = (
         "".join(piece.values[0] for piece in some if piece.values)
         for some in (pieces[: made[0]], pieces[made[0] + 1 :])
     )
     one = pieces[made[0]]
-    return Word(text, None, made_by=one.made_by, split=not one.quoted, around=(before, behind))
+    return Word(
+        text, None, made_by=one.made_by, split=not one.quoted, around=(before, behind), maybe=_guess(pieces)
+    )
+
+
+def _guess(pieces: list[_Piece]) -> tuple[str, ...]:
+    """A pattern with a star for each piece that is not certain; none where no name would be left."""
+    found = "".join(piece.values[0] if piece.values else piece.maybe for piece in pieces)
+    return (found,) if found.strip("*/.") else ()
 
 
 def _misplaced(pieces: list[_Piece]) -> bool:
@@ -443,7 +455,7 @@ def _misplaced(pieces: list[_Piece]) -> bool:
             continue
         before = filled[index - 1].values if index else ("=",)
         behind = filled[index + 1].values if index + 1 < len(filled) else ("/",)
-        if not all(value.endswith("=") for value in before or ("",)):
+        if not all(value.endswith(("=", "file://")) for value in before or ("",)):
             return True
         if not all(value.startswith("/") for value in behind or ("",)):
             return True
