@@ -6,6 +6,7 @@ Invariant: a command is `read-only` only where its program, every option and eve
 from collections.abc import Sequence
 
 from tui_agent.policy.feeding import NOTHING, Fed, fed, found
+from tui_agent.policy.front import aliased, options_in_front, undashed
 from tui_agent.policy.git_words import add_named
 from tui_agent.policy.given import STDIN, given_text, substituted
 from tui_agent.policy.hosts import read_host
@@ -13,7 +14,7 @@ from tui_agent.policy.named import MOST_STARTS, local_files, scripts, starts, st
 from tui_agent.policy.named import bare as bare_name
 from tui_agent.policy.options import SCRIPTS, Call, hint, judge_script, made_by_copying, read_options
 from tui_agent.policy.outside import fetched
-from tui_agent.policy.part import STREAMS, Part
+from tui_agent.policy.part import GIT, STREAMS, Part
 from tui_agent.policy.programs import Program, Table
 from tui_agent.policy.script import (
     ARBITRARY,
@@ -109,6 +110,7 @@ class CommandReader:
 
     def _judge(self, part: Part, words: Sequence[Word], more: list[Part], depth: int) -> None:
         part.told = self._told
+        words = undashed(words)
         name = words[0].value
         if name is None or depth > _DEPTH:
             part.turn(ARBITRARY, "the program's name is not certain")
@@ -130,6 +132,12 @@ class CommandReader:
             return
         call = Call(program, bare)
         whole = words
+        meant = aliased(program, words) if bare == GIT else []
+        if meant:
+            run = Part(part.text, part.program, places=part.places)
+            run.words = tuple(word.value for word in meant)
+            self._judge(run, meant, more, depth + 1)
+            more.insert(0, run)
         words = self._executed(part, call, words, more, depth)
         rest = self._subcommand(part, call, words[1:])
         part.name = call.name
@@ -208,18 +216,17 @@ class CommandReader:
     def _subcommand(self, part: Part, call: Call, words: Sequence[Word]) -> Sequence[Word]:
         """Go into `git log`; the options in front of the subcommand are the program's."""
         outer = call.program
-        head = 0
-        while outer.sub is True and head < len(words):
-            takes = outer.options.get(words[head].value or "")
-            if takes is None:
-                break
-            head += 1 if takes in ("nothing", "maybe") else 2
+        head, known = options_in_front(outer, words) if outer.sub is True else (0, True)
         for count in (3, 2, 1) if outer.sub else ():
             values = [word.value or "\0" for word in words[head : head + count]]
             found = outer.subs.get(" ".join(values)) if len(values) == count else None
             if found is not None:
                 read_options(part, call, words[:head])
+                if not known:
+                    part.turn(outer.does, f"what stands in front of {' '.join(values)} is not known")
+                    self._mention(part, words[:head])
                 call.options.clear()
+                call.operands.clear()
                 call.name = f"{call.name} {' '.join(values)}"
                 call.program = found
                 return words[head + count :]

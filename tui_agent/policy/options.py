@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from tui_agent.policy.awk import only_prints
 from tui_agent.policy.braces import braced
+from tui_agent.policy.front import harmless_setting
 from tui_agent.policy.jq import only_filters
 from tui_agent.policy.part import STREAMS, Part
 from tui_agent.policy.programs import Program
@@ -199,6 +200,10 @@ class _Options:
             judge_script(part, call, word)
         if takes == "read":
             part.add(part.reads, [word])
+        elif takes == "setting":
+            part.unsure = part.unsure or word.values is None
+            if not harmless_setting(word, call.program.mild):
+                self._unlisted(f"{call.options[-1]} {word.text}")
         elif takes == "names_of":
             part.add(part.reads, [word])
             part.vague = True

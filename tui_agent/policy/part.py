@@ -176,6 +176,8 @@ GIT = "git"
 
 
 def started(part: Part) -> str:
-    """The name by which a command starts its program. Wherever git lies, the repository's configuration is the same."""
+    """The name by which a command starts its program. Wherever git lies, also one command of it alone (`git-push`), the
+    repository's configuration is the same."""
     name = (part.words[0] if part.words else part.program) or ""
-    return GIT if name.rpartition("/")[2] == GIT else name
+    bare = name.rpartition("/")[2]
+    return GIT if bare == GIT or bare.startswith(f"{GIT}-") else name

@@ -45,6 +45,7 @@ Takes: TypeAlias = Literal[
     "names_of",
     "script",
     "unseen",
+    "setting",
 ]
 
 _SIGNS: dict[str, Takes] = {
@@ -62,6 +63,7 @@ _SIGNS: dict[str, Takes] = {
     "&": "names_of",
     "$": "script",
     "^": "unseen",
+    "#": "setting",
 }
 
 
@@ -81,6 +83,7 @@ class Program:
     most: int | None = None
     trap: bool = False
     forbid: tuple[str, ...] = ()
+    mild: tuple[str, ...] = ()
     anywhere: tuple[str, ...] = ()
     plain: frozenset[str] = frozenset()
     only: str = ""
@@ -223,6 +226,7 @@ _KINDS: dict[type, frozenset[str]] = {
         {
             "first_by",
             "forbid",
+            "mild",
             "anywhere",
             "plain",
             "needs",
@@ -296,6 +300,7 @@ def _program(name: str, entry: dict[str, object]) -> Program:
         "settings",
         "alone",
         "forbid",
+        "mild",
         "lets",
         "destroys",
         "anywhere",
@@ -305,7 +310,7 @@ def _program(name: str, entry: dict[str, object]) -> Program:
         if key in entry:
             values[key] = (
                 tuple(given)
-                if key in ("forbid", "lets", "destroys", "anywhere", "default")
+                if key in ("forbid", "mild", "lets", "destroys", "anywhere", "default")
                 else frozenset(given)
             )
     subs = cast("dict[str, dict[str, object]]", entry.get("subs", {}))

@@ -26,7 +26,7 @@ from tui_agent.policy.grammar import (
     parse_rule,
 )
 from tui_agent.policy.hosts import DEVICES, candidates, parse_pattern
-from tui_agent.policy.part import Part
+from tui_agent.policy.part import GIT, Part
 from tui_agent.policy.path_shapes import intersects, names_of
 from tui_agent.policy.paths import Place, as_read
 from tui_agent.policy.script import ARBITRARY, NETWORK
@@ -64,7 +64,9 @@ class RuleSet:
         first = part.words[0] if part.words else None
         if first is None or not self._by_program:
             return self.of("run")
-        names = (first.lower(), first.rpartition("/")[2].lower(), part.name.partition(" ")[0].lower(), "")
+        bare = first.rpartition("/")[2].lower()
+        family = GIT if bare.startswith(f"{GIT}-") else ""
+        names = (first.lower(), bare, family, part.name.partition(" ")[0].lower(), "")
         found = [rule for name in dict.fromkeys(names) for rule in self._by_program.get(name, ())]
         return sorted(found, key=lambda rule: rule.text)
 
@@ -193,6 +195,15 @@ def _shapes(rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:
     )
 
 
+_DOING = {
+    "git send-pack": (GIT, "push"),
+    "git http-push": (GIT, "push"),
+    "git fetch-pack": (GIT, "fetch"),
+    "git http-fetch": (GIT, "fetch"),
+}
+"""What a command does is also another's."""
+
+
 def means(rule: Rule, part: Part) -> bool:
     """Whether a rule against a command may mean this one: as it is typed, by a program's bare name, and by the
     subcommand whatever options stand in front of it."""
@@ -202,7 +213,12 @@ def means(rule: Rule, part: Part) -> bool:
     if first is None:
         return False
     bare = first.rpartition("/")[2]
-    if bare != first and fits_words(rule.rest, (bare, *part.words[1:]), certain=False):
+    dashed = bare.startswith(f"{GIT}-")
+    whole = (*bare.split("-", 1), *part.words[1:]) if dashed else (bare, *part.words[1:])
+    if whole != part.words and fits_words(rule.rest, whole, certain=False):
+        return True
+    also = _DOING.get(part.name)
+    if also and fits_words(rule.rest, (*also, *part.words[2 - dashed :]), certain=False):
         return True
     name = part.name.split()
     if len(name) > 1 and folded(name[0]) == folded(bare):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.unit.policy.judging import classes, confined
 from tests.unit.policy.test_deny_patterns import judged, verdicts
 
 DENIED = [
@@ -72,3 +73,92 @@ def test_a_pattern_of_git_that_finds_secrets_is_held(line: str) -> None:
 )
 def test_what_git_changes_by_a_pattern_is_held(line: str) -> None:
     assert verdicts(line, "deny edit private/**") == {"deny"}
+
+
+HIDDEN = [
+    "git -c core.quotepath=off clean -fdx",
+    "git -p reset --hard",
+    "git --git-dir .git reset --hard",
+    "git --work-tree=. checkout -f",
+    "git --bare branch -D x",
+    "git -c core.pager=less checkout -- .",
+    "git --attr-source=HEAD clean -fdx",
+    "git --attr-source HEAD clean -fdx",
+    "git --exec-path=/x clean -fdx",
+    "git --namespace=x clean -fdx",
+    "git --no-replace-objects clean -fdx",
+    "git --config-env=a.b=C clean -fdx",
+    "git --unheard-of x clean -fdx",
+    "git -c alias.x='clean -fdx' x",
+    "git -c alias.x='!rm -rf src' x",
+    "git -c a.b=c -c alias.X='reset --hard' x",
+    "git-clean -fdx",
+    "/usr/lib/git-core/git-clean -fdx",
+    "git checkout-index -f -a",
+    "git read-tree --reset -u HEAD",
+]
+SHOWN = [
+    "git -c color.ui=always diff",
+    "git -c COLOR.UI=always diff",
+    "git -c core.quotepath=off status",
+    "git -c core.quotePath=off -c diff.renames=false diff --stat",
+    "git -c core.pager=cat log -3",
+    "git -p log",
+    "git --no-pager diff",
+    "git --git-dir .git status",
+    "git --git-dir=.git --work-tree=. status",
+    "git --no-replace-objects log -3",
+]
+MAY_RUN = [
+    "git -c core.fsmonitor=x status",
+    "git -c core.pager=less log",
+    "git -c core.hooksPath=x status",
+    "git --git-dir=/x/.git status",
+    "git --git-dir ../x/.git status",
+    "git --exec-path=/x status",
+    "git -c",
+]
+
+
+@pytest.mark.parametrize("line", HIDDEN)
+def test_an_option_in_front_hides_no_destruction(line: str) -> None:
+    assert "destructive" in classes(line)
+    assert confined(line).verdict == "ask"
+
+
+@pytest.mark.parametrize("line", SHOWN)
+def test_settings_that_only_change_what_is_shown_read(line: str) -> None:
+    assert classes(line) == ("read-only",)
+
+
+@pytest.mark.parametrize("line", MAY_RUN)
+def test_settings_that_may_name_programs_may_do_anything(line: str) -> None:
+    assert "arbitrary" in classes(line)
+
+
+def test_a_push_behind_a_setting_uses_the_network() -> None:
+    assert "network" in classes("git -c a.b=c push")
+    assert confined('git -c "$X" log').verdict == "ask"
+
+
+PUSHES = [
+    "git-push",
+    "git-push origin main",
+    "/usr/lib/git-core/git-push",
+    "./git-push x",
+    "git send-pack x",
+    "git-send-pack x main",
+    "git -c alias.p=push p",
+    "git -c a.b=c push",
+    "git --unheard-of x push",
+]
+
+
+@pytest.mark.parametrize("line", PUSHES)
+def test_a_rule_against_pushing_holds_however_git_is_told(line: str) -> None:
+    assert verdicts(line, "deny run git push *") == {"deny"}
+
+
+def test_a_rule_against_pushing_holds_nothing_else() -> None:
+    for line in ("git fetch-pack x", "git-log -3", "git -c alias.l=log l"):
+        assert "deny" not in verdicts(line, "deny run git push *"), line
