@@ -163,7 +163,9 @@ async def test_a_command_runs_where_all_stayed(world: World) -> None:
         (world.workspace / name).mkdir()
     for name in (".env", "k/id_rsa", ".claude/.env"):
         (world.workspace / name).write_text(SECRET)
-    result = await world.attempt("cat .env k/id_rsa .claude/.env; cat a.txt")
+    (world.workspace / "other.env").symlink_to("k/id_rsa")
+    (world.workspace / "far.env").symlink_to(world.outside / "file")
+    result = await world.attempt("cat .env k/id_rsa .claude/.env *.env; cat a.txt")
     await world.env.aclose()
     assert result.output.endswith(b"\na\n")
     assert SECRET.encode() not in result.output
