@@ -5,7 +5,6 @@ Invariant: a key is never in configuration, a log or an error text; nothing is s
 
 import importlib.util
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -14,13 +13,12 @@ from typing import Protocol
 from tui_agent.config.files import read_small, write_private
 from tui_agent.config.vendors import key_variable
 from tui_agent.errors import ConfigError
+from tui_agent.secret_words import holds_secret
 
 SERVICE = "tui-agent"
 
 SHORTEST = 8
 """Characters of a value that can be a secret: `KEY=1` is none."""
-
-_NAMED = re.compile(r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)(_|$)", re.IGNORECASE)
 
 
 class Ring(Protocol):
@@ -99,7 +97,7 @@ class Keys(Mapping[str, str]):
         `more` are variables that hold a key without saying so in their name (a profile's `api_key_env`).
         """
         named = set(more) | load(self._stored).keys()
-        named |= {name for name in self._environ if _NAMED.search(name)}
+        named |= {name for name, value in self._environ.items() if holds_secret(name, value)}
         found = {name: self.get(name, "") for name in sorted(named) if name}
         return {name: value for name, value in found.items() if len(value) >= SHORTEST}
 

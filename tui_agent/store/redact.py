@@ -13,12 +13,13 @@ from urllib.parse import quote, quote_plus
 
 from pydantic import JsonValue
 
+from tui_agent.secret_words import SECRET_KEY
 from tui_agent.store.redact_commands import COMMANDS
 from tui_agent.store.redact_logins import LOGINS
 from tui_agent.store.redact_rule import Index, Places, Rule, in_low, spliced
 from tui_agent.store.redact_rules import ISSUED, RULES
 from tui_agent.store.redact_texts import KEYS, TEXTS
-from tui_agent.store.redact_values import SECRET_KEY, is_placeholder
+from tui_agent.store.redact_values import is_placeholder
 
 LEAST = 8
 """Characters of the shortest text in which a secret is looked for by its shape."""

@@ -5,9 +5,9 @@ Invariant: as `redact_rules`; an option counts only where its program (or its ow
 
 import re
 
+from tui_agent.secret_words import SECRET_WORD
 from tui_agent.store.redact_rule import Rule, rule
 from tui_agent.store.redact_values import (
-    SECRET_WORD,
     TEMPLATE,
     WORDS,
     is_placeholder,

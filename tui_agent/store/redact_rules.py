@@ -3,10 +3,10 @@
 Invariant: identifiers, hashes, UUIDs, commit ids, checksums of lock files and plain numbers match no rule.
 """
 
+from tui_agent.secret_words import SECRET_WORD
 from tui_agent.store.redact_formats import formats
 from tui_agent.store.redact_rule import EDGE, Rule, rule
 from tui_agent.store.redact_values import (
-    SECRET_WORD,
     WEAK_WORD,
     WORDS,
     assigned,

@@ -5,9 +5,9 @@ Invariant: as `redact_rules`; what is only said about a secret (`the password mu
 
 import re
 
+from tui_agent.secret_words import SECRET_WORD
 from tui_agent.store.redact_rule import EDGE, Rule, rule
 from tui_agent.store.redact_values import (
-    SECRET_WORD,
     TEMPLATE,
     is_placeholder,
     looks_random,

@@ -5,30 +5,17 @@ Invariant: placeholders, expressions, identifiers, hashes, paths and sentences a
 
 import re
 
-_JOINED = (
-    r"(?:(?<=db)|(?<=ftp)|(?<=smtp)|(?<=imap)|(?<=mail)|(?<=user)|(?<=root)|(?<=admin)|(?<=sql)|(?<=ldap)|(?<=redis)|(?<=bind)"
-    r"|(?<=postgres)|(?<=pg)|(?<=mongo)|(?<=wifi)|(?<=wlan)|(?<=vnc)|(?<=ssh)|(?<=sudo)|(?<=login)|(?<=host)|(?<=guest)|(?<=svc)"
-    r"|(?<=service)|(?<=oracle)|(?<=rabbit))"
-)
-"""Behind what `pass` and `pw` stand without a border: `DBPASS`, `adminpw`."""
-SECRET_WORD = (
-    r"(?:(?=[acehlmprst])(?:api[_-]?key|apikey|access[_-]?key|secret[_-]?key|private[_-]?key|auth[_-]?key|account[_-]?key|app[_-]?key"
-    r"|signing[_-]?key|encryption[_-]?key|master[_-]?key|shared[_-]?key|service[_-]?key|license[_-]?key|storage[_-]?key"
-    r"|admin[_-]?key|hash[_-]?key|secret|token|passwd|password|pass[_-]?phrase|passcode|passwort|pwd|credentials?"
-    r"|connection[_-]?string|psk|(?<![a-z0-9])pass|(?-i:(?<=[a-z])Pass)"
-    rf"|{_JOINED}pass(?![a-z])|(?<![a-z0-9])pat|mnemonic|rediscli[_-]auth|{_JOINED}pw(?![a-z])|(?<![a-z0-9])pw(?![a-z])))"
-)
+from tui_agent.secret_words import JOINED, SECRET_WORD
+
 WORDS = (
     SECRET_WORD.replace("(?=[acehlmprst])", "")
     .replace("(?<![a-z0-9])pat", "pat(?<![a-z0-9]pat)")
     .replace("(?<![a-z0-9])pass|(?-i:(?<=[a-z])Pass)", "pass")
-    .replace(f"|{_JOINED}pass(?![a-z])", "")
-    .replace(f"|{_JOINED}pw(?![a-z])|(?<![a-z0-9])pw(?![a-z])", "|pw(?![a-z])")
+    .replace(f"|{JOINED}pass(?![a-z])", "")
+    .replace(f"|{JOINED}pw(?![a-z])|(?<![a-z0-9])pw(?![a-z])", "|pw(?![a-z])")
 )
 """Finds such words, and few more, in lower case. It begins with letters, and so is found far quicker than one that looks
 back first."""
-SECRET_KEY = re.compile(rf"(?i)[a-z0-9_.-]{{0,60}}{SECRET_WORD}")
-"""A name whose value is a secret."""
 WEAK_WORD = r"(?:auth|key|salt|session(?:[_-]?id)?|sid|cookie|dsn|hmac|bearer|jwt|login|pepper|pin|otp|seed)"
 """A name whose value may be one: then it must look random."""
 

@@ -93,6 +93,50 @@ def test_secrets_are_told_by_name_and_length(tmp_path: Path) -> None:
     assert keys.secrets(["MY_SERVER", ""])["MY_SERVER"] == "its-long-key"
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "DB_PASS",
+        "GITHUB_PAT",
+        "MYAPP_PW",
+        "PGPASSWORD",
+        "SSHPASS",
+        "SOMEKEY",
+        "COOKIE",
+        "BW_SESSION",
+        "SLACK_WEBHOOK_URL",
+        "PRIVATE_KEY",
+        "MY_CREDENTIALS",
+        "TOKEN",
+        "SIGNING_SALT",
+        "GPG_PASSPHRASE",
+        "npm_config_authToken",
+    ],
+)
+def test_a_variable_whose_name_says_secret_is_one(tmp_path: Path, name: str) -> None:
+    environ = {name: "Zq7kL9mN2pQ4rT6vX8yA"}
+    assert Keys(environ, tmp_path / "keys.json", NO_RING).secrets() == environ
+
+
+def test_a_variable_that_only_sounds_like_one_is_none(tmp_path: Path) -> None:
+    environ = {
+        "PWD": "/home/ada/timesheet",
+        "OLDPWD": "/home/ada/timesheet2",
+        "PATH": "/usr/bin:/bin",
+        "DESKTOP_SESSION": "ubuntu-xorg",
+        "XDG_SESSION_ID": "12345678",
+        "SSH_ASKPASS": "/usr/lib/ssh/x11-ssh-askpass",
+        "PGPASSFILE": "/home/ada/.pgpass",
+        "KEYBOARD_LAYOUT": "some-layout",
+        "TURKEY": "istanbul-and-ankara",
+        "TOKENIZERS_PARALLELISM": "falsefalse",
+        "SSH_AUTH_SOCK": "/tmp/ssh-1a2b3c4d5e6f/agent.4711",
+        "COOKIE": "/home/ada/.cookie",
+        "KUBECONFIG": "/home/ada/.kube/config",
+    }
+    assert Keys(environ, tmp_path / "keys.json", NO_RING).secrets() == {}
+
+
 def test_dotenv_reads_quotes_comments_and_exports() -> None:
     text = "# c\n\nexport A=1\nB='a # b'\nC=\"x\\ny\" # z\nD=v # w\nE=\nF=$A\n"
     assert parse(text) == {"A": "1", "B": "a # b", "C": "x\ny", "D": "v", "E": "", "F": "$A"}

@@ -1,0 +1,46 @@
+"""Names that say of a value that it is a secret: the same for what redaction looks for and for the variables that no
+command is shown.
+
+Invariant: pure, imports nothing of ours.
+"""
+
+import re
+
+JOINED = (
+    r"(?:(?<=db)|(?<=ftp)|(?<=smtp)|(?<=imap)|(?<=mail)|(?<=user)|(?<=root)|(?<=admin)|(?<=sql)|(?<=ldap)|(?<=redis)|(?<=bind)"
+    r"|(?<=postgres)|(?<=pg)|(?<=mongo)|(?<=wifi)|(?<=wlan)|(?<=vnc)|(?<=ssh)|(?<=sudo)|(?<=login)|(?<=host)|(?<=guest)|(?<=svc)"
+    r"|(?<=service)|(?<=oracle)|(?<=rabbit))"
+)
+"""Behind what `pass` and `pw` stand without a border: `DBPASS`, `adminpw`."""
+SECRET_WORD = (
+    r"(?:(?=[acehlmprst])(?:api[_-]?key|apikey|access[_-]?key|secret[_-]?key|private[_-]?key|auth[_-]?key|account[_-]?key|app[_-]?key"
+    r"|signing[_-]?key|encryption[_-]?key|master[_-]?key|shared[_-]?key|service[_-]?key|license[_-]?key|storage[_-]?key"
+    r"|admin[_-]?key|hash[_-]?key|secret|token|passwd|password|pass[_-]?phrase|passcode|passwort|pwd|credentials?"
+    r"|connection[_-]?string|psk|(?<![a-z0-9])pass|(?-i:(?<=[a-z])Pass)"
+    rf"|{JOINED}pass(?![a-z])|(?<![a-z0-9])pat|mnemonic|rediscli[_-]auth|{JOINED}pw(?![a-z])|(?<![a-z0-9])pw(?![a-z])))"
+)
+SECRET_KEY = re.compile(rf"(?i)[a-z0-9_.-]{{0,60}}{SECRET_WORD}")
+"""A name whose value is a secret."""
+
+_NAMED = re.compile(
+    r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|WEBHOOK)(_|$)", re.IGNORECASE
+)
+_WEAKLY_NAMED = re.compile(r"(^|_)(COOKIES?|SESSION|SALT|AUTH|PIN|OTP|SEED|JWT|DSN)$|KEY$", re.IGNORECASE)
+_FOLDERS = frozenset({"PWD", "OLDPWD"})
+_SHORTEST_MADE = 16
+
+
+def holds_secret(name: str, value: str) -> bool:
+    """Whether a variable's value is a secret: its name says so, or may say so (`BW_SESSION`, but `DESKTOP_SESSION`), and
+    the value looks made by a generator."""
+    if name in _FOLDERS:
+        return False
+    if _NAMED.search(name) or SECRET_KEY.fullmatch(name):
+        return True
+    return _WEAKLY_NAMED.search(name) is not None and _looks_made(value)
+
+
+def _looks_made(value: str) -> bool:
+    digits, letters = sum(char.isdigit() for char in value), sum(char.isalpha() for char in value)
+    place = value.startswith(("/", "~", "./"))
+    return len(value) >= _SHORTEST_MADE and digits >= 2 and letters >= 2 and not place
