@@ -85,7 +85,7 @@ class Guards:
             if name.isascii() and name not in data.secret_folders and not _FORGIVEN.search(name):
                 return False
             path = f"{path}any"
-        elif name.isascii() and not data.secret_names.fit(name) and not _FORGIVEN.search(name):
+        elif name.isascii() and not (data.secret_names.fit(name) or _FORGIVEN.search(name) or _copy_of(name)):
             return False
         return self.secret(Place(path, path, path))
 
@@ -145,14 +145,21 @@ class Guards:
         name = parts[-1] if parts else ""
         if any(_under(path, root) for root in data.secret_roots):
             return True
+        copied = _copy_of(name)
         found = (
-            (data.secret_names.fit(name) and (data.secret.names.fit(path) or data.secret_more.fit(path)))
+            any(self._named(path.removesuffix(name) + one) for one in (name, *copied))
             or data.secret.around(path)
             or (parts[:1] == ["proc"] and name in data.process_files)
             or (outside and data.secret_outside.fit(path))
             or (pattern and data.sought.sought_by(parts))
         )
-        return found and not data.secret_except.fit(name)
+        return found and not any(map(data.secret_except.fit, (name, *copied)))
+
+    def _named(self, path: str) -> bool:
+        """Whether the name, or the end of a path, is that of a file with secrets."""
+        data = self._data
+        fits = data.secret_names.fit(path.rpartition("/")[2])
+        return fits and (data.secret.names.fit(path) or data.secret_more.fit(path))
 
     def _system(self, at: Place, facts: PolicyFacts) -> bool:
         if not f"{at.absolute}/".startswith(self._data.below_roots):
@@ -189,6 +196,18 @@ def spellings(path: str) -> set[str]:
         return {plain} if plain else set()
     names = [_forgiven(name) for name in path.split("/")]
     return {plain, "/".join(names)}
+
+
+def _copy_of(name: str) -> tuple[str, ...]:
+    """The names of which an editor would make this one: what it saved before, keeps meanwhile or locks. None for others."""
+    found = _COPY.fullmatch(name)
+    plain = found["locked"] or found["saved"] if found else ""
+    return () if not plain else (plain, plain[1:]) if plain[0] == "." and plain[1:] else (plain,)
+
+
+_COPY = re.compile(
+    r"\.?#(?P<locked>.+?)#?|(?P<saved>.+?)(?:\.?~(?:\d+~)?|\.sw[a-p]|\.(?:bak|orig|old|save|backup))"
+)
 
 
 def _forgiven(name: str) -> str:

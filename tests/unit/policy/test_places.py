@@ -2,6 +2,7 @@
 
 import pytest
 
+from tui_agent.policy.confined import secret_inside
 from tui_agent.policy.rules import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Reads, Writes
@@ -27,11 +28,15 @@ SECRETS = [
     f"{HOME}/.cache/huggingface/token", f"{HOME}/.codex/auth.json", f"{HOME}/.config/sops/age/keys.txt", f"{HOME}/.git-credentials",
     f"{HOME}/.config/git/credentials", f"{HOME}/.config/composer/auth.json", f"{HOME}/.cargo/credentials", "/run/secrets/db",
     "/var/run/secrets/kubernetes.io/serviceaccount/token", "/etc/shadow", "/proc/self/environ", "/proc/1/mem", "models.toml",
+    ".env~", ".env.bak", ".env.swp", ".#.env", "#.env#", "#.env.local#", ".env_ci~", ".envrc~", ".envrc.swp", ".envrc.bak",
+    "prod.env~", ".prod.env.swp", "id_rsa~", ".id_rsa.swp", "id_ed25519.bak", "server.pem~", "tls.key.bak", "deploy_rsa.orig",
+    "credentials.json~", ".credentials.json.swp", ".credentials.json.swo", "secrets.yaml.bak", "#secrets.yaml#", ".netrc~",
 ]  # fmt: skip
 PLAIN = [
     ".env.example", ".env.production.sample", "secrets.yaml.example", "credentials.json.template", "id_ed25519.pub", "key.py",
     "src/environment.py", "credentials/model.py", "secrets/__init__.py", "docs/ssh.md", "environ", "auth.json", "config.json",
     ".npmrc", "token", "settings.xml", "config.yml", "keyring.py", "tests/test_env.py",
+    ".env.example~", "#.env.example#", ".env.example.swp", "key.py~", "environment.py.bak", "notes~", "#notes#", ".id_ed25519.pub.swp",
 ]  # fmt: skip
 PROTECTED = [
     ".git", ".git/hooks/post-checkout", ".git/config", ".git/info/attributes", "vendor/lib/.git/config", ".hg/hgrc", ".jj/repo",
@@ -106,3 +111,11 @@ def test_the_real_file_counts_under_any_name(real: str) -> None:
     there = f"{WORKSPACE}/{real}"
     assert decide(Writes(path="notes.txt"), real=there).verdict == "deny"
     assert decide(Writes(path=real), real=f"{WORKSPACE}/notes.txt").verdict == "deny"
+
+
+@pytest.mark.parametrize("name", [".env~", "a/#.env#", ".id_rsa.swp", "tls.key.bak"])
+def test_what_an_editor_keeps_of_secrets_is_kept_from_commands_too(name: str) -> None:
+    assert secret_inside()(name)
+    assert not secret_inside()(
+        name.replace(".env", "notes").replace("id_rsa", "notes").replace(".key", ".txt")
+    )
