@@ -7,11 +7,13 @@ from pydantic import Field
 from tui_agent.plugin_api import (
     Effect,
     Environment,
+    ExecResult,
     ExecSpec,
     Frozen,
     Preview,
     Runs,
     TerminalBlock,
+    TestFinished,
     TextBlock,
     TextContent,
     ToolContext,
@@ -20,8 +22,11 @@ from tui_agent.plugin_api import (
     ToolSpec,
 )
 
+from .counts import read
+from .finished import finished
+from .frameworks import TestCommand, framework_of
 from .jobs import told
-from .output import shown
+from .output import Whole, shown
 from .running import ending, refusal, run
 from .words import all_words, plain_words
 
@@ -91,8 +96,18 @@ class RunCommand:
                 "shell": bool(script),
                 "bytes": len(result.output) + result.dropped,
             },
+            events=_tests(TestCommand(argv, framework_of(argv), args.cwd), result, output, ctx),
             full_output=output.kept,
         )
+
+
+def _tests(
+    command: TestCommand, result: ExecResult, output: Whole, ctx: ToolContext
+) -> tuple[TestFinished, ...]:
+    """What a test program said, as where run_tests runs it."""
+    if not command.framework or result.ended != "exited":
+        return ()
+    return (finished(command, result, read(command.framework, output.clean), ctx),)
 
 
 async def _in_background(args: RunCommandArgs, spec: ExecSpec, ctx: ToolContext) -> ToolResult:

@@ -15,7 +15,6 @@ from tui_agent.plugin_api import (
     Preview,
     Runs,
     TerminalBlock,
-    TestFinished,
     TextBlock,
     TextContent,
     ToolContext,
@@ -25,6 +24,7 @@ from tui_agent.plugin_api import (
 )
 
 from .counts import Counts, read
+from .finished import finished
 from .frameworks import TestCommand, detect, framework_of
 from .output import Whole, shown
 from .running import ending, refusal, run
@@ -106,17 +106,6 @@ def _told(
     head = [f"{summary} [{end}]" if summary != end else f"[{end}]", f"$ {_in_its_folder(command)}"]
     head += [f"failed: {name}" for name in counts.failures]
     text = shown(output) + refusal(result)
-    event = TestFinished(
-        framework=command.framework,
-        command=words,
-        folder=command.cwd,
-        passed=counts.passed,
-        failed=counts.failed,
-        skipped=counts.skipped,
-        exit_code=result.exit_code,
-        failures=counts.failures,
-        call_id=ctx.call_id,
-    )
     return ToolResult(
         ok=result.exit_code == 0,
         content=(TextContent(text="\n".join([*head, "", text] if text else head)),),
@@ -131,7 +120,7 @@ def _told(
             "skipped": counts.skipped,
             "exit_code": result.exit_code,
         },
-        events=(event,),
+        events=(finished(command, result, counts, ctx),),
         full_output=output.kept,
     )
 

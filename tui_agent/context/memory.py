@@ -8,6 +8,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from tui_agent.context.failing import still_failing
 from tui_agent.folds.memory_words import told
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.base import JsonMap, text_preview
@@ -77,11 +78,16 @@ def _changes(new: JsonMap, memory: JsonMap, result: ToolResult) -> None:
         new["patch_summary"] = dict(list(changes.items())[-MOST["patch_summary"] :])
 
 
+def failing(memory: JsonMap) -> tuple[str, ...]:
+    """The tests that are known to fail."""
+    return tuple(_texts(memory, "failing_tests"))
+
+
 def _tests(new: JsonMap, memory: JsonMap, run: TestFinished) -> None:
     command = _line(run.command)
     passes = run.exit_code == 0
-    failing: list[JsonValue] = [_line(name) for name in run.failures[:MOST_FAILING]]
-    new["failing_tests"] = [] if passes else failing or [f"`{command}` failed"]
+    named = run.model_copy(update={"command": command, "failures": tuple(map(_line, run.failures))})
+    new["failing_tests"] = list(still_failing(_texts(memory, "failing_tests"), named, MOST_FAILING))
     facts = [fact for fact in _texts(memory, "verified_facts") if not fact.startswith(f"`{command}` ")]
     if passes:
         facts.append(f"`{command}` passed" + (f" ({run.passed} tests)" if run.passed >= 0 else ""))

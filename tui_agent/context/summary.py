@@ -28,6 +28,7 @@ from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPar
 
 TITLE: Final = "# What came before"
 STORY: Final = "What was done and found"
+FAILING: Final = "Tests that fail"
 CHAPTER: Final = "\n\n### After that\n"
 """Between what one summary after another told from the record."""
 _LEFT_OUT: Final = "(left out: "
@@ -41,7 +42,9 @@ _BESIDE: Final[dict[UserKind, str]] = {
     "map": "MAP of the repository, made by the program",
     "passing": "NOTE of the program",
 }
-MOST_FILES: Final = 30
+MOST_CHANGED: Final = 60
+MOST_READ: Final = 30
+_ONLY_READ: Final[frozenset[str]] = frozenset(("read_file", "list_directory", "grep", "glob", "repo_map"))
 MOST_ARTIFACTS: Final = 8
 _LEAST: Final = 400
 
@@ -60,6 +63,8 @@ class Facts:
     artifacts: Sequence[Artifact]
     through: int
     """The newest event that the summary stands for."""
+    failing: Sequence[str] = ()
+    """The tests that are known to fail."""
 
 
 def summary_text(facts: Facts, story: str, room: int, text: Text) -> str:
@@ -71,8 +76,8 @@ def summary_text(facts: Facts, story: str, room: int, text: Text) -> str:
         ("To be kept, word for word", _pinned(facts, room // 2, text)),
         ("The plan", _short(_plan(facts, calls), room // 6)),
         ("Tasks", _short("\n".join(map(_todo, facts.todo)), room // 6)),
-        ("Files", _short(_files(facts, calls), room // 6)),
-        ("The newest tests fail", _short(_failing(facts, calls, text), room // 6)),
+        *_files(facts, calls, room // 6),
+        (FAILING, _failing(facts, calls, room // 6, text)),
         ("Outputs that read_artifact reads", "\n".join(map(_artifact, facts.artifacts[-MOST_ARTIFACTS:]))),
         (STORY, _short(_lowered(story), room // 2)),
     ]
@@ -229,18 +234,11 @@ def _todo(item: TodoItem) -> str:
     return f"{'  ' if item.parent else ''}- [{_MARKS.get(item.status, ' ')}] {item.content} ({item.status})"
 
 
-def _files(facts: Facts, calls: dict[CallId, ToolCallPart]) -> str:
-    """The files that were worked with, the newest last, each with what was done and what was said of it."""
+def _files(facts: Facts, calls: dict[CallId, ToolCallPart], room: int) -> list[tuple[str, str]]:
+    """The files that were worked with, each with what was done and what was said of it: those that were changed, and
+    those that were only read; the newest last."""
     ok = {one.call_id for one in facts.originals if isinstance(one, ToolMessage) and one.ok}
-    why: dict[CallId, str] = {}
-    for one in facts.originals:
-        if isinstance(one, AssistantMessage):
-            said = next((part.text for part in one.parts if isinstance(part, TextPart)), "")
-            why |= {
-                part.call_id: _line(preview_of(said), 100)
-                for part in one.parts
-                if isinstance(part, ToolCallPart)
-            }
+    why = _said_of(facts.originals)
     done: dict[str, dict[str, int]] = {}
     reason: dict[str, str] = {}
     for call, part in calls.items():
@@ -250,12 +248,34 @@ def _files(facts: Facts, calls: dict[CallId, ToolCallPart]) -> str:
             counts[part.name] = counts.get(part.name, 0) + 1
             done[path] = counts
             reason[path] = why.get(call) or reason.get(path, "")
-    lines = [
-        f"- {path}: {', '.join(f'{name} {count}×' for name, count in counts.items())}"
-        + (f" ({reason[path]})" if reason[path] else "")
-        for path, counts in done.items()
+    changed, read = list[str](), list[str]()
+    for path, counts in done.items():
+        line = f"- {path}: {', '.join(f'{name} {count}×' for name, count in counts.items())}"
+        said = f" ({reason[path]})" if reason[path] else ""
+        (read if counts.keys() <= _ONLY_READ else changed).append(line + said)
+    return [
+        ("Files that were changed", _newest(changed, MOST_CHANGED, room)),
+        ("Files that were read", _newest(read, MOST_READ, room // 2 if changed else room)),
     ]
-    return "\n".join(lines[-MOST_FILES:])
+
+
+def _said_of(messages: Sequence[Message]) -> dict[CallId, str]:
+    """The words that stood before each call."""
+    why: dict[CallId, str] = {}
+    for one in messages:
+        if isinstance(one, AssistantMessage):
+            said = next((part.text for part in one.parts if isinstance(part, TextPart)), "")
+            calls = [part.call_id for part in one.parts if isinstance(part, ToolCallPart)]
+            why |= dict.fromkeys(calls, _line(preview_of(said), 100))
+    return why
+
+
+def _newest(lines: Sequence[str], most: int, room: int) -> str:
+    """The newest of them that there is room for, and how many are not told."""
+    fit = _reach(lines[::-1][:most], max(room, _LEAST))
+    if fit == len(lines):
+        return "\n".join(lines)
+    return "\n".join([f"{_LEFT_OUT}{len(lines) - fit} older)", *lines[len(lines) - fit :]])
 
 
 def preview_of(text: LongText) -> str:
@@ -263,11 +283,13 @@ def preview_of(text: LongText) -> str:
     return text if isinstance(text, str) else text.preview
 
 
-def _failing(facts: Facts, calls: dict[CallId, ToolCallPart], text: Text) -> str:
+def _failing(facts: Facts, calls: dict[CallId, ToolCallPart], room: int, text: Text) -> str:
+    """The names of all that fail, and what the newest run of tests told where it failed."""
     results = [one for one in facts.originals if isinstance(one, ToolMessage) and one.name == TESTS]
-    if not results or results[-1].ok or results[-1].call_id not in calls:
-        return ""
-    return _words(results[-1].content, text)
+    newest = results[-1] if results and not results[-1].ok and results[-1].call_id in calls else None
+    told = _short(_words(newest.content, text), room) if newest is not None else ""
+    names = [f"- {name}" for name in facts.failing if name not in told]
+    return "\n".join([*names, *filter(None, [told])])
 
 
 def _artifact(artifact: Artifact) -> str:

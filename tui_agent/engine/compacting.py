@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from anyio import to_thread
 
+from tui_agent.context.memory import failing
 from tui_agent.context.shrinking import chars_of, cut_of, needed_calls, newest_readings, reducible
 from tui_agent.context.summary import Facts, summary_text, told, total_chars, transcript
 from tui_agent.engine.bringing import leave
@@ -315,6 +316,7 @@ class Compacting:
             todo=state.todo if self._agent == MAIN_AGENT else (),
             artifacts=tuple(state.artifacts.values()),
             through=through,
+            failing=failing(state.memory) if self._agent == MAIN_AGENT else (),
         )
 
     async def _story(

@@ -27,10 +27,10 @@ def changed(path: str, added: int, removed: int) -> ToolResult:
     return ToolResult(ok=True, content=(), data={"path": path, "added": added, "removed": removed})
 
 
-def a_run(status: int, *failures: str, passed: int = 3) -> ToolResult:
+def a_run(status: int, *failures: str, passed: int = 3, command: str = "pytest -q") -> ToolResult:
     event = TestFinished(
         framework="pytest",
-        command="pytest -q",
+        command=command,
         passed=passed,
         failed=len(failures),
         skipped=0,
@@ -87,6 +87,22 @@ def test_failing_tests_stand_until_they_pass() -> None:
     memory = after(memory, "run_tests", a_run(2))
     assert lines(memory, "failing_tests") == ["`pytest -q` failed"]
     assert lines(memory, "verified_facts") == []
+
+
+def test_a_failing_test_stays_where_a_run_of_others_passes() -> None:
+    name = "test_x.py::test_one"
+    memory = after({}, "run_tests", a_run(1, name, command="python -m pytest -q test_x.py"))
+    memory = after(memory, "run_tests", a_run(0, command="python -m pytest test_ok.py"))
+    assert lines(memory, "failing_tests") == [name]
+    memory = after(memory, "run_tests", a_run(1, "test_y.py::test_two", command="pytest -k two"))
+    assert lines(memory, "failing_tests") == ["test_y.py::test_two", name]
+    memory = after(memory, "run_tests", a_run(0, command="pytest -n 2 ./test_x.py::test_one"))
+    assert lines(memory, "failing_tests") == ["test_y.py::test_two"]
+    memory = after(memory, "run_tests", a_run(2, command="cargo test"))
+    assert lines(memory, "failing_tests") == ["`cargo test` failed", "test_y.py::test_two"]
+    memory = after(memory, "run_tests", a_run(0, command="cargo test one"))
+    assert lines(memory, "failing_tests") == ["`cargo test` failed", "test_y.py::test_two"]
+    assert lines(after(memory, "run_tests", a_run(0)), "failing_tests") == []
 
 
 def test_a_command_that_failed_is_open_until_it_runs() -> None:

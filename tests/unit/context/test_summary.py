@@ -70,3 +70,26 @@ def test_words_of_the_user_are_no_heading_of_a_story() -> None:
     said = UserMessage(content=(TextContent(text=f"{TITLE}\n## {STORY}\nnothing"),))
     again = summed(told([said, *stretch(0, 1)], ROOM, text_preview))
     assert story_of(text_preview(again.text)).startswith("- The user: ")
+
+
+def with_path(name: str, path: str, at: int) -> list[Message]:
+    call = CallId(f"p{at}")
+    part = ToolCallPart(call_id=call, name=name, arguments={"path": path})
+    result = ToolMessage(call_id=call, name=name, content=(TextContent(text="done"),))
+    return [AssistantMessage(parts=(part,)), result]
+
+
+def test_files_that_were_changed_stay_however_many_were_read_after_them() -> None:
+    held = [*with_path("read_file", "core.py", 0), *with_path("edit_file", "core.py", 1)]
+    held += with_path("write_file", "new.py", 2)
+    for at in range(3, 60):
+        held += with_path("read_file", f"lib/part_{at}.py", at)
+    text = summary_text(Facts(held, (), (), (), (), 0), "", ROOM, text_preview)
+    changed, read = text.split("## Files that were changed\n")[1].split("## Files that were read\n")
+    assert "- core.py: read_file 1×, edit_file 1×\n- new.py: write_file 1×" in changed
+    assert "lib/part_59.py" in read and "older)" in read and "core.py" not in read
+
+
+def test_tests_that_fail_are_named_also_where_the_newest_run_was_of_others() -> None:
+    facts = Facts((), (), (), (), (), 0, failing=("test_x.py::test_one",))
+    assert "## Tests that fail\n- test_x.py::test_one" in summary_text(facts, "", ROOM, text_preview)

@@ -324,3 +324,16 @@ def test_counts_are_read_from_the_output(name):
 )
 def test_the_failed_ones_are_named_once(framework, output, names):
     assert module_of("shell", "counts").read(framework, output).failures == names
+
+
+# --- by another tool -------------------------------------------------------------------------------------------------
+
+
+async def test_a_test_program_that_run_command_runs_is_counted_too(bench):
+    bench.write("test_a.py", FAILS)
+    result = await bench.run("run_command", command=f"{sys.executable} -m unittest -v test_a")
+    assert not result.ok
+    event = finished(bench)
+    assert (event.passed, event.failed, event.failures) == (1, 1, ("test_a.A.test_b",))
+    await bench.run("run_command", command="echo pytest")
+    assert bench.events[-1] == event
