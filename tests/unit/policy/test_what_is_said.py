@@ -81,3 +81,24 @@ def test_of_a_tool_that_says_what_it_does_no_more_is_said() -> None:
     assert (rows["Reads"], rows["Writes"], rows["Network"]) == ("nothing new", "nothing", "x.org")
     rows = dict(effect_lines(asked(Internal(what="notes")), "ask", "/home/ada"))
     assert (rows["Reads"], rows["Writes"], rows["Network"]) == ("nothing new", "nothing", "none")
+
+
+@pytest.mark.parametrize(
+    "script", ["rm -rf /outside/zz", "rm a; touch ~/b", "echo x > ../a", "cp a /opt/b", "rm a /opt/b"]
+)
+def test_what_a_command_changes_outside_the_workspace_is_not_said_to_come_back(script: str) -> None:
+    rows = dict(effect_lines(asked(Runs(script=script)), "ask", "/home/ada/timesheet"))
+    assert rows["Undo"] == "/undo puts nothing outside this workspace back"
+
+
+@pytest.mark.parametrize("script", ["rm a", "rm /home/ada/timesheet/a", "cat /etc/hosts > a", "make"])
+def test_what_it_changes_in_the_workspace_is(script: str) -> None:
+    rows = dict(effect_lines(asked(Runs(script=script)), "ask", "/home/ada/timesheet"))
+    assert rows["Undo"] == "/undo puts its files back, nothing else that it does"
+
+
+def test_a_file_outside_that_a_tool_writes_is_not_said_to_come_back() -> None:
+    rows = dict(effect_lines(asked(Writes(path="/opt/a")), "ask", "/home/ada/timesheet"))
+    assert rows["Undo"] == "/undo puts nothing outside this workspace back"
+    rows = dict(effect_lines(asked(Writes(path="/home/ada/timesheet/a")), "ask", "/home/ada/timesheet"))
+    assert rows["Undo"] == "/undo puts 1 file back; /diff shows what changed"

@@ -10,6 +10,9 @@ from tui_agent.protocol.events.policy import DeedEffect, PermissionRequested
 from tui_agent.tui.text import named
 from tui_agent.tui.units import plural
 
+_CHANGES = frozenset({"writes", "removes"})
+"""The words of effects that are about files."""
+
 
 def question_of(request: PermissionRequested) -> str:
     """The question in three words."""
@@ -33,14 +36,14 @@ def effect_lines(request: PermissionRequested, policy: str, workspace: str) -> l
     """Label and sentence of every row. Where commands run, their rows (`deed_lines`) say what is read and written."""
     effects = request.effects
     if request.deeds:
-        return [("Undo", _undo(effects, unknown=True)), ("Asked", _asked(request.reason, policy))]
+        return [("Undo", _undo(request, workspace, unknown=True)), ("Asked", _asked(request.reason, policy))]
     runs = any(isinstance(one, Runs) for one in effects)
     unknown = runs or not effects
     return [
         ("Reads", _reads(effects, unknown)),
         ("Writes", _writes(effects, unknown, workspace)),
         ("Network", _network(effects, unknown)),
-        ("Undo", _undo(effects, unknown)),
+        ("Undo", _undo(request, workspace, unknown)),
         ("Asked", _asked(request.reason, policy)),
     ]
 
@@ -86,7 +89,13 @@ def _network(effects: Sequence[Effect], unknown: bool) -> str:
     return "not held off: it can use it" if unknown else "none"
 
 
-def _undo(effects: Sequence[Effect], unknown: bool) -> str:
+def _undo(request: PermissionRequested, workspace: str, unknown: bool) -> str:
+    effects = request.effects
+    written = [one.path for one in effects if isinstance(one, Writes)]
+    told = (one.about for deed in request.deeds for one in deed.effects if one.word in _CHANGES)
+    written += [path for about in told for path in about.split(", ")]
+    if not all(_inside(path, workspace) for path in written):
+        return "/undo puts nothing outside this workspace back"
     if unknown:
         return "/undo puts its files back, nothing else that it does"
     changed = {one.path for one in effects if isinstance(one, Writes)}
