@@ -84,7 +84,7 @@ def kept_from(output: str, masked: Sequence[SecretFile]) -> Kept:
     found = dict.fromkeys(one for line in reversed(denied) for one in _meant(line, masked))
     files = tuple(found)[:_MOST_WANTED]
     if files:
-        names = " and ".join(one.name.rstrip("/") for one in files)
+        names = " and ".join(map(_label, files))
         are = "are" if len(files) > 1 else "is"
         said = f"It wanted to read {names}, which may hold secrets and {are} kept from commands."
         if any(_ADDED.search(line) for line in words.splitlines()):
@@ -103,8 +103,19 @@ def kept_from(output: str, masked: Sequence[SecretFile]) -> Kept:
 
 def _meant(line: str, masked: Sequence[SecretFile]) -> tuple[SecretFile, ...]:
     """The files that a line names: by their whole names, or else the one nearest to the top by its last part."""
+    led = tuple(
+        one for one in masked if _label(one) != one.name.rstrip("/") and _names(line, Path(one.path).name)
+    )
+    if led:
+        return led[:1]
     whole = tuple(one for one in masked if "/" in one.name.rstrip("/") and _names(line, one.name.rstrip("/")))
     return whole or tuple(one for one in masked if _names(line, Path(one.name).name))[:1]
+
+
+def _label(one: SecretFile) -> str:
+    """Its name; of a link with such a name the file as well, which has another."""
+    name, real = one.name.rstrip("/"), Path(one.path).name
+    return name if Path(name).name == real else f"{real}, to which the link {name} leads,"
 
 
 def _names(line: str, name: str) -> bool:

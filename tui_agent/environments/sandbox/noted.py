@@ -43,8 +43,14 @@ def _told(
     *,
     looks: bool,
 ) -> Iterator[str]:
-    phantoms = sorted(_listed(said, [Path(path).name for path in stand_ins]))
-    if phantoms:
+    names = [Path(path).name for path in stand_ins]
+    phantoms = sorted(
+        name for name in _listed(said, names) if name.startswith(".") or _in_listing(said, name)
+    )
+    stuck = [name for name in names if re.search(rf"failed to remove '?{re.escape(name)}\b", said)]
+    if stuck:
+        yield f"Empty stand-ins of the sandbox cannot be removed ({_named(stuck)}): it failed at these alone, if at nothing else."
+    elif phantoms:
         verb, what = ("is", "an empty stand-in") if len(phantoms) == 1 else ("are", "empty stand-ins")
         yield f"{_named(phantoms)} {verb} not there: {what} of the sandbox, gone after the command."
     listed = [one.name.rstrip("/") for one in masked if _listed(said, [one.name.rstrip("/")])]
@@ -60,7 +66,15 @@ def _told(
         yield f"It could not read {_named([one.name for one in unread])}, which may hold secrets."
     else:
         yield from _scripts(words, folder, masked)
-    changed = [one.name for one in masked if one.held is not None]
+    held = [one.name for one in masked if one.held is not None]
+    shown = [
+        name
+        for name in held
+        if re.search(rf"^(?: ?[MADT]{{1,2}} |\s*modified:\s+){re.escape(name)}$", said, re.M)
+    ]
+    if shown:
+        yield f"{_named(shown)} may hold secrets and cannot be read here: git could not tell in what it was changed."
+    changed = [name for name in held if name not in shown]
     if changed and any(_LOOKS_AT_CHANGES.search(word) for word in (*words, shlex.join(words))):
         yield (
             f"{_named(changed)} may hold secrets, and {'was' if len(changed) == 1 else 'were'} changed since the last "
@@ -78,6 +92,11 @@ def _listed(said: str, names: Sequence[str]) -> set[str]:
             rf"(?:^|[\s/]){re.escape(name)}$|[ \t/]{re.escape(name)}/$|'{re.escape(name)}'", said, re.M
         )
     }
+
+
+def _in_listing(said: str, name: str) -> bool:
+    """Whether a name that is a word as well stands alone on a line, in a path, or in a row of `ls -l`."""
+    return re.search(rf"^(?:d[rwx-]{{9}}.* |\S*/)?{re.escape(name)}/?$", said, re.M) is not None
 
 
 def _scripts(words: Sequence[str], folder: str, masked: Sequence[SecretFile]) -> Iterator[str]:
@@ -105,7 +124,8 @@ def _text(path: Path) -> str:
     try:
         if not path.is_file() or path.stat().st_size > _LARGEST:
             return ""
-        return path.read_text("utf-8", "replace")
+        text = path.read_text("utf-8", "replace")
+        return "" if "\0" in text else text  # an archive names what is in it
     except (OSError, ValueError):  # no name of a file
         return ""
 

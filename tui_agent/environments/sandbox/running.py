@@ -4,7 +4,8 @@ Invariant: what could not be confined was not run; cancelling lets go of everyth
 """
 
 import os
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -51,7 +52,13 @@ async def confined(
             kept = await to_thread.run_sync(kept_from, said, made.masked)
         if not kept.why:
             kept = Kept(
-                blocked(said, result.exit_code, confinement.bounds, network=spec.network, sealed=spec.sealed)
+                blocked(
+                    _without_stand_ins(said, made.stand_ins),
+                    result.exit_code,
+                    confinement.bounds,
+                    network=spec.network,
+                    sealed=spec.sealed,
+                )
             )
     told: tuple[str, ...] = ()
     if not kept.why and (made.masked or made.stand_ins):
@@ -61,6 +68,12 @@ async def confined(
         )
         told = await to_thread.run_sync(look)
     return replace(result, blocked=kept.why, wanted=kept.files, notes=told)
+
+
+def _without_stand_ins(said: str, stand_ins: Sequence[str]) -> str:
+    """What a command said but that it could not tidy away what stands there for the sandbox alone."""
+    names = "|".join(re.escape(Path(path).name) for path in stand_ins)
+    return re.sub(rf"^.*failed to remove '?(?:{names})\b.*$", "", said, flags=re.M) if names else said
 
 
 async def _tried(

@@ -1,0 +1,60 @@
+"""What a result says of stand-ins, links and files with secrets is true: against the real bubblewrap."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.sandboxed import World, elsewhere, git, require_sandbox
+from tui_agent.environments.sandbox.noted import notes
+from tui_agent.ports.environment import SecretFile
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    require_sandbox()
+    with elsewhere() as folder, World(folder) as made:
+        yield made
+
+
+async def test_a_stash_that_only_stand_ins_kept_from_ending_well_is_not_offered_outside(world: World) -> None:
+    (world.workspace / "new.txt").write_text("new\n")
+    result = await world.attempt("git -c user.name=A -c user.email=a@b.c stash -u")
+    await world.env.aclose()
+    assert git(world.workspace, "stash", "list")
+    assert result.blocked == ""
+    assert any(note.startswith("Empty stand-ins of the sandbox cannot be removed (") for note in result.notes)
+
+
+async def test_a_file_that_a_link_with_a_secret_name_leads_to_is_said_to_be_covered_for_that(
+    world: World,
+) -> None:
+    (world.workspace / "sub").mkdir()
+    (world.workspace / "real.txt").write_text("real\n")
+    (world.workspace / "sub/.env").symlink_to("../real.txt")
+    result = await world.attempt("cat real.txt")
+    await world.env.aclose()
+    assert "real.txt, to which the link sub/.env leads" in result.blocked
+
+
+def told(
+    words: tuple[str, ...], folder: Path, output: str, stand_ins: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    masked = (SecretFile(".env", str(folder / ".env"), held=(1, 1)),)
+    return notes(words, str(folder), output.encode(), masked, stand_ins, looks=False)
+
+
+def test_git_that_shows_a_covered_file_as_changed_is_not_said_to_show_none(tmp_path: Path) -> None:
+    assert not any("looked unchanged" in note for note in told(("git status -s",), tmp_path, " M .env\n"))
+    assert any("looked unchanged" in note for note in told(("git status -s",), tmp_path, " M a.txt\n"))
+
+
+def test_an_archive_is_no_script_that_names_what_is_in_it(tmp_path: Path) -> None:
+    (tmp_path / "x.tar").write_bytes(b".env\0\0\0")
+    assert not any("x.tar names" in note for note in told(("git archive -o x.tar HEAD",), tmp_path, ""))
+
+
+def test_a_word_at_the_end_of_a_line_is_no_stand_in(tmp_path: Path) -> None:
+    stands = (str(tmp_path / "refs"),)
+    assert told(("make",), tmp_path, "updating local tracking refs\n", stands) == ()
+    assert told(("ls",), tmp_path, "a.txt\nrefs\n", stands) != ()
