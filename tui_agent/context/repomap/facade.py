@@ -111,6 +111,8 @@ class RepoMap:
         `refresh` waits until the index has every file. Raises `EnvironmentFault` where the folder cannot be read.
         """
         with self._lock:
+            if refresh:
+                self._require_sound()
             listing = self._listed(anew=refresh)
             complete = self._brought_up(listing, refresh=refresh)
             first, out = map(self._inside, pinned), map(self._inside, hidden)
@@ -139,8 +141,7 @@ class RepoMap:
             try:
                 return view(from_index(index, listing, self._texts, ask), ask, partial=partial)
             except BROKEN:
-                self._drop()
-                remove(self.index)
+                self._discard()
                 partial = True
         return view(from_scan(listing, os.fspath(self.root), ask, self._languages), ask, partial=partial)
 
@@ -208,8 +209,8 @@ class RepoMap:
                 with kept.writing():
                     kept.set_meta("hidden", " ".join(sorted(self._hidden | known)))
             self._hidden |= known
-        except sqlite3.Error:
-            self._drop()
+        except sqlite3.Error as error:
+            self._fail(error)
 
     def _listed(self, *, anew: bool) -> Listing:
         self._open()
@@ -238,6 +239,24 @@ class RepoMap:
             self._kept.close()
         self._kept, self._snapshot, self._version = None, None, -1
 
+    def _discard(self) -> None:
+        """Throw the index away, to be built anew."""
+        self._drop()
+        remove(self.index)
+
+    def _fail(self, error: sqlite3.Error) -> None:
+        """The index could not be read: one that is broken is thrown away, one that is only held is tried again."""
+        if isinstance(error, sqlite3.OperationalError):
+            self._drop()
+        else:
+            self._discard()
+
+    def _require_sound(self) -> None:
+        """Throw an index away whose pages do not hold what SQLite wrote, though it opens."""
+        kept = self._open()
+        if kept is not None and not kept.is_sound():
+            self._discard()
+
     def _reload(self) -> None:
         """Read again what the index knows, where someone has written into it."""
         kept = self._open()
@@ -247,8 +266,8 @@ class RepoMap:
             version = kept.data_version
             if version != self._version:
                 self._snapshot, self._version = Snapshot(kept, kept.files()), version
-        except sqlite3.Error:
-            self._drop()
+        except sqlite3.Error as error:
+            self._fail(error)
 
     def _brought_up(self, listing: Listing, *, refresh: bool) -> bool:
         """Bring the index up to date as far as there is time; whether it has everything."""
@@ -288,7 +307,8 @@ class RepoMap:
         self._mended = time.monotonic()
         try:
             behind = not self._kept.meta("graph") or self._kept.meta("history") != history.head(self.root)
-        except sqlite3.Error:
+        except sqlite3.Error as error:
+            self._fail(error)
             return
         if behind and self._known:
             self._begin([], [])
@@ -324,7 +344,6 @@ class RepoMap:
             others = {path: one for path, one in self._known.items() if path not in {*paths, *gone}}
             self._snapshot = Snapshot(kept, others | kept.some(paths), self._snapshot)
         except BROKEN:
-            self._drop()
-            remove(self.index)
+            self._discard()
             return False
         return True

@@ -151,6 +151,18 @@ class Kept:
         """Changes when another connection has written."""
         return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
+    def is_sound(self) -> bool:
+        """Whether every page holds what was written; takes as long as reading the file."""
+        try:
+            pages = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
+            for table in ("words", "messages"):
+                self._db.execute(f"INSERT INTO {table}({table}) VALUES('integrity-check')")
+        except sqlite3.OperationalError:
+            return True  # held by another: not known to be broken
+        except sqlite3.DatabaseError:
+            return False
+        return bool(pages == "ok")
+
     def files(self) -> dict[str, Known]:
         """All files of the index by their paths."""
         return self._known(self._db.execute(f"SELECT {_FIELDS} FROM files"))

@@ -14,8 +14,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple
 from pathlib import Path
 from struct import Struct
@@ -131,7 +131,7 @@ def main() -> None:
     entries = [Entry(*one) for one in job["entries"]]
     index, root = Path(job["index"]), job["root"]
     if "part" in job:
-        with suppress(sqlite3.Error, OSError), closing(kept.opened(index, job["key"])) as keeping:
+        with _discarding(index), closing(kept.opened(index, job["key"])) as keeping:
             _read_all(keeping, index, root, _chunks(entries), job)
         return
     fd = os.open(f"{index}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -140,8 +140,19 @@ def main() -> None:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return
-        with suppress(sqlite3.Error, OSError), closing(kept.opened(index, job["key"])) as keeping:
+        with _discarding(index), closing(kept.opened(index, job["key"])) as keeping:
             _whole(keeping, index, root, entries, job)
+
+
+@contextmanager
+def _discarding(index: Path) -> Iterator[None]:
+    """What cannot be kept is left; an index that is broken is thrown away, for the next map to build it anew."""
+    try:
+        yield
+    except (sqlite3.OperationalError, OSError):
+        pass
+    except sqlite3.DatabaseError:
+        kept.remove(index)
 
 
 def is_building(index: Path) -> bool:

@@ -177,6 +177,19 @@ def test_a_broken_index_is_built_anew(root: Path, repo_map: Maps, damage: bytes 
     assert repo_map(root).map("coupon", refresh=True) == before
 
 
+def test_an_index_with_a_broken_page_is_built_anew_at_a_refresh(root: Path, repo_map: Maps) -> None:
+    before = repo_map(root).map("coupon", refresh=True)
+    repo_map.close()
+    index = place(root.parent / "cache", root)
+    whole, healed = index.read_bytes(), 0
+    for page in range(1, len(whole) // 4096, 5):
+        index.write_bytes(whole[: page * 4096] + b"\xff" * 4096 + whole[(page + 1) * 4096 :])
+        assert repo_map(root).map("coupon", refresh=True) == before, page
+        repo_map.close()
+        healed += index.read_bytes()[page * 4096 : (page + 1) * 4096] != b"\xff" * 4096
+    assert healed > 3
+
+
 def test_an_index_that_is_deleted_under_a_map_is_built_anew(root: Path, repo_map: Maps) -> None:
     mapped = repo_map(root)
     before = mapped.map("coupon", refresh=True)
