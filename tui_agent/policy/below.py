@@ -14,7 +14,7 @@ from tui_agent.policy.part import Part
 from tui_agent.policy.path_shapes import same_name
 from tui_agent.policy.paths import Place, place
 from tui_agent.policy.runs import RunReport, from_cwd
-from tui_agent.policy.script import WORKSPACE
+from tui_agent.policy.script import DESTRUCTIVE, WORKSPACE
 from tui_agent.policy.shell_words import join
 from tui_agent.ports.environment import SecretFile
 from tui_agent.ports.policy import PolicyFacts
@@ -41,9 +41,26 @@ _IN_PLACE = frozenset(
 )
 _REWRITERS = {
     **dict.fromkeys(("autopep8", "yapf", "prettier", "gofmt", "clang-format", "shfmt", "perl", "ruff", "eslint"), _IN_PLACE),
-    **dict.fromkeys(("black", "isort", "rustfmt", "dos2unix", "git checkout", "git restore", "git rm", "git mv"), frozenset({""})),
+    **dict.fromkeys(("black", "isort", "rustfmt", "dos2unix", "git checkout", "git restore", "git rm", "git mv", "git clean"), frozenset({""})),
 }  # fmt: skip
 """Commands that change the files which they name, or all below the folders, with the options of which one must be there."""
+_WHOLE = frozenset(
+    {
+        "git stash",
+        "git stash push",
+        "git stash save",
+        "git stash pop",
+        "git stash apply",
+        "git clean",
+        "git reset",
+        "git checkout",
+        "git switch",
+        "git read-tree",
+        "git checkout-index",
+    }
+)
+"""Commands that may change whatever the repository holds, where no path is named."""
+_FORCED = frozenset({"-f", "--force", "--discard-changes"})
 _CHECKING = frozenset({"--check", "--check-only", "--diff", "--cached"})
 """Options by which they change none."""
 _EVERYTHING = frozenset({"-A", "--all", "-u", "--update"})
@@ -163,11 +180,21 @@ def rewritten(part: Part) -> Sequence[str]:
     name = part.program.rpartition("/")[2]
     if (part.name in _UNPACKERS or name in _UNPACKERS) and WORKSPACE in part.classes:
         return _unpacked_into(part)
+    every = _from_places(part, [""]) if part.name in _WHOLE and _whole(part) else ()
     needed = _REWRITERS.get(part.name) or _REWRITERS.get(name)
     words = {"", *part.words}
     if part.harmless or needed is None or needed.isdisjoint(words) or not _CHECKING.isdisjoint(words):
-        return ()
-    return tuple(dict.fromkeys((*part.reads, *part.looks)))
+        return every
+    return tuple(dict.fromkeys((*part.reads, *part.looks, *every)))
+
+
+def _whole(part: Part) -> bool:
+    """Whether it changes all that the repository holds, or lies beside that."""
+    if part.name in ("git checkout", "git switch"):
+        return DESTRUCTIVE in part.classes and not _FORCED.isdisjoint(part.words)
+    return part.name.startswith("git stash") or (
+        DESTRUCTIVE in part.classes and not (part.name == "git clean" and part.reads)
+    )
 
 
 def _unpacked_into(part: Part) -> Sequence[str]:

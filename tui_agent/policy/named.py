@@ -6,7 +6,9 @@ does.
 
 import posixpath
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from urllib.parse import unquote
 
 from tui_agent.policy.part import Part
@@ -28,6 +30,11 @@ _RUNS = re.compile(r"\b(?:exec|eval|system|popen|subprocess|spawn|execsync|__imp
 _FRONT = "!:+|@ \t\n"
 _FIRST = re.compile(r"([^ \t\n]+)[ \t\n]+[^ \t\n]")
 """The first word of several, by what a shell takes for blanks: any other blank is a part of a name."""
+
+
+_LIST = re.compile(r"""(?:["']([\w./-]{1,80})["']\s*,\s*)?\[([^\[\]]{1,500})\]""")
+_TEXT = re.compile(r"""(["'])(.*?)\1""")
+_MOST_LISTS = 20
 
 
 def bare(name: str) -> str:
@@ -102,6 +109,17 @@ def scripts(texts: Iterable[str | None], programs: Mapping[str, Program]) -> Ite
             first = _FIRST.match(line)
             if first is not None and bare(first[1]) in programs:
                 yield line
+        for words in _lists(text):
+            if bare(words[0]) in programs:
+                yield shlex.join(words)
+
+
+def _lists(text: str) -> Iterator[list[str]]:
+    """The words of commands that code holds as a list of texts: `['git', 'gc']`, `'git', ['gc']`."""
+    for found in islice(_LIST.finditer(text), _MOST_LISTS):
+        words = [one for _, one in _TEXT.findall(found[2])]
+        if words:
+            yield [found[1], *words] if found[1] else words
 
 
 def local_files(words: Iterable[Word]) -> Iterator[Word]:

@@ -162,3 +162,57 @@ def test_a_rule_against_pushing_holds_however_git_is_told(line: str) -> None:
 def test_a_rule_against_pushing_holds_nothing_else() -> None:
     for line in ("git fetch-pack x", "git-log -3", "git -c alias.l=log l"):
         assert "deny" not in verdicts(line, "deny run git push *"), line
+
+
+WRITERS = [
+    "git stash",
+    "git stash pop",
+    "git clean -fdx",
+    "git reset --hard",
+    "git checkout -f main",
+    "git read-tree --reset -u HEAD",
+    "git checkout-index -f -a",
+]
+
+
+@pytest.mark.parametrize("line", WRITERS)
+def test_what_writes_the_whole_tree_is_asked_about_where_a_rule_is_against_editing_some(line: str) -> None:
+    assert verdicts(line, "deny edit private/**") == {"ask"}
+
+
+def test_what_changes_a_part_of_the_tree_is_held_there_only() -> None:
+    assert verdicts("git clean -fdx private", "deny edit private/**") <= {"deny", "ask"}
+    assert judged("git clean -fdx build", "deny edit private/**").verdict == "allow"
+    assert verdicts("git checkout -f -- private/a", "deny edit private/**") == {"deny"}
+    for line in ("git stash list", "git clean -n", "git reset", "git add -n ."):
+        assert "deny" not in verdicts(line, "deny edit private/**"), line
+        assert judged(line, "deny edit private/**").verdict == "allow", line
+
+
+TAKEN = [
+    "prisma migrate reset --force",
+    "npx prisma migrate reset --force",
+    "rails db:drop",
+    "bin/rails db:reset",
+    "flask db downgrade",
+    "python manage.py flush",
+    "python3 manage.py flush --noinput",
+    "./manage.py flush",
+    "rake db:drop",
+    "mix ecto.reset",
+    "php artisan migrate:fresh",
+    "python3 -c \"import subprocess; subprocess.run(['git','clean','-fdx'])\"",
+    "python3 -c \"import os; os.execvp('git', ['git', 'reset', '--hard'])\"",
+    "node -e \"require('child_process').spawnSync('git', ['clean', '-fdx'])\"",
+]
+
+
+@pytest.mark.parametrize("line", TAKEN)
+def test_what_empties_a_database_or_is_run_by_a_list_of_words_is_destructive(line: str) -> None:
+    assert "destructive" in classes(line)
+    assert confined(line).verdict == "ask"
+
+
+def test_lists_of_words_that_take_nothing_away_make_nothing_more() -> None:
+    assert "destructive" not in classes("python3 -c \"import subprocess; subprocess.run(['git', 'status'])\"")
+    assert "destructive" not in classes("rails db:migrate")
