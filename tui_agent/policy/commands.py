@@ -4,13 +4,27 @@ Invariant: a command is `read-only` only where its program, every option and eve
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from tui_agent.policy.feeding import NOTHING, Fed, fed, found
 from tui_agent.policy.front import aliased, options_in_front, undashed
 from tui_agent.policy.git_words import add_named
 from tui_agent.policy.given import STDIN, given_text, substituted
-from tui_agent.policy.hosts import read_host
-from tui_agent.policy.named import MOST_STARTS, local_files, scripts, starts, steers, veiled, worse
+from tui_agent.policy.hosts import host_of
+from tui_agent.policy.named import (
+    MOST_STARTS,
+    end_of,
+    forbidden,
+    labelled,
+    local_files,
+    may_be_option,
+    own_name,
+    scripts,
+    starts,
+    steers,
+    veiled,
+    worse,
+)
 from tui_agent.policy.named import bare as bare_name
 from tui_agent.policy.options import SCRIPTS, Call, hint, judge_script, made_by_copying, read_options
 from tui_agent.policy.outside import fetched
@@ -79,7 +93,7 @@ class CommandReader:
 
     def _own(self, name: str) -> bool:
         """Whether a variable is the script's own: no program reads it."""
-        return _own_name(name) or name in self._table.own_variables
+        return own_name(name) or name in self._table.own_variables
 
     def _redirects(self, part: Part, command: Command) -> None:
         for redirect in command.redirects:
@@ -115,6 +129,7 @@ class CommandReader:
         if name is None or depth > _DEPTH:
             part.turn(ARBITRARY, "the program's name is not certain")
             part.unsure = True
+            part.blind = not self._trying
             return
         bare = bare_name(name)
         program = None if bare in self._functions else self._known(bare)
@@ -186,7 +201,7 @@ class CommandReader:
         kept = list(words)
         for _ in range(MOST_EXECUTED):
             at = next((i for i, word in enumerate(kept) if word.value in call.program.executes), None)
-            end = None if at is None else _end(kept, at, open_ended=call.program.style != "words")
+            end = None if at is None else end_of(kept, at, open_ended=call.program.style != "words")
             if at is None or end is None:
                 break
             names = NOTHING
@@ -217,6 +232,10 @@ class CommandReader:
         """Go into `git log`; the options in front of the subcommand are the program's."""
         outer = call.program
         head, known = options_in_front(outer, words) if outer.sub is True else (0, True)
+        plain = outer.sub is True and not any(name.startswith("-") for name in outer.subs)
+        if plain and head < len(words) and words[head].values is None:
+            part.doubt(f"it is not certain what {call.name} is told to do")
+            part.blind = True
         for count in (3, 2, 1) if outer.sub else ():
             values = [word.value or "\0" for word in words[head : head + count]]
             found = outer.subs.get(" ".join(values)) if len(values) == count else None
@@ -247,7 +266,7 @@ class CommandReader:
         self._operands(part, call)
         part.add(part.reads, list(local_files(call.words)) if program.hosts else ())
         if program.hosts:
-            part.hosts += filter(None, (_host(word.value or "") for word in call.operands))
+            part.hosts += filter(None, (host_of(word.value or "") for word in call.operands))
         if program.settings:
             self._settings(part, call)
         if ARBITRARY in part.classes and (
@@ -279,7 +298,7 @@ class CommandReader:
             part.turn(program.otherwise, f"{call.name} sets more than a variable of this line")
         if program.only and not all((word.value or "").startswith(program.only) for word in operands):
             part.turn(program.otherwise, f"{call.name} changes something")
-        if program.trap and not call.guarded and any(_may_be_option(word) for word in operands):
+        if program.trap and not call.guarded and any(may_be_option(word) for word in operands):
             part.turn(program.otherwise, "a file's name could be read as an option")
         if program.code or program.destroys:
             text = " ".join((*(word.text for word in call.words), part.told or "")).casefold()
@@ -296,7 +315,12 @@ class CommandReader:
         reads = all(word.value in STDIN for word in call.operands) and not call.program.code & set(
             call.options
         )
-        if veiled(text) or (reads and part.told is None):
+        unseen = reads and part.told is None
+        given = any(
+            one.value in call.program.code and two.values is None for one, two in pairwise(call.words)
+        )
+        part.blind = part.blind or unseen or given
+        if veiled(text) or unseen:
             part.opaque = True
             part.why.append(f"it is not certain what {call.name} is given to run")
 
@@ -307,7 +331,7 @@ class CommandReader:
             first = operands.pop(0)
             if program.first in SCRIPTS:
                 judge_script(part, call, first)
-            elif program.forbid and (first.values is None or _forbidden(program, first.text)):
+            elif program.forbid and (first.values is None or forbidden(program, first.text)):
                 part.turn(program.otherwise, f"its {call.name} script may do more than read")
         if program.operands != "text" or part.classes - {READ_ONLY, "privilege"}:
             part.stand()
@@ -322,6 +346,8 @@ class CommandReader:
                 self._text(part, program, operands)
             case "none":
                 self._mention(part, operands)
+            case "labels":
+                self._mention(part, [labelled(word) for word in operands])
             case "names":
                 pass
             case "look":
@@ -446,14 +472,6 @@ def _means_everyone(call: Call) -> bool:
     return call.program.everyone in values[1:] or values == [call.program.everyone]
 
 
-def _end(words: Sequence[Word], at: int, *, open_ended: bool) -> int | None:
-    """Where the command behind `-exec` ends; None where it has no words or no end. `open_ended`: it needs none."""
-    for index in range(at + 1, len(words)):
-        if words[index].value == ";" or (words[index].value == "+" and words[index - 1].value == "{}"):
-            return index if index > at + 1 else None
-    return len(words) if open_ended and len(words) > at + 1 else None
-
-
 def _filled(words: Sequence[Word], placeholder: str, names: Fed, table: Table) -> list[Word]:
     """A command with names in the places of its placeholder; where that is only part of a word, it is not certain."""
     program = table.programs.get(words[0].value or "") if words else None
@@ -475,25 +493,3 @@ _DOES = {
     "privilege": "acts with other rights",
     ARBITRARY: "may do anything",
 }
-
-
-def _forbidden(program: Program, text: str) -> bool:
-    for piece in program.lets:
-        text = text.replace(piece, " ")
-    return any(piece in text for piece in program.forbid)
-
-
-def _own_name(name: str) -> bool:
-    return name.isascii() and name.isidentifier() and name.islower() and not name.endswith("_proxy")
-
-
-def _may_be_option(word: Word) -> bool:
-    return word.glob and any(value[:1] in ("*", "?", "[", "-") for value in word.values or ())
-
-
-def _host(address: str) -> str:
-    """The host of an address, as it is written; "" of what is none. Something odd behind a scheme stays in it, so that no rule
-    fits."""
-    scheme, slashes, rest = address.partition("://")
-    host = (rest if slashes else scheme).split("/", 1)[0].split("?", 1)[0]
-    return host if slashes or ("." in host and read_host(host) is not None) else ""

@@ -226,3 +226,11 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return ipaddress.ip_address(text)
     except ValueError:
         return None
+
+
+def host_of(address: str) -> str:
+    """The host of an address, as it is written; "" of what is none. Something odd behind a scheme stays in it, so that no rule
+    fits."""
+    scheme, slashes, rest = address.partition("://")
+    host = (rest if slashes else scheme).split("/", 1)[0].split("?", 1)[0]
+    return host if slashes or ("." in host and read_host(host) is not None) else ""

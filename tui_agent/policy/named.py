@@ -122,6 +122,40 @@ def _lists(text: str) -> Iterator[list[str]]:
             yield [found[1], *words] if found[1] else words
 
 
+def labelled(word: Word) -> Word:
+    """A target as the folder that it lies in: `//a/...` and `//a:b` are in `a`."""
+    values = [value.removeprefix("-") for value in word.values or ()]
+    if not any(value.startswith("//") for value in values):
+        return word
+    folders = (value.lstrip("/").partition(":")[0].removesuffix("...") for value in values)
+    return Word(word.text, tuple(folder or "." for folder in folders))
+
+
+def forbidden(program: Program, text: str) -> bool:
+    """Whether a text holds a piece that a program's entry forbids."""
+    for piece in program.lets:
+        text = text.replace(piece, " ")
+    return any(piece in text for piece in program.forbid)
+
+
+def own_name(name: str) -> bool:
+    """Whether a variable's name is one that no program reads."""
+    return name.isascii() and name.isidentifier() and name.islower() and not name.endswith("_proxy")
+
+
+def may_be_option(word: Word) -> bool:
+    """Whether a pattern may stand for a name that begins with a dash."""
+    return word.glob and any(value[:1] in ("*", "?", "[", "-") for value in word.values or ())
+
+
+def end_of(words: Sequence[Word], at: int, *, open_ended: bool) -> int | None:
+    """Where the command behind `-exec` ends; None where it has no words or no end. `open_ended`: it needs none."""
+    for index in range(at + 1, len(words)):
+        if words[index].value == ";" or (words[index].value == "+" and words[index - 1].value == "{}"):
+            return index if index > at + 1 else None
+    return len(words) if open_ended and len(words) > at + 1 else None
+
+
 def local_files(words: Iterable[Word]) -> Iterator[Word]:
     """The files that addresses without a host name."""
     for value in (value for word in words for value in word.values or ()):

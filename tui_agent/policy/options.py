@@ -210,7 +210,7 @@ class _Options:
         elif takes == "script":
             self._script(word)
         elif takes == "unseen" or (takes == "code" and (word.value is None or word.value in STREAMS)):
-            part.opaque = True
+            part.opaque = part.blind = True
             part.turn(ARBITRARY, f"it is not certain what {call.name} is given to run")
         elif takes == "told":
             part.add(part.reads, _files_in(word))
@@ -229,7 +229,7 @@ class _Options:
         """A file of commands: it is read as well."""
         self._part.add(self._part.reads, [word])
         if word.values is None or word.value in STREAMS:
-            self._part.opaque = True
+            self._part.opaque = self._part.blind = True
             self._part.why.append(f"it is not certain what {self._call.name} is given to run")
 
     def _unlisted(self, option: str, given: str = "") -> None:

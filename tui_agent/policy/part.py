@@ -51,6 +51,8 @@ class Part:
     """It runs with variables that may change what runs."""
     opaque: bool = False
     """It may run what no part shows: code that nobody can read from the line."""
+    blind: bool = False
+    """Which program it runs, or which script, stands nowhere in the line."""
     told: str | None = None
     """The text that it reads from its standard input, where that is certain."""
     starts: bool = False

@@ -28,6 +28,7 @@ Operands: TypeAlias = Literal[
     "edit",
     "pack",
     "split",
+    "labels",
     "enter",
 ]
 Takes: TypeAlias = Literal[

@@ -25,6 +25,7 @@ from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 
 DOWNLOADS = "It downloads a package and runs it. Packages can run any code while they install."
+UNCERTAIN = "It cannot be read with certainty."
 FETCHES = "It uses the network and runs what it is given: that may be code from outside."
 _RISKS = {
     PRIVILEGE: "It acts with the rights of another user.",
@@ -44,6 +45,7 @@ _SINGLE = frozenset({"rm", "unlink", "rmdir"})
 _DOTTED = ("dotglob", "GLOBIGNORE")
 """What makes the shell's `*` find names that begin with a dot."""
 
+_OWN = ("/tmp", "/var/tmp")
 _IN_OWN = Finding("allow", "writes.own", "it writes to a folder of the sandbox")
 
 STEERED = "this repository's configuration names programs that git would run"
@@ -227,7 +229,11 @@ class RunJudge:
     def _its_own(self, at: Place) -> bool:
         """In a sandbox the folders for files of a moment are the session's own, and nobody else's."""
         own = self._facts.sandboxed and self._profile.confined == "allow"
-        return own and at.absolute.startswith(("/tmp/", "/var/tmp/"))
+        return own and at.absolute.startswith(tuple(f"{folder}/" for folder in _OWN))
+
+    def _is_own(self, at: Place) -> bool:
+        """Whether it is such a folder itself. What is in it may be there for everybody, and is shown where it is named."""
+        return self._facts.sandboxed and self._profile.confined == "allow" and at.absolute in _OWN
 
     def _places(self, effect: Runs, paths: Sequence[str]) -> Iterator[tuple[str, Place]]:
         for path in paths:
@@ -245,7 +251,9 @@ class RunJudge:
         outside = [
             at
             for _, at in self._places(effect, part.looks)
-            if not at.inside and at.absolute not in ("/dev/null", "/dev/stdin", "/dev/stdout")
+            if not at.inside
+            and not self._is_own(at)
+            and at.absolute not in ("/dev/null", "/dev/stdin", "/dev/stdout")
         ]
         steered = self._facts.git_steered and started(part) == GIT
         own = steered or (part.words[0] if part.words else part.program) in self._facts.own_programs
@@ -279,6 +287,9 @@ class RunJudge:
         said = self._profile.commands
         if said == "ask" and self._confined(part) and not secrets:
             said = self._profile.confined
+        if said == "allow" and part.blind:
+            why = f"it is not certain what {part.program} runs"
+            return Finding("ask", f"{policy}.unclear", why, UNCERTAIN, default_no=True)
         if said == "allow" and (secrets or (part.unsure and DESTRUCTIVE in part.classes)):
             said = self._profile.unclear
         if said == "allow":
@@ -296,7 +307,8 @@ class RunJudge:
 
     def _confined(self, part: Part) -> bool:
         """It is certain what runs, and the sandbox bounds all that it can do."""
-        certain = not part.unsure and not part.opaque and not part.downloads
+        bounded = part.classes <= {READ_ONLY, WORKSPACE}  # what fetches nothing else finds no network there
+        certain = not part.unsure and not part.opaque and (bounded or not part.downloads)
         return self._facts.sandboxed and certain and not _UNBOUND & part.classes
 
     def _with_all_wishes(self, findings: Sequence[Finding]) -> list[Finding]:
@@ -325,9 +337,7 @@ class RunJudge:
             return Finding(
                 "deny", f"{policy}.unclear", f"policy {policy} allows only commands that read: {reason}"
             )
-        return Finding(
-            "ask", f"{policy}.unclear", reason, "It cannot be read with certainty.", default_no=True
-        )
+        return Finding("ask", f"{policy}.unclear", reason, UNCERTAIN, default_no=True)
 
     def _with_risk(self, finding: Finding, report: RunReport) -> Finding:
         if finding.verdict != "ask":

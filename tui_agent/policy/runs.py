@@ -198,7 +198,7 @@ def _judged(
             continue
         inner = found.report
         if inner is None:
-            part.opaque = True
+            part.opaque = part.blind = True
             part.why.append(f"it is not certain what {part.program} is given to run")
             continue
         if not part.sets and found.plain:
@@ -286,7 +286,7 @@ class _Given:
 
 
 def _evaluated(words: Sequence[str | None]) -> _Given | None:
-    return None if None in words else _Given(" ".join(filter(None, words[1:])))
+    return _Given(None if None in words else " ".join(filter(None, words[1:])))
 
 
 def _told(name: str, words: Sequence[str | None], told: str | None) -> _Given | None:

@@ -17,6 +17,7 @@ from tui_agent.policy.shell_tree import (
     assigned_once,
     crowded,
     gaps,
+    misplaced,
     setters,
     suspicious,
     unbalanced,
@@ -55,7 +56,7 @@ def analyse(script: str) -> Script:
     other = mended(script) if root.has_error else ""
     if other:
         return replace(analyse(other), text=script)
-    if root.has_error:
+    if root.has_error or misplaced(root, raw):
         problems.append("it cannot be parsed as a shell script")
     setting = setters(root, raw)
     reader = ScriptReader(raw, assigned_once(setting), numbers(setting), analyse)

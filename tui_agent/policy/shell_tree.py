@@ -44,6 +44,35 @@ _SETTING = (
 )
 
 
+_RESERVED = frozenset(
+    {b"fi", b"done", b"do", b"then", b"else", b"elif", b"esac", b"}", b"{", b"if", b"while", b"until", b"for", b"case", b"select", b"function"}
+)  # fmt: skip
+"""Words that are no program's where a command begins."""
+
+
+def misplaced(root: "Node", raw: bytes) -> bool:
+    """Whether a word of the shell's own stands where a program's name is read, or ends a case without its `;;`."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.type == "command_name" and raw[node.start_byte : node.end_byte] in _RESERVED:
+            return True
+        if node.type == "case_statement" and _unended(node, raw):
+            return True
+        stack += node.named_children
+    return False
+
+
+def _unended(node: "Node", raw: bytes) -> bool:
+    """Whether nothing parts the last command of a case from its `esac`."""
+    last = node.children[-2] if len(node.children) > 1 else None
+    if last is None or last.type != "case_item" or not last.named_child_count:
+        return False
+    between = raw[last.children[-1].end_byte : node.children[-1].start_byte]
+    ended = last.children[-1].type in (";;", ";&", ";;&", ")", ";", "&")
+    return not ended and b"\n" not in between and b";" not in between and b"&" not in between
+
+
 def suspicious(script: str) -> Iterator[str]:
     """What a person would not see, or would read otherwise than bash does."""
     hidden = concealed(script[:MAX_PARSED])

@@ -122,9 +122,7 @@ def test_what_names_it_in_no_code_is_free(script: str) -> None:
     assert verdict(script, f"deny run {PUSH}") == "allow"
 
 
-@pytest.mark.parametrize(
-    "script", ["cat x | sh", "$X", "alias p='git push'; p", "python -c \"os.system('git push')\""]
-)
+@pytest.mark.parametrize("script", ["alias p='git push'; p", "python -c \"os.system('git push')\""])
 def test_without_a_rule_against_commands_the_profile_alone_decides(script: str) -> None:
     assert verdict(script) == "allow"
     assert verdict(script, "allow run git push *", "deny connect evil.example") == "allow"
