@@ -185,7 +185,8 @@ class Plain:
         """What a summary names the place of, though no request had taken it along: where it waited behind open calls, it
         waits on behind the summary."""
         requests = [e for e in self.line(last) if isinstance(e.payload, ModelRequested)]
-        sent = [e.seq for e in requests if e.agent == MAIN_AGENT]  # the one for the summary takes nothing along
+        # the one for the summary takes nothing along
+        sent = [e.seq for e in requests if e.agent == MAIN_AGENT]
         return [
             text
             for seq, text in self._said(last)

@@ -58,7 +58,7 @@ def test_a_text_that_a_shell_is_given_is_read_and_judged(script: str) -> None:
         'python -c "$X"',
         "cat x | python",
         "alias p='git push'; p",
-            "git --config-env=alias.p=X p",
+        "git --config-env=alias.p=X p",
         "git p",
         "git -c core.pager='git push' log",
         "GIT_PAGER='git push' git log",
