@@ -1,6 +1,9 @@
 """However long, deep or odd a command line is, it is judged with little work, and a rule that denies is heard."""
 
+import sys
 import time
+from collections.abc import Callable
+from types import FrameType
 
 import pytest
 
@@ -63,6 +66,7 @@ def test_a_rule_that_denies_is_heard_in_any_of_them(name: str) -> None:
     assert policy.decide("run_command", (Runs(script=script),), facts).verdict == "deny"
 
 
+MOST_CALLS = 800_000
 STARS = {
     "read": "cat " + " ".join(f"*{n}*x*/*{n}y*" for n in range(240)),
     "removed": "rm " + " ".join(f"src/*{n}*x*/b*{n}y*.py" for n in range(240)),
@@ -70,11 +74,26 @@ STARS = {
 }
 
 
+def calls_of(act: Callable[[], object]) -> int:
+    """How many functions are called, the same on every machine."""
+    count = 0
+
+    def counted(_frame: FrameType, event: str, _arg: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(counted)
+    try:
+        act()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
 @pytest.mark.parametrize("name", STARS)
-def test_many_patterns_against_many_rules_take_no_time(name: str) -> None:
+def test_many_patterns_against_many_rules_are_little_work(name: str) -> None:
     rules = [f"deny read *{n}/a*{n}/*.key{n}" for n in range(10)]
     policy = RulePolicy([*rules, *(f"deny edit **/*x{n}*.lock" for n in range(10))])
     verdict("ls | head")
-    started = time.process_time()
-    policy.decide("run_command", (Runs(script=STARS[name]),), PolicyFacts(WORKSPACE, "bypass"))
-    assert time.process_time() - started < SECONDS / 2
+    facts, runs = PolicyFacts(WORKSPACE, "bypass"), (Runs(script=STARS[name]),)
+    assert calls_of(lambda: policy.decide("run_command", runs, facts)) < MOST_CALLS
