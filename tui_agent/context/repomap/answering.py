@@ -178,13 +178,14 @@ def view(basis: Basis, ask: Ask, *, partial: bool) -> MapView:
         rest = sorted([one.path for one in order[ask.max_files :]] + rest)
         order = order[: ask.max_files]
     most = detailed_files(ask.max_tokens)
-    files = [_detailed(one, basis, symbols_at(at, ask.max_tokens)) for at, one in enumerate(order[:most])]
-    files += [RankedFile(one.path, one.score, one.reasons) for one in order[most:]]
+    best = [_detailed(one, basis, symbols_at(at, ask.max_tokens)) for at, one in enumerate(order[:most])]
+    others = [one.path for one in order[most:]]
     text, shown, detailed = rendered(
-        files, rest, ask.max_tokens, basis.skipped, partial=partial, asked=bool(ask.query)
+        best, others, rest, ask.max_tokens, basis.skipped, partial=partial, asked=bool(ask.query)
     )
-    kept = [one if at < detailed else one._replace(symbols=()) for at, one in enumerate(files[:shown])]
-    first = {one.path for one in files if one.reasons[:1] == PINNED}
+    kept = [one if at < detailed else one._replace(symbols=()) for at, one in enumerate(best[:shown])]
+    kept += [RankedFile(one.path, one.score, one.reasons) for one in order[most:shown]]
+    first = {one.path for one in order if one.reasons[:1] == PINNED}
     unpinned = tuple(path for path in dict.fromkeys(ask.pinned) if path not in first)
     return MapView(tuple(kept), basis.skipped, partial, text, tokens_of(text), total, unpinned)
 

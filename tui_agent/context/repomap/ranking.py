@@ -133,8 +133,10 @@ def _reasons(
     path: str, words: Mapping[str, float], windows: Mapping[str, float], past: Mapping[str, float]
 ) -> tuple[str, ...]:
     found: tuple[str, ...] = ("words",) if path in words else ()
-    found += ("window",) if windows.get(path, 0.0) > 0 else ()
-    found += ("history",) if not found or past.get(path, 0.0) > 0.1 else ()
+    if path in windows and windows[path] > 0:
+        found += ("window",)
+    if not found or (path in past and past[path] > 0.1):
+        found += ("history",)
     kind = kind_of(path)
     return (*found, kind) if kind else found
 

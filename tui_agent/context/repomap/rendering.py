@@ -20,6 +20,7 @@ MANY_TOPS = 4
 
 def rendered(
     files: Sequence[RankedFile],
+    others: Sequence[str],
     rest: Sequence[str],
     max_tokens: int,
     skipped: Mapping[str, int],
@@ -27,9 +28,12 @@ def rendered(
     partial: bool,
     asked: bool,
 ) -> tuple[str, int, int]:
-    """The text, how many of `files` are in it, and how many of them in detail. `rest` are the other paths."""
+    """The text, how many of `files` and then `others` are in it, and how many of them in detail.
+
+    `others` are the paths that come next in rank, for which there is room as paths at most; `rest` have no rank.
+    """
     room = room_of(max_tokens)
-    head = _head(len(files) + len(rest), asked=asked)
+    head = _head(len(files) + len(others) + len(rest), asked=asked)
     note = _note(skipped, partial=partial)
     left = room - len(head) - len(note)
     detail = int(left * DETAIL_SHARE)
@@ -41,9 +45,10 @@ def rendered(
         blocks.append(block)
         detail -= len(block)
         left -= len(block)
-    paths, used = _paths(files[len(blocks) :], left - int(room * TAIL))
+    bare = [*(one.path for one in files[len(blocks) :]), *others]
+    paths, used = _paths(bare, left - int(room * TAIL))
+    tail = _folders([*bare[len(paths) :], *rest], left - used)
     shown = len(blocks) + len(paths)
-    tail = _folders([one.path for one in files[shown:]] + list(rest), left - used)
     grouped = "".join(f"{clean(path)}\n" for path in _ordered(paths, len(blocks)))
     return f"{head}{''.join(blocks)}{grouped}{tail}{note}", shown, len(blocks)
 
@@ -77,14 +82,14 @@ def _line(symbol: Symbol) -> str:
     return f"  {lines} {clean(parent + symbol.signature)}\n"
 
 
-def _paths(files: Sequence[RankedFile], room: int) -> tuple[list[str], int]:
+def _paths(paths: Sequence[str], room: int) -> tuple[list[str], int]:
     found: list[str] = []
     used = 0
-    for one in files:
-        size = len(one.path) + 1
+    for path in paths:
+        size = len(path) + 1
         if used + size > room:
             break
-        found.append(one.path)
+        found.append(path)
         used += size
     return found, used
 
@@ -103,7 +108,7 @@ def _folders(paths: Sequence[str], room: int) -> str:
     """Where the others lie, in one line."""
     if not paths:
         return ""
-    lying = Counter([path[: max(0, path.rfind("/"))] for path in paths])
+    lying = Counter([path.rpartition("/")[0] for path in paths])
     tops = {name.partition("/")[0] for name in lying if name}
     depth = 2 if len(tops) + lying[""] < MANY_TOPS else 1
     counts: Counter[str] = Counter()

@@ -7,7 +7,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from itertools import chain
+from itertools import chain, islice
 
 from tui_agent.context.repomap.words import MAX_WORD, raw_words, split
 
@@ -109,4 +109,4 @@ def pieces_of(path: str) -> str:
 
 def references(words: Iterable[str]) -> list[int]:
     """The first names that a file speaks of, as hashes in order."""
-    return sorted(set([found for found in map(_names.__getitem__, words) if found][:MAX_REFS]))
+    return sorted(set(islice(filter(None, map(_names.__getitem__, words)), MAX_REFS)))

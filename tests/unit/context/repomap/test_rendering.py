@@ -16,7 +16,13 @@ def file(number: int, symbols: int = 5) -> RankedFile:
 
 def test_a_small_map_as_it_is_read() -> None:
     text, shown, detailed = rendered(
-        [file(1, 2), RankedFile("b.md", 0.5, ())], ["c/d.py"], 1_000, {"binary": 3}, partial=True, asked=True
+        [file(1, 2), RankedFile("b.md", 0.5, ())],
+        [],
+        ["c/d.py"],
+        1_000,
+        {"binary": 3},
+        partial=True,
+        asked=True,
     )
     assert text == (
         "Files of the repository (3), best matches first; lines and symbols below a path.\n"
@@ -31,14 +37,22 @@ def test_a_small_map_as_it_is_read() -> None:
 @pytest.mark.parametrize("tokens", [60, 200, 1_000, 2_000, 8_000])
 def test_it_never_is_longer_than_its_room(tokens: int) -> None:
     files = [file(n) for n in range(400)]
-    text, shown, _ = rendered(files, ["x/y.py"] * 50, tokens, {"binary": 1}, partial=False, asked=True)
+    text, shown, _ = rendered(
+        files[:40],
+        [one.path for one in files[40:]],
+        ["x/y.py"] * 50,
+        tokens,
+        {"binary": 1},
+        partial=False,
+        asked=True,
+    )
     assert len(text) <= room_of(tokens)
     assert shown <= 400
 
 
 def test_the_first_ten_stand_in_rank_order_whether_or_not_their_symbols_fit() -> None:
     files = [file(n) for n in range(60)]
-    text, _, detailed = rendered(files, [], 600, {}, partial=False, asked=True)
+    text, _, detailed = rendered(files, [], [], 600, {}, partial=False, asked=True)
     named = [line for line in text.splitlines() if line.startswith("dir")]
     assert detailed < 10 < len(named)
     assert named[:10] == [one.path for one in files[:10]]
@@ -46,7 +60,7 @@ def test_the_first_ten_stand_in_rank_order_whether_or_not_their_symbols_fit() ->
 
 def test_bare_paths_stand_by_folder_in_the_order_of_the_best() -> None:
     files = [file(n, 0) for n in range(60)]
-    text, shown, detailed = rendered(files, [], 1_200, {}, partial=False, asked=True)
+    text, shown, detailed = rendered(files, [], [], 1_200, {}, partial=False, asked=True)
     named = [line for line in text.splitlines() if line.startswith("dir")]
     bare = named[max(detailed, 10) :]
     assert shown == len(named)
