@@ -12,7 +12,7 @@ from tui_agent.cli.output import printable, say, say_json, warn
 from tui_agent.cli.policy_rules import PLACE
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.environments.secret_files import SecretFiles
-from tui_agent.errors import UsageError
+from tui_agent.errors import EnvironmentFault, UsageError
 from tui_agent.policy.confined import secret_inside
 from tui_agent.policy.part import GIT
 from tui_agent.ports.policy import Decision, Policy, PolicyFacts
@@ -99,12 +99,16 @@ def read_line(line: str) -> str:
 
 
 def judge(policy: Policy, command: str, facts: PolicyFacts, env: LocalEnvironment) -> Decision:
-    """What the policy says of a script that bash would run, with what `env` knows of the files and programs it names."""
+    """What the policy says of a script that bash would run, with what `env` knows of the files and programs it names. Where
+    a path cannot even be looked up, no call is made in a session either."""
     effects = (Runs(script=command),)
-    resolved = {
-        path: env.resolve(os.path.expanduser(path))  # noqa: PTH111 - as a shell does
-        for path in policy.paths(effects, facts.granted)
-    }
+    try:
+        resolved = {
+            path: env.resolve(os.path.expanduser(path))  # noqa: PTH111 - as a shell does
+            for path in policy.paths(effects, facts.granted)
+        }
+    except EnvironmentFault as fault:
+        return Decision("deny", "guard.path", fault.message)
     programs = policy.programs(effects)
     own, steered = env.own_programs(programs), GIT in programs and env.git_is_steered()
     known = replace(facts, resolved=resolved, own_programs=own, git_steered=steered)

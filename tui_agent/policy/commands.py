@@ -145,7 +145,7 @@ class CommandReader:
             part.classes.add(READ_ONLY)
             part.name, part.keeps = bare, program.keeps
             return
-        call = Call(program, bare)
+        call = Call(program, bare, fed=self._fed)
         whole = words
         meant = aliased(program, words) if bare == GIT else []
         if meant:

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 
 from tui_agent.policy.awk import only_prints
 from tui_agent.policy.braces import braced
+from tui_agent.policy.feeding import NOTHING, Fed
 from tui_agent.policy.front import harmless_setting
+from tui_agent.policy.given import STDIN
 from tui_agent.policy.jq import only_filters
 from tui_agent.policy.part import STREAMS, Part
 from tui_agent.policy.programs import Program
@@ -36,6 +38,8 @@ class Call:
     """Patterns of the names that it reads of what is below its operands."""
     guarded: bool = False
     """`--` stood in front of the operands."""
+    fed: Fed = NOTHING
+    """The names that come through the pipe into it."""
 
 
 def read_options(part: Part, call: Call, words: Sequence[Word]) -> None:
@@ -205,8 +209,7 @@ class _Options:
             if not harmless_setting(word, call.program.mild):
                 self._unlisted(f"{call.options[-1]} {word.text}")
         elif takes == "names_of":
-            part.add(part.reads, [word])
-            part.vague = True
+            self._listing(word)
         elif takes == "script":
             self._script(word)
         elif takes == "unseen" or (takes == "code" and (word.value is None or word.value in STREAMS)):
@@ -224,6 +227,18 @@ class _Options:
             part.turn(WORKSPACE, f"it writes {word.text}")
             part.add(part.writes, [word])
         return 0 if given is not None else 1
+
+    def _listing(self, word: Word) -> None:
+        """A file that lists names, which are read. Those that a lister prints into the pipe are known."""
+        part, call = self._part, self._call
+        part.add(part.reads, [word])
+        named = call.fed.word("what it lists", call.program, whole=True) if word.value in STDIN else None
+        if named is not None and named.values is not None:
+            part.add(part.reads, [named])
+            return
+        part.vague = True
+        if call.program.does == READ_ONLY:  # what changes something is asked about, or a sandbox bounds it
+            part.doubt(f"it is not certain what {word.text} lists")
 
     def _script(self, word: Word) -> None:
         """A file of commands: it is read as well."""

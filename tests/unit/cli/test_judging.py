@@ -10,7 +10,7 @@ from tui_agent.cli.main import main
 from tui_agent.cli.policy import judge
 from tui_agent.config.options import SessionOptions
 from tui_agent.environments.local import LocalEnvironment
-from tui_agent.errors import ConfigError
+from tui_agent.errors import ConfigError, EnvironmentFault
 from tui_agent.plugin_host.api import OwnedApi
 from tui_agent.plugin_host.offers import OfferedPolicyTable
 from tui_agent.ports.policy import PolicyFacts
@@ -184,3 +184,21 @@ def test_a_check_knows_the_files_with_secrets_of_the_folder(
         ("allow", "reads.command"),
         ("allow", "reads.command"),
     ]
+
+
+class LookedUpInVain(LocalEnvironment):
+    """Where `/proc/1/ns/net` cannot be looked up, as for whoever may not look at that process."""
+
+    def resolve(self, path: str) -> str:
+        if path.startswith("/proc/1/ns"):
+            raise EnvironmentFault(f"The path {path} cannot be resolved: not permitted.")
+        return super().resolve(path)
+
+
+def test_a_path_that_cannot_be_looked_up_denies_its_line_and_no_other(base: Ground) -> None:
+    policy, _ = judging.policy(base, [])
+    env = LookedUpInVain(base.options.cwd)
+    facts = PolicyFacts(env.root, "ask")
+    found = [judge(policy, line, facts, env) for line in ("cat /proc/1/ns/net", "ls")]
+    assert [one.verdict for one in found] == ["deny", "allow"]
+    assert "/proc/1/ns/net cannot be resolved" in found[0].reason

@@ -138,3 +138,28 @@ def test_names_that_may_be_those_of_secrets_are_asked_about_where_there_is_one(l
     secret = SecretFile(".env", f"{WORKSPACE}/.env", ignored=True)
     assert _by("", line, secrets=(secret,)).rule_id == "guard.below"
     assert _by("", line).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sort --files0-from=list",
+        "sort --files0-from list",
+        "wc -c --files0-from=list",
+        "du --files0-from=list",
+        "wc --files0-from=-",
+        "cat list | sort --files0-from=-",
+        "wc --files0-from=- < list",
+        "find / -print0 | wc --files0-from=-",
+        "echo /etc/passwd | wc --files0-from=-",
+    ],
+)
+def test_files_that_another_lists_are_not_read_unasked(line: str) -> None:
+    assert decide(line).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    "line", ["find . -name '*.py' -print0 | wc -l --files0-from=-", "git ls-files -z | du -c --files0-from=-"]
+)
+def test_those_that_a_lister_names_in_the_workspace_are(line: str) -> None:
+    assert decide(line).verdict == "allow"
