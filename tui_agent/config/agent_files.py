@@ -98,7 +98,7 @@ def _of_folder(folder: Path, faults: list[AgentFault]) -> Iterator[tuple[str, st
         try:
             text = read_small(path)
         except ConfigError as error:
-            faults.append(AgentFault(str(path), error.message))
+            faults.append(AgentFault(str(path), _of_it(str(path), error)))
             continue
         if text is not None:
             yield str(path), text
@@ -112,10 +112,16 @@ def _of_project(project: ProjectFiles | None, faults: list[AgentFault]) -> Itera
         try:
             text = project.text(one.name) if project is not None else None
         except ConfigError as error:
-            faults.append(AgentFault(one.name, error.message))
+            faults.append(AgentFault(one.name, _of_it(one.name, error)))
             continue
         if text is not None:
             yield one.name, text
+
+
+def _of_it(name: str, error: ConfigError) -> str:
+    """What is wrong with a file, behind its name: the name is not told twice."""
+    before, found, what = error.message.partition(f"{name} ")
+    return f"it {what}".rstrip(".") if found and (not before or before.endswith("/")) else error.message
 
 
 def _parted(text: str) -> tuple[dict[str, str | list[str]], str]:

@@ -72,3 +72,13 @@ def test_the_products_own_agents_can_be_used() -> None:
     found = named_agents(OWN, OWN / "none", None)
     assert [role.name for role in found.roles] == ["study", "verify"] and found.faults == ()
     assert all(role.description and role.tools for role in found.roles)
+
+
+def test_what_is_wrong_with_a_file_does_not_name_the_file_again(tmp_path: Path) -> None:
+    (tmp_path / "bin.md").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "dir.md").mkdir()
+    faults = named_agents(tmp_path / "none", tmp_path, None).faults
+    assert [(Path(one.source).name, one.message) for one in faults] == [
+        ("bin.md", "it is not UTF-8 text (byte 0)"),
+        ("dir.md", "it is no regular file"),
+    ]
