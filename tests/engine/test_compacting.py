@@ -13,6 +13,7 @@ from tui_agent.context.shrinking import Shrinking
 from tui_agent.context.summary import STORY, TITLE
 from tui_agent.engine.compacting import NO_WAY_ON
 from tui_agent.folds.forgotten import REDUCED
+from tui_agent.folds.ledger import Ledger
 from tui_agent.models.faults import fault
 from tui_agent.ports.hook import Hook, HookAnswer, HookReply
 from tui_agent.ports.model import Finished, ModelChunk, ModelRequest, TextChunk, ToolCallChunk
@@ -280,6 +281,52 @@ async def test_one_message_comes_back_and_a_pin_holds_over_the_next_compaction(t
         await compact(bench, count=2)
         assert "output of call 0" in words(bench.recorder.messages()[0])
         assert not check_pairs(bench.recorder.messages())
+
+
+async def test_what_comes_back_moves_the_meter_at_once_and_is_no_words_of_the_users(tmp_path: Path) -> None:
+    model = Worker([*work(6), say("ok"), say("again"), say("and again")])
+    async with running(tmp_path, [], [Output()], shrinking=ONLY_SUMMARIES) as bench:
+        bench.use(model)
+        await turn(bench, TASK)
+        ledger = Ledger()
+        made = await compact(bench)
+        small = bench.recorder.meter
+        second = [one for one in bench.recorder.history().originals() if isinstance(one, ToolMessage)][1]
+        bench.submit(RestoreContext(seqs=(second.seq,)))
+        event = await bench.until("context.restored")
+        await rests(bench)
+        held = bench.recorder.meter
+        assert held.used == sum(one.tokens for one in held.sections) > small.used + 300
+        for one in bench.events:
+            ledger.apply(one)
+        assert next(one for one in ledger.view().messages if one.seq == event.seq).who == "output"
+        await turn(bench, "on", 2)
+        packed = [one for one in bench.of(ContextPacked) if isinstance(one, ContextPacked)][-1]
+        sent = {one.name: one.tokens for one in packed.sections}
+        was = {one.name: one.tokens for one in held.sections}
+        assert sent["packed_context"] == was["summaries"]
+        assert sent["task_contract"] < 60 and packed.total_tokens - held.used < 20
+        bench.submit(RestoreContext(compaction=made.seq))
+        await bench.until("context.restored", 2)
+        await rests(bench)
+        assert bench.recorder.meter.used > held.used + 1_000
+        await turn(bench, "on", 3)
+        packed = [one for one in bench.of(ContextPacked) if isinstance(one, ContextPacked)][-1]
+        assert not check_pairs(bench.recorder.messages())
+
+
+async def test_a_message_sent_while_something_comes_back_goes_after_it(tmp_path: Path) -> None:
+    model = Worker([*work(6), say("ok"), say("again")])
+    async with running(tmp_path, [], [Output()], shrinking=ONLY_SUMMARIES) as bench:
+        bench.use(model)
+        await turn(bench, TASK)
+        made = await compact(bench)
+        bench.submit(RestoreContext(compaction=made.seq))
+        bench.submit(Steer(text="And the docs."))
+        await bench.until("turn.finished", 2)
+        kinds = bench.kinds()
+        assert kinds.index("context.restored") < len(kinds) - kinds[::-1].index("user.message")
+        assert "And the docs." in of(model.asked[-1])
 
 
 async def test_a_later_run_and_a_fork_take_a_summary_back_too(tmp_path: Path) -> None:

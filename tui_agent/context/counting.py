@@ -103,6 +103,7 @@ _SECTIONS: Final[dict[UserKind, SectionName]] = {
     "mentions": "mentions",
     "map": "repo_map",
     "passing": "working_memory",
+    "restored": "packed_context",
 }
 
 

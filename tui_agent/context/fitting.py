@@ -81,7 +81,7 @@ class Fitting:
 
 def _shortened(message: Message) -> Message:
     match message:
-        case ToolMessage() | UserMessage(kind="mentions" | "map"):
+        case ToolMessage() | UserMessage(kind="mentions" | "map" | "restored"):
             return message.model_copy(update={"content": tuple(map(_short_content, message.content))})
         case SummaryMessage(text=str() as text):
             return message.model_copy(update={"text": _short(text)})

@@ -41,6 +41,7 @@ _BESIDE: Final[dict[UserKind, str]] = {
     "mentions": "FILES that the user's message mentions",
     "map": "MAP of the repository, made by the program",
     "passing": "NOTE of the program",
+    "restored": "BROUGHT BACK by the user",
 }
 MOST_CHANGED: Final = 60
 MOST_READ: Final = 30

@@ -13,7 +13,7 @@ from anyio.abc import TaskGroup
 from tui_agent.engine.attach import attachments
 from tui_agent.engine.checkpointing import Checkpointing
 from tui_agent.engine.closing import close_calls
-from tui_agent.engine.context_commands import change_context
+from tui_agent.engine.context_commands import pin, require_there
 from tui_agent.engine.handing import require_role
 from tui_agent.engine.heard_prompts import HeardPrompts
 from tui_agent.engine.hooks import NOTHING, Heard
@@ -32,6 +32,7 @@ from tui_agent.engine.unanswered import INSTEAD
 from tui_agent.engine.usershell import begin_user_shell, run_user_shell
 from tui_agent.errors import CheckpointError, ConfigError, StoreError, TuiAgentError, UsageError
 from tui_agent.folds.session_state import SessionStateView
+from tui_agent.folds.session_view import BRINGING_BACK
 from tui_agent.protocol.commands import (
     AnswerQuestion,
     Close,
@@ -210,11 +211,10 @@ class Engine:
                 apply_setting(self._parts, command)
             case RevokeRule():
                 revoke_rule(self._parts, command)
-            case Compact():
-                self._turns.reserve()
-                group.start_soon(self._compact, command, group)
-            case RestoreContext() | PinContext():
-                change_context(self._parts, command)
+            case Compact() | RestoreContext():
+                self._begin_reshaping(command, group)
+            case PinContext():
+                pin(self._parts, command)
             case RunUserShell():
                 close_calls(self._parts.recorder, why=INSTEAD)
                 begin_user_shell(self._parts, command)
@@ -389,12 +389,19 @@ class Engine:
         queue = self._parts.recorder.state.queue
         self._next_in_queue(group, awaited=any(one.queue_id not in before for one in queue))
 
-    async def _compact(self, command: Compact, group: TaskGroup) -> None:
-        """Summarise at the user's wish; what was said meanwhile goes after it."""
+    def _begin_reshaping(self, command: Compact | RestoreContext, group: TaskGroup) -> None:
+        if isinstance(command, RestoreContext):
+            require_there(self._parts, command)
+            self._states.set(AgentState.RUNNING, BRINGING_BACK)
+        self._turns.reserve()
+        group.start_soon(self._reshape, command, group)
+
+    async def _reshape(self, command: Compact | RestoreContext, group: TaskGroup) -> None:
+        """Summarise at the user's wish, or bring back; what was said meanwhile goes after it."""
         self._parts.recorder.cause = command.id
         before = {one.queue_id for one in self._parts.recorder.state.queue}
         try:
-            await self._turns.compact(command.focus)
+            await self._turns.reshape(command)
         except StoreError as error:
             self._on_trouble(error)
         finally:

@@ -13,6 +13,7 @@ from tui_agent.engine.ask import ModelCaller
 from tui_agent.engine.asking import Asker
 from tui_agent.engine.checkpointing import Checkpointing
 from tui_agent.engine.closing import close_calls
+from tui_agent.engine.context_commands import bring_back
 from tui_agent.engine.delegating import Delegating
 from tui_agent.engine.gate import Gate
 from tui_agent.engine.handing import HandsOver
@@ -32,7 +33,7 @@ from tui_agent.folds.session_state import OpenCall
 from tui_agent.ports.delegate import Delegates
 from tui_agent.ports.middleware import TurnContext
 from tui_agent.protocol.base import JsonMap
-from tui_agent.protocol.commands import AnswerQuestion, DecidePermission
+from tui_agent.protocol.commands import AnswerQuestion, Compact, DecidePermission, RestoreContext
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.turn import TurnEnd, TurnFinished, TurnStarted, UserMessageReceived
@@ -181,11 +182,14 @@ class Turns:
             if self._scope is scope:
                 self.release()
 
-    async def compact(self, focus: str) -> None:
-        """Summarise the main agent's history inside the reserved turn's cancel scope."""
+    async def reshape(self, command: Compact | RestoreContext) -> None:
+        """Summarise the main agent's history inside the reserved turn's cancel scope, or bring some of it back."""
+        if isinstance(command, RestoreContext):
+            await bring_back(self._parts, command, self._caller.measure)
+            return
         with self.scope:
             if self._caller.room is not None:
-                await self._caller.room.compact("user", focus)
+                await self._caller.room.compact("user", command.focus)
 
     def _over(self) -> list[OpenCall]:
         """The open calls that end with their turn: all, unless the client is gone who could still be asked."""

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Literal, TypeAlias
 
+from pydantic import JsonValue, ValidationError
+
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import (
     ContextCompacted,
@@ -124,7 +126,6 @@ class MeterState:
     cache_break: str
     request: RequestId | None
     answer: Usage
-    saved: tuple[MeterSection, ...] = ()
     room: int = 0
 
 
@@ -145,8 +146,6 @@ class ContextMeter:
         self._cache_break = ""
         self._request: RequestId | None = None
         self._answer = Usage()
-        self._saved: tuple[MeterSection, ...] = ()
-        """What comes back (negative: goes again) where the newest summary is taken back."""
         self._room = 0
         """Tokens that the model's answer may take."""
         self._share = COMPACT
@@ -189,34 +188,29 @@ class ContextMeter:
                 self._answered(usage)
             case ContextCompacted() as made:
                 self._settle()
-                before = self._sections
-                self._hold(made.after_tokens, _named(made.sections) or before)
-                self._saved = _together(before, self._sections, -1)
+                self._hold(made.after_tokens, _named(made.sections) or self._sections)
             case ContextReduced(before_tokens=before_tokens, after_tokens=after_tokens):
                 self._settle()
                 freed = max(0, before_tokens - after_tokens)
                 self._hold(max(0, self._used - freed), _without_outputs(self._sections, freed))
-            case ContextRestored(compaction=int()):
+            case ContextRestored(after_tokens=after, sections=sections) if sections:
                 self._settle()
-                whole = [item for item in _together(self._saved, self._sections) if item.tokens]
-                self._hold(sum(item.tokens for item in whole), whole)
-                self._saved = ()
-            case SettingsChanged(key="model", value=dict() as model):
-                window = model.get("window")
-                self._window = window if isinstance(window, int) else 0
-                self._named = bool(model.get("model"))
-                room = model.get("max_output")
-                self._room = room if isinstance(room, int) else 0
+                self._hold(after, _named(sections))
+            case SettingsChanged(key="model", value=dict() as value):
+                self._takes(_model(value))
             case SessionStarted(settings=settings):
-                self._window, self._model = settings.model.window, settings.model
-                self._room = settings.model.max_output
-                self._named = bool(settings.model.model)
+                self._takes(settings.model)
             case _:
                 return False
         if not isinstance(ev.payload, ContextPacked | ModelRequested):  # an estimate alone crosses no limit
             self._level = next_level(self._level, self._fraction())
         self._view = None
         return True
+
+    def _takes(self, model: ModelInfo) -> None:
+        """Another model is to be asked from now on: its window and its prices count."""
+        self._model, self._window, self._room = model, model.window, model.max_output
+        self._named = bool(model.model)
 
     def _packed(self, packed: ContextPacked) -> None:
         before, self._prefix = self._prefix, packed
@@ -312,14 +306,12 @@ def _named(sections: Sequence[Section]) -> tuple[MeterSection, ...]:
     return tuple(MeterSection(NAMES[item.name], item.tokens) for item in sections)
 
 
-def _together(
-    some: Sequence[MeterSection], others: Sequence[MeterSection], sign: int = 1
-) -> tuple[MeterSection, ...]:
-    """The sections of both added up, or with the others taken away."""
-    sums = {item.name: item.tokens for item in some}
-    for item in others:
-        sums[item.name] = sums.get(item.name, 0) + sign * item.tokens
-    return tuple(MeterSection(name, tokens) for name, tokens in sums.items())
+def _model(value: dict[str, JsonValue]) -> ModelInfo:
+    """A model's description as a setting has it; of one that cannot be read nothing is known."""
+    try:
+        return ModelInfo.model_validate(value)
+    except ValidationError:
+        return ModelInfo(profile="", provider="", model="")
 
 
 def _without_outputs(sections: Sequence[MeterSection], freed: int) -> tuple[MeterSection, ...]:

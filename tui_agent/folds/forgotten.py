@@ -35,6 +35,7 @@ _SAID: Final[dict[UserKind, str]] = {
     "mentions": "what the user's message mentions",
     "map": "the map of the repository",
     "passing": "a note",
+    "restored": "what was brought back before",
 }
 RESTORED = "[Brought back from before the summary: "
 
@@ -241,7 +242,8 @@ def quoted(message: Message, seq: int) -> UserMessage:
 
 
 def _quote(what: str, content: tuple[Content, ...], seq: int) -> UserMessage:
-    return UserMessage(content=(TextContent(text=f"{RESTORED}{what}.]"), *content), seq=seq)
+    words = TextContent(text=f"{RESTORED}{what}.]")
+    return UserMessage(content=(words, *content), seq=seq, kind="restored")
 
 
 def _calls(message: AssistantMessage) -> Iterator[ToolCallPart]:

@@ -24,7 +24,13 @@ from tui_agent.protocol.parts import ImageContent, ToolCallPart
 Where: TypeAlias = Literal["summary", "line", "back"]
 
 CHARS_PER_TOKEN = 4
-_WHO: Final[dict[UserKind, str]] = {"said": "you", "mentions": "mentions", "map": "map", "passing": "note"}
+_WHO: Final[dict[UserKind, str]] = {
+    "said": "you",
+    "mentions": "mentions",
+    "map": "map",
+    "passing": "note",
+    "restored": "note",
+}
 
 
 @dataclass(frozen=True, slots=True)

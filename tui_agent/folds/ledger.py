@@ -160,15 +160,24 @@ class Ledger:
                 self._changed["turns summarised"] = None
             case ContextReduced():
                 self._changed["outputs put away"] = None
-            case ContextRestored(compaction=compaction):
-                if compaction is not None:
-                    self._held.pop(compaction, None)
-                    self._held, self._gone = self._gone | self._held, {}
-                self._changed["messages brought back"] = None
+            case ContextRestored() as restored:
+                self._restored(ev.seq, restored)
             case _:
                 return False
         self._view = None
         return True
+
+    def _restored(self, seq: int, restored: ContextRestored) -> None:
+        """A message comes back under what it was; a quotation stands behind the others."""
+        gone = dict(self._gone)
+        if restored.compaction is not None:
+            self._held.pop(restored.compaction, None)
+            self._held, self._gone = self._gone | self._held, {}
+        for one in restored.added:
+            said, _ = self._held.get(one.seq) or gone.get(one.seq) or (_EARLIER, 0)
+            whole = one.seq in self._held or restored.compaction is not None
+            self._held[one.seq if whole else seq] = said, one.tokens
+        self._changed["messages brought back"] = None
 
     def _packed(self, seq: int, packed: ContextPacked) -> None:
         for one in packed.added:

@@ -30,6 +30,8 @@ from tui_agent.protocol.settings import AgentState, SessionSettings
 
 COMPACTING = "summarising"
 """Why an agent runs whose history is being made smaller."""
+BRINGING_BACK = "bringing back"
+"""Why it runs while what a summary stands for comes back."""
 
 
 def call_digest(name: str, arguments: JsonMap, content: Sequence[Content]) -> str:
@@ -195,11 +197,11 @@ class SessionStateView:
 
     @property
     def compacting(self) -> bool:
-        """The history is being summarised at the user's wish; a message waits, Esc stops it."""
+        """The history is being summarised at the user's wish, or some of it brought back; a message waits, Esc stops it."""
         return (
             not self.turn_running
             and self.agent_state is AgentState.RUNNING
-            and self.state_reason == COMPACTING
+            and self.state_reason in (COMPACTING, BRINGING_BACK)
         )
 
     @property

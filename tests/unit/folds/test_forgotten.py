@@ -223,7 +223,7 @@ def test_the_meter_falls_with_a_summary_and_rises_where_it_is_taken_back() -> No
         ("summaries", 300),
         ("messages", 200),
     ]
-    meter.apply(story(ContextRestored(compaction=3)))
+    meter.apply(story(ContextRestored(compaction=3, after_tokens=5_000, sections=before)))
     assert meter.view().used == 5_000 and meter.view().sections == whole.sections
 
 

@@ -19,7 +19,7 @@ from tui_agent.protocol.events.context import ContextCompacted, ContextPacked, F
 from tui_agent.protocol.events.files import CheckpointRestored, FileChanged, FileRead
 from tui_agent.protocol.events.model import ModelFailed, ModelRetried
 from tui_agent.protocol.events.policy import PermissionRequested
-from tui_agent.protocol.events.session import SessionHeadMoved
+from tui_agent.protocol.events.session import SessionHeadMoved, SettingsChanged
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.turn import IterationFinished, IterationStarted, TurnFinished, TurnStarted
 from tui_agent.protocol.ids import AgentId, CallId, RequestId
@@ -150,6 +150,20 @@ def test_the_meter_takes_the_providers_count_and_its_sections_still_add_up() -> 
     assert (view.used, view.estimated, view.window) == (400, False, MODEL.window)
     assert sum(section.tokens for section in view.sections) == 400
     assert (view.next_tokens, view.next_cost_usd) == (410, (400 + 10 + 40) / 1_000_000)
+
+
+def test_a_model_that_is_chosen_counts_by_its_own_window_and_prices_before_it_is_asked() -> None:
+    unpriced = MODEL.model_copy(update={"input_price": None, "output_price": None})
+    asked = requested("r1").model_copy(update={"model": unpriced})
+    used = (packed("r1", 100, 100, 101), asked, responded("r1", "x", tokens=400))
+    assert told(ContextMeter(), *used).next_cost_usd is None
+    priced = MODEL.model_copy(update={"window": 50_000}).model_dump(mode="json")
+    view = told(ContextMeter(), *used, SettingsChanged(key="model", value=priced, previous=None, by="user"))
+    assert (view.next_cost_usd, view.window) == ((400 + 10 + 40) / 1_000_000, 50_000)
+    none = told(
+        ContextMeter(), *used, SettingsChanged(key="model", value={"model": 3}, previous=None, by="user")
+    )
+    assert (none.next_cost_usd, none.window) == (None, 0)
 
 
 def test_a_request_that_begins_otherwise_breaks_the_cache_and_the_meter_says_why() -> None:

@@ -126,11 +126,18 @@ class ContextReduced(Payload):
 
 
 class ContextRestored(Payload):
-    """Messages with these seqs are in the context again; or all that the newest compaction, event `compaction`, took."""
+    """Messages with these seqs are in the context again; or all that the newest compaction, event `compaction`, took.
+
+    `sections` are what the agent's next request would hold, which is `after_tokens` together; `added` are the messages
+    that came back, by the events that they were first told in.
+    """
 
     kind: Literal["context.restored"] = "context.restored"
     seqs: tuple[int, ...] = ()
     compaction: int | None = None
+    after_tokens: int = 0
+    sections: tuple[Section, ...] = ()
+    added: tuple[CountedMessage, ...] = ()
 
 
 class ContextPinned(Payload):

@@ -42,6 +42,8 @@ def status_of(state: "SessionStateView", trace: "TraceView", *, note: str = "") 
     if state.shell is not None and not state.turn_running:
         what = named(state.shell.command[:ROW])
         return StatusView("running", "you run", what, state.shell_started_at, note=note)
+    if state.compacting and state.state_reason != COMPACTING:
+        return StatusView("running", state.state_reason, "messages", note=note)
     if state.compacting:
         span = newest_running(trace)
         return StatusView("running", SUMMARISES, OLD, span.start if span is not None else None, note=note)
