@@ -13,7 +13,7 @@ from anyio.abc import TaskGroup
 from tui_agent.engine.attach import attachments
 from tui_agent.engine.checkpointing import Checkpointing
 from tui_agent.engine.closing import close_calls
-from tui_agent.engine.context_commands import pin, require_there
+from tui_agent.engine.context_commands import pin
 from tui_agent.engine.handing import require_role
 from tui_agent.engine.heard_prompts import HeardPrompts
 from tui_agent.engine.hooks import NOTHING, Heard
@@ -32,7 +32,6 @@ from tui_agent.engine.unanswered import INSTEAD
 from tui_agent.engine.usershell import begin_user_shell, run_user_shell
 from tui_agent.errors import CheckpointError, ConfigError, StoreError, TuiAgentError, UsageError
 from tui_agent.folds.session_state import SessionStateView
-from tui_agent.folds.session_view import BRINGING_BACK
 from tui_agent.protocol.commands import (
     AnswerQuestion,
     Close,
@@ -212,7 +211,8 @@ class Engine:
             case RevokeRule():
                 revoke_rule(self._parts, command)
             case Compact() | RestoreContext():
-                self._begin_reshaping(command, group)
+                self._turns.reserve_for(command)
+                group.start_soon(self._reshape, command, group)
             case PinContext():
                 pin(self._parts, command)
             case RunUserShell():
@@ -388,13 +388,6 @@ class Engine:
             self._turns.release()
         queue = self._parts.recorder.state.queue
         self._next_in_queue(group, awaited=any(one.queue_id not in before for one in queue))
-
-    def _begin_reshaping(self, command: Compact | RestoreContext, group: TaskGroup) -> None:
-        if isinstance(command, RestoreContext):
-            require_there(self._parts, command)
-            self._states.set(AgentState.RUNNING, BRINGING_BACK)
-        self._turns.reserve()
-        group.start_soon(self._reshape, command, group)
 
     async def _reshape(self, command: Compact | RestoreContext, group: TaskGroup) -> None:
         """Summarise at the user's wish, or bring back; what was said meanwhile goes after it."""

@@ -13,7 +13,7 @@ from tui_agent.engine.ask import ModelCaller
 from tui_agent.engine.asking import Asker
 from tui_agent.engine.checkpointing import Checkpointing
 from tui_agent.engine.closing import close_calls
-from tui_agent.engine.context_commands import bring_back
+from tui_agent.engine.context_commands import bring_back, require_there
 from tui_agent.engine.delegating import Delegating
 from tui_agent.engine.gate import Gate
 from tui_agent.engine.handing import HandsOver
@@ -30,6 +30,7 @@ from tui_agent.engine.tool_phase import ToolPhase
 from tui_agent.engine.unanswered import INSTEAD, unanswered
 from tui_agent.errors import StoreError
 from tui_agent.folds.session_state import OpenCall
+from tui_agent.folds.session_view import BRINGING_BACK
 from tui_agent.ports.delegate import Delegates
 from tui_agent.ports.middleware import TurnContext
 from tui_agent.protocol.base import JsonMap
@@ -181,6 +182,13 @@ class Turns:
         finally:
             if self._scope is scope:
                 self.release()
+
+    def reserve_for(self, command: Compact | RestoreContext) -> None:
+        """Claim the turn to reshape the history. Raises `ConfigError` where there is nothing to bring back."""
+        if isinstance(command, RestoreContext):
+            require_there(self._parts, command)
+            self._states.set(AgentState.RUNNING, BRINGING_BACK)
+        self.reserve()
 
     async def reshape(self, command: Compact | RestoreContext) -> None:
         """Summarise the main agent's history inside the reserved turn's cancel scope, or bring some of it back."""
