@@ -29,6 +29,7 @@ NAMES_THEM = {
     "tui_agent/environments/sandbox/bounds.py": "tells a command that failed in a sandbox from one that did not",
     "tui_agent/environments/sandbox/bubblewrap.py": "where a command's own private folders are mounted",
     "tui_agent/environments/sandbox/confine.py": "where a command's own private folders are mounted",
+    "tui_agent/environments/sandbox/own_files.py": "tells what lies in a command's own private folders from others",
     "tui_agent/policy/run_rules.py": "tells a write to a command's own private folders from others",
 }
 """Files that speak of shared folders, each with its reason; none of them makes a file there."""

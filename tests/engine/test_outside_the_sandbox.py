@@ -4,8 +4,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import uuid4
 
 import pytest
+from anyio import Path as AsyncPath
 
 from tests.engine.harness import MODEL, Bench, allow, call, running, say
 from tests.stubs.sandboxed import confinement, elsewhere, require_sandbox
@@ -253,6 +256,39 @@ async def test_a_write_outside_that_the_user_allowed_is_asked_about_once() -> No
             told = [(one.confined, one.risk, one.reason) for one in asked]
             assert [one[:2] for one in told] == [("bubblewrap", "It is outside this workspace.")], told
             assert target.read_text() == "mine\n"
+
+
+async def test_a_file_of_somebody_in_tmp_is_neither_read_nor_written_unasked() -> None:
+    require_sandbox()
+    with elsewhere() as base, TemporaryDirectory(dir="/tmp") as theirs:
+        note = AsyncPath(theirs, "note")
+        await note.write_text("theirs\n")
+
+        def confined(root: Path) -> LocalEnvironment:
+            return LocalEnvironment(root, confinement=confinement(root, base / "home", base / "records"))
+
+        new = f"/tmp/tui-agent-test-{uuid4().hex}"
+        lines = [f"echo mine > {note}", f"cat {note}", f"echo mine > {new}", f"cat {new} && rm {new}"]
+        script = [call(("run_command", json.dumps({"command": line}))) for line in lines]
+        async with running(
+            base,
+            [*script, say("Done.")],
+            tools(),
+            env=confined,
+            policy=RulePolicy().decide,
+            policy_name="accept-edits",
+            interactive=False,
+        ) as bench:
+            bench.submit(SubmitPrompt(text="go"))
+            await bench.until("turn.finished")
+            decided = [
+                one.decision for one in bench.of(PermissionDecided) if isinstance(one, PermissionDecided)
+            ]
+            ends = [one for one in bench.of(ToolFinished) if isinstance(one, ToolFinished)]
+            assert decided == ["deny", "deny", "allow", "allow"]
+            assert text(ToolResult(ok=True, content=ends[-1].content)) == "[exit 0]\nmine"
+            assert await note.read_text() == "theirs\n"
+            assert not await AsyncPath(new).exists()
 
 
 async def test_a_command_starts_in_the_folder_that_was_judged(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from tui_agent.errors import ConfigError, EnvironmentFault, ToolError
 from tui_agent.policy.edited import wrong_with
 from tui_agent.policy.part import GIT
 from tui_agent.policy.script import NETWORK, READ_ONLY
-from tui_agent.ports.environment import ExecResult, FindsPrograms, KnowsSecrets, SecretFile
+from tui_agent.ports.environment import ExecResult, FindsPrograms, KnowsOwnFiles, KnowsSecrets, SecretFile
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import Foreseeing, Preview, Tool
 from tui_agent.protocol.commands import DecidePermission
@@ -70,11 +70,20 @@ class Verdict:
     """Files with secrets that it would read without naming them."""
     sealed: bool = False
     """Its commands may not write the repository."""
+    own: tuple[str, ...] = ()
+    """Where its commands find only files of their own."""
 
     def granted(self) -> Granted:
         """What of the sandbox is open to its commands."""
         return Granted(
-            self.network, self.writable, self.judged, self.looks, self.shown, self.below, self.sealed
+            self.network,
+            self.writable,
+            self.judged,
+            self.looks,
+            self.shown,
+            self.below,
+            self.sealed,
+            self.own,
         )
 
 
@@ -250,6 +259,7 @@ class Gate:
             git_steered=finder is not None and GIT in programs and finder.git_is_steered(),
             top_of_repository=finder is not None and finder.top_of_repository(),
             sandboxed=bool(env.sandbox.kind),
+            own_files=env.only_confined(judged.values()) if isinstance(env, KnowsOwnFiles) else frozenset(),
             secrets=case.secrets,
         )
         return self._parts.policy.decide(case.call.name, case.effects, facts)
@@ -398,6 +408,7 @@ class Gate:
         network = NETWORK in decision.classes or self._policy(case.agent) == "bypass"
         root = self._parts.env.root.rstrip("/") + "/"
         written = {judged[path] for path in self._parts.policy.written(case.effects) if path in judged}
+        written -= set(decision.own)
         outside = tuple(sorted(path for path in written if not f"{path}/".startswith(root)))
         unasked = decision.verdict == "allow"
         shown = not unasked or decision.named or self._policy(case.agent) == "bypass"
@@ -410,6 +421,7 @@ class Gate:
             shown=(*(judged.values() if shown else ()), *opened_by(self._parts.recorder.state.granted)),
             below=decision.below,
             sealed=decision.sealed,
+            own=decision.own,
         )
 
     def _programs(self, case: _Case) -> tuple[str, ...]:

@@ -75,7 +75,8 @@ def weighed(decision: Decision, heard: Heard) -> Decision:
     if heard.decision == "ask" and decision.verdict == "ask" and heard.reason:
         return replace(decision, reason=f"{decision.reason}; {heard.reason}")
     if heard.decision == "allow" and decision.verdict == "ask" and decision.by_profile:
-        return Decision("allow", RULE, f"a hook allowed it{_because(heard)}", decision.classes)
+        why = f"a hook allowed it{_because(heard)}"
+        return Decision("allow", RULE, why, decision.classes, own=decision.own)
     return decision
 
 

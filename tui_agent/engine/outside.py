@@ -30,6 +30,8 @@ class Granted:
     """Files with secrets that it reads without naming them."""
     sealed: bool = False
     """See `ExecSpec.sealed`."""
+    own: tuple[str, ...] = ()
+    """See `ExecSpec.own`."""
 
     def of(self, spec: ExecSpec) -> ExecSpec:
         """The command as it was allowed."""
@@ -40,6 +42,7 @@ class Granted:
             looks=self.looks,
             shown=self.shown,
             sealed=self.sealed,
+            own=self.own,
             folder=self.judged.get(spec.cwd, "") if spec.cwd else "",
         )
 

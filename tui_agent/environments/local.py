@@ -175,6 +175,10 @@ class LocalEnvironment:
         """See `ports.environment.KnowsSecrets`."""
         return () if self._confinement is None else self._confinement.secret_files()
 
+    def only_confined(self, paths: Collection[str]) -> frozenset[str]:
+        """See `ports.environment.KnowsOwnFiles`."""
+        return frozenset() if self._confinement is None else self._confinement.own(paths)
+
     def git_is_steered(self) -> bool:
         """See `ports.environment.FindsPrograms`."""
         return runs_programs(self.root)

@@ -1,4 +1,4 @@
-"""L3: the files that a command line changes through links that it makes itself.
+"""L3: the files that a command line changes or reads through links that it makes itself.
 
 Invariant: pure; what is found only ever makes a line worse.
 """
@@ -12,12 +12,31 @@ from tui_agent.policy.shell_words import join
 
 def through_links(parts: Sequence[Part]) -> Iterator[str]:
     """`ln -s a/b c; echo x > c` changes `a/b`."""
+    for part, links in _linked(parts):
+        yield from _led((*part.writes, *part.removes), links)
+
+
+def read_through_links(parts: Sequence[Part]) -> Iterator[str]:
+    """`ln -s a/b c; cat c` reads `a/b`."""
+    for part, links in _linked(parts):
+        yield from _led(part.reads, links)
+
+
+def link_names(parts: Sequence[Part]) -> Iterator[str]:
+    """Where the links lie that it makes, as far as that can be told."""
+    return (name for part in parts if _links(part) for name, _ in _made(part))
+
+
+def _linked(parts: Sequence[Part]) -> Iterator[tuple[Part, Sequence[tuple[str, str]]]]:
     links = [found for part in parts if _links(part) for found in _made(part)]
-    for part in parts if links else ():
-        for path in (*part.writes, *part.removes) if not _links(part) else ():
-            for name, source in links:
-                if path == name or path.startswith(f"{name}/"):
-                    yield source + path[len(name) :]
+    return ((part, links) for part in parts if links and not _links(part))
+
+
+def _led(paths: Sequence[str], links: Sequence[tuple[str, str]]) -> Iterator[str]:
+    for path in paths:
+        for name, source in links:
+            if path == name or path.startswith(f"{name}/"):
+                yield source + path[len(name) :]
 
 
 def _links(part: Part) -> bool:

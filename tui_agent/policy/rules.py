@@ -5,6 +5,7 @@ never allowed.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from tui_agent.policy.below import read_below
 from tui_agent.policy.explain import programs_of, what_it_does, written
@@ -52,6 +53,10 @@ class RulePolicy:
 
     def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
         """Allow, ask or deny this call. See `ports.policy`."""
+        found = self._decided(tool, effects, facts)
+        return replace(found, own=tuple(sorted(facts.own_files))) if facts.own_files else found
+
+    def _decided(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
         programs = with_installed(effects, facts.resolved, self._programs)
         judge = _Judge(self._all(facts.granted), self._guards, facts, programs, tool)
         by_effect = [(effect, judge.effect(effect)) for effect in effects]

@@ -10,7 +10,7 @@ from tui_agent.policy.below import folders_read, left_out, read_below, rewritten
 from tui_agent.policy.file_rules import FileRules
 from tui_agent.policy.findings import Finding
 from tui_agent.policy.grammar import Rule, What, fits_words
-from tui_agent.policy.links import through_links
+from tui_agent.policy.links import link_names, read_through_links, through_links
 from tui_agent.policy.meant import code_names, may_run
 from tui_agent.policy.offers import always_fit
 from tui_agent.policy.part import GIT, Part, started
@@ -46,6 +46,7 @@ _DOTTED = ("dotglob", "GLOBIGNORE")
 """What makes the shell's `*` find names that begin with a dot."""
 
 _OWN = ("/tmp", "/var/tmp")
+_OF_OWN = Finding("allow", "reads.own", "it reads what commands of the sandbox made")
 _IN_OWN = Finding("allow", "writes.own", "it writes to a folder of the sandbox")
 
 STEERED = "this repository's configuration names programs that git would run"
@@ -64,6 +65,8 @@ class RunJudge:
         self._programs = programs
         self._placed: dict[str, Place] = {}
         """Paths as seen from the workspace, and where they lie."""
+        self._linked: Sequence[str] = ()
+        """Where links lie that the line makes."""
 
     def findings(self, effect: Runs) -> list[Finding]:
         """Everything that stands about it."""
@@ -74,6 +77,7 @@ class RunJudge:
         if report.top and not (self._facts.top_of_repository and not effect.cwd):
             report = _anywhere(report)
         exact = self._exact(effect)
+        self._linked = [at.absolute for _, at in self._places(effect, tuple(link_names(report.parts)))]
         files = [list(self._files_of(effect, part)) for part in report.parts]
         stops = [
             *self._against(effect, report, files),
@@ -95,6 +99,8 @@ class RunJudge:
         if effect.cwd:
             findings.append(self._files.read(place(literal(effect.cwd), self._facts)))
         findings += self._below(effect, report)
+        led = self._places(effect, tuple(read_through_links(report.parts)))
+        findings += [found for found in (self._files.read(at) for _, at in led) if found.verdict != "allow"]
         return [*stops, *(self._with_risk(finding, report) for finding in self._with_all_wishes(findings))]
 
     def _below(self, effect: Runs, report: RunReport) -> Iterator[Finding]:
@@ -212,24 +218,28 @@ class RunJudge:
 
     def _files_of(self, effect: Runs, part: Part) -> Iterator[Finding]:
         for path, at in (*self._places(effect, part.reads), *self._from_top(effect, part)):
-            yield self._files.read(at, pattern=path in part.patterns)
+            found = self._files.read(at, pattern=path in part.patterns)
+            yield _OF_OWN if self._its_own(part, path, at) and _of_place(found) else found
         for path, at in self._places(effect, part.writes):
             found = self._files.write(at, deep=part.deep, pattern=path in part.patterns)
-            yield _IN_OWN if self._its_own(at) and found.verdict == "ask" and not found.ruled else found
+            own = self._its_own(part, path, at) and self._profile.confined == "allow"
+            yield _IN_OWN if own and _of_place(found) else found
         moved = part.into and all(at.inside for _, at in self._places(effect, part.writes))
         for path, at in self._places(effect, part.removes):
             deep = part.deep or part.program not in _SINGLE
-            yield self._files.write(at, removes=True, moved=moved, deep=deep, pattern=path in part.patterns)
+            found = self._files.write(at, removes=True, moved=moved, deep=deep, pattern=path in part.patterns)
+            own = self._its_own(part, path, at) and self._profile.confined == "allow"
+            yield _IN_OWN if own and _of_place(found) else found
 
     def _from_top(self, effect: Runs, part: Part) -> Iterator[tuple[str, Place]]:
         """Files that git names as its index does, from the repository's top wherever it runs."""
         for path in part.reads if effect.cwd and started(part) == GIT else ():
             yield path, self._place(path)
 
-    def _its_own(self, at: Place) -> bool:
-        """In a sandbox the folders for files of a moment are the session's own, and nobody else's."""
-        own = self._facts.sandboxed and self._profile.confined == "allow"
-        return own and at.absolute.startswith(tuple(f"{folder}/" for folder in _OWN))
+    def _its_own(self, part: Part, path: str, at: Place) -> bool:
+        """In a sandbox the folders for files of a moment are the session's own, where nothing of anybody else's is at that name."""
+        known = self._facts.sandboxed and at.absolute in self._facts.own_files and path not in part.patterns
+        return known and not any(f"{at.absolute}/".startswith(f"{link}/") for link in self._linked)
 
     def _is_own(self, at: Place) -> bool:
         """Whether it is such a folder itself. What is in it may be there for everybody, and is shown where it is named."""
@@ -250,9 +260,10 @@ class RunJudge:
         rule = self._allowed(part)
         outside = [
             at
-            for _, at in self._places(effect, part.looks)
+            for path, at in self._places(effect, part.looks)
             if not at.inside
             and not self._is_own(at)
+            and not self._its_own(part, path, at)
             and at.absolute not in ("/dev/null", "/dev/stdin", "/dev/stdout")
         ]
         steered = self._facts.git_steered and started(part) == GIT
@@ -267,7 +278,7 @@ class RunJudge:
             yield from (finding for finding in files if not _only_reads(finding))
             yield rule
             return
-        finding = self._by_profile(part, secrets)
+        finding = self._by_profile(effect, part, secrets)
         if own or part.sets or not always_fit(part):
             finding = replace(finding, grave=True)
         if own and finding.verdict == "ask":
@@ -282,10 +293,10 @@ class RunJudge:
             yield from files
             yield from (self._files.read(at) for at in outside)
 
-    def _by_profile(self, part: Part, secrets: bool) -> Finding:
+    def _by_profile(self, effect: Runs, part: Part, secrets: bool) -> Finding:
         policy = self._facts.policy
         said = self._profile.commands
-        if said == "ask" and self._confined(part) and not secrets:
+        if said == "ask" and self._confined(effect, part) and not secrets:
             said = self._profile.confined
         if said == "allow" and part.blind:
             why = f"it is not certain what {part.program} runs"
@@ -305,11 +316,17 @@ class RunJudge:
         reason = f"policy {policy} wants a yes {' and '.join(wanted)}" if wanted else "; ".join(part.why)
         return Finding("ask", f"{policy}.commands", reason or "it is not certain what it does")
 
-    def _confined(self, part: Part) -> bool:
+    def _confined(self, effect: Runs, part: Part) -> bool:
         """It is certain what runs, and the sandbox bounds all that it can do."""
         bounded = part.classes <= {READ_ONLY, WORKSPACE}  # what fetches nothing else finds no network there
         certain = not part.unsure and not part.opaque and (bounded or not part.downloads)
-        return self._facts.sandboxed and certain and not _UNBOUND & part.classes
+        unbound = _UNBOUND & part.classes
+        away = (
+            part.program in _SINGLE
+            and part.removes
+            and all(self._its_own(part, path, at) for path, at in self._places(effect, part.removes))
+        )
+        return self._facts.sandboxed and certain and not (unbound - {DESTRUCTIVE} if away else unbound)
 
     def _with_all_wishes(self, findings: Sequence[Finding]) -> list[Finding]:
         """Every command that is asked about because of its classes names the reasons of all of them."""
@@ -357,6 +374,11 @@ def _anywhere(report: RunReport) -> RunReport:
     why = "it is not certain where the repository begins"
     parts = (replace(part, unsure=True, why=[*part.why, why]) for part in report.parts)
     return replace(report, parts=tuple(parts))
+
+
+def _of_place(finding: Finding) -> bool:
+    """Asked about for where a file lies, not by a rule."""
+    return finding.verdict == "ask" and not finding.ruled
 
 
 def _only_reads(finding: Finding) -> bool:

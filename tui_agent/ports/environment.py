@@ -41,6 +41,9 @@ class ExecSpec:
     on with an empty one; and what its repository holds anyway is left as it is. Without a sandbox it says nothing."""
     shown: tuple[str, ...] = ()
     """Files with secrets that it may read: absolute real paths, that were named where it was allowed."""
+    own: tuple[str, ...] = ()
+    """Paths in the machine's temporary folders at which nothing was when it was judged: it finds only what confined commands made
+    there, whatever came to be there since. Without a sandbox it says nothing."""
     sealed: bool = False
     """It only reads the workspace's repository: nobody asked about it, and what it changes does not follow from its words.
     Without a sandbox it says nothing."""
@@ -213,4 +216,14 @@ class KnowsSecrets(Protocol):
 
     def secret_files(self) -> tuple[SecretFile, ...]:
         """Those that are there now, but for what the user opened to commands. Blocks."""
+        ...
+
+
+@runtime_checkable
+class KnowsOwnFiles(Protocol):
+    """An environment that confines commands and gives them temporary folders of their own."""
+
+    def only_confined(self, paths: Collection[str]) -> frozenset[str]:
+        """Those of these absolute real paths in temporary folders of the machine at which nothing is, so that a confined command
+        finds only what such commands made. Paths that lead on there by a link are left out."""
         ...

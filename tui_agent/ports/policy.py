@@ -31,6 +31,8 @@ class PolicyFacts:
     sandboxed: bool = False
     """Commands of this environment are confined: they write only the workspace and reach no network, and do not read
     `secrets`."""
+    own_files: frozenset[str] = frozenset()
+    """Absolute paths in temporary folders at which a confined command finds only what such commands made."""
     secrets: tuple[SecretFile, ...] = ()
     """The files of the workspace that may hold secrets, as far as they were looked for."""
 
@@ -42,7 +44,8 @@ class Decision:
     `by_profile`: it is only the profile that asks, no rule and no danger, so that a hook may answer for the user.
     `named`: the user's own rule for this very command line allows it, so that it may read what it names. `below`: the files
     of `PolicyFacts.secrets` that its commands would read without naming them. `sealed`: allowed only because a sandbox bounds
-    what does not follow from its words, so that it may not write the repository.
+    what does not follow from its words, so that it may not write the repository. `own`: the paths that it was judged to find
+    only its own files at, so that nothing else may be there.
     """
 
     verdict: Literal["allow", "ask", "deny"]
@@ -56,6 +59,7 @@ class Decision:
     named: bool = False
     below: tuple[str, ...] = ()
     sealed: bool = False
+    own: tuple[str, ...] = ()
 
 
 class Policy(Protocol):

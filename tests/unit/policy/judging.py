@@ -26,5 +26,5 @@ def classes(script: str) -> tuple[str, ...]:
 
 def confined(script: str, policy: PolicyName = "accept-edits") -> Decision:
     """The policy's decision about a command line that a sandbox bounds."""
-    facts = PolicyFacts(WORKSPACE, policy, sandboxed=True)
+    facts = PolicyFacts(WORKSPACE, policy, sandboxed=True, own_files=frozenset({"/tmp/out", "/tmp/out.log"}))
     return RulePolicy().decide("run_command", (Runs(script=script),), facts)

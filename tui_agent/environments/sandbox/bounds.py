@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tui_agent.environments.sandbox.git_places import GitPlaces, git_places
+from tui_agent.environments.sandbox.own_files import top
 from tui_agent.environments.sandbox.sockets import listening, listening_below
 
 PRIVATE = ("/tmp", "/var/tmp", "/run")
@@ -97,9 +98,14 @@ class Places:
 
 
 def places(
-    bounds: Bounds, words: Sequence[str], env: Mapping[str, str], opened: Sequence[str] = ()
+    bounds: Bounds,
+    words: Sequence[str],
+    env: Mapping[str, str],
+    opened: Sequence[str] = (),
+    own: Sequence[str] = (),
 ) -> Places:
-    """What a command of these words finds. `opened` are more places that this one may write."""
+    """What a command of these words finds. `opened` are more places that this one may write, `own` are paths at which it finds
+    nothing of the machine's."""
     git = git_places(bounds.root)
     writable = [
         bounds.root,
@@ -107,7 +113,7 @@ def places(
     ]
     folders = tuple(writable)
     writable += [*git.writable, *opened]
-    shown = tuple(_shown(bounds.root, words, env))
+    shown = tuple(_shown(bounds.root, words, env, [top(each) for each in own]))
     seen = (*shown, *writable)
     hidden = [each for each in existing(bounds.hidden) if not _within(bounds.root, each.rstrip("/"))]
     outside = [os.path.realpath(each) for each in listening() if not _within(each, bounds.root)]
@@ -154,7 +160,7 @@ def existing(paths: Iterable[str]) -> Iterator[str]:
                 yield f"{real}/" if Path(real).is_dir() else real
 
 
-def _shown(root: str, words: Sequence[str], env: Mapping[str, str]) -> Iterator[str]:
+def _shown(root: str, words: Sequence[str], env: Mapping[str, str], own: Sequence[str]) -> Iterator[str]:
     """What the program itself needs, and what the command names: of that only what leads nowhere else."""
     needed = [sys.prefix, sys.base_prefix, str(Path(__file__).parents[2])]
     for entry in env.get("PATH", "").split(os.pathsep):
@@ -169,6 +175,7 @@ def _shown(root: str, words: Sequence[str], env: Mapping[str, str]) -> Iterator[
     for path in dict.fromkeys(named):
         plain = os.path.realpath(path) == path and (Path(path).is_file() or Path(path).is_dir())
         known = _within(path, root) or any(_within(socket, path) for socket in sockets)
+        known = known or any(_within(path, each) for each in own)
         if plain and path not in PRIVATE and not known:
             yield path
 

@@ -22,6 +22,7 @@ from tui_agent.environments.sandbox.detect import Found
 from tui_agent.environments.sandbox.git_places import BareTop, bare_top, git_places, sealed
 from tui_agent.environments.sandbox.laid import noted
 from tui_agent.environments.sandbox.opened import Opened, opened
+from tui_agent.environments.sandbox.own_files import is_own
 from tui_agent.environments.sandbox.placeholders import Placeholders
 from tui_agent.environments.sandbox.variables import by_time_and_size, inside
 from tui_agent.environments.secret_files import SecretFiles
@@ -89,11 +90,12 @@ class Confinement:
         network: bool,
         writable: Sequence[str] = (),
         shown: Collection[str] = (),
+        own: Sequence[str] = (),
         looks: bool = False,
         shut: bool = False,
     ) -> Iterator[Confined]:
         """A command made ready to start in a folder; what it holds is let go of at the end. `writable` are places outside
-        that were allowed to this command (see `opened`), `shown` files with secrets; `looks` as in `ExecSpec`, `shut`
+        that were allowed to this command (see `opened`), `shown` files with secrets; `own` and `looks` as in `ExecSpec`, `shut`
         its `sealed`. Raises `NotConfined`."""
         why_not = self.bounds.refusal()
         if why_not:
@@ -107,7 +109,7 @@ class Confinement:
                 self._placeholders.held(self._missing(bare, shut=shut), bare.parts) as held,
                 opened(self.bounds, writable) as more,
             ):
-                found = places(self.bounds, argv, env, [each.path for each in more])
+                found = places(self.bounds, argv, env, [each.path for each in more], own)
                 found = replace(found, kept=(*found.kept, *bare.kept(held)))
                 if shut:
                     writes, kept = sealed(found.writable, found.kept, self.bounds.root)
@@ -135,6 +137,14 @@ class Confinement:
     def secret_files(self) -> tuple[SecretFile, ...]:
         """The files of the workspace that may hold secrets, as they are now."""
         return () if self._secrets is None else self._secrets.look()
+
+    def own(self, paths: Collection[str]) -> frozenset[str]:
+        """See `ports.environment.KnowsOwnFiles`."""
+        if self._found.machine is None:
+            return frozenset()
+        with self._lock:
+            base = self._private
+        return frozenset(each for each in paths if is_own(each, base))
 
     @property
     def secrets_cut(self) -> str:

@@ -91,6 +91,7 @@ async def _tried(
         network=spec.network,
         writable=spec.writable,
         shown=spec.shown,
+        own=spec.own,
         looks=spec.looks,
         shut=spec.sealed,
     )
