@@ -17,7 +17,7 @@ def wrong_with(text: str, judged: Callable[[str], Literal["allow", "ask", "deny"
     except ConfigError as error:
         return str(error)
     if rule.verdict != "allow":
-        return f"The rule {rule.text!r} does not allow anything. Only a rule with allow can be kept here."
+        return "This rule does not allow anything. Only a rule with allow can be kept here."
     if judged(rule.text) != "allow":
-        return f"The rule {rule.text!r} does not fit what is asked here."
+        return "This rule does not fit what is asked here."
     return ""

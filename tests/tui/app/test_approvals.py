@@ -448,3 +448,40 @@ async def test_a_key_to_an_empty_prompt_that_may_be_an_answer_too_early_is_neith
         assert driven.app.prompt.editor.text == "" and driven.app.screen is modal
         await driven.type("es")
         assert driven.app.prompt.editor.text == "yes" and driven.app.screen is modal
+
+
+SHORT_DIFF = DiffBlock(path="src/entry.py", diff="@@ -1 +1 @@\n-one\n+two\n", added=1, removed=1)
+
+
+async def test_the_whole_change_is_offered_only_where_some_of_it_is_out_of_sight() -> None:
+    rows = "".join(f"-old {at}\n+new {at}\n" for at in range(60))
+    long = DiffBlock(path="src/entry.py", diff=f"@@ -1,60 +1,60 @@\n{rows}", added=60, removed=60)
+    for diff, offered in ((SHORT_DIFF, False), (long, True)):
+        async with open_app(golden("night_shift")) as driven:
+            modal = await ask(driven, request(preview=(diff,)))
+            assert ("D whole change" in driven.text()) is offered
+            assert ("D whole change" in driven.rows()[-1]) is offered
+            await driven.press("d")
+            assert modal.expanded is offered
+            await driven.press("d")
+            assert not modal.expanded
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_a_rule_that_is_edited_and_what_is_wrong_with_it_stand_whole(size: tuple[int, int]) -> None:
+    rule = "allow run python -m pytest " + " ".join(f"tests/part_{at}.py" for at in range(7))
+    wrong = (
+        "This rule is no rule: "
+        + "it needs a verdict, what it is about and a pattern, " * 2
+        + "as the others."
+    )
+    async with open_app(golden("night_shift"), size=size) as driven:
+        modal = await ask(driven, request().model_copy(update={"wrong": wrong, "wrong_rule": rule}))
+        shown = "".join("".join(strip.text for strip in modal._foot.given).split())
+        assert "".join(wrong.split()) in shown and "".join(rule.split()) in shown
+        await driven.press("home")
+        await driven.type("x")
+        assert "xallow run python" in driven.text()
+        await driven.press("end", "enter")
+        [answer] = driven.session.submitted
+        assert isinstance(answer, DecidePermission) and answer.rule == f"x{rule}"

@@ -1,6 +1,7 @@
 """L7: the four answers of an approval, in their fixed order.
 
-Invariant: an answer that is not offered stays in sight and says why; a rule of any length takes two rows at most.
+Invariant: an answer that is not offered stays in sight and says why; a rule of any length takes two rows at most, while it
+is edited four.
 """
 
 from typing import TYPE_CHECKING, Literal
@@ -27,6 +28,7 @@ _BESIDE = 27
 _SHOWS_IT = "E shows it"
 _EITHER = "not offered either"
 _MOST = 2
+_TYPED = 4
 _NARROW = 38
 
 
@@ -50,28 +52,34 @@ def answer_rows(sheet: "Approval", width: int) -> list[Strip]:
         ]
         room = max(4, width - _BESIDE)
         if sheet.field_of(answer) is not None:
-            rows.append(sheet.line(width, [*left, *_typed(sheet, answer, room, ground)], ground=ground))
+            first, *others = _typed(sheet, answer, room, ground)
+            rows.append(sheet.line(width, [*left, *first], ground=ground))
+            rows += [sheet.line(width, [(" " * _BESIDE, fill), *one], ground=ground) for one in others]
             continue
         said = doing(sheet.style("t2" if choice.offered else "t3", ground), wish)
-        first, *others = _reach(sheet, answer, room)
-        rows.append(sheet.line(width, [*left, (first, said)], ground=ground))
-        rows += [sheet.line(width, [(" " * _BESIDE, fill), (one, said)], ground=ground) for one in others]
+        reach, *more = _reach(sheet, answer, room)
+        rows.append(sheet.line(width, [*left, (reach, said)], ground=ground))
+        rows += [sheet.line(width, [(" " * _BESIDE, fill), (one, said)], ground=ground) for one in more]
     return rows
 
 
 def typed_row(sheet: "Approval", width: int) -> Strip:
     """What is typed alone, for the smallest screens."""
     key: Part = (f"{sheet.chosen.upper()} ", sheet.style("accent", "selection", bold=True))
-    return sheet.line(width, [key, *_typed(sheet, sheet.chosen, max(1, width - 2), "selection")])
+    return sheet.line(width, [key, *_typed(sheet, sheet.chosen, max(1, width - 2), "selection", most=1)[0]])
 
 
-def _typed(sheet: "Approval", answer: Answer, room: int, ground: Role) -> list[Part]:
+def _typed(
+    sheet: "Approval", answer: Answer, room: int, ground: Role, most: int = _TYPED
+) -> list[list[Part]]:
+    """What is typed, in as many rows as it needs: a rule is kept as it stands, so that all of it is to be in sight."""
     field = sheet.field_of(answer)
-    if field is None:
-        return []
+    assert field is not None
     hint = "a word to the agent; Enter sends it" if answer == "n" else "the rule"
-    fill = doing(sheet.style(ground=ground), f"answer {answer}")
-    return field.parts(room, fill, sheet.style("on-accent", "accent"), hint, sheet.style("t3", ground))
+    fill, cursor = doing(sheet.style(ground=ground), f"answer {answer}"), sheet.style("on-accent", "accent")
+    if most == 1 or not field.text:
+        return [field.parts(room, fill, cursor, hint, sheet.style("t3", ground))]
+    return field.rows(room, fill, cursor, most)
 
 
 def _reach(sheet: "Approval", answer: Answer, room: int) -> list[str]:

@@ -72,6 +72,8 @@ class Approval(Sheet[DecidePermission | None]):
         self.sight = Sight(self)
         self.gated = False
         """Whether it may not be allowed yet: what must be seen of it was not all in sight."""
+        self.fits = False
+        """Whether all that can scroll is in sight."""
         self.plan = Plan((), (), None)
         self.subject: list[Strip] = []
         self._rows = ApprovalRows(self)
@@ -116,7 +118,9 @@ class Approval(Sheet[DecidePermission | None]):
         self.plan = Plan((), (), None)  # what is asked for to know the room knows of no plan yet
         room = max(1, self.most_rows - len(self.head(width)) - len(self._rows.rest(width)))
         self.plan = self._rows.plan(width, room)
-        return room - len(self.plan.effects)
+        left = room - len(self.plan.effects)
+        self.fits = len(self.plan.body) <= left
+        return left
 
     def looked_at(self, rows: int) -> None:
         if self.sight.look(rows):
@@ -143,6 +147,8 @@ class Approval(Sheet[DecidePermission | None]):
         names = {name for name, answer in _ACTIONS.items() if not self.choice(answer).offered}
         if self.asked.runs is not None or not any(isinstance(one, DiffBlock) for one in self.request.preview):
             names.add("whole_file")
+        if self.tiny or (self.fits and not self.expanded):
+            names.add("whole_file")  # it is whole already
         if self.asked.runs is None or self.tiny or not self.plan.cut:
             names.add("whole_command")
         rule = next((one.rule for one in self.request.choices if one.reach == "always"), "")

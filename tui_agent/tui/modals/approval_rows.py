@@ -146,7 +146,8 @@ class ApprovalRows:
         risk = self._risk(width)
         rows = [*(self._gap(width) if risk else []), *risk]
         if self._sheet.request.wrong:
-            rows += [*self._gap(width), *self._sheet.asked.wrong(width)[:3]]
+            most = _RISK_ROWS if self._sheet.tight else 2 * _RISK_ROWS
+            rows += [*self._gap(width), *self._sheet.asked.wrong(width, most)]
         if self._sheet.gated:
             said = "More than fits here. Y, S and A count once you have read to its end."
             rows += [

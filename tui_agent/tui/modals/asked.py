@@ -171,9 +171,9 @@ class Asked:
         """What is dangerous about it; in so many rows, where `most` is given, and where more is left out its last says so."""
         return self._marked(self._request.risk, self._sheet.looks.symbols.warning, "warning", width, most)
 
-    def wrong(self, width: int) -> list[Strip]:
-        """Why the rule that was written before cannot stand."""
-        return self._marked(self._request.wrong, self._sheet.looks.symbols.failed, "error", width)
+    def wrong(self, width: int, most: int = 0) -> list[Strip]:
+        """Why the rule that was written before cannot stand; in so many rows as `risk`."""
+        return self._marked(self._request.wrong, self._sheet.looks.symbols.failed, "error", width, most)
 
     def _marked(self, text: str, mark: str, role: Role, width: int, most: int = 0) -> list[Strip]:
         pieces = wrap(named(text), max(1, width - 2)) if text else []
@@ -196,9 +196,9 @@ class Asked:
         style = self._sheet.style
         rows: list[Strip] = []
         for name in POLICIES:
-            mark = self._sheet.looks.symbols.chosen if name == self._policy else " "
+            mark = self._sheet.looks.symbols.done if name == self._policy else " "
             left: list[Part] = [
-                (f"{mark} ", style("accent")),
+                (f"{mark} ", style("success")),
                 (name.ljust(14), style(policy_role(name), bold=True)),
             ]
             words = policy_words(name, unconfined=self.runs is not None and not self._request.confined)

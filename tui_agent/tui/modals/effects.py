@@ -105,7 +105,7 @@ def _undo(request: PermissionRequested, workspace: str, unknown: bool) -> str:
 
 
 def _asked(reason: str, policy: str) -> str:
-    said = named(reason).strip()
+    said = named(reason).strip().removesuffix(".")
     if not said:
         return f"because policy {policy} wants a yes"
     return said if said.startswith("because") else f"because {said[:1].lower()}{said[1:]}"

@@ -3,6 +3,8 @@
 Invariant: no widget; `key` says whether it took the key, `parts` draws it with its cursor.
 """
 
+from itertools import accumulate
+
 from rich.style import Style
 
 from tui_agent.tui.rows import Part
@@ -72,3 +74,24 @@ class Field:
         under = shown[self.at : self.at + 1] or " "
         after = take(shown[self.at + 1 :], max(0, room - width(before) - width(under)))[0]
         return [(before, style), (under, cursor), (after, style)]
+
+    def rows(self, room: int, style: Style, cursor: Style, most: int) -> list[list[Part]]:
+        """All of it in as many rows of `room` cells as it needs, at most `most`: then those around the cursor."""
+        text = self.text + " "  # the cursor can stand behind the last letter
+        pieces: list[str] = []
+        while text:
+            piece = take(text, room)[0] or text[:1]
+            pieces.append(piece)
+            text = text[len(piece) :]
+        ends = list(accumulate(map(len, pieces)))
+        here = next(at for at, end in enumerate(ends) if self.at < end)
+        first = max(0, min(here - most // 2, len(pieces) - most))
+        found: list[list[Part]] = []
+        for at in range(first, min(len(pieces), first + most)):
+            piece, start = pieces[at], ends[at] - len(pieces[at])
+            if at != here:
+                found.append([(piece, style)])
+                continue
+            column = self.at - start
+            found.append([(piece[:column], style), (piece[column], cursor), (piece[column + 1 :], style)])
+        return found

@@ -23,8 +23,8 @@ _LEAST_TOLD = (0, 2, 5)
 """Columns that go first where there is no room for all: what every profile says alike, then what is rare."""
 _ROLES: dict[str, Role] = {"yes": "t1", "asks": "t2", "no": "t3"}
 _GUARDED = (
-    "No profile lets an agent read secrets, change what decides what runs later, or ruin a folder. A line of which it is not "
-    "certain what runs never runs unasked."
+    "bypass too refuses to read secrets, to change what decides what runs later and to ruin a folder; it asks about a line of "
+    "which it is not certain what runs, and what a rule asks about."
 )
 
 

@@ -7,7 +7,7 @@ SAYS: dict[str, str] = {
     "plan": "reads only, ends in a plan",
     "ask": "asks before writing or running",
     "accept-edits": "edits, runs in sandbox unasked",
-    "bypass": "asks only by rules and guards",
+    "bypass": "asks only when unsure or by a rule",
 }
 UNCONFINED: dict[str, str] = {"accept-edits": "edits, asks before running"}
 COLUMNS: tuple[str, ...] = ("read", "edit", "remove", "run", "network", "outside")
