@@ -12,8 +12,6 @@ BIG = 200_000
 MOST_KEPT, NEWEST = 50_000_000, 10_000_000
 """Bytes of a command's output that are kept, and how many of them from its end."""
 LEAST_TIME_S = 1.0
-MOST_NAMED = 5
-"""Files that were kept from a command, and are named."""
 
 
 async def run(spec: ExecSpec, ctx: ToolContext) -> tuple[ExecResult, Whole]:
@@ -52,11 +50,7 @@ def _within(spec: ExecSpec, ctx: ToolContext) -> ExecSpec:
 def refusal(result: ExecResult) -> str:
     """What the model is told of a command that the sandbox stopped or kept from files; empty for others."""
     told = f"\n[the sandbox: {result.blocked} Do not try to get around it.]" if result.blocked else ""
-    if result.unread:
-        names = ", ".join(result.unread[:MOST_NAMED])
-        more = f" and {len(result.unread) - MOST_NAMED} more" if len(result.unread) > MOST_NAMED else ""
-        told += f"\n[the sandbox: {names}{more} may hold secrets, and stood empty before this command.]"
-    return told + "".join(f"\n[the sandbox: {note}]" for note in result.notes)
+    return told + "".join(f"\n[the sandbox: {remark}]" for remark in result.remarks)
 
 
 def ending(result: ExecResult) -> str:

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ import pytest
 from tests.engine.harness import Bench, call, running, say
 from tests.stubs.tool_context import tools_of
 from tui_agent.engine.jobs import KEPT_BYTES, MOST_JOBS
+from tui_agent.environments.local import LocalEnvironment
 from tui_agent.folds.base import fold
 from tui_agent.folds.jobs import TAIL, Jobs
+from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.commands import Close, Revert, StopJob, SubmitPrompt
 from tui_agent.protocol.events.job import JobFinished, JobProgress
@@ -220,3 +223,22 @@ async def test_a_job_that_is_not_there_is_named_with_those_that_are(tmp_path: Pa
     async with serving(tmp_path, job(ENDLESS), asked) as bench:
         await turn(bench)
         assert "There is no job job-9" in told(bench)[1] and "job-1" in told(bench)[1]
+
+
+class Remarking(LocalEnvironment):
+    """A sandbox that keeps a file from every command, and has a word on its output."""
+
+    async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
+        result = await super().exec(spec, on_output)
+        return replace(result, unread=(".env",), notes=("git sees the covered file as changed.",))
+
+
+async def test_a_job_tells_what_the_sandbox_kept_from_it_and_what_its_output_shows_otherwise(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, job("cat .env"), read(wait=20), read(), env=Remarking) as bench:
+        await turn(bench)
+        (end,) = ends(bench)
+        for said in (".env may hold secrets, and stood empty", "git sees the covered file as changed."):
+            assert f"The sandbox: {said}" in end.message
+            assert said in told(bench)[-1]

@@ -223,9 +223,13 @@ class Jobs:
         """Record its end."""
         job.state = job.wish
         if result is not None:
-            job.exit_code, job.message = result.exit_code, result.message
-            if result.blocked:
-                job.message = f"The sandbox: {result.blocked} {STAYS_INSIDE}"
+            blocked = (
+                [f"The sandbox: {result.blocked} {STAYS_INSIDE}"] if result.blocked else [result.message]
+            )
+            job.exit_code = result.exit_code
+            job.message = " ".join(
+                [*filter(None, blocked), *(f"The sandbox: {one}" for one in result.remarks)]
+            )
             job.state = "failed" if result.ended in ("not_found", "failed") else "exited"
         job.duration = self._parts.clock.monotonic() - job.began
         kept = job.kept

@@ -52,6 +52,10 @@ class ExecSpec:
     the way by now. Empty: wherever `cwd` leads."""
 
 
+MOST_NAMED = 5
+"""Files that were kept from a command, and are named."""
+
+
 @dataclass(frozen=True, slots=True)
 class ExecResult:
     """`exit_code` is None when the program was killed; `ended` tells why. `output` is all that was kept.
@@ -76,6 +80,14 @@ class ExecResult:
     """What its output shows otherwise than it is, a sentence each."""
     cut_at: int = 0
     """Where in `output` the dropped bytes were, if there are any."""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the sandbox says beside `blocked`: files that were empty to it, and what its output shows otherwise."""
+        names = ", ".join(self.unread[:MOST_NAMED])
+        more = f" and {len(self.unread) - MOST_NAMED} more" if len(self.unread) > MOST_NAMED else ""
+        unread = f"{names}{more} may hold secrets, and stood empty before this command."
+        return (unread, *self.notes) if self.unread else self.notes
 
 
 @dataclass(frozen=True, slots=True)

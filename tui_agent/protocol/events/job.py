@@ -35,7 +35,8 @@ class JobProgress(Payload):
 class JobFinished(Payload):
     """The job's end. `output` is the newest of what it printed, `dropped` how many bytes before that were not kept.
 
-    `stopped_by` says whose wish it was where `ended` is `stopped`; `message` why it could not be started.
+    `stopped_by` says whose wish it was where `ended` is `stopped`; `message` why it could not be started, or what the sandbox
+    says of it.
     """
 
     kind: Literal["job.finished"] = "job.finished"
