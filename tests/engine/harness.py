@@ -267,7 +267,7 @@ async def running(
         agents=agents or {"default": ModelAgent},
         client=lambda info: clients[-1],
         resolve_model=_resolve,
-        tokens=Tokens(),
+        tokens=Tokens(calibration=recorder.calibration),
         repomap=repomap,
         jitter=lambda: 0.0,
         clock=clock,

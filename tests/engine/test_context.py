@@ -67,3 +67,17 @@ async def test_a_prompt_text_of_the_users_replaces_the_bundled_one(tmp_path: Pat
     (tmp_path / "identity.md").write_text("You are brief.")
     assert PromptTexts([tmp_path]).get("identity") == "You are brief."
     assert PromptTexts([tmp_path]).get("planning") == PromptTexts().get("planning")
+
+
+async def test_a_later_run_estimates_by_what_the_provider_counted_before(tmp_path: Path) -> None:
+    long = "word " * 400
+    async with running(tmp_path, [_using(1_000)]) as bench:
+        bench.submit(SubmitPrompt(text=long))
+        await bench.until("turn.finished")
+        counted = next(one for one in bench.of(ContextPacked) if isinstance(one, ContextPacked)).counted_tokens
+    async with running(tmp_path, [_using(0)]) as bench:
+        bench.submit(SubmitPrompt(text="go on"))
+        await bench.until("turn.finished")
+        packed = [one for one in bench.of(ContextPacked) if isinstance(one, ContextPacked)][-1]
+    ratio = 1_000 / counted
+    assert abs(packed.total_tokens - packed.counted_tokens * ratio) < 10 and ratio > 1.2

@@ -6,6 +6,7 @@ from tests.golden.make import LOGS
 from tests.stubs.golden import golden
 from tui_agent.folds.base import branch
 from tui_agent.folds.branches import Branches
+from tui_agent.folds.calibration import Calibration
 from tui_agent.folds.commits import Commits
 from tui_agent.folds.context_meter import ContextMeter
 from tui_agent.folds.model_messages import ModelMessages
@@ -23,11 +24,19 @@ class Folds:
         self.meter = ContextMeter.taken_up(kept.meter) if kept else ContextMeter()
         self.branches = Branches.taken_up(kept.branches) if kept else Branches()
         self.commits = Commits.taken_up(kept.commits) if kept else Commits()
+        self.calibration = Calibration(kept.calibration if kept else None)
 
     def apply(self, records: list[Record]) -> None:
         for record in records:
             if isinstance(record, Envelope):
-                for fold in (self.state, self.messages, self.meter, self.branches, self.commits):
+                for fold in (
+                    self.state,
+                    self.messages,
+                    self.meter,
+                    self.branches,
+                    self.commits,
+                    self.calibration,
+                ):
                     fold.apply(record)
 
     def views(self) -> tuple[object, ...]:
@@ -37,10 +46,11 @@ class Folds:
             self.meter.view(),
             self.branches.view(),
             self.commits.view(),
+            self.calibration.kept(),
         )
 
     def kept(self) -> Standing | None:
-        return standing(self.state, self.messages, self.meter, self.branches, self.commits)
+        return standing(self.state, self.messages, self.meter, self.branches, self.commits, self.calibration)
 
 
 @pytest.mark.parametrize("name", LOGS)

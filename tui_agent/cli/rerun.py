@@ -199,7 +199,7 @@ class Bench:
             agents=agents,
             client=lambda _: self._outside,
             resolve_model=lambda name, url, effort: recorder.state.settings.model,  # type: ignore[union-attr]
-            tokens=Tokens(),
+            tokens=Tokens(calibration=recorder.calibration),
             repomap=self._outside,
             jitter=lambda: 0.0,
             clock=base.clock,

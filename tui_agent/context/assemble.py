@@ -137,10 +137,6 @@ class Assembly:
         finally:
             self._history = held
 
-    def observe(self, manifest: ContextPacked, model: ModelInfo, truth: int) -> None:
-        """Learn what the provider counted for a request."""
-        self.tokens.observe(model.model, manifest.counted_tokens, truth)
-
     def _fit(
         self,
         wanted: Wanted,

@@ -12,6 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from tui_agent.folds.calibration import Calibration
+
 if TYPE_CHECKING:
     from tiktoken import Encoding
 
@@ -29,10 +31,6 @@ _PATTERN = (
 )
 """How text is split before it is looked up: part of the vocabulary's definition."""
 _PIECE = 64 * 1024
-_SMOOTHING = 0.3
-_LOWEST, _HIGHEST = 0.4, 2.5
-_ENOUGH = 100
-"""Tokens below which a provider's count says nothing about the ratio."""
 
 Count = Callable[[str], int]
 
@@ -89,15 +87,16 @@ def bundled() -> Vocabulary | None:
 
 
 class Tokens:
-    """Counts texts. A count times the model's ratio (an exponential moving average of truth over count) is the estimate.
+    """Counts texts. A count times the model's ratio, which `calibration` has of the providers' own counts, is the estimate."""
 
-    The ratio starts at 1 and stays between 0.4 and 2.5, so that one odd count cannot spoil it.
-    """
-
-    def __init__(self, find: Callable[[], Vocabulary | None] | None = None) -> None:
+    def __init__(
+        self,
+        find: Callable[[], Vocabulary | None] | None = None,
+        calibration: Calibration | None = None,
+    ) -> None:
         self._find = find
         self._vocabulary: Vocabulary | None = None
-        self._ratios: dict[str, float] = {}
+        self._calibration = calibration or Calibration()
 
     @property
     def ready(self) -> bool:
@@ -123,16 +122,8 @@ class Tokens:
 
     def ratio(self, model: str) -> float:
         """What a count is multiplied with for this model."""
-        return self._ratios.get(model, 1.0)
+        return self._calibration.ratio(model, self.name)
 
     def scaled(self, counted: int, model: str) -> int:
         """The estimate of a count for this model."""
         return round(counted * self.ratio(model))
-
-    def observe(self, model: str, counted: int, truth: int) -> None:
-        """Learn that the provider counted `truth` where `counted` was counted here."""
-        if counted < _ENOUGH or truth <= 0:
-            return
-        now = min(max(truth / counted, _LOWEST), _HIGHEST)
-        known = self._ratios.get(model)
-        self._ratios[model] = now if known is None else known + (now - known) * _SMOOTHING

@@ -265,8 +265,6 @@ class ModelCaller:
             ),
             agent=self._agent,
         )
-        if not reply.usage.estimated:
-            self._assembly.observe(manifest, call.request.model, reply.usage.input_tokens)
         if self._agent == MAIN_AGENT:
             self._watch.look()
         return reply

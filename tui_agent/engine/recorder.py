@@ -11,6 +11,7 @@ from anyio import to_thread
 
 from tui_agent.folds.base import branch
 from tui_agent.folds.branches import Branches, BranchesView, Stretch, stretches
+from tui_agent.folds.calibration import Calibration
 from tui_agent.folds.commits import Commits
 from tui_agent.folds.context_meter import ContextMeter, ContextMeterView
 from tui_agent.folds.model_messages import ModelMessages
@@ -35,6 +36,7 @@ class _Folds:
         self.state = SessionState.taken_up(kept.state) if kept else SessionState()
         self.messages = ModelMessages.taken_up(kept.messages) if kept else ModelMessages()
         self.meter = ContextMeter.taken_up(kept.meter) if kept else ContextMeter()
+        self.calibration = Calibration(kept.calibration if kept else None)
         for record in history:
             if isinstance(record, Envelope):
                 self.apply(record)
@@ -43,6 +45,7 @@ class _Folds:
         self.state.apply(record)
         self.messages.apply(record)
         self.meter.apply(record)
+        self.calibration.apply(record)
 
 
 class Recorder:
@@ -79,7 +82,10 @@ class Recorder:
             if isinstance(record, Envelope):
                 self._branches.apply(record)
                 self._commits.apply(record)
-        self._use(_Folds(history))
+        folds = _Folds(history)
+        self.calibration = folds.calibration
+        """What providers' counts have taught; going back does not unlearn it."""
+        self._use(folds)
 
     def _use(self, folds: _Folds) -> None:
         """These are the folds from now on; those of delegates begin anew."""
@@ -95,6 +101,7 @@ class Recorder:
                 self._branches.apply(record)
                 self._commits.apply(record)
                 folds.apply(record)
+        self.calibration = folds.calibration
         self._use(folds)
 
     async def prepare(self, to_seq: int) -> None:
@@ -124,13 +131,15 @@ class Recorder:
         for messages in self._messages.values():
             messages.apply(shown)
         self._meter.apply(envelope)
+        self.calibration.apply(envelope)
 
     def standing(self) -> Standing | None:
         """The folds as they stand, to be dumped at once; None in the middle of something, and where they hold what no
         file may."""
         if self._plain:
             return None
-        return standing(self._state, self._messages[MAIN_AGENT], self._meter, self._branches, self._commits)
+        main = self._messages[MAIN_AGENT]
+        return standing(self._state, main, self._meter, self._branches, self._commits, self.calibration)
 
     @property
     def state(self) -> SessionStateView:

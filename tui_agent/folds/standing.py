@@ -10,13 +10,14 @@ from typing import Final
 from pydantic import TypeAdapter, ValidationError
 
 from tui_agent.folds.branches import Branches, BranchesState
+from tui_agent.folds.calibration import Calibration
 from tui_agent.folds.commits import Commits, CommitsState
 from tui_agent.folds.context_meter import ContextMeter, MeterState
 from tui_agent.folds.model_messages import MessagesState, ModelMessages
 from tui_agent.folds.session_draft import FoldState
 from tui_agent.folds.session_state import SessionState
 
-FORMAT: Final = 21
+FORMAT: Final = 22
 """Counts up whenever a fold in it holds, or makes, something else of the same events."""
 MOST_MESSAGES: Final = 20_000
 
@@ -30,6 +31,7 @@ class Standing:
     meter: MeterState
     branches: BranchesState
     commits: CommitsState
+    calibration: dict[str, float]
 
 
 @cache
@@ -43,6 +45,7 @@ def standing(
     meter: ContextMeter,
     branches: Branches,
     commits: Commits,
+    calibration: Calibration,
 ) -> Standing | None:
     """What the folds hold; None in the middle of something, of a log without a beginning, and where it is too much."""
     now = state.view()
@@ -54,7 +57,7 @@ def standing(
     kept = messages.kept()
     if len(kept.messages) > MOST_MESSAGES:
         return None
-    return Standing(state.kept(), kept, meter.kept(), branches.kept(), commits.kept())
+    return Standing(state.kept(), kept, meter.kept(), branches.kept(), commits.kept(), calibration.kept())
 
 
 def dumped(found: Standing) -> bytes:

@@ -167,7 +167,7 @@ def _assemble(
         recorder.append(event)
     env = _environment(base, workspace, recorder)
     taught = [one.language for one in loaded.languages]
-    maps = SessionMaps(workspace, index_folder(base.options, base.config), taught)
+    maps = SessionMaps(workspace, index_folder(base.options, base.config), taught, base.redactor.given)
     said = Contributing.begun(base, recorder, maps)
     clients = Clients(partial(client_for, models))
     parts = EngineParts(
@@ -180,7 +180,7 @@ def _assemble(
         agents=agents_of(loaded),
         client=clients.get,
         resolve_model=models.resolve,
-        tokens=Tokens(vocabulary),
+        tokens=Tokens(vocabulary, recorder.calibration),
         repomap=maps,
         knowledge=said.knowledge,
         jitter=random.random,

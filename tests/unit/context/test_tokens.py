@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.context.tokens import VOCABULARY, BytePairs, Tokens, bundled
+from tui_agent.folds.calibration import Calibration
 
 COUNTED = bundled()
 
@@ -73,14 +74,11 @@ def test_the_vocabulary_is_looked_for_once() -> None:
     assert looked == ["once"]
 
 
-def test_a_ratio_is_learnt_for_each_model_and_no_odd_count_spoils_it() -> None:
-    tokens = Tokens()
-    tokens.observe("a", 1000, 1200)
-    assert tokens.scaled(1000, "a") == 1200 and tokens.scaled(1000, "b") == 1000
-    tokens.observe("a", 1000, 1_000_000)
-    assert tokens.ratio("a") < 1.6
-    tokens.observe("b", 10, 50)
-    assert tokens.ratio("b") == 1.0
+def test_a_count_is_corrected_by_what_was_learnt_of_this_way_of_counting() -> None:
+    tokens = Tokens(lambda: COUNTED, Calibration({"characters a": 1.5, "cl100k_base a": 1.2}))
+    assert tokens.scaled(1000, "a") == 1500 and tokens.scaled(1000, "b") == 1000
+    tokens.load()
+    assert tokens.scaled(1000, "a") == 1200
 
 
 def test_counting_leaves_nothing_with_a_text_that_is_kept() -> None:
