@@ -44,7 +44,7 @@ class JobsScreen(Page):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.head.columns = lambda width: _columns(width, self.looks_of())
+        self.head.columns = lambda width: _columns(width, self.looks_of(), empty=not self.shown)
         self.follow()
         self.set_interval(FOLLOW_S, self.follow)
 
@@ -62,6 +62,15 @@ class JobsScreen(Page):
         self.show_head()
         self.show_detail()
 
+    def show_keys(self) -> None:
+        """Only keys that do something: without a job there is nothing to end or to read."""
+        super().show_keys()
+        job = self.chosen
+        idle = {"Up/Down", "Enter"} if job is None else set[str]()
+        idle |= set() if job is not None and job.running else {"E"}
+        idle |= set() if any(one.running for one in self.shown) else {"A"}
+        self.footer.set_keys([one for one in self.footer.keys if one[0] not in idle])
+
     @property
     def chosen(self) -> JobView | None:
         """The job under the cursor."""
@@ -73,6 +82,11 @@ class JobsScreen(Page):
 
     # -- drawing ---------------------------------------------------------------------------------------------------
 
+    def show_detail(self) -> None:
+        """With the keys, which depend on the chosen job."""
+        super().show_detail()
+        self.show_keys()
+
     def show_head(self) -> None:
         running = sum(job.running for job in self.shown)
         self.head.title = [("Background jobs", self.style(bold=True))]
@@ -81,8 +95,9 @@ class JobsScreen(Page):
         self.head.show()
 
     def _empty(self) -> list[str]:
-        """What stands in place of the list, where there is no job and no pane beside it to say so."""
-        return wrap(NOTHING, self.app.size.width - 8) if self.narrow and not self.live.jobs.jobs else []
+        """What stands in place of the list, where there is no job."""
+        room = self.app.size.width - (0 if self.narrow else self.beside) - 8
+        return [] if self.live.jobs.jobs else wrap(NOTHING, max(10, room))
 
     def draw_row(self, at: int, width: int, chosen: bool) -> Strip:
         if not self.shown:
@@ -96,7 +111,6 @@ class JobsScreen(Page):
         facts.gap()
         job = self.chosen
         if job is None:
-            facts.text(NOTHING, "t3")
             return facts.rows
         if self.detail.size.height < FACTS_FROM:
             facts.rows.clear()
@@ -128,6 +142,10 @@ class JobsScreen(Page):
         facts.rows += output.rows[-room:]
 
     # -- what can be done ------------------------------------------------------------------------------------------
+
+    def _enter(self) -> None:
+        if self.chosen is not None:
+            super()._enter()
 
     def use(self) -> None:
         job = self.chosen
@@ -188,8 +206,10 @@ def last_states(text: str) -> Sequence[str]:
 def _role(job: JobView) -> Role:
     if job.running:
         return "accent"
-    failed = job.state in ("lost", "failed") or bool(job.exit_code and job.state == "exited")
-    return "error" if failed else "t1"
+    if job.state in ("stopped", "session"):
+        return "warning"
+    failed = job.state in ("lost", "failed") or bool(job.exit_code)
+    return "error" if failed else "success"
 
 
 def _symbol(job: JobView, looks: Looks) -> str:
@@ -208,8 +228,10 @@ def _measures(width: int, state: str, size: str, time: str) -> str:
     return found + time.rjust(9)
 
 
-def _columns(width: int, looks: Looks) -> Strip:
+def _columns(width: int, looks: Looks, *, empty: bool) -> Strip:
     quiet = looks.palette.rich("t3", "s0")
+    if empty:
+        return row(width, [], fill=quiet)
     return row(
         width, [("    job", quiet)], [(_measures(width, "state", "output", "time"), quiet)], fill=quiet
     )

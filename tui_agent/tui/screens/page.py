@@ -133,13 +133,19 @@ class Page(Told, Screen[None]):
         """Whether list and detail take turns."""
         return self.app.size.width < DETAIL_FROM
 
+    @property
+    def beside(self) -> int:
+        """Cells of the detail where it stands beside the list."""
+        width = self.app.size.width
+        return 54 if width >= 160 else 46 if width >= 120 else 40
+
     def _fit(self) -> None:
-        width, height = self.app.size
+        height = self.app.size.height
         self.show_keys()
         self.detail.display = self._open or not self.narrow
         alone = self.narrow and self._open
         self.left.display = not alone
-        self.detail.styles.width = "100%" if alone else 54 if width >= 160 else 46 if width >= 120 else 40
+        self.detail.styles.width = "100%" if alone else self.beside
         self.header.display = self.footer.display = height >= 10
         self.footer.styles.margin = (1, 0, 0, 0) if self.live.app.shape.airy else 0
         self.head.styles.height = 4 if height >= HEADS_FROM else 1
