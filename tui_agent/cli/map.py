@@ -15,7 +15,8 @@ import tui_agent
 from tui_agent.cli.options import Parser, count
 from tui_agent.cli.output import say, say_json_lines, warn
 from tui_agent.config import paths
-from tui_agent.context.repomap.facade import RepoMap
+from tui_agent.config.secrets import Keys
+from tui_agent.context.repomap.facade import RepoMap, Showing
 from tui_agent.context.repomap.rendering import clean
 from tui_agent.context.repomap.views import MapView, RankedFile
 from tui_agent.errors import UsageError
@@ -27,6 +28,7 @@ examples:
   tui-agent map --query "parse_config drops comments" --max-tokens 4000 --json
 """
 PATIENCE_S = 2.0
+MOST_SYMBOLS = 20
 
 
 def configure(parser: Parser) -> None:
@@ -43,6 +45,14 @@ def configure(parser: Parser) -> None:
         "--hide", metavar="PATH", action="append", default=[], help="a file that is left out; may be repeated"
     )
     parser.add_argument("--refresh", action="store_true", help="wait until every file is in the index")
+    parser.add_argument(
+        "--symbol", metavar="NAME", help="only where names that hold NAME are defined, as the index has them"
+    )
+    parser.add_argument(
+        "--state",
+        action="store_true",
+        help="only how many files the index has, and whether it is being built",
+    )
     parser.add_argument("--json", action="store_true", help="one object a file, in rank order")
     parser.add_argument(
         "-C", "--cwd", metavar="DIR", type=Path, help="the map of DIR (default: the current directory)"
@@ -58,18 +68,18 @@ def run(arguments: argparse.Namespace) -> int:
     if not root.is_dir():
         raise UsageError(f"There is no folder {root}.", hint="Give another one with --cwd.")
     own: Path | None = arguments.data_dir
+    found = paths.find(root, os.environ)
     secrets = Secrets()
     repo_map = RepoMap(
         root,
-        paths.find(root, os.environ).repo_maps
-        if own is None
-        else paths.beside_sessions(own.expanduser().resolve()),
-        may_show=secrets.may_show,
-        rules=secrets.digest,
+        found.repo_maps if own is None else paths.beside_sessions(own.expanduser().resolve()),
+        showing=Showing(secrets.may_show, secrets.digest, Keys(os.environ, found.secrets).secrets()),
         patience=PATIENCE_S,
         lasting=True,
     )
     try:
+        if arguments.state or arguments.symbol:
+            return look_up(repo_map, arguments)
         shown = repo_map.map(
             arguments.query,
             arguments.max_tokens,
@@ -87,6 +97,22 @@ def run(arguments: argparse.Namespace) -> int:
         say(shown.text.removesuffix("\n"))
     for path in shown.unpinned:
         warn(f"Not pinned: {clean(path)} {why_unpinned(root / path, path, arguments.hide)}.")
+    return 0
+
+
+def look_up(repo_map: RepoMap, arguments: argparse.Namespace) -> int:
+    """What the index says as it is: nothing is listed or read for it."""
+    files, building = repo_map.state()
+    if arguments.state:
+        said = f"{files} files in the index{', which is being built' if building else ''}"
+        say_json_lines([{"files": files, "building": building}]) if arguments.json else say(said)
+        return 0
+    found = repo_map.defined(arguments.symbol, MOST_SYMBOLS)
+    if arguments.json:
+        say_json_lines(one._asdict() for one in found)
+    else:
+        for one in found:
+            say(f"{clean(one.path)}:{one.line}  {one.name}")
     return 0
 
 

@@ -11,7 +11,6 @@ from types import ModuleType
 from typing import Protocol
 
 from tui_agent.config.files import read_small, write_private
-from tui_agent.config.vendors import key_variable
 from tui_agent.errors import ConfigError
 from tui_agent.secret_words import holds_secret
 
@@ -106,6 +105,8 @@ class Keys(Mapping[str, str]):
 
         Raises `ConfigError`.
         """
+        from tui_agent.config.vendors import key_variable  # noqa: PLC0415 - loads all settings: only this needs it
+
         name, key = key_variable(provider), value.strip()
         if not key or not key.isascii() or not key.isprintable() or " " in key:
             raise ConfigError(

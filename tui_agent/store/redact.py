@@ -8,10 +8,8 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 from urllib.parse import quote, quote_plus
-
-from pydantic import JsonValue
 
 from tui_agent.secret_words import SECRET_KEY
 from tui_agent.store.redact_commands import COMMANDS
@@ -20,6 +18,9 @@ from tui_agent.store.redact_rule import Index, Places, Rule, in_low, spliced
 from tui_agent.store.redact_rules import ISSUED, RULES
 from tui_agent.store.redact_texts import KEYS, TEXTS
 from tui_agent.store.redact_values import is_placeholder
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
 LEAST = 8
 """Characters of the shortest text in which a secret is looked for by its shape."""
@@ -40,12 +41,13 @@ class Redactor:
     """Replaces what looks like a secret, and the given secrets, by `[redacted: kind]`.
 
     `rules` None means the built-in set. `secrets` maps names of variables to their values; a value is found wherever
-    it stands, and its name tells in the text what stood there.
+    it stands, and its name tells in the text what stood there; `given` are the same.
     """
 
     def __init__(self, rules: Sequence[Rule] | None = None, secrets: Mapping[str, str] | None = None) -> None:
         self._rules = (*KEYS, *ISSUED, *TEXTS, *RULES, *LOGINS, *COMMANDS) if rules is None else tuple(rules)
-        named = [(value.strip(), name) for name, value in (secrets or {}).items()]
+        self.given = dict(secrets or {})
+        named = [(value.strip(), name) for name, value in self.given.items()]
         spelled = {
             spelling: name
             for value, name in named
@@ -122,7 +124,7 @@ class Redactor:
                 places.replaced(spans, mark)
         return text
 
-    def json(self, value: JsonValue) -> JsonValue:
+    def json(self, value: "JsonValue") -> "JsonValue":
         """A JSON value with every string redacted; a string under a key like `password` goes whole."""
         if isinstance(value, str):
             return self.text(value)
@@ -132,7 +134,7 @@ class Redactor:
             return {self.text(key): self._member(key, item) for key, item in value.items()}
         return value
 
-    def _member(self, key: str, value: JsonValue) -> JsonValue:
+    def _member(self, key: str, value: "JsonValue") -> "JsonValue":
         if isinstance(value, str) and len(value) >= 4 and SECRET_KEY.fullmatch(key):
             made = self.text(value)
             return made if is_placeholder(value) or _MARK.fullmatch(made) else f"[redacted: {key.lower()}]"

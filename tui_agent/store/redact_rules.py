@@ -11,6 +11,7 @@ from tui_agent.store.redact_values import (
     WORDS,
     assigned,
     in_address,
+    in_column,
     in_header,
     in_statement,
     issued,
@@ -126,6 +127,15 @@ RULES: tuple[Rule, ...] = (
         "password identified",
         r"(?i)(?:identified (?:with [\w'\"]{1,40} )?(?:by|as)|\bpassword(?:\s{0,3}=)?)\s{1,3}N?(?P<quote>['\"])(?P<secret>[^'\"\s]{4,200})['\"]",
         in_statement,
+    ),
+    rule(
+        "secret",
+        "default",
+        rf"(?i)(?<![\w])(?P<name>(?P<lead>[\w-]{{0,60}}?)(?P<word>{SECRET_WORD})\w{{0,20}})[\"`\]]?\s{{1,8}}(?:(?:in|inout)\s{{1,3}})?[a-z]\w{{1,20}}"
+        r"(?:\s{0,2}\([\w, ]{1,12}\))?(?:\s{1,3}(?!default\b)[a-z][\w.%]{1,30}){0,6}\s{1,3}default\s{0,3}[=(]?\s{0,3}[NEne]?'(?P<secret>[^'\n]{4,400})'",
+        in_column,
+        within=True,
+        lines=2,
     ),
     rule(
         "password",

@@ -312,6 +312,14 @@ def not_placeholder(match: re.Match[str]) -> bool:
     return not is_placeholder(match["secret"])
 
 
+def in_column(match: re.Match[str]) -> bool:
+    """The value that a column or a parameter named after a secret has where none is given."""
+    value = match["secret"]
+    if is_placeholder(value) or _HASH.fullmatch(value) or tells_of(match["name"]) or _COUNTED.search(match["lead"]):
+        return False
+    return _quoted(value, match["word"].lower())
+
+
 _STATEMENT = re.compile(r"(?i)\b(?:user|role|login|grant|create|alter|set)\b[^;]*$")
 
 

@@ -4,7 +4,7 @@ Invariant: nothing is read before a map is wanted; files with secrets never come
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import anyio
@@ -13,7 +13,7 @@ from anyio import CapacityLimiter, to_thread
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import beside_sessions
 from tui_agent.config.settings import Config
-from tui_agent.context.repomap.facade import RepoMap
+from tui_agent.context.repomap.facade import RepoMap, Showing
 from tui_agent.context.repomap.views import MapView
 from tui_agent.errors import EnvironmentFault
 from tui_agent.policy.showing import may_show, rules_digest
@@ -33,9 +33,18 @@ def index_folder(options: SessionOptions, config: Config) -> Path:
 class SessionMaps:
     """Maps of one workspace. One is made at a time, in a thread of its own."""
 
-    def __init__(self, workspace: Path, cache_folder: Path, languages: Sequence[MapLanguage] = ()) -> None:
+    def __init__(
+        self,
+        workspace: Path,
+        cache_folder: Path,
+        languages: Sequence[MapLanguage] = (),
+        secrets: Mapping[str, str] | None = None,
+    ) -> None:
         self._map = RepoMap(
-            workspace, cache_folder, may_show=may_show, rules=rules_digest(), languages=languages
+            workspace,
+            cache_folder,
+            showing=Showing(may_show, rules_digest(), secrets or {}),
+            languages=languages,
         )
         self._one = CapacityLimiter(1)
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tui_agent.context.repomap import ranking
 from tui_agent.context.repomap.budget import detailed_files, room_of, symbols_at, tokens_of
+from tui_agent.context.repomap.cleaning import Cleaner
 from tui_agent.context.repomap.completing import completed
 from tui_agent.context.repomap.evidence import Lines, around, chosen, telling
 from tui_agent.context.repomap.kept import Known
@@ -98,14 +99,14 @@ def _unmatched(order: Sequence[Ranked], ranks: Mapping[str, float]) -> list[Rank
     return [Ranked(path, 0.0, NO_WORD) for _, path in others]
 
 
-def from_scan(listing: Listing, root: str, ask: Ask, known: Languages) -> Basis:
+def from_scan(listing: Listing, root: str, ask: Ask, known: Languages, cleaner: Cleaner) -> Basis:
     """The order that reading every file once gives."""
     skipped = dict(listing.skipped)
     names = by_first_name(entry.path for entry in listing.entries) if ask.query.text else {}
     alike: Alike = lambda first: names.get(first, ())  # noqa: E731 - as short as a name
     if not ask.query:
         placed = _texts_first(_by_places(listing, ask), root, room_of(ask.max_tokens), skipped)
-        return Basis(_named(placed, ask, alike), [], skipped, _parsing(root, known))
+        return Basis(_named(placed, ask, alike), [], skipped, _parsing(root, known, cleaner))
     scan = Scan(root, listing.entries, ask.query, ask.hidden)
     for reason, count in scan.skipped.items():
         skipped[reason] = skipped.get(reason, 0) + count
@@ -119,7 +120,7 @@ def from_scan(listing: Listing, root: str, ask: Ask, known: Languages) -> Basis:
         order += [one._replace(reasons=NO_WORD) for one in _by_places(listing, ask) if one.path not in there]
     shown = {one.path for one in order} | scan.no_text
     rest = [entry.path for entry in listing.entries if entry.path not in shown]
-    return Basis(order, _visible(rest, ask), skipped, _parsing(root, known))
+    return Basis(order, _visible(rest, ask), skipped, _parsing(root, known, cleaner))
 
 
 def _texts_first(order: list[Ranked], root: str, room: int, skipped: dict[str, int]) -> list[Ranked]:
@@ -161,8 +162,8 @@ def _reading(root: str) -> Callable[[str], Text]:
     return lambda path: Text(read(f"{root}/{path}").data)
 
 
-def _parsing(root: str, known: Languages) -> Callable[[str], tuple[Symbol, ...]]:
-    return lambda path: symbols_of(path, read(f"{root}/{path}").data, known)[1]
+def _parsing(root: str, known: Languages, cleaner: Cleaner) -> Callable[[str], tuple[Symbol, ...]]:
+    return lambda path: symbols_of(path, read(f"{root}/{path}").data, known, cleaner=cleaner)[1]
 
 
 def _visible(paths: Sequence[str], ask: Ask) -> list[str]:

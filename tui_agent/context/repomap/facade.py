@@ -15,14 +15,17 @@ import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from tui_agent.context.repomap import history, indexing, worker
 from tui_agent.context.repomap.answering import Ask, from_index, from_scan, view
+from tui_agent.context.repomap.cleaning import Cleaner
 from tui_agent.context.repomap.indexing import UNSETTLED
 from tui_agent.context.repomap.kept import Kept, Known, opened, place, remove
 from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.listing import Entry, Listing, examine
 from tui_agent.context.repomap.looking import Look
+from tui_agent.context.repomap.named import Defined, defined
 from tui_agent.context.repomap.snapshot import Snapshot
 from tui_agent.context.repomap.texts import Texts
 from tui_agent.context.repomap.views import MapView
@@ -52,6 +55,19 @@ def show_all(path: str) -> bool:
     return bool(path)
 
 
+class Showing(NamedTuple):
+    """What of a repository may be shown. `may_show`: whether a path may be listed, read and shown at all; `rules` names what
+    it decides by (another name makes the index anew). `secrets`: values that are neither shown nor kept, by the names of
+    their variables."""
+
+    may_show: Callable[[str], bool] = show_all
+    rules: str = ""
+    secrets: Mapping[str, str] = {}
+
+
+ALL = Showing()
+
+
 def _same(one: tuple[object, object], other: tuple[object, object]) -> bool:
     return one[0] is other[0] and one[1] is other[1]
 
@@ -59,10 +75,9 @@ def _same(one: tuple[object, object], other: tuple[object, object]) -> bool:
 class RepoMap:
     """The map of the repository, or plain folder, at `root`. Nothing is read before the first call.
 
-    `cache_folder`: where the index is kept, outside of the repository. `may_show`: whether a path may be listed, read and
-    shown at all; `rules` names what it decides by (another name makes the index anew). `patience`: seconds that an answer
-    may wait for changed files. `lasting`: a worker goes on when this process ends. `languages`: those that plugins teach;
-    they have an index of their own.
+    `cache_folder`: where the index is kept, outside of the repository. `patience`: seconds that an answer may wait for
+    changed files. `lasting`: a worker goes on when this process ends. `languages`: those that plugins teach; they have an
+    index of their own.
     """
 
     def __init__(
@@ -70,8 +85,7 @@ class RepoMap:
         root: Path,
         cache_folder: Path,
         *,
-        may_show: Callable[[str], bool] = show_all,
-        rules: str = "",
+        showing: Showing = ALL,
         patience: float = 1.0,
         lasting: bool = False,
         languages: Sequence[MapLanguage] = (),
@@ -79,8 +93,9 @@ class RepoMap:
         self.root = Path(os.path.realpath(root))
         self._languages = Languages(languages)
         self.index = place(cache_folder, self.root, self._languages.added_digest)
-        self._may_show, self._rules = may_show, rules
+        self._may_show, self._rules = showing.may_show, showing.rules
         self._patience, self._lasting = patience, lasting
+        self._cleaner = Cleaner(showing.secrets)
         self._lock = threading.RLock()
         self._kept: Kept | None = None
         self._texts = Texts(os.fspath(self.root))
@@ -139,11 +154,17 @@ class RepoMap:
         index = self._snapshot
         if index is not None and len(index.known) >= ENOUGH * len(listing.entries):
             try:
-                return view(from_index(index, listing, self._texts, ask), ask, partial=partial)
+                basis = from_index(index, listing, self._texts, ask)
+                clean = basis._replace(symbols=lambda path: self._cleaner.symbols(basis.symbols(path)))
+                return view(clean, ask, partial=partial)
             except BROKEN:
                 self._discard()
                 partial = True
-        return view(from_scan(listing, os.fspath(self.root), ask, self._languages), ask, partial=partial)
+        return view(
+            from_scan(listing, os.fspath(self.root), ask, self._languages, self._cleaner),
+            ask,
+            partial=partial,
+        )
 
     def touched(self, paths: Sequence[str]) -> None:
         """Files that were just written or removed: their new content counts from the next map on."""
@@ -167,6 +188,25 @@ class RepoMap:
             else:
                 threading.Event().wait(0.02)
         return True
+
+    def state(self) -> tuple[int, bool]:
+        """How many files the index has now, and whether a worker is at work on it."""
+        with self._lock:
+            kept = self._open()
+            try:
+                return 0 if kept is None else kept.count, self._is_building()
+            except sqlite3.Error as error:
+                self._fail(error)
+                return 0, self._is_building()
+
+    def defined(self, name: str, most: int) -> list[Defined]:
+        """Names of the index that hold this, the likeliest first; none where there is no index."""
+        with self._lock:
+            kept = self._open()
+            try:
+                return [] if kept is None else defined(kept, name, most)
+            except BROKEN:
+                return []
 
     def close(self) -> None:
         """End the worker, unless it is to last, and let go of the index."""
@@ -326,7 +366,9 @@ class RepoMap:
         if self._child is not None:
             worker.end(self._child, lasting=False)
         with suppress(OSError):
-            build = worker.Build(self.index, self.key, self.root, self._languages.added)
+            build = worker.Build(
+                self.index, self.key, self.root, self._languages.added, self._cleaner.secrets
+            )
             self._child = worker.start(build, changed, gone, lasting=self._lasting)
 
     def _is_building(self) -> bool:
@@ -339,7 +381,7 @@ class RepoMap:
         if kept is None:
             return False
         try:
-            indexing.update(kept, os.fspath(self.root), changed, gone, self._languages)
+            indexing.update(kept, os.fspath(self.root), changed, gone, self._languages, self._cleaner)
             paths = [entry.path for entry in changed]
             others = {path: one for path, one in self._known.items() if path not in {*paths, *gone}}
             self._snapshot = Snapshot(kept, others | kept.some(paths), self._snapshot)

@@ -9,6 +9,7 @@ from array import array
 from collections import Counter
 from collections.abc import Sequence
 
+from tui_agent.context.repomap.cleaning import PLAIN, Cleaner
 from tui_agent.context.repomap.kept import Found, Kept
 from tui_agent.context.repomap.languages import KNOWN, Languages
 from tui_agent.context.repomap.listing import Entry
@@ -26,14 +27,16 @@ UNSETTLED = -1
 _COARSE_NS, _FINE_NS = 2_000_000_000, 20_000_000
 
 
-def find(root: str, entry: Entry, known: Languages = KNOWN, *, parse: bool = True) -> Found:
+def find(
+    root: str, entry: Entry, known: Languages = KNOWN, *, parse: bool = True, cleaner: Cleaner = PLAIN
+) -> Found:
     """Read one file. Without `parse` it has words and no symbols."""
     entry = _settled(entry)
     source = read(f"{root}/{entry.path}")
     if source.reason:
         return Found(entry, "", source.reason)
-    language, symbols = symbols_of(entry.path, source.data, known, parse=parse)
-    times = times_of(source.data)
+    language, symbols = symbols_of(entry.path, source.data, known, parse=parse, cleaner=cleaner)
+    times = times_of(cleaner.body(source.data))
     names = {symbol.name for symbol in symbols}
     return Found(
         entry,
@@ -55,10 +58,15 @@ def definitions(symbols: Sequence[Symbol]) -> bytes:
 
 
 def update(
-    kept: Kept, root: str, entries: Sequence[Entry], gone: Sequence[str] = (), known: Languages = KNOWN
+    kept: Kept,
+    root: str,
+    entries: Sequence[Entry],
+    gone: Sequence[str] = (),
+    known: Languages = KNOWN,
+    cleaner: Cleaner = PLAIN,
 ) -> None:
     """Bring the index up to date with these files, in one transaction."""
-    found = [find(root, entry, known) for entry in entries]
+    found = [find(root, entry, known, cleaner=cleaner) for entry in entries]
     with kept.writing():
         kept.forget(gone)
         kept.put(found)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tui_agent.context.repomap.listing import Entry
 from tui_agent.context.repomap.views import Symbol
 
-VERSION = 7
+VERSION = 8
 """Of the tables and of how words are cut; another one is built anew."""
 BUSY_MS = 5_000
 _FIELDS = "id, path, size, mtime, inode, reason, language, rank"
@@ -251,6 +251,23 @@ class Kept:
             (*weights, f'"{term}"'),
         ).fetchall()
         return array("q", [at for at, _ in rows]), array("d", [score for _, score in rows])
+
+    def naming(self, expression: str, most: int) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
+        """Files among whose names there is what FTS5's `expression` says, all where it is empty, the most important first,
+        with their symbols."""
+        fitting = "WHERE id IN (SELECT rowid FROM words WHERE words MATCH ?) " if expression else ""
+        rows = self._db.execute(
+            f"SELECT path, symbols FROM files JOIN details USING (id) {fitting}ORDER BY rank DESC, path LIMIT ?",
+            (*([f"names : ({expression})"] if expression else []), most),
+        )
+        for path, symbols in rows:
+            yield os.fsdecode(path), _unpacked(symbols)
+
+    @property
+    def count(self) -> int:
+        """How many files it has."""
+        count: int = self._db.execute("SELECT count(*) FROM files").fetchone()[0]
+        return count
 
     def commits(self) -> dict[str, int]:
         """The commits whose messages are kept."""

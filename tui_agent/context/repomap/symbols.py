@@ -8,6 +8,7 @@ import re
 from itertools import accumulate
 from typing import NamedTuple
 
+from tui_agent.context.repomap.cleaning import PLAIN, Cleaner
 from tui_agent.context.repomap.languages import KNOWN, Languages, Ready
 from tui_agent.context.repomap.patterns import Patterns
 from tui_agent.context.repomap.views import Symbol
@@ -15,6 +16,8 @@ from tui_agent.context.repomap.views import Symbol
 MAX_SYMBOLS = 2_000
 """Of one file; what comes later in it is found by its words only."""
 MAX_SIGNATURE = 140
+LONG = 4 * MAX_SIGNATURE
+"""Bytes of a signature that are looked at, and redacted before it is cut."""
 MAX_NAME = 100
 MAX_DEPTH = 1_000
 """Of brackets; what is nested more deeply is read by patterns, if at all."""
@@ -55,7 +58,7 @@ class _Found(NamedTuple):
 
 
 def symbols_of(
-    path: str, data: bytes, known: Languages = KNOWN, *, parse: bool = True
+    path: str, data: bytes, known: Languages = KNOWN, *, parse: bool = True, cleaner: Cleaner = PLAIN
 ) -> tuple[str, tuple[Symbol, ...]]:
     """The language of a file and what it defines, in the file's order; nothing of it without `parse`."""
     language = known.language_of(path, data)
@@ -64,7 +67,7 @@ def symbols_of(
     found = _parsed(known.ready(language) if language else None, data)
     if found is None:
         found = _matched(known.patterns_of(language), data)
-    return language, _described(found, data)
+    return language, _described(found, data, cleaner)
 
 
 def _parsed(known: Ready | None, data: bytes) -> list[_Found] | None:
@@ -105,7 +108,7 @@ def _matched(patterns: Patterns, data: bytes) -> list[_Found]:
     return [one._replace(end=max(one.end, end - 1)) for one, end in zip(ordered, ends, strict=True)]
 
 
-def _described(found: list[_Found], data: bytes) -> tuple[Symbol, ...]:
+def _described(found: list[_Found], data: bytes, cleaner: Cleaner) -> tuple[Symbol, ...]:
     if not found:
         return ()
     lines = _Lines(data)
@@ -114,7 +117,7 @@ def _described(found: list[_Found], data: bytes) -> tuple[Symbol, ...]:
     for one in found:
         while scopes and scopes[-1][0] <= one.start:
             scopes.pop()
-        name = _one_line(data[one.name_start : one.name_end])[:MAX_NAME]
+        name = _one_line(data[one.name_start : min(one.name_end, one.name_start + LONG)])
         if not name:
             continue
         line = lines.number(one.name_start)
@@ -123,7 +126,30 @@ def _described(found: list[_Found], data: bytes) -> tuple[Symbol, ...]:
         symbols.append(Symbol(name, one.kind, line, end, _signature(one, name, data), parent))
         if one.kind in _SCOPES and one.end > one.start:
             scopes.append((one.end, name))
-    return tuple(symbols)
+    return _cleaned(symbols, cleaner)
+
+
+def _cleaned(symbols: list[Symbol], cleaner: Cleaner) -> tuple[Symbol, ...]:
+    """Without secrets, and then cut: half a secret looks like none."""
+    signatures = cleaner.shown([(one.kind, one.signature) for one in symbols])
+    apart = [at for at, one in enumerate(symbols) if one.name != one.signature]
+    names = list(signatures)
+    for at, name in zip(
+        apart, cleaner.shown([(symbols[at].kind, symbols[at].name) for at in apart]), strict=True
+    ):
+        names[at] = name
+    parents = {one.name: name for one, name in zip(symbols, names, strict=True)}
+    return tuple(
+        Symbol(
+            name[:MAX_NAME],
+            one.kind,
+            one.line,
+            one.end,
+            name[:MAX_NAME] if one.kind in _NAMES_ONLY else _cut(text),
+            parents.get(one.parent, one.parent)[:MAX_NAME],
+        )
+        for one, name, text in zip(symbols, names, signatures, strict=True)
+    )
 
 
 class _Lines:
@@ -156,10 +182,13 @@ def _signature(one: _Found, name: str, data: bytes) -> str:
         at = data.find(b"\n", at + 1)
         end = min(last, at) if at >= 0 else last
         text = data[start:end]
-        if end == last or end - start >= 4 * MAX_SIGNATURE or text.count(b"(") <= text.count(b")"):
+        if end == last or end - start >= LONG or text.count(b"(") <= text.count(b")"):
             break
-    short = _one_line(data[start : min(end, start + 4 * MAX_SIGNATURE)]).rstrip(" {:;=\\")
-    short = short.replace("( ", "(").replace(", )", ")").replace(" )", ")")
+    short = _one_line(data[start : min(end, start + LONG)]).rstrip(" {:;=\\")
+    return short.replace("( ", "(").replace(", )", ")").replace(" )", ")")
+
+
+def _cut(short: str) -> str:
     return short if len(short) <= MAX_SIGNATURE else short[: MAX_SIGNATURE - 1] + "…"
 
 

@@ -23,6 +23,10 @@ MAX_WORD = 64
 """Characters; a longer run is data, not a word."""
 MAX_NUMBER = 5
 """Digits that belong to the letters before them, as in sha512, utf8 or phase_2; a longer number is one of its own."""
+LEAST_MADE, LEAST_DIGITS, TURNS = 20, 3, 4
+"""Characters and digits of a run that a generator made, and between how many characters one turn of their kind comes."""
+_RUN = re.compile(rf"[A-Za-z0-9]{{{LEAST_MADE},}}")
+_TURN = re.compile(r"(?<=[a-z0-9])[A-Z]|(?<=[A-Za-z])[0-9]|(?<=[0-9])[a-z]")
 _DOUBLED = re.compile(r"(?<=..)([bdfgmnprt])\1$")
 
 STOP = frozenset(
@@ -63,12 +67,19 @@ def _formed(piece: str) -> str:
     return stem(small) if len(small) > 1 and small not in STOP else ""
 
 
+def _is_made(run: str) -> bool:
+    """Whether a generator made it: a digest, a key. It is no word, and an index is no place for it."""
+    return sum(map(str.isdigit, run)) >= LEAST_DIGITS and len(_TURN.findall(run)) * TURNS >= len(run)
+
+
 def split(word: str) -> tuple[str, ...]:
     """The comparable pieces of one identifier or word."""
     if len(word) > MAX_WORD:
         return ()
     if word.isascii() and word.replace("_", "a").isalpha():
         return tuple(filter(None, map(_formed, _LETTERS.findall(word))))
+    if len(word) >= LEAST_MADE and any(map(_is_made, _RUN.findall(word))):
+        return ()
     found: list[str] = []
     before = ""
     for match in _PIECE.finditer(word):

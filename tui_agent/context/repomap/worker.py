@@ -14,7 +14,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple
 from pathlib import Path
@@ -22,6 +22,7 @@ from struct import Struct
 from typing import IO, Any, NamedTuple
 
 from tui_agent.context.repomap import graph, history, indexing, kept
+from tui_agent.context.repomap.cleaning import Cleaner
 from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.listing import Entry
 from tui_agent.ports.repomap import MapLanguage
@@ -64,12 +65,13 @@ def ended_by(index: Path) -> frozenset[str]:
 
 
 class Build(NamedTuple):
-    """Which index is built of what: `file` is where it is."""
+    """Which index is built of what: `file` is where it is. `secrets`: values that it must not hold, by their names."""
 
     file: Path
     key: str
     root: Path
     languages: Sequence[MapLanguage] = ()
+    secrets: Mapping[str, str] = {}
 
 
 def start(
@@ -81,6 +83,7 @@ def start(
         "key": build.key,
         "root": os.fspath(build.root),
         "languages": [astuple(one) for one in build.languages],
+        "secrets": dict(build.secrets),
         "gone": gone,
         "lasting": lasting,
     }
@@ -216,6 +219,7 @@ def _read_all(
     """Do pieces of work as long as there are any; behind the files comes the history."""
     hard = ended_by(index)
     known = Languages([MapLanguage(*one) for one in job["languages"]])
+    cleaner = Cleaner(job["secrets"])
     note = Note(index, job.get("part", 0))
     while _go_on(job) and (drawn := os.read(job["queue"], _NUMBER.size)):
         (number,) = _NUMBER.unpack(drawn)
@@ -226,7 +230,7 @@ def _read_all(
         for entry in chunks[number]:
             note.say(entry.path)
             signal.setitimer(signal.ITIMER_PROF, FILE_S)
-            found.append(indexing.find(root, entry, known, parse=entry.path not in hard))
+            found.append(indexing.find(root, entry, known, parse=entry.path not in hard, cleaner=cleaner))
         signal.setitimer(signal.ITIMER_PROF, 0)
         note.say("")
         with keeping.writing():

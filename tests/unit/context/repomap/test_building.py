@@ -82,7 +82,14 @@ def slow(*given, **named):
 indexing.find = slow
 worker.main()
 """
-    job = {"index": str(index), "key": "key", "root": str(tmp_path / "repo"), "languages": [], "gone": []}
+    job: dict[str, object] = {
+        "index": str(index),
+        "key": "key",
+        "root": str(tmp_path / "repo"),
+        "languages": [],
+        "gone": [],
+    }
+    job["secrets"] = {}
     given = json.dumps({**job, "lasting": True, "entries": [entry]}).encode()
     subprocess.run([sys.executable, "-c", program], input=given, check=False, timeout=60)
     kept = opened(index, "key")

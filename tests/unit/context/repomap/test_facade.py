@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.context.repomap import worker
-from tui_agent.context.repomap.facade import RepoMap
+from tui_agent.context.repomap.facade import RepoMap, Showing
 from tui_agent.context.repomap.kept import place, remove
 from tui_agent.context.repomap.views import MapView
 from tui_agent.errors import EnvironmentFault
@@ -49,7 +49,10 @@ class Maps:
         patience: float = 1.0,
     ) -> RepoMap:
         made = RepoMap(
-            root, root.parent / cache, may_show=lambda path: hides not in path, rules=rules, patience=patience
+            root,
+            root.parent / cache,
+            showing=Showing(lambda path: hides not in path, rules),
+            patience=patience,
         )
         self._open.append(made)
         return made
@@ -295,7 +298,7 @@ def test_what_is_secret_is_asked_once_and_kept_without_its_name(root: Path, repo
         return path != ".env"
 
     for _ in range(2):
-        mapped = RepoMap(root, root.parent / "cache", may_show=may_show)
+        mapped = RepoMap(root, root.parent / "cache", showing=Showing(may_show))
         assert ".env" not in mapped.map("coupon", refresh=True).text
         mapped.close()
     assert sorted(asked) == sorted(FILES)

@@ -1,0 +1,78 @@
+"""L3: what a map says and what its index keeps, without secrets.
+
+Invariant: a text is redacted before it is cut to its length; the redactor is loaded when a text could hold a secret, not
+before, since an answer from a fresh index needs none.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Protocol
+
+from tui_agent.context.repomap.views import Symbol
+
+FREE = frozenset("heading section id rule test label block stage target".split())  # noqa: SIM905
+"""Kinds whose names are any text."""
+_VALUE = re.compile(r"[\"'`]|= ?\S*\d|\d\w*\d\w*\d")
+"""What a signature with a value in it has: without one it names things only."""
+
+
+class _Redacting(Protocol):
+    def suspects(self, raw: bytes) -> bool: ...
+    def text(self, text: str) -> str: ...
+
+
+class Cleaner:
+    """Redacts by what secrets look like, and by the values in `secrets`, which are those of variables by their names."""
+
+    def __init__(self, secrets: Mapping[str, str] | None = None) -> None:
+        self.secrets = dict(secrets or {})
+        self._values = [
+            (value, value.encode("utf-8", "surrogateescape"))
+            for value in map(str.strip, self.secrets.values())
+        ]
+        self._made: _Redacting | None = None
+
+    @property
+    def _redactor(self) -> _Redacting:
+        if self._made is None:
+            made: _Redacting = import_module("tui_agent.store.redact").Redactor(secrets=self.secrets)
+            self._made = made
+        return self._made
+
+    def shown(self, texts: Sequence[tuple[str, str]]) -> list[str]:
+        """Signatures with their kinds, redacted; each for itself, as in the file others stand between them."""
+        made = [text for _, text in texts]
+        given = self._given_in(made)
+        looked = [at for at, (kind, text) in enumerate(texts) if given or kind in FREE or _VALUE.search(text)]
+        if looked and self._redactor.suspects(
+            "\n".join([made[at] for at in looked]).encode("utf-8", "replace")
+        ):
+            for at in looked:
+                made[at] = self._redactor.text(made[at])
+        return made
+
+    def symbols(self, symbols: tuple[Symbol, ...]) -> tuple[Symbol, ...]:
+        """Symbols of an index that may have been built without these secrets."""
+        if not self._given_in([text for one in symbols for text in (one.name, one.signature, one.parent)]):
+            return symbols
+        text = self._redactor.text
+        return tuple(
+            one._replace(name=text(one.name), signature=text(one.signature), parent=text(one.parent))
+            for one in symbols
+        )
+
+    def _given_in(self, texts: Sequence[str]) -> bool:
+        joined = "\n".join(texts) if self._values else ""
+        return any(value in joined for value, _ in self._values)
+
+    def body(self, data: bytes) -> bytes:
+        """A file of which words are kept: without the given values; words that a generator made are left out of them."""
+        for _, value in self._values:
+            if value in data:
+                data = data.replace(value, b" ")
+        return data
+
+
+PLAIN = Cleaner()
+"""Without values that are given."""

@@ -1,0 +1,48 @@
+"""L3: which files of an index define a name that is half typed, for completion.
+
+Invariant: reads the index as it is: nothing is listed, parsed or built. No more than `MOST_FILES` files are looked into.
+"""
+
+import re
+from typing import Final, NamedTuple
+
+from tui_agent.context.repomap.kept import Kept
+from tui_agent.context.repomap.words import STOP, split, stem
+
+MOST_FILES: Final = 400
+_PIECE: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_SHORT: Final = 3
+"""Letters of a piece up to which it stands in the index as it is typed."""
+_NO_NAME: Final = frozenset({"heading", "id", "key", "rule"})
+
+
+class Defined(NamedTuple):
+    """A name and where it is defined. Lines count from 1."""
+
+    name: str
+    path: str
+    line: int
+
+
+def defined(kept: Kept, query: str, most: int) -> list[Defined]:
+    """Names that hold what is typed: those that begin with it first, then the shorter, each at its first place."""
+    wanted = query.casefold()
+    found: dict[str, Defined] = {}
+    for path, symbols in kept.naming(_expression(query), MOST_FILES):
+        for one in symbols:
+            if wanted in one.name.casefold() and one.kind not in _NO_NAME and one.name.isidentifier():
+                found.setdefault(one.name, Defined(one.name, path, one.line))
+    order = sorted(
+        found.values(), key=lambda one: (not one.name.casefold().startswith(wanted), len(one.name), one)
+    )
+    return order[:most]
+
+
+def _expression(query: str) -> str:
+    """What the index is asked for: the pieces of the name, the last one as far as it is typed; empty where none tells."""
+    *whole, last = _PIECE.findall(query) or [""]
+    terms = [f'"{piece}"' for word in whole for piece in split(word)]
+    if len(last) > 1 and last.lower() not in STOP:
+        form = stem(last.lower())
+        terms.append(f'"{form if len(form) <= _SHORT else form[:-1]}" *')
+    return " AND ".join(terms)
