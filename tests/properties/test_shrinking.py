@@ -4,7 +4,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui_agent.context.shrinking import chars_of, cut_of, needed_calls, newest_readings, reducible
-from tui_agent.context.summary import STORY, Facts, story_of, summary_text, told, transcript
+from tui_agent.context.summary import (
+    STORY,
+    Facts,
+    story_of,
+    summary_text,
+    told,
+    transcript,
+    transcript_within,
+)
 from tui_agent.folds.forgotten import called
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.events.todo import TodoItem
@@ -121,3 +129,18 @@ def test_only_old_outputs_are_put_away_and_what_is_told_of_them_is_bounded(
     assert not {one.call_id for one in away} & called(newest)
     assert len(told(messages, room, plain)) <= room + 300
     assert len(transcript(messages, room, plain)) <= room + 300
+
+
+@settings(max_examples=60)
+@given(ACTS, st.integers(2_000, 40_000), st.integers(1_500, 20_000))
+def test_what_is_to_be_summarised_fits_also_where_the_newest_of_it_is_dense(
+    acts: list[tuple[object, ...]], room: int, most: int
+) -> None:
+    messages, _ = history(acts)
+    dense = UserMessage(content=(TextContent(text="0123456789 " * 900),), seq=10_000)
+
+    def count(text: str) -> int:
+        return sum(2 if one.isdigit() else 0 for one in text) + len(text) // 4
+
+    words = transcript_within([*messages, dense], room, plain, count, most)
+    assert count(words) <= most + 200 and len(words) <= room + 300

@@ -124,7 +124,7 @@ class Assembly:
         fitted = self._fit(wanted, room, counted, sections, used, texts, shares)
         system = SEPARATOR.join(texts[each.id] for each in used if each.section != BEHIND and texts[each.id])
         behind = [texts[each.id] for each in used if each.section == BEHIND and texts[each.id]]
-        messages = (*(one.message for one in fitted.counted), *_passing(behind))
+        messages = (*fitted.messages(), *_passing(behind))
         manifest = self._manifest(wanted, room, shares, used, texts, system)
         added = tuple(CountedMessage(seq=one.message.seq, tokens=one.tokens) for one in counted[known:])
         return Packed(system, messages, manifest.model_copy(update={"added": added}))
@@ -150,7 +150,8 @@ class Assembly:
         """Take away what does not fit, lowest section first."""
         if room.tokens is None:
             return Fitted(list(counted))
-        most = round(room.tokens / self.tokens.ratio(wanted.model.model))
+        # Each section is rounded by itself when it is told.
+        most = max(1, int((room.tokens - len(SECTION_ORDER) / 2) / self.tokens.ratio(wanted.model.model)))
         excess = sum(share.tokens for share in shares.values()) - most
         for each in [one for one in used if one.section == BEHIND]:
             if excess > 0 and texts[each.id]:
@@ -163,12 +164,17 @@ class Assembly:
         if excess <= 0:
             return Fitted(list(counted))
         portion = max(1, round(most * PORTION))
-        fitted = self._fitting.fit(counted, sections, room, -(-excess // portion) * portion)
+        fitted = self._fitting.fit(counted, sections, room, excess, -(-excess // portion) * portion)
         for section, positions in fitted.short.items():
             for at in positions:
                 shares[section].chars -= counted[at].chars - fitted.counted[at].chars
                 shares[section].tokens -= counted[at].tokens - fitted.counted[at].tokens
                 shares[section].short += 1
+        for at in fitted.dropped:
+            share = shares[sections[at]]
+            share.chars -= fitted.counted[at].chars
+            share.tokens -= fitted.counted[at].tokens
+            share.dropped += 1
         return fitted
 
     def _manifest(

@@ -1,22 +1,38 @@
 """L3: makes a request fit the window, by the sections' order of giving way.
 
-Invariant: calls keep their results, messages their order; only texts become shorter, and each says what is left out.
+Invariant: calls keep their results, messages their order, and what a person said stays as it is. Texts become shorter, and
+each says what is left out; only where all of them are short and there is still no room, the oldest answers go with their
+results.
 """
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+
+from pydantic import JsonValue
 
 from tui_agent.context.budgets import ORDER, Room
 from tui_agent.context.counting import Counted
 from tui_agent.context.truncate import head_and_tail
 from tui_agent.protocol.events.context import SectionName
-from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage
-from tui_agent.protocol.parts import Content, TextContent
+from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
+from tui_agent.protocol.parts import (
+    Content,
+    ImageContent,
+    ModelPart,
+    ReasoningPart,
+    TextContent,
+    TextPart,
+    ToolCallPart,
+)
 
 SHORT_BYTES, SHORT_LINES = 1_200, 24
 """What a block is shortened to: about 300 tokens."""
 _LEAST = 400
 """Tokens below which shortening a block gains nothing."""
+_TINY_BYTES, _TINY_LINES, _TINY_LEAST = 240, 6, 90
+"""The same where that was not enough; what the model said, and the arguments of its calls, are then shortened as well."""
+_IMAGE = TextContent(text="[An image was left out for want of room.]")
 
 
 @dataclass(slots=True)
@@ -25,6 +41,11 @@ class Fitted:
 
     counted: list[Counted]
     short: dict[SectionName, list[int]] = field(default_factory=dict)
+    dropped: set[int] = field(default_factory=set)
+
+    def messages(self) -> Iterator[Message]:
+        """What is sent."""
+        return (one.message for at, one in enumerate(self.counted) if at not in self.dropped)
 
 
 class Fitting:
@@ -32,51 +53,139 @@ class Fitting:
 
     def __init__(self, recount: Callable[[Message], Counted]) -> None:
         self._recount = recount
-        self._short: dict[int, tuple[Message, Counted]] = {}
+        self._short: dict[tuple[int, bool], tuple[Message, Counted]] = {}
 
     def fit(
-        self, counted: Sequence[Counted], sections: Sequence[SectionName], room: Room, excess: int
+        self,
+        counted: Sequence[Counted],
+        sections: Sequence[SectionName],
+        room: Room,
+        needed: int,
+        wished: int,
     ) -> Fitted:
-        """Shorten the oldest blocks of each section in turn, down to its share, until `excess` tokens are gone."""
+        """Make the history smaller by `needed` tokens, by the `wished` ones as far as shortening old blocks is enough for
+        that."""
         fitted = Fitted(list(counted))
+        left = needed - wished + self._by_sections(fitted, sections, room, wished)
+        if left > 0:
+            everything = range(len(counted))
+            for at in everything:
+                left = self._shorten(fitted, sections[at], (at,), left, left, tiny=True)
+        if left > 0:
+            _drop_oldest(fitted, left)
+        return fitted
+
+    def _by_sections(self, fitted: Fitted, sections: Sequence[SectionName], room: Room, excess: int) -> int:
+        """Shorten the oldest blocks of each section in turn, down to its share; what is left of the excess then."""
+        counted = list(fitted.counted)
         for section in ORDER:
             at = [position for position, name in enumerate(sections) if name == section]
             size = sum(counted[position].tokens for position in at)
             for over in (size - (room.budget(section) or 0), size):
                 excess = self._shorten(fitted, section, at, min(over, excess), excess)
                 if excess <= 0:
-                    return fitted
-        return fitted
+                    return excess
+        return excess
 
     def _shorten(
-        self, fitted: Fitted, section: SectionName, positions: Sequence[int], wanted: int, excess: int
+        self,
+        fitted: Fitted,
+        section: SectionName,
+        positions: Sequence[int],
+        wanted: int,
+        excess: int,
+        *,
+        tiny: bool = False,
     ) -> int:
         for position in positions:
             if wanted <= 0:
                 break
             before = fitted.counted[position]
-            after = self._shorter(before)
+            after = self._shorter(before, tiny=tiny)
             if after is None:
                 continue
             fitted.counted[position] = after
-            fitted.short.setdefault(section, []).append(position)
+            short = fitted.short.setdefault(section, [])
+            if position not in short:
+                short.append(position)
             wanted -= before.tokens - after.tokens
             excess -= before.tokens - after.tokens
         return excess
 
-    def _shorter(self, before: Counted) -> Counted | None:
+    def _shorter(self, before: Counted, *, tiny: bool) -> Counted | None:
         """The message shortened; None where that gains nothing."""
-        if before.tokens < _LEAST:
+        if before.tokens < (_TINY_LEAST if tiny else _LEAST):
             return None
-        known = self._short.get(id(before.message))
+        known = self._short.get((id(before.message), tiny))
         if known is not None and known[0] is before.message:
             return known[1]
-        message = _shortened(before.message)
+        message = _tiny(before.message) if tiny else _shortened(before.message)
         if message is before.message:
             return None
         after = self._recount(message)
-        self._short[id(before.message)] = before.message, after
+        if after.tokens >= before.tokens:
+            return None
+        self._short[id(before.message), tiny] = before.message, after
         return after
+
+
+def _drop_oldest(fitted: Fitted, needed: int) -> None:
+    """Let the oldest answers go, each with its results, until there is room; the newest stays."""
+    answers = [at for at, one in enumerate(fitted.counted) if isinstance(one.message, AssistantMessage)]
+    for start in answers[:-1]:
+        if needed <= 0:
+            return
+        end = start + 1
+        while isinstance(fitted.counted[end].message, ToolMessage):
+            end += 1
+        fitted.dropped.update(range(start, end))
+        needed -= sum(one.tokens for one in fitted.counted[start:end])
+
+
+def _tiny(message: Message) -> Message:
+    """As little as can stand for it."""
+    match message:
+        case AssistantMessage(parts=parts):
+            return message.model_copy(update={"parts": tuple(map(_tiny_part, parts))})
+        case (
+            ToolMessage(content=content) | UserMessage(kind="mentions" | "map" | "restored", content=content)
+        ):
+            return message.model_copy(update={"content": tuple(map(_tiny_content, content))})
+        case SummaryMessage(text=str() as text):
+            return message.model_copy(update={"text": _cut(text)})
+        case _:
+            return message
+
+
+def _tiny_content(piece: Content) -> Content:
+    if isinstance(piece, ImageContent):
+        return _IMAGE
+    return piece.model_copy(update={"text": _cut(piece.text)}) if isinstance(piece.text, str) else piece
+
+
+def _tiny_part(part: ModelPart) -> ModelPart:
+    """Signed reasoning goes back as it came, or a provider refuses it."""
+    match part:
+        case ToolCallPart(arguments=arguments):
+            return part.model_copy(
+                update={"arguments": {name: _tiny_value(it) for name, it in arguments.items()}}
+            )
+        case ReasoningPart() if part.signature or part.opaque:
+            return part
+        case TextPart(text=str() as text) | ReasoningPart(text=str() as text):
+            return part.model_copy(update={"text": _cut(text)})
+        case _:
+            return part
+
+
+def _tiny_value(value: JsonValue) -> JsonValue:
+    if isinstance(value, str):
+        return _cut(value)
+    return value if len(json.dumps(value)) <= _TINY_BYTES else _cut(json.dumps(value))
+
+
+def _cut(text: str) -> str:
+    return head_and_tail(text, max_bytes=_TINY_BYTES, max_lines=_TINY_LINES).text
 
 
 def _shortened(message: Message) -> Message:

@@ -48,6 +48,7 @@ MOST_READ: Final = 30
 _ONLY_READ: Final[frozenset[str]] = frozenset(("read_file", "list_directory", "grep", "glob", "repo_map"))
 MOST_ARTIFACTS: Final = 8
 _LEAST: Final = 400
+_TRIES: Final = 5
 
 Text = Callable[[LongText], str]
 """The whole of a text, wherever it is kept."""
@@ -162,6 +163,21 @@ def transcript(messages: Sequence[Message], room: int, text: Text) -> str:
             break
         pieces.append(piece)
     return "\n\n".join([*first, *reversed(pieces)])
+
+
+def transcript_within(
+    messages: Sequence[Message], room: int, text: Text, count: Callable[[str], int], most: int
+) -> str:
+    """The transcript, of about `room` characters, and of at most so many tokens by `count`: what was found out last can be
+    denser than the whole is on average."""
+    words = transcript(messages, room, text)
+    for _ in range(_TRIES):
+        tokens = count(words)
+        if tokens <= most:
+            break
+        room = int(min(room, len(words)) * max(most, 1) / tokens * 0.95)
+        words = transcript(messages, room, text)
+    return words
 
 
 def _piece(message: Message, text: Text) -> str:

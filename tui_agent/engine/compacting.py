@@ -11,9 +11,10 @@ from typing import Final, Literal, TypeAlias
 
 from anyio import to_thread
 
+from tui_agent.context.budgets import Room
 from tui_agent.context.memory import failing
 from tui_agent.context.shrinking import chars_of, cut_of, needed_calls, newest_readings, reducible
-from tui_agent.context.summary import Facts, summary_text, told, total_chars, transcript
+from tui_agent.context.summary import Facts, summary_text, told, total_chars, transcript_within
 from tui_agent.engine.bringing import leave
 from tui_agent.engine.circles import Circles
 from tui_agent.engine.hooks import Heard, Hooks
@@ -56,6 +57,8 @@ HISTORY: Final[frozenset[SectionName]] = frozenset(
 SUMMARY_SHARE: Final = 0.20
 """What of the window a summary may take."""
 ANSWER: Final = 4_096
+FRAME: Final = 60
+"""Tokens of the words around what is to be summarised."""
 UNKNOWN_WINDOW: Final = 32_000
 """What is worked with where nobody knows the window."""
 AT_ONCE: Final = 100
@@ -328,7 +331,9 @@ class Compacting:
             return "", None, "it failed twice in this turn"
         answer = min(ANSWER, max(256, window // 8))
         left = max(500, round((window * 0.9 - answer) / per_char) - len(prompt) - len(focus) - 400)
-        words = await to_thread.run_sync(partial(transcript, gone, left, self._text))
+        most = (Room.of(window, answer).tokens or left) - self._count(prompt + focus) - FRAME
+        make = partial(transcript_within, gone, left, self._text, self._count, most)
+        words = await to_thread.run_sync(make)
         dwell = f"\n\nThe user wants the summary to dwell on this:\n{focus}" if focus else ""
         said = f"Summarise this part of the session:\n\n<session>\n{words}\n</session>{dwell}"
         message = UserMessage(content=(TextContent(text=said),))
@@ -344,6 +349,11 @@ class Compacting:
             return self._failed(fault)
         self._failures = 0
         return story, reply.request_id, ""
+
+    def _count(self, text: str) -> int:
+        """Tokens of a text, as far as we know this model."""
+        settings, tokens = self._parts.recorder.state_of(self._agent).settings, self._parts.tokens
+        return tokens.scaled(tokens.count(text), settings.model.model if settings is not None else "")
 
     def _failed(self, fault: str) -> tuple[str, None, str]:
         self._failures += 1
