@@ -34,6 +34,7 @@ from tui_agent.tui.keeping import Keeping
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.opening import Opening
 from tui_agent.tui.outside import Ask, command_line
+from tui_agent.tui.prompt.indexed import of_index
 from tui_agent.tui.pump import Pump
 from tui_agent.tui.reading import Reading
 from tui_agent.tui.rewinding import Rewinding
@@ -95,6 +96,7 @@ class Live:
         """Read the configuration, ask about the folder's own files, open the session, and stay."""
         configure(self)
         await self.chat.mount()
+        self.app.prompt.find_symbols = of_index(self.ask, self.app.options.data_dir)
         self.beginning.early()
         self.worker(self.beginning.look(), "start page")
         self.app.set_interval(BEAT_S, self.frames.beat)

@@ -1,11 +1,15 @@
 """What a message mentions, as the prompt offers it and the transcript tells of it."""
 
+import asyncio
+import json
+import subprocess
 from pathlib import Path
 
 from tests.tui.app.driving import golden, open_app
 from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.mentions import Mention
+from tui_agent.tui.prompt.indexed import of_index
 from tui_agent.tui.prompt.symbols import Symbol
 
 SAID = "Compare @src/app.py with @src/, @Cart, @.env and @old.py."
@@ -41,7 +45,7 @@ async def test_files_folders_and_symbols_are_offered_behind_an_at(tmp_path: Path
         prompt.set_root(tmp_path)
         asked: list[str] = []
 
-        def find(root: Path, query: str) -> list[Symbol]:
+        async def find(root: Path, query: str) -> list[Symbol]:
             asked.append(query)
             return [Symbol("Cartridge", "src/cart.py", 1)]
 
@@ -63,6 +67,25 @@ async def test_files_folders_and_symbols_are_offered_behind_an_at(tmp_path: Path
         await driven.press("tab")
         assert prompt.editor.text == "see @Cartridge @src/"
         await driven.until(lambda: [one.label for one in prompt.menu.candidates] == ["src/", "src/cart.py"])
+
+
+async def test_symbols_are_those_of_the_maps_index_and_without_one_those_that_git_finds(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "cart.py").write_text("class Cartridge: ...\n")
+    await asyncio.to_thread(subprocess.run, ["git", "init", "-q", str(tmp_path)], check=True)
+    index = [{"name": "cart_total", "path": "src/cart.c", "line": 7}]
+    asked: list[tuple[str, ...]] = []
+
+    async def program(*words: str) -> tuple[int, str]:
+        asked.append(words)
+        return 0, "".join(f"{json.dumps(row)}\n" for row in index)
+
+    find = of_index(program, tmp_path / "data")
+    assert await find(tmp_path, "cart") == [Symbol("cart_total", "src/cart.c", 7)]
+    assert asked[0][:4] == ("map", "--json", "--symbol", "cart") and str(tmp_path / "data") in asked[0]
+    index.clear()
+    assert await find(tmp_path, "cart") == [Symbol("Cartridge", "cart.py", 1)]
 
 
 async def test_completing_before_a_blank_leaves_one(tmp_path: Path) -> None:

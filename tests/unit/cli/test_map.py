@@ -128,3 +128,21 @@ def test_a_map_of_what_is_known_loads_neither_parser_nor_schema(tmp_path: Path) 
         "httpx",
         "anyio",
     }
+
+
+def test_a_name_that_is_half_typed_is_looked_up_in_the_index_alone(tmp_path: Path) -> None:
+    root = make(tmp_path / "repo")
+    (root / "night.go").write_text("package a\n\nfunc (s *Shift) NightHours() int { return 1 }\n")
+    (root / "guide.md").write_text("# NightHours\n")
+    before = run(root, "--symbol", "NightH", "--json")
+    assert (before.returncode, before.stdout) == (Exit.DONE, "")
+    assert json.loads(run(root, "--state", "--json").stdout) == {"files": 0, "building": False}
+    run(root, "--refresh")
+    for typed in ("NightH", "night", "hours", "check_pass"):
+        (found,) = map(json.loads, run(root, "--symbol", typed, "--json").stdout.splitlines())
+        name, place = (
+            ("check_password", "login.py:1") if typed == "check_pass" else ("NightHours", "night.go:3")
+        )
+        assert (found["name"], f"{found['path']}:{found['line']}") == (name, place)
+        assert run(root, "--symbol", typed).stdout == f"{place}  {name}\n"
+    assert json.loads(run(root, "--state", "--json").stdout) == {"files": 4, "building": False}

@@ -28,7 +28,7 @@ from tui_agent.tui.prompt.completion import (
 from tui_agent.tui.prompt.editor import Editor
 from tui_agent.tui.prompt.files import FileIndex
 from tui_agent.tui.prompt.menu import Menu
-from tui_agent.tui.prompt.symbols import PAUSE_S, FindSymbols, Symbols, defined
+from tui_agent.tui.prompt.symbols import PAUSE_S, FindSymbols, Symbols, of_git
 from tui_agent.tui.prompt.waiting import QueueRows
 from tui_agent.tui.rows import Part, cells, doing, part, row
 from tui_agent.tui.text import clean_line
@@ -96,7 +96,7 @@ class Prompt(Vertical):
         self.editor.submit = self.submit
         self.editor.wish = self._wished
         self.files = FileIndex(root)
-        self.find_symbols: FindSymbols = defined
+        self.find_symbols: FindSymbols = of_git
         self._symbols = Symbols()
         self.actions: Sequence[Action] = ()
         self.choices: Mapping[str, Sequence[tuple[str, str]]] = {}
@@ -241,11 +241,11 @@ class Prompt(Vertical):
     def _look_for_symbols(self, query: str) -> None:
         """Once the typing pauses."""
 
-        def look() -> None:
-            self._symbols.take(query, self.find_symbols(self.files.root, query))
-            self.app.call_from_thread(self._complete)
+        async def look() -> None:
+            self._symbols.take(query, await self.find_symbols(self.files.root, query))
+            self._complete()
 
-        self.app.run_worker(look, thread=True, exclusive=True, group="symbols", exit_on_error=False)
+        self.app.run_worker(look(), exclusive=True, group="symbols", exit_on_error=False)
 
     def _list_files(self) -> None:
         self.files.refresh()

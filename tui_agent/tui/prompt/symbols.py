@@ -1,11 +1,13 @@
-"""L7: names that are defined in the workspace, for `@` completion: asked of git, in a thread.
+"""L7: names that are defined in the workspace, for `@` completion: when they are looked for, and what git finds.
 
-Invariant: only names that hold what was typed; no more than `MOST`; where there is no git, none.
+Invariant: only names that hold what was typed; no more than `MOST`; where there is no git, none. Nothing
+here is asked for while somebody types.
 """
 
+import asyncio
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
@@ -30,8 +32,8 @@ class Symbol(NamedTuple):
     line: int
 
 
-FindSymbols: TypeAlias = Callable[[Path, str], Sequence[Symbol]]
-"""(folder, what was typed) -> names that hold it, the likeliest first. Blocking."""
+FindSymbols: TypeAlias = Callable[[Path, str], Awaitable[Sequence[Symbol]]]
+"""(folder, what was typed) -> names that hold it, the likeliest first."""
 
 
 class Symbols:
@@ -84,3 +86,8 @@ def defined(root: Path, query: str) -> list[Symbol]:
         found.values(), key=lambda one: (not one.name.lower().startswith(wanted), len(one.name), one)
     )
     return ordered[:MOST]
+
+
+async def of_git(root: Path, query: str) -> Sequence[Symbol]:
+    """What git finds, off the loop."""
+    return await asyncio.to_thread(defined, root, query)
