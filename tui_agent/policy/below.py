@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from tui_agent.policy.part import Part
+from tui_agent.policy.git_words import left_out_of
+from tui_agent.policy.part import GIT, Part
 from tui_agent.policy.path_shapes import same_name
 from tui_agent.policy.paths import Place, place
 from tui_agent.policy.runs import RunReport, from_cwd
-from tui_agent.policy.script import DESTRUCTIVE, WORKSPACE
 from tui_agent.policy.shell_words import join
 from tui_agent.ports.environment import SecretFile
 from tui_agent.ports.policy import PolicyFacts
@@ -44,32 +44,12 @@ _REWRITERS = {
     **dict.fromkeys(("black", "isort", "rustfmt", "dos2unix", "git checkout", "git restore", "git rm", "git mv", "git clean"), frozenset({""})),
 }  # fmt: skip
 """Commands that change the files which they name, or all below the folders, with the options of which one must be there."""
-_WHOLE = frozenset(
-    {
-        "git stash",
-        "git stash push",
-        "git stash save",
-        "git stash pop",
-        "git stash apply",
-        "git clean",
-        "git reset",
-        "git checkout",
-        "git switch",
-        "git read-tree",
-        "git checkout-index",
-    }
-)
-"""Commands that may change whatever the repository holds, where no path is named."""
-_FORCED = frozenset({"-f", "--force", "--discard-changes"})
+_SWITCHING = frozenset({"git checkout"})
+"""Those that change nothing where they only begin a branch."""
 _CHECKING = frozenset({"--check", "--check-only", "--diff", "--cached"})
 """Options by which they change none."""
 _EVERYTHING = frozenset({"-A", "--all", "-u", "--update"})
 """Options by which `git add` takes all there is."""
-_SERVERS = frozenset({"python -m http.server"})
-"""Commands that show others all that lies below."""
-_UNPACKERS = frozenset({"tar", "unzip", "git apply", "git am", "patch"})
-"""Commands that change files which only what they read names."""
-_ONLY_LOOKS = frozenset({"--check", "--stat", "--numstat", "--summary", "--dry-run"})
 _RUNNERS = frozenset({"fd", "fdfind"})
 _RUNS = frozenset({"-x", "--exec", "-X", "--exec-batch"})
 """Options by which those run a command on what they find."""
@@ -149,13 +129,15 @@ def finds_secret(at: Place, facts: PolicyFacts) -> str | None:
 
 def folders_read(part: Part) -> Sequence[str]:
     """The folders of which it reads what lies below, patterns among them; also files, where it may name either."""
+    return tuple(dict.fromkeys((*_folders_read(part), *part.shown_below)))
+
+
+def _folders_read(part: Part) -> Sequence[str]:
     if part.name == "git grep":
         behind = part.words[part.words.index("--") + 1 :] if "--" in part.words else ()
         named = [word for word in behind if word is not None]
         return _from_places(part, named if named and None not in behind else [""])
     if part.program in _RUNNERS and _RUNS.intersection(part.words):
-        return _from_places(part, [""])
-    if part.name in _SERVERS:
         return _from_places(part, [""])
     if part.name in _TAKERS:
         shaped = any(word is not None and word.startswith(":") for word in part.words)
@@ -176,38 +158,16 @@ def _from_places(part: Part, names: Sequence[str]) -> Sequence[str]:
 
 
 def rewritten(part: Part) -> Sequence[str]:
-    """The files and folders that it changes where it only seems to name them."""
+    """The files and folders that it changes where it only seems to name them, or does not name them at all."""
     name = part.program.rpartition("/")[2]
-    if (part.name in _UNPACKERS or name in _UNPACKERS) and WORKSPACE in part.classes:
-        return _unpacked_into(part)
-    every = _from_places(part, [""]) if part.name in _WHOLE and _whole(part) else ()
+    whole = (*part.changed_below, *part.filled)
     needed = _REWRITERS.get(part.name) or _REWRITERS.get(name)
     words = {"", *part.words}
     if part.harmless or needed is None or needed.isdisjoint(words) or not _CHECKING.isdisjoint(words):
-        return every
-    return tuple(dict.fromkeys((*part.reads, *part.looks, *every)))
-
-
-def _whole(part: Part) -> bool:
-    """Whether it changes all that the repository holds, or lies beside that."""
-    if part.name in ("git checkout", "git switch"):
-        return DESTRUCTIVE in part.classes and not _FORCED.isdisjoint(part.words)
-    return part.name.startswith("git stash") or (
-        DESTRUCTIVE in part.classes and not (part.name == "git clean" and part.reads)
-    )
-
-
-def _unpacked_into(part: Part) -> Sequence[str]:
-    """The folders in which it makes files that only what it reads names."""
-    if not _ONLY_LOOKS.isdisjoint(part.words) or (part.program == "tar" and not _extracts(part)):
+        return whole
+    if part.name in _SWITCHING and not whole:
         return ()
-    return () if part.program == "unzip" and part.writes else _from_places(part, [""])
-
-
-def _extracts(part: Part) -> bool:
-    bundle = part.words[1] if len(part.words) > 1 else None
-    bundled = bundle is not None and not bundle.startswith("-") and "x" in bundle
-    return bundled or "x" in _letters(part) or not {"--extract", "--get"}.isdisjoint(part.words)
+    return tuple(dict.fromkeys((*part.reads, *part.looks, *whole)))
 
 
 def told(part: Part) -> Sequence[str]:
@@ -221,6 +181,8 @@ def told(part: Part) -> Sequence[str]:
 def left_out(part: Part, shape: str) -> bool:
     """Whether its options leave out what a rule's path means, or choose others, or it passes over such files."""
     names = [name for name in shape.split("/") if name not in ("", ".")]
+    if any(_spared_by_git(part, word, names) for word in part.words):
+        return True
     last = names[-1] if names else "**"
     chosen: list[bool] = []
     for option, value in _options(part):
@@ -236,6 +198,17 @@ def left_out(part: Part, shape: str) -> bool:
             chosen.append("/" in value or "{" in value or same_name(value, last))
     hidden = part.program in _PASSING and not _reach(part).hidden and any(n.startswith(".") for n in names)
     return hidden or (bool(chosen) and not any(chosen))
+
+
+def _spared_by_git(part: Part, word: str | None, names: Sequence[str]) -> bool:
+    """Whether a word of git's (`:!private`) leaves out what a rule's path means, from the top on."""
+    left = left_out_of(word) if word is not None and part.program == GIT and part.places == ("",) else None
+    if not left or not names:
+        return False
+    plain = left.rstrip("/").removesuffix("/**").removesuffix("/*").split("/")
+    if not _SIGNS & set("".join(plain)):
+        return plain == list(names[: len(plain)])
+    return names[0] == "**" and left in (f"*{names[-1]}", f"**/{names[-1]}") and len(names) == 2
 
 
 def _names(secret: SecretFile) -> list[str]:

@@ -40,6 +40,7 @@ from tui_agent.policy.script import (
     Command,
     Word,
 )
+from tui_agent.policy.wholes import note_told, note_wholes
 
 _SAME = {"python3": "python", "pip3": "pip"}
 _SILENT = ((":",), ("true",), ("cat", "/dev/null"))
@@ -76,6 +77,8 @@ class CommandReader:
             self._judge(part, command.words, parts, 0)
         elif not part.classes:
             part.classes.add(READ_ONLY)
+        for one in (part, *parts):
+            note_told(one, self._known(bare_name(one.program).rpartition("/")[2]))
         return [part, *parts]
 
     def _harmless(self, command: Command) -> bool:
@@ -139,6 +142,7 @@ class CommandReader:
             part.unknown = self._known(bare.rpartition("/")[2]) is None
             part.stand()
             self._mention(part, words[1:])
+            note_wholes(part, bare.rpartition("/")[2], words[1:])
             self._told_to_run(part, words, more, depth)
             return
         if len(words) == 2 and words[1].value in program.alone and name != "eval":
@@ -158,6 +162,7 @@ class CommandReader:
         part.name = call.name
         call.words = [self._named(word, call.program) for word in rest]
         read_options(part, call, call.words)
+        note_wholes(part, call.name, whole[1:])
         if call.program.wraps is None or part.classes - {READ_ONLY} or not call.operands:
             self._finish(part, call)
         if call.program.wraps is not None:

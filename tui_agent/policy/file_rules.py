@@ -112,11 +112,13 @@ class FileRules:
         found = stop(self._rules.about_file(at, "read", self._facts))
         return found or (self._meant(at, ("read",)) if pattern else None)
 
-    def changed(self, at: Place, *, pattern: bool = False) -> Finding | None:
-        """What rules against editing say of a file, or a folder with some of what is below, that is changed."""
+    def changed(self, at: Place, *, pattern: bool = False, file: bool = False) -> Finding | None:
+        """What rules against editing say of a file, or a folder with some of what is below, that is changed. `file`: it
+        is no folder."""
         found = stop(self._rules.about_file(at, "edit", self._facts))
         found = found or (self._meant(at, ("edit",)) if pattern else None)
-        some = found is None and self.stands_below(at, "edit", pattern=pattern)
+        some = [] if found else self.stands_below(at, "edit", pattern=pattern)
+        some = [rule for rule in some if placed(rule) or not file]
         return _against_some_below(at) if some else found
 
     def maybe(self, at: Place, *, writes: bool) -> Finding | None:
@@ -144,7 +146,7 @@ class FileRules:
             for what in whats
             for rule in self._rules.about_pattern(at, what, self._facts, dotted=self.dotted)
         ]
-        found = stop([rule for rule in rules if _placed(rule) and "**" not in at.given])
+        found = stop([rule for rule in rules if placed(rule) and "**" not in at.given])
         if found is not None:
             return replace(found, reason=f"{found.reason}, and {at.given} may stand for what it is about")
         if not rules:
@@ -154,12 +156,16 @@ class FileRules:
 
     def _below(self, at: Place, whats: Sequence[What], *, pattern: bool) -> Finding | None:
         rules = [rule for what in whats for rule in self.stands_below(at, what, pattern=pattern)]
-        stopped = stop([rule for rule in rules if _placed(rule)])
+        stopped = stop([rule for rule in rules if placed(rule)])
         return stopped if stopped is not None or not rules else _against_some_below(at)
 
     def mentions_secret(self, at: Place, *, pattern: bool = False) -> bool:
         """Whether a name on a command line is that of a file with secrets."""
         return self._guards.secret(at, pattern=pattern)
+
+    def protects(self, at: Place) -> bool:
+        """Whether it decides what runs or what is asked."""
+        return self._guards.write(at, self._facts) == "protected"
 
     def ruins(self, path: str, at: Place) -> bool:
         """Whether taking a path away takes away a root, a home or the workspace."""
@@ -177,7 +183,7 @@ class FileRules:
         return Finding("ask", f"{policy}.{what}", why, risk, default_no=bool(risk))
 
 
-def _placed(rule: Rule) -> bool:
+def placed(rule: Rule) -> bool:
     """Whether a rule about files says where they lie."""
     return not rule.rest.startswith(("*", "?", "["))
 

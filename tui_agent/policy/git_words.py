@@ -41,6 +41,15 @@ def add_named(part: Part, operands: Sequence[Word], words: Sequence[Word], *, li
                     part.places = places
 
 
+def left_out_of(value: str) -> str | None:
+    """The path in a word that says which files are not meant; None for any other word."""
+    short = _SHORT_MAGIC.match(value)
+    if value.startswith(":("):
+        magic, _, path = value[2:].partition(")")
+        return path if "exclude" in magic.split(",") else None
+    return value[short.end() :] if short is not None and set("!^") & set(short[0]) else None
+
+
 def _of_options(words: Sequence[Word]) -> Iterator[Word]:
     """The files of `-L 1,5:FILE`, and the folder of `--relative=FOLDER`."""
     for at, word in enumerate(words):

@@ -63,6 +63,14 @@ class Part:
     ruin: str = ""
     deep: bool = False
     """What it names is meant with everything below."""
+    changed_below: list[str] = field(default_factory=list)
+    """Folders of which it may change whatever lies below, and files, without naming what it changes."""
+    shown_below: list[str] = field(default_factory=list)
+    """The same for what it reads."""
+    filled: list[str] = field(default_factory=list)
+    """Folders that it makes and fills."""
+    told_of: list[str] = field(default_factory=list)
+    """Paths among its words of which nothing says what it does with them."""
     into: bool = False
     """What it writes is one more name in a folder, should that be one."""
     keeps: int = 0
@@ -160,7 +168,7 @@ class Part:
 def moved(part: Part, places: tuple[str | None, ...]) -> Part:
     """A part of a script that starts in one of these folders: its paths as seen from where they are seen."""
     out = replace(part, why=list(part.why), patterns=set(part.patterns))
-    for name in ("reads", "looks", "writes", "removes", "may_read", "may_write"):
+    for name in _PATHS:
         found: list[str] = []
         for path in getattr(part, name):
             for place in places:
@@ -174,6 +182,7 @@ def moved(part: Part, places: tuple[str | None, ...]) -> Part:
     return out
 
 
+_PATHS = ("reads", "looks", "writes", "removes", "may_read", "may_write", "changed_below", "shown_below", "filled", "told_of")  # fmt: skip
 GIT = "git"
 
 

@@ -5,9 +5,11 @@ Invariant: a line is allowed only where every part is; a guard or a rule that de
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from tui_agent.policy.below import folders_read, left_out, read_below, rewritten, told
-from tui_agent.policy.file_rules import FileRules
+from tui_agent.policy.code_files import files_in_code
+from tui_agent.policy.file_rules import FileRules, placed
 from tui_agent.policy.findings import Finding
 from tui_agent.policy.grammar import Rule, What, fits_words
 from tui_agent.policy.links import link_names, read_through_links, through_links
@@ -21,6 +23,8 @@ from tui_agent.policy.rule_set import RuleSet, about_hosts, by_rule, first, mean
 from tui_agent.policy.runs import RunReport, command_line, from_cwd, literal, read_runs
 from tui_agent.policy.script import ARBITRARY, DESTRUCTIVE, NETWORK, PRIVILEGE, READ_ONLY, WORKSPACE
 from tui_agent.policy.sealing import follows
+from tui_agent.policy.shell_words import join
+from tui_agent.policy.wholes import file_like
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 
@@ -145,29 +149,17 @@ class RunJudge:
             if found.verdict == "deny" or found.ruled:
                 yield found
         if report.unread:
-            yield from self._unread()
-
-    def _unread(self) -> Iterator[Finding]:
-        """Rules about commands may mean what no part shows."""
-        against = {rule.verdict for rule in self._rules.rules if rule.what != "tool"}
-        if "deny" in against:
-            why = "it cannot be read whole, and there are rules against commands"
-            yield Finding("deny", "rules.unread", why)
-        elif "ask" in against:
-            yield Finding(
-                "ask", "rules.unread", "it cannot be read whole, and there are rules about commands"
-            )
+            yield from _unread(self._rules)
 
     def _named(self, effect: Runs, part: Part) -> Iterator[Finding]:
         """Rules against reading count for whatever a command names, too, for what it gives another name, and for what lies
         below the folders that it reads."""
         if part.vague:
             yield from self._vague(part)
-        coded = code_names(self._rules.against_files, part)
-        if coded is not None:
-            yield Finding("ask", "rules.code", f"its code names what a rule is against: {coded.text}")
+        yield from self._in_code(effect, part)
         for path, at in self._places(effect, rewritten(part) if self._rules.stops("edit") else ()):
-            found = self._files.changed(at, pattern=path in part.patterns)
+            file = path in part.changed_below and file_like(path)
+            found = self._files.changed(at, pattern=path in part.patterns, file=file)
             if found is not None:
                 yield found
         if not self._rules.stops("read"):
@@ -179,10 +171,27 @@ class RunJudge:
                 yield found
         for path, at in self._places(effect, folders_read(part)):
             rules = self._files.stands_below(at, "read", pattern=path in part.patterns)
+            if path in part.shown_below and file_like(path):
+                rules = [rule for rule in rules if placed(rule)]
             met = next((rule for rule in rules if not left_out(part, rule.rest)), None)
             if met is not None:
                 why = f"a rule stands against files below {at.given}: {met.text}"
                 yield Finding("ask", "rules.below", why)
+
+    def _in_code(self, effect: Runs, part: Part) -> Iterator[Finding]:
+        """Rules about files may mean those that code names which is given as text."""
+        against = self._rules.against_files
+        coded = code_names(against, part)
+        if coded is not None:
+            yield Finding("ask", "rules.code", f"its code names what a rule is against: {coded.text}")
+        for _, at in self._from_places(effect, part, files_in_code(part) if against else ()):
+            if self._files.named(at) is not None or self._files.changed(at, file=True) is not None:
+                yield Finding("ask", "rules.code", f"its code names what a rule is against: {at.given}")
+
+    def _from_places(self, effect: Runs, part: Part, names: Sequence[str]) -> Iterator[tuple[str, Place]]:
+        """Names as seen from the folders that a command runs in."""
+        paths = (join(place, name) for place in part.places for name in names)
+        return self._places(effect, [path for path in paths if path is not None])
 
     def _maybe(self, effect: Runs, part: Part) -> Iterator[Finding]:
         """Guards count for what it may touch; rules against editing for what an unknown program is told."""
@@ -191,8 +200,7 @@ class RunJudge:
                 found = self._files.maybe(at, writes=writes)
                 if found is not None:
                     yield found
-        told = [path for path in part.looks if path not in part.places] if part.unknown else []
-        for _, at in self._places(effect, told if self._rules.stops("edit") else ()):
+        for _, at in self._places(effect, _may_write(part) if self._rules.stops("edit") else ()):
             found = self._files.edited(at)
             if found is not None:
                 yield found
@@ -274,11 +282,15 @@ class RunJudge:
             yield Finding("allow", "reads.command", "it only reads this workspace")
             return
         secrets = any(self._files.mentions_secret(at) for _, at in self._places(effect, part.looks))
-        if rule is not None and not secrets:
+        guarded = not secrets and not self._facts.sandboxed and self._guarded(effect, part)
+        if rule is not None and not secrets and not guarded:
             yield from (finding for finding in files if not _only_reads(finding))
             yield rule
             return
         finding = self._by_profile(effect, part, secrets)
+        if finding.verdict == "allow" and guarded:
+            why = f"nothing says what {part.program} does with {guarded}, which is kept from agents"
+            finding = Finding("ask", f"{self._facts.policy}.guarded", why, UNCERTAIN, default_no=True)
         if own or part.sets or not always_fit(part):
             finding = replace(finding, grave=True)
         if own and finding.verdict == "ask":
@@ -292,6 +304,14 @@ class RunJudge:
         if finding.verdict == "allow":  # of a program, not of the files that the line names beside it
             yield from files
             yield from (self._files.read(at) for at in outside)
+
+    def _guarded(self, effect: Runs, part: Part) -> str:
+        """The first guarded file that a program is told of which nothing says what it does with it, or that code names."""
+        told = self._places(effect, _may_write(part))
+        coded = self._from_places(effect, part, files_in_code(part))
+        found = (at.given for _, at in told if self._files.protects(at))
+        named = (at.given for _, at in coded if self._files.protects(at) or self._files.mentions_secret(at))
+        return next(chain(found, named), "")
 
     def _by_profile(self, effect: Runs, part: Part, secrets: bool) -> Finding:
         policy = self._facts.policy
@@ -369,6 +389,16 @@ class RunJudge:
         return Finding("ask", finding.rule_id, reason, risk, default_no=True)
 
 
+def _unread(rules: RuleSet) -> Iterator[Finding]:
+    """Rules about commands may mean what no part shows."""
+    against = {rule.verdict for rule in rules.rules if rule.what != "tool"}
+    if "deny" in against:
+        why = "it cannot be read whole, and there are rules against commands"
+        yield Finding("deny", "rules.unread", why)
+    elif "ask" in against:
+        yield Finding("ask", "rules.unread", "it cannot be read whole, and there are rules about commands")
+
+
 def _anywhere(report: RunReport) -> RunReport:
     """As where the top of the repository may be any folder."""
     why = "it is not certain where the repository begins"
@@ -379,6 +409,12 @@ def _anywhere(report: RunReport) -> RunReport:
 def _of_place(finding: Finding) -> bool:
     """Asked about for where a file lies, not by a rule."""
     return finding.verdict == "ask" and not finding.ruled
+
+
+def _may_write(part: Part) -> Sequence[str]:
+    """The files that a program is told of which nothing says what it does with them."""
+    told = [path for path in part.looks if path not in part.places] if part.unknown else []
+    return [*told, *part.told_of, *part.filled]
 
 
 def _only_reads(finding: Finding) -> bool:

@@ -197,7 +197,7 @@ def test_rules_against_edits_count_for_patterns(script: str, expected: str) -> N
         ("black --check .", "allow"),
         ("ruff check keep", "allow"),
         ("perl keep/k.pl", "allow"),
-        ("git checkout main", "allow"),
+        ("git checkout main", "ask"),
         ("pytest keep", "allow"),
     ],
 )
