@@ -1,5 +1,6 @@
 """`/map`: the ranking that the model gets, why each file stands where it does, and the keys that steer it."""
 
+import asyncio
 import json
 
 import pytest
@@ -26,11 +27,19 @@ class MapProgram:
     def __init__(self) -> None:
         self.asked: list[tuple[str, ...]] = []
         self.status = 0
+        self.state: dict[str, object] = {"files": 41, "building": False}
+        self.gate: asyncio.Event | None = None
+        """Set it to hold answers back."""
+        self.more = ""
 
     async def __call__(self, *words: str) -> tuple[int, str]:
         if words[0] != "map":
             return 1, ""
+        if "--state" in words:
+            return 0, json.dumps(self.state) + "\n"
         self.asked.append(words)
+        if self.gate is not None:
+            await self.gate.wait()
         if self.status:
             return self.status, "tui-agent: The folder cannot be mapped.\n"
         hidden = [words[at + 1] for at, word in enumerate(words) if word == "--hide"]
@@ -54,7 +63,7 @@ class MapProgram:
             for path, score, reasons, symbols in FILES
             if path not in hidden
         ]
-        said = "tui-agent: 3 of 41 files, about 90 tokens; left out: 2 minified\n"
+        said = f"tui-agent: 3 of 41 files, about 90 tokens; left out: 2 minified{self.more}\n"
         return 0, "".join(f"{json.dumps(row)}\n" for row in rows) + said
 
     def option(self, name: str) -> str:
@@ -74,7 +83,7 @@ async def shown(driven: Driven) -> None:
     await driven.pilot.pause()
     page = driven.app.screen
     assert isinstance(page, MapScreen)
-    await driven.until(lambda: not page.top.said.endswith("…"))
+    await driven.until(lambda: not page.reading)
     await driven.pilot.pause()
 
 
@@ -116,7 +125,7 @@ async def test_what_is_pinned_hidden_and_how_long_it_is_become_settings_of_the_s
         assert program.option("--hide") == "src/report.py"
         assert "src/report.py" not in [one.path for one in page.answer.files]
         assert page.files[-1].path == "src/report.py" and "hidden" in driven.text()
-        assert page.chosen is page.files[-1]
+        assert page.chosen is not None and page.chosen.path == "docs/a guide.md"
         await driven.press("plus")
         await shown(driven)
         assert program.option("--max-tokens") == "2400"
@@ -126,7 +135,7 @@ async def test_what_is_pinned_hidden_and_how_long_it_is_become_settings_of_the_s
         await driven.press("r")
         await shown(driven)
         assert "--refresh" in program.asked[-1]
-        await driven.press("h")
+        await driven.press("end", "h")
         await shown(driven)
         assert "src/report.py" in [one.path for one in page.answer.files] and len(page.files) == 3
 
@@ -167,3 +176,50 @@ async def test_a_map_that_cannot_be_made_says_why() -> None:
         assert "The folder cannot be mapped." in driven.text()
         await driven.press("p", "h", "enter", "down", "escape")
         assert not isinstance(driven.app.screen, MapScreen)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_while_it_is_read_it_counts_the_files_and_keys_say_why_they_do_nothing(
+    size: tuple[int, int],
+) -> None:
+    program = MapProgram()
+    program.gate, program.state = asyncio.Event(), {"files": 812, "building": True}
+    async with open_app(golden("night_shift"), size=size, outside=program) as driven:
+        driven.app.do("map")
+        await driven.until(lambda: "reading the repository… 812 files" in driven.text())
+        assert "0 files" not in driven.text()
+        program.state = {"files": 900, "building": True}
+        await driven.until(lambda: "reading the repository… 900 files" in driven.text())
+        for key, word in (("p", "pin"), ("h", "hide"), ("enter", "mention")):
+            await driven.press(key)
+            said = " ".join(driven.text().split())
+            assert f"nothing to {word} yet: the repository is still being read" in said
+        program.gate.set()
+        await shown(driven)
+        assert "reading the repository" not in driven.text() and "class Shift" in driven.text()
+
+
+async def test_a_map_of_half_an_index_is_made_anew_once_that_is_whole() -> None:
+    program = MapProgram()
+    program.more, program.state = "; the index is still being built", {"files": 2, "building": True}
+    async with open_app(golden("night_shift"), outside=program) as driven:
+        await opened(driven)
+        await driven.until(lambda: "reading the repository… 2 files" in driven.text())
+        assert "class Shift" in driven.text() and len(program.asked) == 1
+        program.more, program.state = "", {"files": 41, "building": False}
+        await driven.until(lambda: len(program.asked) == 2)
+        await shown(driven)
+        assert "3 of 41 files" in driven.text() and "reading" not in driven.text()
+
+
+async def test_hiding_keeps_the_cursors_place_while_the_map_is_made_anew() -> None:
+    program = MapProgram()
+    async with open_app(golden("night_shift"), outside=program) as driven:
+        page = await opened(driven)
+        program.gate = asyncio.Event()
+        await driven.press("h")
+        assert page.reading and page.chosen is not None
+        assert (page.chosen.path, page.map_rows.at) == ("src/report.py", 0)
+        program.gate.set()
+        await shown(driven)
+        assert page.chosen is not None and page.chosen.path == "src/report.py"

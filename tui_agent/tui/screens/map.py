@@ -14,10 +14,19 @@ from tui_agent.protocol.settings import MapChoice
 from tui_agent.tui import units
 from tui_agent.tui.actions import Scope, footer
 from tui_agent.tui.layer import takes
+from tui_agent.tui.outside import json_rows, number_of
 from tui_agent.tui.panes.base import Intent
 from tui_agent.tui.rows import part, row
 from tui_agent.tui.screens.listing import Listing
-from tui_agent.tui.screens.map_answers import Answer, MapFile, MapLine, answer_of, lines_of, words
+from tui_agent.tui.screens.map_answers import (
+    Answer,
+    MapFile,
+    MapLine,
+    answer_of,
+    lines_of,
+    state_words,
+    words,
+)
 from tui_agent.tui.screens.map_rows import MapRows
 from tui_agent.tui.screens.page import HEADS_FROM, OPENS, Facts, Page
 from tui_agent.tui.screens.sessions_head import SessionsHead, rows_for
@@ -30,9 +39,14 @@ if TYPE_CHECKING:
 LENGTHS = (300, 600, 1_200, 2_400, 4_800, 9_600)
 """Tokens that the budget goes through."""
 MOST_QUERY = 300
+NOTHING = "Nothing to map here: no file with text was found."
 PINNED = "pinned"
 """The reason that the ranking gives for what was pinned."""
 FOLLOW_S = 0.25
+COUNT_S = 0.8
+"""Time between two looks at how far the index is, while it is waited for."""
+BUILDING = "the index is still being built"
+"""What the command line says beside a map that was made without a whole index."""
 
 
 class MapListing(Listing):
@@ -72,6 +86,14 @@ class MapScreen(Page):
         self.drawing = MapRows(self.looks_of)
         self.top.columns = self.drawing.columns
         self.answer = Answer()
+        self.reading = False
+        """An answer is waited for."""
+        self.counted = 0
+        """Files that the index has so far; 0 where nobody knows."""
+        self._built = True
+        self._counting = False
+        self._made_of = -1
+        """Files that the index had when the map was made anew because it had grown."""
         self.files: list[MapFile] = []
         """What the answer has, and behind it what is hidden, so that it can be shown again."""
         self._settings = live.state.settings
@@ -81,6 +103,7 @@ class MapScreen(Page):
         super().on_mount()
         self.read()
         self.set_interval(FOLLOW_S, self.follow)
+        self.set_interval(COUNT_S, self._look_at_index)
 
     def follow(self) -> None:
         """Show what became of a setting that was changed here."""
@@ -105,8 +128,10 @@ class MapScreen(Page):
 
     def read(self, *, refresh: bool = False) -> None:
         """Ask for the map (again)."""
-        self.top.said = "mapping …"
+        self.reading = True
         self.show_head()
+        self.show_detail()
+        self.map_rows.set_count(max(1, len(self.map_rows.lines)), self.map_rows.at)
         options = self.live.app.options
         asked = words(
             self.top.field.text.strip(),
@@ -120,7 +145,8 @@ class MapScreen(Page):
 
     async def _read(self, asked: list[str]) -> None:
         status, said = await self.live.ask(*asked)
-        self.answer = answer_of(status, said)
+        self.answer, self.reading = answer_of(status, said), False
+        self._built = BUILDING not in self.answer.said
         own = self.own and self.top.field.text
         self.top.said = "words of the last message" if own else ""
         if self.answer.fault:
@@ -129,15 +155,39 @@ class MapScreen(Page):
         self.show_head()
         self.show_detail()
 
-    def _arrange(self) -> None:
-        held = self.chosen
+    def _look_at_index(self) -> None:
+        """How far the index is, while it is waited for; once it is whole the map is made anew from it."""
+        if (self.reading or not self._built) and self.is_current and not self._counting:
+            self._counting = True
+            self.run_worker(self._count(), name="count", exit_on_error=False)
+
+    async def _count(self) -> None:
+        options = self.live.app.options
+        try:
+            _, said = await self.live.ask(*state_words(str(options.cwd), options.data_dir))
+        finally:
+            self._counting = False
+        for state in json_rows(said)[:1]:
+            self.counted = int(number_of(state, "files"))
+            if not self.reading and not state.get("building"):
+                self._built = True
+                if self._made_of != self.counted:
+                    self._made_of = self.counted
+                    self.read()
+        self.show_head()
+        self.map_rows.refresh()
+
+    def _arrange(self, *, follow: bool = True) -> None:
+        """The rows of the answer. The cursor stays at its file; without `follow`, or where that is gone, at its place."""
+        held = self.chosen if follow else None
         hidden = [MapFile(path, 0.0, ("hidden",), ()) for path in self.choice.hidden]
-        self.files = [*self.answer.files, *hidden]
+        self.files = [*(one for one in self.answer.files if one.path not in self.choice.hidden), *hidden]
         lines = lines_of(self.files, airy=self.app.size.height >= HEADS_FROM)
         places = (at for at, one in enumerate(lines) if one and held and self.files[one[0]].path == held.path)
-        same = next(places, 0)
+        here = next(places, self.map_rows.at)
+        here = next((at for at in range(here, len(lines)) if lines[at] is not None), len(lines) - 1)
         self.map_rows.lines = lines
-        self.map_rows.set_count(len(lines), same)
+        self.map_rows.set_count(max(1, len(lines)), here)
 
     @property
     def chosen(self) -> MapFile | None:
@@ -154,11 +204,21 @@ class MapScreen(Page):
 
     def show_head(self) -> None:
         self.top.title = [("Repository map", self.top.style(bold=True))]
-        said = self.answer.said.partition(";")[0]
+        said = self._under_way() or self.answer.said.partition(";")[0]
         self.top.right = [part(said, self.top.style("t2"))] if said else []
         self.top.show()
 
+    def _under_way(self) -> str:
+        """What is waited for; empty where nothing is."""
+        if not self.reading and self._built:
+            return ""
+        files = f" {units.plural(self.counted, 'file')}" if self.counted else ""
+        return f"reading the repository{self.looks_of().symbols.ellipsis}{files}"
+
     def draw_row(self, at: int, width: int, chosen: bool) -> Strip:
+        if not self.map_rows.lines:
+            said = self._under_way() or ("" if self.answer.fault else NOTHING)
+            return row(width, [("    ", self.style()), part(said, self.style("t3"))], fill=self.style())
         ground: Role = "selection" if chosen else "s0"
         line = self.map_rows.lines[at] if at < len(self.map_rows.lines) else None
         if line is None:
@@ -184,8 +244,8 @@ class MapScreen(Page):
                 facts.heading("Shown of it")
             for symbol in one.symbols:
                 facts.fact(f"{symbol.line}-{symbol.end}", symbol.signature.strip())
-        elif not self.top.said.endswith("…"):
-            facts.text(self.answer.fault or "Nothing to map here: no file with text was found.", "t3")
+        elif not self.reading and self.answer.fault:
+            facts.text(self.answer.fault, "t3")
         self._budget(facts)
         return facts.rows
 
@@ -193,7 +253,8 @@ class MapScreen(Page):
         """What the model gets of it, and by what way."""
         facts.heading("For the model")
         facts.fact("budget", f"{units.tokens(self.choice.max_tokens)} tokens")
-        facts.fact("sees", f"{units.plural(len(self.answer.files), 'file')}, as on the left")
+        if self.answer.files:
+            facts.fact("sees", f"{units.plural(len(self.answer.files), 'file')}, as on the left")
         settings = self.live.state.settings
         auto = settings is not None and settings.repo_map == "auto" and settings.context_mode != "none"
         when = "with a session's first message, and after a compaction" if auto else "only when it asks"
@@ -252,9 +313,15 @@ class MapScreen(Page):
             case _:
                 pass
 
+    def _enter(self) -> None:
+        if self.chosen is None:
+            self.use()
+        else:
+            super()._enter()
+
     def use(self) -> None:
         """Mention the chosen file in the message, and go back to it."""
-        one = self.chosen
+        one = self._meant("mention")
         if one is None:
             return
         editor = self.live.app.prompt.editor
@@ -265,7 +332,7 @@ class MapScreen(Page):
 
     def _toggle(self, which: str) -> None:
         """Pin or hide, or no more; what is the one is not the other."""
-        one = self.chosen
+        one = self._meant("pin" if which == "pinned" else "hide")
         if one is None:
             return
         known: tuple[str, ...] = getattr(self.choice, which)
@@ -276,8 +343,17 @@ class MapScreen(Page):
         if one.path not in known:
             lists[which] = (*known, one.path)
         self._choose(self.choice.model_copy(update=lists))
+        self._arrange(follow=which == "pinned")
+        self.show_detail()
         said = "no more" if one.path in known else "from now on"
         self.say(f"{clean_line(one.path)} is {which} {said}.")
+
+    def _meant(self, what: str) -> MapFile | None:
+        """The file under the cursor; where there is none it says why nothing is done."""
+        if self.chosen is None:
+            why = "the repository is still being read" if self.reading else "no file is listed"
+            self.say(f"There is nothing to {what} yet: {why}.", "warning")
+        return self.chosen
 
     def _longer(self, by: int) -> None:
         now = self.choice.max_tokens

@@ -50,12 +50,21 @@ def words(
 ) -> list[str]:
     """What the command line is asked. `data_dir`: the sessions have a place of their own, and beside them the index."""
     asked = ["map", "--json", "--max-tokens", str(choice.max_tokens), "--cwd", folder]
-    asked += ["--data-dir", str(data_dir)] if data_dir is not None else []
+    asked += _beside(data_dir)
     asked += ["--refresh"] if refresh else []
     asked += ["--query", query] if query else []
     for option, paths in (("--pin", choice.pinned), ("--hide", choice.hidden)):
         asked += [word for path in paths for word in (option, path)]
     return asked
+
+
+def state_words(folder: str, data_dir: Path | None = None) -> list[str]:
+    """How the command line is asked how far the index is."""
+    return ["map", "--state", "--json", "--cwd", folder, *_beside(data_dir)]
+
+
+def _beside(data_dir: Path | None) -> list[str]:
+    return ["--data-dir", str(data_dir)] if data_dir is not None else []
 
 
 def answer_of(status: int, text: str) -> Answer:

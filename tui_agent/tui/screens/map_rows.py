@@ -25,8 +25,8 @@ class MapRows:
     def columns(self, width: int) -> Strip:
         """The columns' names."""
         quiet = self._style("t3")
-        score = "    score     " if width >= _SCORE_FROM else "    "
-        return row(width, [(f"{score}  file and symbols", quiet)], [("why", quiet)], fill=quiet)
+        score = "    score".ljust(_BAR + 10) if width >= _SCORE_FROM else "    "
+        return row(width, [(f"{score}file and symbols", quiet)], [("why", quiet)], fill=quiet)
 
     def file(self, one: MapFile, width: int, ground: Role, *, pinned: bool) -> Strip:
         """A file, how well it fits, and why."""

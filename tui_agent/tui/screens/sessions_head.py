@@ -9,6 +9,7 @@ from tui_agent.tui.panes.base import Looks
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.rows import Part, cells, row
 from tui_agent.tui.screens.page import HEADS_FROM, PageHead
+from tui_agent.tui.text import fit
 
 
 class SessionsHeader(Header):
@@ -60,13 +61,11 @@ class SessionsHead(PageHead):
         room = max(8, width - 6 - cells(asked))
         right = said if self.field.text and len(said) + len(self.field.text) + 6 < room else ""
         hint = said or "a name"
-        typed = self.field.parts(
-            max(4, room - len(right) - 2),
-            text,
-            palette.rich("s2", "t1") if self.typing else None,
-            hint,
-            quiet,
-        )
+        space = max(4, room - len(right) - 2)
+        typed: list[Part] = [(fit(self.field.text, space, self.looks.symbols.ellipsis), text)]
+        if self.typing or not self.field.text:
+            cursor = palette.rich("s2", "t1") if self.typing else None
+            typed = self.field.parts(space, text, cursor, hint, quiet)
         inner = row(width - 6, [*asked, *typed], [(right, quiet)] if right else (), fill=text, margin=1)
         left: list[Part] = [("  ", self.style()), (self.looks.symbols.bar, bar), (" ", text)]
         return Strip(
