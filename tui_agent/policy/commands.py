@@ -6,6 +6,7 @@ Invariant: a command is `read-only` only where its program, every option and eve
 from collections.abc import Sequence
 from itertools import pairwise
 
+from tui_agent.policy.everyone import means_everyone
 from tui_agent.policy.feeding import NOTHING, Fed, fed, found
 from tui_agent.policy.front import aliased, options_in_front, undashed
 from tui_agent.policy.git_words import add_named
@@ -280,8 +281,8 @@ class CommandReader:
             part.doubt(f"{call.name} shows variables, which may be secrets")
         if program.ruin == "always":
             part.ruin = f"{call.name} destroys more than this workspace"
-        if program.everyone and _means_everyone(call):
-            part.ruin = f"{call.name} {program.everyone} ends every program"
+        if program.everyone and (told := means_everyone(call)):
+            part.ruin = f"{call.name} {told} ends every program"
 
     def _settings(self, part: Part, call: Call) -> None:
         """Assignments among its operands: of what it starts programs by, or of a command."""
@@ -469,12 +470,6 @@ class CommandReader:
         if program is None or not program.sub or len(words) < 2:
             return program
         return program.subs.get(words[1].value or "")
-
-
-def _means_everyone(call: Call) -> bool:
-    """Whether the word that means every program stands where one is named: the first of several is a signal."""
-    values = [word.value for word in call.words]
-    return call.program.everyone in values[1:] or values == [call.program.everyone]
 
 
 def _filled(words: Sequence[Word], placeholder: str, names: Fed, table: Table) -> list[Word]:

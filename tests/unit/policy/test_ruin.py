@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.policy.judging import decide
+from tests.unit.policy.judging import confined, decide
 from tui_agent.protocol.settings import POLICIES, PolicyName
 
 RUIN = [
@@ -48,7 +48,7 @@ def test_what_is_guarded_is_written_in_no_profile(script: str) -> None:
         "rm -rf build/*", "rm -rf src", "rm *.pyc", "find src -exec rm {} +", "find . -name '*.pyc' -exec rm {} +", "kill -1 1234", "kill 1",
         "find . -mtime +30 -exec rm {} +", "rsync -a --delete a/ b/", "git clean -fdx", "git reset --hard", "git push --force",
         "crontab -r", "systemctl stop sshd", "docker run -v /:/host x", "history -c", "userdel -r eve", "chmod u+s /tmp/x",
-        "shred -u a", "dropdb x", "kubectl delete ns prod", "terraform destroy", "pkill -9 .",
+        "shred -u a", "dropdb x", "kubectl delete ns prod", "terraform destroy",
     ],
 )  # fmt: skip
 def test_what_destroys_is_asked_about_with_its_risk(script: str) -> None:
@@ -79,3 +79,31 @@ def test_a_command_that_writes_outside_is_asked_about_with_its_risk(script: str)
         found = decide(script, policy)
         assert (found.verdict, found.risk, found.default_no) == ("ask", "It is outside this workspace.", True)
     assert decide(script, "bypass").verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["pkill .", "pkill -f .", "pkill -9 ''", "pkill '.*'", "pkill -KILL -f '^'", "pkill -u ada", "pkill -9 -U 1000", "killall5",
+     "killall5 -9", "kill -9 -1", "killall -u ada", "killall -r '.*'", "skill -KILL -u ada", "loginctl terminate-user ada",
+     "pkill '[a-z]'", "timeout 5 pkill .", "sh -c 'pkill .'"],
+)  # fmt: skip
+def test_ending_every_program_is_denied_in_every_profile(line: str) -> None:
+    assert decide(line, "bypass").verdict == "deny"
+    assert decide(line).verdict == "deny"
+    assert confined(line, "bypass").verdict == "deny"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "pkill node",
+        "pkill -u ada node",
+        "pkill -f 'python .*serve'",
+        "killall node",
+        "kill 1234",
+        "pkill -9 a.b",
+    ],
+)
+def test_ending_one_program_is_not(line: str) -> None:
+    assert decide(line, "bypass").verdict == "allow"
+    assert "destructive" in decide(line).classes
