@@ -26,8 +26,11 @@ from tui_agent.policy.grammar import (
     fits_words,
     parse_rule,
 )
-from tui_agent.policy.rule_set import means
+from tui_agent.policy.paths import place
+from tui_agent.policy.rule_set import RuleSet, means
+from tui_agent.policy.rules import RulePolicy
 from tui_agent.policy.runs import command_line, read_runs
+from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 
 _KNOWN = frozenset({*VERDICTS, "why", "matches", "differs"})
@@ -128,7 +131,8 @@ def _fits(rule: Rule, example: str) -> bool:
     match rule.what:
         case "read" | "edit" | "remove":
             relative = None if example.startswith("/") else example
-            return fits_path(rule.rest, relative, example, certain=certain)
+            found = fits_path(rule.rest, relative, example, certain=certain)
+            return found or (not certain and _stops(rule, example))
         case "connect":
             return fits_host(rule.rest, example, certain=certain)
         case "tool":
@@ -140,6 +144,14 @@ def _fits(rule: Rule, example: str) -> bool:
             if not certain:
                 return any(means(rule, part) for part in parts)
             return bool(parts) and all(fits_words(rule.rest, part.words, certain=True) for part in parts)
+
+
+def _stops(rule: Rule, example: str) -> bool:
+    """Whether a rule that denies or asks about files means a shell's pattern, or a command line."""
+    facts = PolicyFacts("/workspace", "bypass")
+    if " " not in example:
+        return bool(RuleSet([rule]).about_pattern(place(example, facts), rule.what, facts))
+    return RulePolicy([rule]).decide("run_command", (Runs(script=example),), facts).rule_id.startswith("rule")
 
 
 def _quoted(text: str) -> str:

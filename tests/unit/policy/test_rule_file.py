@@ -166,3 +166,25 @@ def test_commands_that_destroy_or_act_with_other_rights_have_their_row_whatever_
     deeds = what_it_does((Runs(script=line),))
     assert [deed.what for deed in deeds if name in deed.classes] == [last]
     assert deeds[-1].what.endswith(" more")
+
+
+@pytest.mark.parametrize(
+    "example",
+    ["priv/a", "priv*/a", "cat priv*/a", "cat priv/a | head", "git show HEAD:priv/a", "grep -r x ."],
+)
+def test_an_example_of_a_rule_against_files_may_be_a_pattern_or_a_command(
+    tmp_path: Path, example: str
+) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text(f"[[rule]]\ndeny = 'read priv/**'\nmatches = [{example!r}]\n")
+    assert load_rules(path)
+    path.write_text(f"[[rule]]\ndeny = 'read priv/**'\ndiffers = [{example!r}]\n")
+    with pytest.raises(ConfigError, match="fits its example"):
+        load_rules(path)
+
+
+@pytest.mark.parametrize("example", ["src/a", "src*/a", "cat src/*.py", "git status"])
+def test_an_example_that_such_a_rule_does_not_mean_is_told_apart(tmp_path: Path, example: str) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text(f"[[rule]]\ndeny = 'read priv/**'\ndiffers = [{example!r}]\n")
+    assert load_rules(path)
