@@ -45,7 +45,9 @@ def test_it_is_looked_for_in_the_folders_above_the_one_it_runs_in() -> None:
     "line",
     ["npx vue", "npx tsc@latest", "npx -p typescript tsc", "npx --package=x tsc", "npx ./x", "npx", "npx create-foo app",
      "npx tsc; npx vue", "pnpm dlx tsc", "yarn dlx tsc", "uvx ruff", "pipx run black", "yarn", "yarn install", "yarn add x",
-     "yarn --frozen-lockfile", "npm exec vue", "npx github:a/b"],
+     "yarn --frozen-lockfile", "npm exec vue", "npx github:a/b", "pnpm", "pnpm i", "pnpm --filter web add x", "pnpm --registry=http://x.org tsc",
+     "pnpm create vite", "bun x vue", "bun x github:a/b", "yarn workspace web add x", "yarn workspaces focus",
+     "yarn workspaces foreach -A npm publish"],
 )  # fmt: skip
 def test_what_is_not_comes_from_outside(line: str) -> None:
     found = installed(line)
@@ -63,7 +65,8 @@ def test_a_name_that_leads_nowhere_else_is_not_installed() -> None:
 @pytest.mark.parametrize(
     "line",
     ["npx --no-install tsc", "npx --no tsc", "npx --offline tsc", "npm exec --no -- tsc", "pnpm exec tsc", "yarn tsc", "yarn jest",
-     "yarn run test", "bunx --no-install tsc"],
+     "yarn run test", "bunx --no-install tsc", "pnpm tsc --noEmit", "pnpm -r ls", "pnpm --filter web build", "pnpm -C web test",
+     "yarn workspace web run build", "yarn workspaces run build", "yarn workspaces foreach -A run test"],
 )  # fmt: skip
 def test_what_fetches_nothing_is_code_of_the_workspace(line: str) -> None:
     assert "network" not in classes(line)
@@ -73,7 +76,9 @@ def test_what_fetches_nothing_is_code_of_the_workspace(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     ["npx rimraf dist", "npx --no-install rm -rf src", "pnpm exec rm -rf src", "yarn exec rm -rf src", "npm exec -- rm -rf src",
-     "npx -c 'rm -rf src'", "yarn rm -rf src", "npx foo rm -rf src"],
+     "npx -c 'rm -rf src'", "yarn rm -rf src", "npx foo rm -rf src", "pnpm rimraf dist", "pnpm -r exec rm -rf dist",
+     "yarn workspace web rimraf dist", "yarn workspace web exec rm -rf dist", "yarn workspaces foreach -A exec rm -rf x",
+     "bun x rimraf dist", "pnpm prune", "yarn workspace web remove x"],
 )  # fmt: skip
 def test_what_it_is_told_to_run_counts(line: str) -> None:
     found = installed(line)

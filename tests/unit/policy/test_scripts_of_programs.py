@@ -217,7 +217,7 @@ def test_a_variable_that_programs_read_is_asked_about(script: str) -> None:
 @pytest.mark.parametrize(
     "script",
     [
-        "man ls", "cargo help doc", "dmesg -H", "journalctl", "dpkg -l",
+        "man -P x ls", "man ./ls", "cargo help doc", "dmesg -H", "journalctl",
         "readelf -a @a", "nm @a", "strings @a", "sysctl -n /../x", "sysctl -n a=b",
         "yq ea 'load(\"x\")' f", "yq eval-all 'load(\"x\")' f", "ps axe", "ps eaux", "ls > -", "zsh -c 'ls *'", "sed -n p a > -",
     ],
