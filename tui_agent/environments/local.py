@@ -153,12 +153,10 @@ class LocalEnvironment:
             stdin=spec.stdin,
             errors=spec.errors,
         )
-        run = partial(
-            spawn.run, sink=on_output, keeping=self._keeping, grace=self._grace, on_start=self._held
-        )
+        run = partial(spawn.run, keeping=self._keeping, grace=self._grace, on_start=self._held)
         if self._confinement is None or spec.outside or not self.sandbox.kind:
-            return await run(command)
-        return await confined(self._confinement, command, spec, run)
+            return await run(command, on_output)
+        return await confined(self._confinement, command, spec, on_output, run)
 
     def own_programs(self, names: Collection[str]) -> frozenset[str]:
         """See `ports.environment.FindsPrograms`."""

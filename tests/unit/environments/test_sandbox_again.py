@@ -9,7 +9,7 @@ import pytest
 from tests.stubs.sandboxed import confinement, elsewhere, require_sandbox
 from tui_agent.environments.sandbox.running import confined
 from tui_agent.environments.spawn import Command
-from tui_agent.ports.environment import ExecResult, ExecSpec
+from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink
 
 GONE = b"bwrap: Can't bind mount /oldroot/ on /newroot/: remount /newroot/mnt: No such file or directory\n"
 
@@ -19,13 +19,19 @@ class Machine:
     """Where making the sandbox fails a few times before a command begins, as beside a mount that goes away."""
 
     failing: int
+    says: tuple[bytes, ...] = (b"done",)
     starts: list[Command] = field(default_factory=list)
+    heard: list[bytes] = field(default_factory=list)
 
-    async def run(self, command: Command) -> ExecResult:
+    async def run(self, command: Command, sink: OutputSink) -> ExecResult:
         self.starts.append(command)
         if len(self.starts) <= self.failing:
+            for at in range(0, len(GONE), 40):
+                sink(GONE[at : at + 40])
             return ExecResult(1, "exited", GONE, 0, 1.0)
-        return ExecResult(0, "exited", b"done", 0, 1.0)
+        for piece in self.says:
+            sink(piece)
+        return ExecResult(0, "exited", b"".join(self.says), 0, 1.0)
 
 
 async def ended(machine: Machine, base: Path) -> ExecResult:
@@ -34,7 +40,7 @@ async def ended(machine: Machine, base: Path) -> ExecResult:
     command = Command(("/bin/true",), os.open(root, os.O_RDONLY), str(root), {}, None, 1_000)
     try:
         made = confinement(root, base / "home", base / "records")
-        return await confined(made, command, ExecSpec(argv=("/bin/true",)), machine.run)
+        return await confined(made, command, ExecSpec(argv=("/bin/true",)), machine.heard.append, machine.run)
     finally:
         os.close(command.folder)
 
@@ -47,6 +53,7 @@ async def test_it_is_made_again(failing: int) -> None:
         result = await ended(machine, base)
     assert (result.exit_code, result.output, result.blocked) == (0, b"done", "")
     assert len(machine.starts) == failing + 1
+    assert machine.heard == [b"done"]  # nothing of what failed
 
 
 async def test_after_three_times_it_says_why() -> None:
@@ -54,5 +61,26 @@ async def test_after_three_times_it_says_why() -> None:
     machine = Machine(9)
     with elsewhere() as base:
         result = await ended(machine, base)
-    assert len(machine.starts) == 3
+    assert len(machine.starts) == 3 and machine.heard == []
     assert result.ended == "failed" and "remount /newroot/mnt" in result.blocked
+
+
+@pytest.mark.parametrize(
+    ("says", "heard"),
+    [
+        ((b"a", b"b"), [b"a", b"b"]),
+        ((b"bw", b"rap: no", b"ne\n"), [b"bwrap: none\n"]),
+        ((b"bwrap: a\n", b"b", b"c"), [b"bwrap: a\nb", b"c"]),
+        ((b"bwr", b"ong", b"c"), [b"bwrong", b"c"]),
+        ((b"bwrap: " + b"a" * 5000, b"c"), [b"bwrap: " + b"a" * 5000, b"c"]),
+        ((), []),
+    ],
+)
+async def test_what_a_command_says_is_all_heard_though_it_may_read_like_that(
+    says: tuple[bytes, ...], heard: list[bytes]
+) -> None:
+    require_sandbox()
+    machine = Machine(1, says)
+    with elsewhere() as base:
+        await ended(machine, base)
+    assert machine.heard == heard

@@ -1,6 +1,7 @@
 """L3: one confined command, from its making ready to what the sandbox refused it.
 
-Invariant: what could not be confined was not run; cancelling lets go of everything that it held.
+Invariant: what could not be confined was not run; cancelling lets go of everything that it held. What is said while a
+sandbox is made in vain is no output of the command.
 """
 
 import os
@@ -18,10 +19,12 @@ from tui_agent.environments.sandbox.confine import Confined, Confinement, NotCon
 from tui_agent.environments.sandbox.noted import notes
 from tui_agent.environments.sandbox.opened import Opened
 from tui_agent.environments.spawn import Command
-from tui_agent.ports.environment import ExecResult, ExecSpec
+from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink
 
 FAILED = 1
 """What bubblewrap itself ends with."""
+_BY = b"bwrap: "
+_LONGEST = 4096
 TRIES = 3
 """Making a sandbox fails where a file system is mounted or taken away at that moment; nothing has run then."""
 
@@ -30,15 +33,18 @@ async def confined(
     confinement: Confinement,
     command: Command,
     spec: ExecSpec,
-    run: Callable[[Command], Awaitable[ExecResult]],
+    sink: OutputSink,
+    run: Callable[[Command, OutputSink], Awaitable[ExecResult]],
 ) -> ExecResult:
-    """Run a command in the sandbox; `run` runs what it is made into."""
+    """Run a command in the sandbox; `run` runs what it is made into, its output goes to the sink."""
     absent = await to_thread.run_sync(_absent, command)
     if absent is not None:
         return absent
     for _ in range(TRIES):
-        result, began, made = await _tried(confinement, command, spec, run)
+        heard = _Heard(sink)
+        result, began, made = await _tried(confinement, command, spec, heard.take, run)
         if began or result.ended != "exited" or result.exit_code != FAILED:
+            heard.pass_on()
             break  # else a file system came or went while it was being made
     else:
         said = result.output.decode("utf-8", "replace").strip().removeprefix("bwrap: ")
@@ -70,6 +76,31 @@ async def confined(
     return replace(result, blocked=kept.why, wanted=kept.files, notes=told)
 
 
+class _Heard:
+    """Passes output on, but for one line by bubblewrap: it may be all there is, and then nothing has run."""
+
+    def __init__(self, sink: OutputSink) -> None:
+        self._sink = sink
+        self._held: bytes | None = b""
+        """None where it is certain that there is more."""
+
+    def take(self, data: bytes) -> None:
+        """More output."""
+        if self._held is None:
+            self._sink(data)
+            return
+        self._held += data
+        line, _, more = self._held.partition(b"\n")
+        if more or len(line) > _LONGEST or line[: len(_BY)] != _BY[: len(line)]:
+            self.pass_on()
+
+    def pass_on(self) -> None:
+        """What was held back is output."""
+        held, self._held = self._held, None
+        if held:
+            self._sink(held)
+
+
 def _without_stand_ins(said: str, stand_ins: Sequence[str]) -> str:
     """What a command said but that it could not tidy away what stands there for the sandbox alone."""
     names = "|".join(re.escape(Path(path).name) for path in stand_ins)
@@ -80,7 +111,8 @@ async def _tried(
     confinement: Confinement,
     command: Command,
     spec: ExecSpec,
-    run: Callable[[Command], Awaitable[ExecResult]],
+    sink: OutputSink,
+    run: Callable[[Command, OutputSink], Awaitable[ExecResult]],
 ) -> tuple[ExecResult, bool, Confined | None]:
     """How it ended, whether it began at all, and what it was made into."""
     info = os.fstat(command.folder)
@@ -100,7 +132,8 @@ async def _tried(
     except NotConfined as error:
         return _not_run(f"It was not run, for it cannot be confined: {error}"), False, None
     try:
-        result = await run(replace(command, argv=made.argv, env=made.env, given=made.given, wrapped=True))
+        started = replace(command, argv=made.argv, env=made.env, given=made.given, wrapped=True)
+        result = await run(started, sink)
         return result, made.began(), made
     finally:
         with anyio.CancelScope(shield=True):
