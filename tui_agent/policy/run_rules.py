@@ -15,7 +15,7 @@ from tui_agent.policy.grammar import Rule, What, fits_words
 from tui_agent.policy.links import link_names, read_through_links, through_links
 from tui_agent.policy.meant import code_names, may_run
 from tui_agent.policy.offers import always_fit
-from tui_agent.policy.part import GIT, Part, started
+from tui_agent.policy.part import GIT, GLOB, Part, started
 from tui_agent.policy.paths import Place, place
 from tui_agent.policy.profiles import Profile
 from tui_agent.policy.programs import Table
@@ -287,6 +287,9 @@ class RunJudge:
             yield from (finding for finding in files if not _only_reads(finding))
             yield rule
             return
+        if _only_takes_away(part) and not own and about and all(map(_lets_remove, about)):
+            yield from about
+            return
         finding = self._by_profile(effect, part, secrets)
         if finding.verdict == "allow" and guarded:
             why = f"nothing says what {part.program} does with {guarded}, which is kept from agents"
@@ -415,6 +418,18 @@ def _may_write(part: Part) -> Sequence[str]:
     """The files that a program is told of which nothing says what it does with them."""
     told = [path for path in part.looks if path not in part.places] if part.unknown else []
     return [*told, *part.told_of, *part.filled]
+
+
+def _only_takes_away(part: Part) -> bool:
+    """Whether it takes away the files that it names for certain, and does nothing else. A pattern further in front than the
+    last name may stand for a link."""
+    shaped = any(not GLOB.isdisjoint(path.rpartition("/")[0]) for path in part.patterns)
+    plain = part.name in _SINGLE and part.classes <= {READ_ONLY, DESTRUCTIVE} and not part.unsure
+    return plain and not (part.sets or shaped or part.writes or part.reads)
+
+
+def _lets_remove(finding: Finding) -> bool:
+    return finding.verdict == "allow" and finding.rule_id.startswith("rule: allow remove ")
 
 
 def _only_reads(finding: Finding) -> bool:
