@@ -18,6 +18,7 @@ from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import Usage
 from tui_agent.protocol.settings import AgentState, ModelInfo
 from tui_agent.tui.modals.picker import Picker
+from tui_agent.tui.screens.map import MapScreen
 
 
 def story() -> FakeSession:
@@ -152,7 +153,7 @@ async def test_one_message_is_brought_back_or_pinned() -> None:
         seq = task(driven.session).seq
         for deed, wanted in (
             ("Bring", RestoreContext(seqs=(seq,))),
-            ("Keep it", PinContext(seqs=(seq,))),
+            ("pin", PinContext(seqs=(seq,))),
         ):
             await listed(driven)
             await driven.press("down", "enter")
@@ -164,6 +165,27 @@ async def test_one_message_is_brought_back_or_pinned() -> None:
         await driven.settle()
         await listed(driven)
         assert "pinned" in driven.text()
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_the_list_is_filtered_by_a_path_a_turn_or_what_became_of_a_message(
+    size: tuple[int, int],
+) -> None:
+    async with open_app(session=story(), size=size) as driven:
+        driven.session.feed(ContextPinned(seqs=(task(driven.session).seq,)))
+        await driven.settle()
+        picker = await listed(driven)
+        for typed, labels in (
+            ("timesheet/cli.py", {"agent", "read_file"}),
+            ("pinned", {"you"}),
+            ("week's lines", {"agent"}),
+            ("newest summary", {"undo"}),
+        ):
+            await driven.type(typed)
+            assert {item.label for item in picker.shown} == labels, typed
+            await driven.press("escape")
+        await driven.type("turn 1")
+        assert {item.group for item in picker.shown} == {"Turn 1"}
 
 
 async def test_nothing_put_away_is_said_and_no_way_on_is_a_warning() -> None:
@@ -214,3 +236,21 @@ async def test_a_summary_at_your_wish_has_its_row_in_the_cost_and_stands_beside_
         [row] = [row for row in driven.rows() if "summaries" in row and "$" in row]
         assert row.split("summaries")[1].split()[:4] == ["$0.500", "9.0k", "300", "9.0k"]
         assert "last turn" in driven.text() and "this turn" not in driven.text()
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
+async def test_the_context_names_the_ways_on_and_the_way_out_and_all_of_them_work(
+    size: tuple[int, int],
+) -> None:
+    async with open_app(golden("night_shift"), size=size) as driven:
+        await driven.type("half a thought")
+        for key, wanted in (("l", Picker), ("m", MapScreen), ("escape", None), ("c", None)):
+            await driven.press("f4")
+            assert "Esc close" in driven.text() and "C compact now" in driven.text()
+            assert "21 %  below soft limit" in driven.text() or size[0] == 60
+            await driven.press(key)
+            if wanted is not None:
+                await driven.until(lambda wanted=wanted: isinstance(driven.app.screen, wanted))
+                await driven.press("escape")
+            assert driven.app.prompt.editor.text == "half a thought"
+        assert isinstance(driven.session.submitted[-1], Compact)

@@ -52,9 +52,9 @@ def _rows(view: ForgottenView) -> list[Item]:
 
 def _deeds(live: "Live", item: ForgottenItem) -> None:
     pin = (
-        Item("unpin", "Keep it no longer", "summaries to come may leave it out")
+        Item("unpin", "Unpin it", "summaries to come may leave it out")
         if item.pinned
-        else Item("pin", "Keep it", "every summary to come has it word for word")
+        else Item("pin", "Pin it", "every summary to come keeps it word for word")
     )
     back = [] if item.where == "back" else [Item("back", "Bring it back", "as a message in the context")]
     deeds = [*back, pin, Item("show", "Show it whole")]

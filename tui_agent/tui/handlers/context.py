@@ -8,12 +8,19 @@ from tui_agent.folds.context_meter import SOFT, WARN, ContextMeterView
 from tui_agent.tui import units
 from tui_agent.tui.handlers.ledger import ledger_rows
 from tui_agent.tui.modals.viewer import Viewer
-from tui_agent.tui.panes.meter import bar, ticks, words
+from tui_agent.tui.panes.meter import bar, meter_role, ticks, words
 from tui_agent.tui.rows import Part, part
 from tui_agent.tui.text import clean_line
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
+
+
+_ACTIONS = (
+    ("c", "compact now", "compact"),
+    ("l", "put away", "compact list"),
+    ("m", "map", "map"),
+)
 
 
 def context(live: "Live", argument: str) -> None:
@@ -32,17 +39,16 @@ def context(live: "Live", argument: str) -> None:
 
     view = live.views.meter.view()
     mark = "~" if view.estimated else ""
-    of = (
-        f" of {units.tokens(view.window)}{' (assumed)' if view.assumed else ''} tokens   {units.percent(view.fraction)}  {words(view)}"
-        if view.window
-        else " tokens"
-    )
+    of = f" of {units.tokens(view.window)}{' (assumed)' if view.assumed else ''}" if view.window else ""
     viewer = Viewer(
         lambda: live.app.looks,
         "Context",
         draw,
-        right=f"{mark}{units.tokens(view.used)}{of}" if view.used else "",
+        right=f"{mark}{units.tokens(view.used)}{of} tokens" if view.used else "",
+        actions=_ACTIONS if view.used else _ACTIONS[-1:],
     )
+    if view.used and view.window:
+        viewer.verdict = f"   {units.percent(view.fraction)}  {words(view)}", meter_role(view)
     live.app.push_screen(viewer)
 
 

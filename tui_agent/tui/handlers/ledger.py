@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 MOST = 8
 """Rows of each table."""
 _REQUESTS = 6
+_COLUMNS = 28
+"""Cells of the numbers: a count, tokens, a price."""
 _FIXED: Final = ("system", "instructions", "available_tools")
 
 
@@ -34,7 +36,7 @@ def _sums(
 ) -> list[Strip]:
     if not sums:
         return []
-    room = max(12, width - 32)
+    room = max(12, width - _COLUMNS)
     rows = [viewer.gap(width), _row(viewer, width, title, "times", "tokens", "price", room, head=True)]
     for one in sums[:MOST]:
         cost = _price(one.tokens, price)
@@ -50,7 +52,7 @@ def _sums(
 
 
 def _messages(viewer: Viewer, view: "LedgerView", width: int, price: float | None) -> list[Strip]:
-    room = max(12, width - 32)
+    room = max(12, width - _COLUMNS)
     rows = [
         viewer.gap(width),
         _row(viewer, width, "largest messages", "event", "tokens", "price", room, head=True),
@@ -65,8 +67,8 @@ def _messages(viewer: Viewer, view: "LedgerView", width: int, price: float | Non
 def _requests(viewer: Viewer, requests: "Sequence[LedgerRequest]", width: int) -> list[Strip]:
     """The newest requests, each with what it holds more than the one before and what came from the provider's cache."""
     newest = requests[-_REQUESTS:]
-    room = max(12, width - 26)
-    head = [(f"{'newest requests'.ljust(room)}{'tokens'.rjust(9)}{'cached'.rjust(9)}", viewer.style("t3"))]
+    room = max(12, width - _COLUMNS + 8)
+    head = [(f"{'newest requests'.ljust(room)}{'tokens'.rjust(9)}{'cached'.rjust(11)}", viewer.style("t3"))]
     rows = [viewer.gap(width), viewer.line(width, head)]
     first = len(requests) - len(newest)
     for at, one in enumerate(newest, start=first):
@@ -75,7 +77,7 @@ def _requests(viewer: Viewer, requests: "Sequence[LedgerRequest]", width: int) -
         left: list[Part] = [
             part(_fitted(viewer, said, room), viewer.style("warning" if one.broken else "t1")),
             (units.tokens(one.input_tokens or one.tokens).rjust(9), viewer.style()),
-            (cached.rjust(9), viewer.style("t2")),
+            (cached.rjust(11), viewer.style("t2")),
         ]
         rows.append(viewer.line(width, left))
     return rows

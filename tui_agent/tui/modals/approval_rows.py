@@ -3,7 +3,7 @@
 Invariant: reads the approval and changes nothing of it; the answers and the way out always have their rows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from textual.strip import Strip
@@ -153,11 +153,7 @@ class ApprovalRows:
             rows += [
                 self._sheet.line(width, [(one, self._sheet.style("warning"))]) for one in wrap(said, width)
             ]
-        keys = self._keys()
-        while _wide(keys) > width and len(keys) > 2:
-            keys.pop(-2)  # the way out is the last, and stays
-        quiet = not self._sheet.typing and _wide(keys) + len(_NOTHING_RUNS) + 1 <= width
-        last = self._sheet.keys_line(width, keys, _NOTHING_RUNS if quiet else "")
+        last = self._sheet.keys_line(width, self._keys(), "" if self._sheet.typing else _NOTHING_RUNS)
         return [*rows, self._sheet.line(width, []), *answer_rows(self._sheet, width), *self._gap(width), last]
 
     def _keys(self) -> list[tuple[str, str]]:
@@ -179,8 +175,3 @@ class ApprovalRows:
         if len(keys) == 1:
             keys.append(("P", "show the policy"))
         return [*keys, ("Esc", "no")]
-
-
-def _wide(keys: Sequence[tuple[str, str]]) -> int:
-    """Cells of a row of keys."""
-    return sum(len(key) + len(word) + 4 for key, word in keys) - 3

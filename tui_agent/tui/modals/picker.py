@@ -68,10 +68,13 @@ class Picker(Sheet[str | None]):
         query = self.field.text.strip()
         if not query:
             return self.items
+        texts = [f"{item.label} {item.about} {item.right} {item.group}" for item in self.items]
+        # In long rows any letters stand in some order: that counts only where no row has them together.
+        together = [at for at, text in enumerate(texts) if query.casefold() in text.casefold()]
         scored = [
-            (found[0], at, item)
-            for at, item in enumerate(self.items)
-            if (found := match(query, f"{item.label} {item.about}")) is not None
+            (found[0], at, self.items[at])
+            for at in together or range(len(texts))
+            if (found := match(query, texts[at])) is not None
         ]
         scored.sort(key=lambda one: (one[0], one[1]))
         fitting = [item for _, _, item in scored]

@@ -7,7 +7,7 @@ are handled, and from when the sheet was first drawn; what was being written is 
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Generic, TypeVar
 
 from rich.style import Style
@@ -21,7 +21,7 @@ from tui_agent.tui.layer import takes
 from tui_agent.tui.modals.ahead import STILL_S, TypedAhead
 from tui_agent.tui.modals.lines import Lines
 from tui_agent.tui.panes.base import Intent, LinePane, Looks
-from tui_agent.tui.rows import Part, cells, intent_of, row
+from tui_agent.tui.rows import Part, intent_of, row
 from tui_agent.tui.theme import Role
 
 ResultT = TypeVar("ResultT")
@@ -39,6 +39,11 @@ class Rows(LinePane):
 
     def draw(self, width: int, height: int) -> list[Strip]:
         return self.given[:height]
+
+
+def wide(keys: Sequence[tuple[str, str]]) -> int:
+    """Cells of a row of keys."""
+    return sum(len(key) + len(word) + 4 for key, word in keys) - 3
 
 
 class Sheet(ModalScreen[ResultT], Generic[ResultT]):
@@ -133,18 +138,16 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
         )
 
     def keys_line(self, width: int, keys: list[tuple[str, str]], right: str = "") -> Strip:
-        """`Enter choose   Esc close`, as many as there is room for, and a quiet word on the right."""
-        said: list[Part] = [(right, self.style("t3"))] if right else []
-        room = width - cells(said) - 2
+        """`Enter choose   Esc close`, and a quiet word on the right, where there is room for it. Of too many keys the last
+        go, the way out never."""
+        shown = list(keys)
+        while len(shown) > 1 and wide(shown) > width:
+            shown.remove(next((one for one in reversed(shown) if one[0] != "Esc"), shown[-1]))
+        said: list[Part] = [(right, self.style("t3"))] if wide(shown) + len(right) + 1 <= width else []
         left: list[Part] = []
-        for key, word in keys:
-            piece: list[Part] = [(key, self.style("t2", bold=True)), (f" {word}   ", self.style("t3"))]
-            if cells(left) + cells(piece) - 3 > room:
-                if said and not left:
-                    said, room = [], width
-                else:
-                    break
-            left += piece
+        for key, word in shown:
+            gap = "   " if left else ""
+            left += [(f"{gap}{key}", self.style("t2", bold=True)), (f" {word}", self.style("t3"))]
         return self.line(width, left, said)
 
     def on_mount(self) -> None:

@@ -35,6 +35,8 @@ class Viewer(Sheet[None]):
         self._draw = draw
         self.plain = plain
         self.right = right
+        self.verdict: tuple[str, Role] = "", "t2"
+        """What stands behind `right`, in its colour."""
         self.extra = tuple(actions)
         self.live = False
         """It shows what changes while it is open."""
@@ -44,6 +46,8 @@ class Viewer(Sheet[None]):
     def head(self, width: int) -> list[Strip]:
         gap = [] if self.app.size.height < 16 else [self.line(width, [])]
         right = [part(self.right, self.style("t2"))] if self.right else []
+        said, role = self.verdict
+        right += [part(said, self.style(role, bold=True))] if said else []
         return [self.line(width, [part(self.named, self.style(bold=True))], right), *gap]
 
     def body(self, width: int) -> list[Strip]:

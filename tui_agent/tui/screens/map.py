@@ -204,7 +204,8 @@ class MapScreen(Page):
 
     def show_head(self) -> None:
         self.top.title = [("Repository map", self.top.style(bold=True))]
-        said = self._under_way() or self.answer.said.partition(";")[0]
+        said = self._under_way() if self.map_rows.lines else ""
+        said = said or self.answer.said.partition(";")[0]
         self.top.right = [part(said, self.top.style("t2"))] if said else []
         self.top.show()
 
