@@ -195,7 +195,7 @@ class CommandReader:
 
     def _named(self, word: Word, program: Program) -> Word:
         """A word that is the output of a lister stands for the names that it lists."""
-        if not word.made_by or word.values is not None:
+        if not word.made_by or word.values is not None or word.counted:
             return word
         names = fed(word.made_by, self._harmless)
         return names.word(word.text, program, whole=not word.split, around=word.around)
@@ -433,7 +433,7 @@ class CommandReader:
         if program.assigns:
             while inner and "=" in (inner[0].value or "") and not (inner[0].value or "").startswith("="):
                 name = (inner[0].value or "").partition("=")[0]
-                if name not in self._table.safe_environment:
+                if not {name, inner[0].value} & self._table.safe_environment:
                     part.turn(ARBITRARY, f"it sets {name}")
                 inner = inner[1:]
         if not inner:

@@ -68,12 +68,13 @@ def may_run(language: str, script: str) -> bool:
 
 def judge_script(part: Part, call: Call, word: Word) -> None:
     """A script as an operand: harmless only where it is certain, and where its language says so."""
-    if word.values is None:
+    values = (word.counted,) if word.values is None and word.counted else word.values
+    if values is None:
         part.turn(call.program.otherwise, f"its {call.name} script is not certain")
-    elif not all(SCRIPTS[call.program.first](value) for value in word.values):
+    elif not all(SCRIPTS[call.program.first](value) for value in values):
         part.turn(call.program.otherwise, f"its {call.name} script may do more than read")
-        part.opaque = part.opaque or any(may_run(call.program.first, value) for value in word.values)
-        for use, path in (one for value in word.values for one in named_files(call.program.first, value)):
+        part.opaque = part.opaque or any(may_run(call.program.first, value) for value in values)
+        for use, path in (one for value in values for one in named_files(call.program.first, value)):
             part.add(part.reads if use == "read" else part.writes, [Word(path, (path,))])
 
 
@@ -147,7 +148,7 @@ class _Options:
         """A word that is not certain, and may be an option, or become several words of which one is, where options do harm."""
         program = self._call.program
         harms = program.does == READ_ONLY and (program.trap or " " in self._call.name)
-        if loose and harms and word.values is None and not self._ended:
+        if loose and harms and word.values is None and not word.counted and not self._ended:
             self._part.turn(program.otherwise, f"{word.text} could be an option of {self._call.name}")
 
     def _long(self, value: str, rest: Sequence[Word]) -> int:

@@ -24,7 +24,7 @@ _SHELLS = frozenset(
     {"bash", "sh", "zsh", "dash", "ksh", "ash", "mksh", "rbash", "yash", "fish", "csh", "tcsh"}
 )
 _SOURCING = frozenset({"source", "."})
-_READERS = frozenset({"eval", *_SOURCING})
+_READERS = frozenset({"eval", "trap", *_SOURCING})
 _OTHERS = _SHELLS - {"bash", "sh", "dash"} | _READERS
 """Shells that read a script otherwise than bash does, and what makes it part of the script around it."""
 _OPTIONS = frozenset("eufxlcs")
@@ -205,7 +205,8 @@ def _judged(
             part.classes.discard(ARBITRARY)
             part.why.clear()
             part.starts = True
-        parts += inner.parts if part.places == ("",) else [moved(one, part.places) for one in inner.parts]
+        places = (None,) if found.later else part.places
+        parts += inner.parts if places == ("",) else [moved(one, places) for one in inner.parts]
         problems += inner.problems
         ruin, unread, top = ruin or inner.ruin, unread or inner.unread, top or inner.top
     return RunReport(command.text, tuple(parts), tuple(problems), ruin, unread, top)
@@ -258,6 +259,8 @@ class _Inner:
 
     report: RunReport | None
     plain: bool = True
+    later: bool = False
+    """It runs in whatever folder the script is in by then."""
 
 
 def _inner(part: Part, depth: int, programs: Table) -> _Inner | None:
@@ -268,6 +271,8 @@ def _inner(part: Part, depth: int, programs: Table) -> _Inner | None:
     name = words[0].rpartition("/")[2]
     if name not in _SHELLS and name not in _READERS:
         return None
+    if name == "trap":
+        return _trapped(words, depth, programs)
     given = _evaluated(words) if name == "eval" else _told(name, words, part.told)
     if given is None:
         return None
@@ -275,6 +280,16 @@ def _inner(part: Part, depth: int, programs: Table) -> _Inner | None:
         return _Inner(None)
     report = _script(given.text, depth + 1, programs) if given.text.strip() else None
     return None if report is None else _Inner(report, given.plain and name not in _OTHERS)
+
+
+def _trapped(words: Sequence[str | None], depth: int, programs: Table) -> _Inner | None:
+    """What `trap 'echo bye' EXIT` runs in the end; None where it only lists, or sets back."""
+    told = words[2:] if words[1:2] == ["--"] else words[1:]
+    if len(told) < 2 or None in told[1:] or (told[0] or "").startswith("-"):
+        return None
+    if told[0] is None or depth >= _DEPTH:
+        return _Inner(None)
+    return _Inner(_script(told[0] or ":", depth + 1, programs), later=True)
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,8 @@ class Word:
     around: tuple[str, str] = ("", "")
     maybe: tuple[str, ...] = ()
     """Patterns of what it may be, where that is not certain."""
+    counted: str = ""
+    """It with a 1 for each number in it, where nothing but numbers is not certain."""
 
     @property
     def whole(self) -> bool:

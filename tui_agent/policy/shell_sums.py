@@ -3,6 +3,7 @@
 Invariant: a variable counts as a number only where the script sets it, and everywhere to a number.
 """
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,11 @@ def numbers(setting: "Sequence[Node]") -> frozenset[str]:
             for child in node.named_children:
                 sure[_text(child)] = False
     return frozenset(name for name, found in sure.items() if found and name.isascii() and name.isidentifier())
+
+
+def prints_numbers(node: "Node") -> bool:
+    """Whether a substitution stands for numbers and nothing else, one or several below each other."""
+    return _number(node)
 
 
 def only_numbers(node: "Node", known: frozenset[str], *, itself: bool = False) -> bool:
@@ -127,6 +133,8 @@ def _counts(node: "Node") -> bool:
     """Whether a command prints a number and nothing else."""
     if node.type == "pipeline":
         last = node.named_children[-1]
+        if _lines_found([_words(child) for child in node.named_children]):
+            return True
         if _words(last) == ["tr", "-d", "' '"] and node.named_child_count > 1:
             last = node.named_children[-2]
         return last.type == "command" and _counts(last)
@@ -149,6 +157,37 @@ def _counts(node: "Node") -> bool:
     if words[:1] == ["seq"]:
         return all(word.isdecimal() for word in words[1:])
     return False
+
+
+def _lines_found(commands: Sequence[list[str]]) -> bool:
+    """Whether a pipeline prints in which lines of one file a text stands: `grep -n x a.py | head -1 | cut -d: -f1`."""
+    searched, *others = commands
+    options = [word for word in searched[1:] if word.startswith("-")]
+    operands = [word for word in searched[1:] if not word.startswith("-")]
+    found = (
+        searched[:1] == ["grep"]
+        and len(operands) == 2
+        and searched[1 : 1 + len(options)] == options
+        and all(map(_OF_GREP.fullmatch, options))
+        and any("n" in option for option in options)
+        and _LITERAL.fullmatch(operands[0]) is not None
+        and _FILE.fullmatch(operands[1]) is not None
+    )
+    cut = [words for words in others if " ".join(words).replace("'", "").replace('"', "") in _FIRST]
+    return found and len(cut) == 1 and all(words in cut or _some(words) for words in others)
+
+
+def _some(words: Sequence[str]) -> bool:
+    """`head -1`, `tail -n 2`."""
+    return words[:1] in (["head"], ["tail"]) and _SOME.fullmatch(" ".join(words[1:])) is not None
+
+
+_OF_GREP = re.compile(r"-(?:[niwxFEP]+|m\d+)")
+_LITERAL = re.compile(r"'[^'-][^']*'|\"[^\"$`\\-][^\"$`]*\"|\w+")
+_FILE = re.compile(r"[\w./][\w./-]*", re.ASCII)
+_SOME = re.compile(r"(?:-?\d+|-n ?\d+)?")
+_FIRST = frozenset({"cut -d: -f1", "cut -f1 -d:", "cut -d : -f 1", "cut -d : -f1", "awk -F: {print $1}"})
+"""What leaves of `12:text` the number."""
 
 
 def _words(node: "Node") -> list[str]:

@@ -13,7 +13,7 @@ from tui_agent.policy.ansi_c import ansi_c
 from tui_agent.policy.braces import braced
 from tui_agent.policy.path_words import part_of_path
 from tui_agent.policy.script import Command, Word
-from tui_agent.policy.shell_sums import only_numbers
+from tui_agent.policy.shell_sums import only_numbers, prints_numbers
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -111,6 +111,8 @@ class Scope:
         flags = ("--", "-P", "-L") if name == "cd" else ("--",)
         operands = [word for word in command.words[1:] if word.value not in flags]
         targets = operands[0].values if len(operands) == 1 else None
+        if targets == ("-",) and name == "cd" and not {"", None}.intersection(self.places):
+            return self._at(self.seen)  # it has moved, to where it is now: what is behind it is one of these
         if not targets or any(target[:1] in ("", "-", "+") for target in targets):
             return self._at((None,))
         places = tuple(dict.fromkeys(join(place, target) for place in self.places for target in targets))
@@ -162,6 +164,8 @@ class _Piece:
     """The pipeline whose output it is."""
     maybe: str = "*"
     """What it is where that is not certain."""
+    number: bool = False
+    """It is a number, or several of them below each other."""
 
 
 class WordReader:
@@ -301,7 +305,7 @@ class WordReader:
             "q" if piece.quoted else (piece.values[0] if piece.values else "") for piece in pieces
         )
         if any(piece.values is None for piece in pieces) or _braces(text, loose) or _misplaced(pieces):
-            return _output(text, pieces)
+            return replace(_output(text, pieces), counted=_counted(pieces))
         count = 1
         for piece in pieces:
             count *= len(piece.values or ("",))
@@ -372,10 +376,11 @@ class WordReader:
                 pieces.append(self._expansion(child, scope, quoted=True))
             else:
                 if child.type == "command_substitution":
-                    pieces.append(self._made(self._substitution(child, scope), quoted=True))
+                    made = self._made(self._substitution(child, scope), quoted=True)
+                    pieces.append(replace(made, number=prints_numbers(child)))
                     continue
                 self.inside(child, scope)
-                pieces.append(_Piece(None, True))
+                pieces.append(_Piece(None, True, number=child.type == "arithmetic_expansion"))
         return pieces
 
     def _expansion(self, node: "Node", scope: Scope, *, quoted: bool) -> _Piece:
@@ -395,12 +400,13 @@ class WordReader:
         if name == "PWD":
             return _Piece((".",) if scope.places == ("",) else None, quoted, folder=True)
         words = scope.variables.get(name)
+        number = name in self._counts
         if name.endswith("[]"):
             words = self._array(name.removesuffix("[]"), scope)
         if words is None:
-            return _Piece(None, quoted, maybe=_USUAL.get(name, "*"))
+            return _Piece(None, quoted, maybe=_USUAL.get(name, "*"), number=number)
         if words[0].whole:
-            return _Piece(None, quoted and not words[0].split, made_by=words[0].made_by)
+            return _Piece(None, quoted and not words[0].split, made_by=words[0].made_by, number=number)
         values = tuple(dict.fromkeys(value for word in words for value in word.values or ()))
         loose = any(char in value for value in values for char in " \t\n*?[") or "" in values
         if not quoted and loose and not any(word.glob for word in words):
@@ -439,6 +445,12 @@ def _output(text: str, pieces: list[_Piece]) -> Word:
     return Word(
         text, None, made_by=one.made_by, split=not one.quoted, around=(before, behind), maybe=_guess(pieces)
     )
+
+
+def _counted(pieces: list[_Piece]) -> str:
+    if not all(piece.number if piece.values is None else len(piece.values) == 1 for piece in pieces):
+        return ""
+    return "".join(piece.values[0] if piece.values else "1" for piece in pieces)
 
 
 def _guess(pieces: list[_Piece]) -> tuple[str, ...]:
