@@ -30,3 +30,28 @@ def test_it_is_asked_about(script: str) -> None:
 )  # fmt: skip
 def test_where_it_cannot_be_one_or_none_does_harm_it_is_not(script: str) -> None:
     assert verdict(script) == "allow"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "cd - && ls", "cd src; cd -; ls", "cd /etc && cd - && cat passwd", "cd ../x && cd - && ls", "cd src && cd .. && cd - && ls",
+        "bash -c 'cd - && cat x'", "cd . && cd - && ls", "cd src && cd - && cat ../x", "cd src && OLDPWD=/etc && cd - && cat passwd",
+        "cd src && read OLDPWD < a && cd - && cat passwd", "cd src && export OLDPWD=/etc; cd - && cat passwd",
+    ],
+)  # fmt: skip
+def test_the_folder_before_counts_only_where_the_line_has_moved(script: str) -> None:
+    assert verdict(script) != "allow"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "trap 'rm -rf src' EXIT; ls", "trap 'cat a.txt' EXIT; cd /etc", 'trap "$X" EXIT', "trap 'curl x.org' EXIT", "trap 'make' EXIT",
+        "trap 'id > /etc/x' EXIT", "trap 'sudo id' 0", "trap 'echo $(rm x)' DEBUG", "trap -- 'rm x' ERR", "trap 'eval $X' EXIT",
+        "trap 'echo a' $X", "trap 'x=1; $x' EXIT", "trap 'cat ../../etc/x' EXIT", "trap 'echo > a' EXIT", "trap 'cd /; rm -rf x' EXIT",
+        "env PAGER=./x git log -3", "env PAGER=cat PATH=. git log", "env PAGER=cat\\;id git log", "env GIT_PAGER=cat git -c core.pager=x log",
+    ],
+)  # fmt: skip
+def test_what_runs_in_the_end_or_with_variables_counts(script: str) -> None:
+    assert verdict(script) != "allow"
