@@ -5,20 +5,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from anyio import to_thread
 
-from tests.engine.harness import call, running, say
+from tests.engine.harness import EchoTool, call, running, say
 from tests.stubs.tool_context import text, tools_of
 from tui_agent.config.layers import load
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import EnvironmentFault
-from tui_agent.middleware.repo_map import RepoMapSection
+from tui_agent.middleware.repo_map import LATE, RepoMapSection
 from tui_agent.ports.repomap import MapShown, MapWish
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.commands import SetContextMode, SetMapChoice, SetRepoMap, SubmitPrompt
 from tui_agent.protocol.events.context import ContextPacked, RepomapBuilt, RepomapUsed
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished
-from tui_agent.protocol.messages import UserMessage
+from tui_agent.protocol.messages import UserMessage, check_pairs
 from tui_agent.protocol.settings import MapChoice
 from tui_agent.wiring.mapping import SessionMaps, index_folder
 
@@ -30,12 +31,22 @@ class FakeMaps:
     total: int = 20
     fault: EnvironmentFault | None = None
     wishes: list[MapWish] = field(default_factory=list)
+    slow: int = 0
+    """So often a map that came late is asked for in vain; 0: it comes at once."""
 
     async def shown(self, wish: MapWish) -> MapShown:
         self.wishes.append(wish)
         if self.fault is not None:
             raise self.fault
         return MapShown("a.py\n  1-2 def find()", 8, ("a.py",), self.total, 3, False, 1.5)
+
+    async def soon(self, wish: MapWish, seconds: float) -> MapShown | None:
+        found = await self.shown(wish)
+        return None if self.slow else found
+
+    def late(self) -> MapShown | None:
+        self.slow -= 1
+        return None if self.slow else MapShown("b.py", 4, ("b.py",), self.total, 3, True, 20_000)
 
     async def aclose(self) -> None:
         """Nothing to let go of."""
@@ -72,6 +83,51 @@ async def test_nobody_gets_a_map_that_is_not_wanted(tmp_path: Path, way: str) ->
         await bench.until("turn.finished")
         assert len(bench.model.requests[0].messages) == 1
         assert bench.of(RepomapUsed) == [] and bench.of(RepomapBuilt) == []
+
+
+async def test_a_map_that_takes_long_keeps_no_request_waiting_and_the_next_one_has_it(tmp_path: Path) -> None:
+    maps = FakeMaps(slow=2)
+    script = [call(("echo", '{"words":"a"}')), say("Two."), say("Three.")]
+    async with running(tmp_path, script, [EchoTool()], middlewares=[RepoMapSection(maps)]) as bench:
+        for count, words in enumerate(("Where is find?", "And now?"), start=1):
+            bench.submit(SubmitPrompt(text=words))
+            await bench.until("turn.finished", count)
+        first, second, third = bench.model.requests
+        assert len(first.messages) == 1 and "b.py" in str(second.messages[-1].content)  # type: ignore[union-attr]
+        assert third.messages[: len(second.messages)] == second.messages
+        assert not check_pairs(third.messages) and len(maps.wishes) == 1
+        packed = [event for event in bench.of(ContextPacked) if isinstance(event, ContextPacked)]
+        missing = next(one for one in packed[0].sections if one.name == "repo_map")
+        assert (missing.tokens, missing.dropped_blocks, missing.rule) == (0, 1, LATE)
+        for manifest in packed[1:]:
+            told = next(one for one in manifest.sections if one.name == "repo_map")
+            assert told.tokens > 0 and not told.dropped_blocks
+        assert [one.late for one in bench.of(RepomapBuilt)] == [LATE, ""]  # type: ignore[attr-defined]
+
+
+async def test_a_map_that_is_not_there_when_a_turn_ends_comes_with_the_next(tmp_path: Path) -> None:
+    maps = FakeMaps(slow=1)
+    async with running(tmp_path, [say("One."), say("Two.")], middlewares=[RepoMapSection(maps)]) as bench:
+        for count, words in enumerate(("Where is find?", "And now?"), start=1):
+            bench.submit(SubmitPrompt(text=words))
+            await bench.until("turn.finished", count)
+        assert "b.py" in str(bench.model.requests[1].messages)
+        assert [wish.query for wish in maps.wishes] == ["Where is find?"]
+
+
+async def test_a_map_of_a_slow_folder_is_given_once_it_is_there(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    for number in range(10):
+        (tmp_path / "work" / f"a{number}.py").write_text("def find():\n    pass\n")
+    maps = SessionMaps(tmp_path / "work", tmp_path / "cache")
+    try:
+        await to_thread.run_sync(maps._kept, MapWish(query="find"))  # nobody waits for it any more
+        found = maps.late()
+        assert found is not None and found.total == 10 and maps.late() is None
+        again = await maps.soon(MapWish(query="find"), 60)
+        assert again is not None and maps.late() is None
+    finally:
+        await maps.aclose()
 
 
 async def test_a_folder_that_cannot_be_mapped_is_told_and_the_turn_goes_on(tmp_path: Path) -> None:

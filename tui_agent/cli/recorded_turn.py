@@ -70,5 +70,15 @@ class RecordedTurn:
         text = self._blobs.text(used.text)
         return MapShown(text, used.tokens, used.files, built.files, built.skipped, built.partial, 0.0)
 
+    async def soon(self, wish: MapWish, seconds: float) -> MapShown | None:
+        """The map that the turn began with; None where its first request went out before that was there."""
+        began = (one.payload for one in self._events if isinstance(one.payload, RepomapBuilt))
+        first = next(began, None)
+        return None if first is not None and first.late else await self.shown(wish)
+
+    def late(self) -> MapShown | None:
+        """None: of a map that came later it is not known when."""
+        return None
+
     async def aclose(self) -> None:
         """Nothing is held open."""

@@ -200,7 +200,7 @@ class Assembly:
                 rule=_rule(name, share),
             )
             for name, share in shares.items()
-            if share.raw_chars
+            if share.raw_chars or share.dropped
         )
         records = tuple(
             FragmentRecord(
@@ -230,6 +230,9 @@ class Assembly:
     def _clip(self, fragment: Fragment, share: _Share) -> str:
         """The fragment's text, cut to its own limit."""
         text = whole = fragment.text.strip()
+        if fragment.missing and not whole:
+            share.dropped += 1
+            share.rules.append(fragment.missing)
         if fragment.max_tokens is not None and len(whole) > fragment.max_tokens * CHARS_PER_TOKEN:
             text = whole[: round(fragment.max_tokens * CHARS_PER_TOKEN)]
             share.rules.append(f"{fragment.id} is cut to {fragment.max_tokens} tokens")
@@ -280,7 +283,7 @@ def _rule(name: SectionName, share: _Share) -> str:
     if name in KEPT and not share.rules:
         return "always whole"
     said = list(share.rules)
-    if share.dropped:
+    if share.dropped and share.raw_chars:
         said.append("left out: no room")
     if share.short:
         said.append(f"the oldest {share.short} shortened: no room")

@@ -226,7 +226,7 @@ def _memory(fold: Measures, ev: Envelope, payload: MemoryUpdated) -> bool:
 
 @_ON.on(RepomapBuilt)
 def _built(fold: Measures, ev: Envelope, payload: RepomapBuilt) -> bool:
-    return fold.add(repomap_builds=1)
+    return fold.add(repomap_builds=int(not payload.late))
 
 
 @_ON.on(RepomapUsed)

@@ -80,6 +80,7 @@ class Draft:
     explored: dict[str, None] = field(default_factory=dict)
     memory: JsonMap = field(default_factory=dict)
     mapped: bool = False
+    map_late: str = ""
     totals: Totals = field(default_factory=Totals)
     turn_totals: Totals = field(default_factory=Totals)
     jobs: dict[JobId, JobStarted] = field(default_factory=dict)

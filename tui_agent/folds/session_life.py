@@ -10,7 +10,7 @@ from tui_agent.folds.session_view import ReadFile
 from tui_agent.folds.unkept import told_after
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.context import ContextCompacted, MemoryUpdated, RepomapUsed
+from tui_agent.protocol.events.context import ContextCompacted, MemoryUpdated, RepomapBuilt, RepomapUsed
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged, FileRead
 from tui_agent.protocol.events.instructions import InstructionsLoaded, SkillsLoaded
@@ -179,6 +179,13 @@ def _memory(fold: SessionFold, ev: Envelope, payload: MemoryUpdated) -> bool:
 @ON_LIFE.on(RepomapUsed)
 def _mapped(fold: SessionFold, ev: Envelope, payload: RepomapUsed) -> bool:
     fold.draft.mapped = fold.draft.mapped or payload.injected
+    fold.draft.map_late = "" if payload.injected else fold.draft.map_late
+    return True
+
+
+@ON_LIFE.on(RepomapBuilt)
+def _built(fold: SessionFold, ev: Envelope, payload: RepomapBuilt) -> bool:
+    fold.draft.map_late = payload.late
     return True
 
 

@@ -162,6 +162,8 @@ class SessionStateView:
     """The task's working memory: blocks by name. Not to be changed."""
     mapped: bool = False
     """A map of the repository stands in the model's history."""
+    map_late: str = ""
+    """Why the next request has none, though one is wanted."""
     open_questions: tuple[str, ...] = ()
     totals: Totals = Totals()
     turn_totals: Totals = Totals()

@@ -18,13 +18,17 @@ from tui_agent.protocol.parts import ToolCallPart
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A piece of the system prompt or context. Lower `priority` numbers come first; `max_tokens` caps it."""
+    """A piece of the system prompt or context. Lower `priority` numbers come first; `max_tokens` caps it.
+
+    Without a text it is not sent, and `missing` tells in the manifest why.
+    """
 
     id: str
     text: str
     section: SectionName = "system"
     priority: int = 100
     max_tokens: int | None = None
+    missing: str = ""
 
 
 @dataclass(frozen=True, slots=True)

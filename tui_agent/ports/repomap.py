@@ -54,6 +54,15 @@ class RepoMaps(Protocol):
         """A map, off the loop. Raises `EnvironmentFault` where the folder cannot be read."""
         ...
 
+    async def soon(self, wish: MapWish, seconds: float) -> MapShown | None:
+        """The map where it is there within so many seconds; else None, and `late` gives it once it is there. None at once
+        while such a one is still being made. Raises as `shown` does."""
+        ...
+
+    def late(self) -> MapShown | None:
+        """A map that was not waited for, once it is there; once."""
+        ...
+
     async def aclose(self) -> None:
         """End whatever still builds the index."""
         ...

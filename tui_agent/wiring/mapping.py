@@ -47,10 +47,36 @@ class SessionMaps:
             languages=languages,
         )
         self._one = CapacityLimiter(1)
+        self._late: MapShown | None = None
+        self._at_work = False
 
     async def shown(self, wish: MapWish) -> MapShown:
         """See `ports.repomap.RepoMaps`. A cancelled call leaves its thread to end by itself."""
         return await to_thread.run_sync(self._shown, wish, abandon_on_cancel=True, limiter=self._one)
+
+    async def soon(self, wish: MapWish, seconds: float) -> MapShown | None:
+        """See `ports.repomap.RepoMaps`."""
+        if self._at_work:
+            return None
+        self._late = None
+        with anyio.move_on_after(seconds):
+            found = await to_thread.run_sync(self._kept, wish, abandon_on_cancel=True, limiter=self._one)
+            self._late = None
+            return found
+        return None
+
+    def late(self) -> MapShown | None:
+        """See `ports.repomap.RepoMaps`."""
+        found, self._late = self._late, None
+        return found
+
+    def _kept(self, wish: MapWish) -> MapShown:
+        self._at_work = True
+        try:
+            found = self._late = self._shown(wish)
+            return found
+        finally:
+            self._at_work = False
 
     async def defined(self, name: str) -> list[SymbolPlace]:
         """Where a name is defined, the likeliest file first; `Class.method` by its last part. Nothing within

@@ -169,13 +169,15 @@ class MemoryUpdated(Payload):
 
 
 class RepomapBuilt(Payload):
-    """The repository map's index was built or refreshed."""
+    """The repository map's index was built or refreshed; or, `late`, a request goes out before that, and why: a later one
+    has the map."""
 
     kind: Literal["repomap.built"] = "repomap.built"
     files: int
     skipped: int
     partial: bool
     duration_ms: float
+    late: str = ""
 
 
 class RepomapUsed(Payload):
