@@ -62,6 +62,8 @@ def analyse(script: str) -> Script:
     reader = ScriptReader(raw, assigned_once(setting), numbers(setting), analyse)
     reader.visit(root, Scope(), 0)
     reader.uncalled()
+    if "OLDPWD" in script and "cd" in script:
+        problems.append("it may say where `cd -` leads")
     if gaps(root, raw):
         problems.append("part of it was not understood")
     problems += reader.problems

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.policy.judging import verdict
+from tests.unit.policy.judging import confined, verdict
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,7 @@ def test_where_it_cannot_be_one_or_none_does_harm_it_is_not(script: str) -> None
 )  # fmt: skip
 def test_the_folder_before_counts_only_where_the_line_has_moved(script: str) -> None:
     assert verdict(script) != "allow"
+    assert confined(script).verdict != "allow"
 
 
 @pytest.mark.parametrize(
