@@ -35,6 +35,7 @@ _FROM_THE_BEGINNING = (
     "def history_lines(folder: Path, after: int = -1) -> Iterator[tuple[bytes, Record]]:",
     "def __init__(self, folder: Path, after: int = -1) -> None:",
 )
+_ENOUGH = "if len(found) < count and len(data) == (folder / EVENTS).stat().st_size:"
 _GIVEN = "it is read again in vain: what was given is left out by its seq"
 _GOING = 'going = [Move("rmdir", path, -1, 0, folder_bits(shadow.workspace, path)) for path in gone]'
 _NO_FILE = "nothing is laid out for a folder, and only the bits that it had are used"
@@ -73,6 +74,14 @@ EQUIVALENT = (
         "no line begins with its payload",
     ),
     Same(_SCAN, "data: bytes, blobs: BlobStore | None, sieve: Sieve, after: int = -1", "1 -> 2", _UP_TO),
+    Same(
+        _SCAN,
+        "low = middle + 1",
+        "1 -> 2",
+        "where a line with a seq begins, no other begins one byte behind it",
+    ),
+    Same(_SCAN, _AT, "0 -> 1", "no line begins with its payload"),
+    Same(_SCAN, _AT, "0 -> 1", "a line's end lies behind what stands in it", nth=1),
     Same(_SCAN, _AT, "GtE -> Gt", "no line begins with its payload"),
     Same(_SCAN, _AT, "GtE -> Gt", "a line's end lies behind what stands in it", nth=1),
     Same(_READER, _STRANDS, "True -> False", _ALWAYS_AS_MANY),
@@ -81,6 +90,8 @@ EQUIVALENT = (
     Same(_READER, "_BEHIND = 512 * 1024", "1024 -> 1025", "more than any line is long, by far"),
     *(Same(_READER, line, "1 -> 2", _UP_TO) for line in _FROM_THE_BEGINNING),
     Same(_READER, "log.seek(self._offset)", "statement left out", _GIVEN),
+    Same(_READER, "if after >= top:", "GtE -> Gt", "nothing of it lies behind `after`: it is read in vain"),
+    Same(_READER, _ENOUGH, "Lt -> LtE", "the parents' records are read in vain: as many are found already"),
     Same(
         _READER,
         "if (status.st_dev, status.st_ino) != self._file or status.st_size < self._offset:",
@@ -126,7 +137,15 @@ EQUIVALENT = (
         "1 -> 2",
         _NO_FILE,
     ),
-    Same("tui_agent/engine/gate.py", "network: bool = False", "False -> True", "a refused call runs nothing"),
+    *(
+        Same(
+            "tui_agent/engine/gate.py",
+            f"{name}: bool = False",
+            "False -> True",
+            "a refused call runs nothing",
+        )
+        for name in ("network", "looks", "sealed")
+    ),
     Same(
         "tui_agent/engine/rewind.py",
         "await self._recorder.prepare(target.to_seq)",

@@ -26,6 +26,7 @@ TARGETS = (
             "tests/engine/test_judged_files.py",
             "tests/engine/test_settling.py",
             "tests/engine/test_asked_again.py",
+            "tests/engine/test_files_opened.py",
             "tests/engine/test_outside_the_sandbox.py",
             "tests/engine/test_hooks.py",
         ),

@@ -173,3 +173,26 @@ def test_a_changed_call_has_another_digest() -> None:
     assert one != digest("run_command", (Runs(script="ls "),))
     assert one != digest("run_command", (Runs(argv=("ls",)),))
     assert one != digest("run_command", (Runs(script="ls", cwd="src"),))
+
+
+@pytest.mark.parametrize(
+    ("rule", "policy", "verdict", "rule_id"),
+    [
+        ("ask connect x.org", "ask", "ask", "rule: ask connect x.org"),
+        ("ask connect x.org", "bypass", "ask", "rule: ask connect x.org"),
+        ("ask connect x.org", "plan", "deny", "plan.network"),
+        ("deny connect x.org", "bypass", "deny", "rule: deny connect x.org"),
+        ("deny connect x.org", "plan", "deny", "rule: deny connect x.org"),
+    ],
+)
+def test_a_rule_about_a_host_is_heard_unless_the_profile_is_stricter(
+    rule: str, policy: PolicyName, verdict: str, rule_id: str
+) -> None:
+    found = decide(Connects(host="x.org"), policy, rule)
+    assert (found.verdict, found.rule_id) == (verdict, rule_id)
+
+
+def test_the_classes_of_a_call_are_those_of_its_effects() -> None:
+    assert decide(Reads(path="a")).classes == decide(Internal(what="a")).classes == ("read-only",)
+    assert decide(Writes(path="a")).classes == ("workspace",)
+    assert decide(Connects(host="x.org")).classes == ("network",)

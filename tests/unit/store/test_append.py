@@ -159,6 +159,7 @@ def test_no_line_is_longer_than_the_limit_and_nothing_is_lost(tmp_path: Path, pa
     lines = (log.folder / "events.jsonl").read_bytes().splitlines(keepends=True)
     assert len(lines) == 1
     assert len(lines[0]) <= LINE_LIMIT
+    assert [LINE_LIMIT] == [65_536]  # as docs/events.md says
     assert sessions.read("s1") == [event]
     if isinstance(payload, ToolCalled):
         assert isinstance(event.payload, ToolCalled)

@@ -1,5 +1,6 @@
 """What a reader gives, part by part: ranges, ends, marks and branches, of a log, of a fork, and while it grows."""
 
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,11 @@ from tui_agent.folds.base import branch
 from tui_agent.folds.branches import Stretch
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed
+from tui_agent.protocol.events.plugin import PluginEvent
 from tui_agent.protocol.events.session import RunFinished, SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.protocol.ids import RequestId, RunId
+from tui_agent.store.pieces import offset_before
 from tui_agent.store.reader import (
     TAIL_BYTES,
     LogTail,
@@ -128,6 +131,7 @@ def test_marks_are_found_in_order_on_and_off_the_branch_and_in_forks(tmp_path: P
         said('"payload":{"kind":"checkpoint.taken" "goes_on":true'),
         TurnStarted(turn=1),
         TurnStarted(turn=1, goes_on=True),
+        PluginEvent(plugin="p", name="n", version=1, data={"goes_on": True}),
         QUIT,
     ):
         log.append(payload)
@@ -283,3 +287,25 @@ def test_a_fork_of_a_long_log_is_read_whole_and_its_end_alone(tmp_path: Path) ->
     few = seqs(read_tail(folder, 1_000))
     assert few == list(range(few[0], 302)) and 20 < len(few) < 200
     assert seqs(LogTail(folder, 298).poll()) == [299, 300, 301]
+
+
+def test_a_tail_is_of_two_hundred_records_where_nothing_is_said(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, *(str(number) for number in range(205)))
+    assert seqs(read_tail(folder)) == list(range(5, 205))
+
+
+def test_the_tail_of_a_fork_has_every_whole_line_of_its_parents_last_bytes(tmp_path: Path) -> None:
+    sessions = store(tmp_path)
+    log = sessions.create("a")
+    for _ in range(400):
+        log.append(said("x" * 1_000))
+    log.close()
+    sessions.fork("a", 389, "b")
+    path = sessions.folder("a") / "events.jsonl"
+    begins = list(accumulate(map(len, path.read_bytes().splitlines(keepends=True)), initial=0))
+    with path.open("rb") as parent:
+        end = offset_before(parent, begins[-1], 389)
+    for size in (5_000, end - begins[150] - 1, end - begins[150], end - begins[150] + 1):
+        whole = [seq for seq in range(390) if begins[seq] > end - size]
+        found = seqs(read_tail(sessions.folder("b"), 1_000, max_bytes=size))
+        assert [seq for seq in found if seq < 390] == whole

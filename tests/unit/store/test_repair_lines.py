@@ -251,3 +251,27 @@ def test_a_lost_log_of_any_length_is_written_anew_up_to_its_end(tmp_path: Path, 
     assert (path.read_bytes() == data, side) == (True, "")
     for each in (fd, held):
         os.close(each)
+
+
+def test_an_end_that_was_kept_by_an_opening_that_failed_is_counted_once(tmp_path: Path) -> None:
+    folder, ops = folder_of(tmp_path, "a"), Noting(("truncate", "events.jsonl"))
+    add(folder, b"torn")
+    with pytest.raises(Exception, match="could not be opened for writing"):
+        open_log(folder, ops)
+    found = open_log(folder, SystemFiles())
+    os.close(found.fd)
+    assert found.repaired is not None
+    assert (found.repaired.moved_bytes, found.repaired.side_file) == (4, "events.torn-1, events.torn-2")
+
+
+def test_a_log_that_is_rescued_is_durable_before_it_takes_the_place(tmp_path: Path) -> None:
+    folder, ops = folder_of(tmp_path, "a", "b"), Noting()
+    os.close(rescue(folder, (folder / "events.jsonl").stat().st_size, ops))
+    assert "sync" in [what for what, _ in ops.did]
+
+
+def test_a_first_line_alone_tells_the_version_of_its_log(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "events.jsonl").write_bytes(seal(b'{"v":7,"seq":0'))
+    assert version_of_log(folder) == 7

@@ -128,6 +128,11 @@ def test_the_end_of_an_event_is_found_between_damaged_lines_and_gaps(tmp_path: P
     assert end_of(path, 0) == len(joined(said(0)))
     path.write_bytes(b"\n" + joined(said(0), said(1)))
     assert [end_of(path, seq) for seq in (0, 1)] == [1 + len(joined(said(0))), path.stat().st_size]
+    path.write_bytes(joined(said(0), b"", said(1), b"", said(2), b"junk", b"more junk"))
+    ends = [len(joined(*each)) for each in ([said(0)], [said(0), b"", said(1)])]
+    assert ends[0] <= end_of(path, 0) <= ends[0] + 1 and ends[1] <= end_of(path, 1) <= ends[1] + 1
+    whole = len(joined(said(0), b"", said(1), b"", said(2)))
+    assert end_of(path, 2) == end_of(path, 99) == whole, "what cannot be read behind it is not its own"
 
 
 def test_a_sieve_without_anything_lets_all_through() -> None:
@@ -278,3 +283,13 @@ def test_a_hostile_line_is_tried_a_bounded_number_of_times() -> None:
     assert list(salvage(wrong * 64 + said(1))) == []
     starts = b'{"v":' * 80
     assert list(salvage(starts + b',"crc":"00000000"}' + said(1))) == []
+
+
+def test_a_line_without_its_newline_is_not_read_though_it_is_whole() -> None:
+    data = joined(said(0)) + said(1)
+    assert [one.seq for one in records(data, NO_BLOBS)] == [0]
+    assert [one.seq for one in records(data + b"\n", NO_BLOBS)] == [0, 1]
+
+
+def test_an_answer_behind_an_empty_line_ends_its_request() -> None:
+    assert ended_requests(b"\n" + joined(ended(0, "r1"))) == frozenset({b"r1"})

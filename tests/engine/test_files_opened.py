@@ -1,0 +1,265 @@
+"""A command that wanted files with secrets runs again with them, in the sandbox: the user alone says so, and it is
+recorded for exactly these files."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.engine.harness import Bench, EchoTool, PolicyAnswer, call, running, say
+from tests.stubs.tool_context import text, tools_of
+from tui_agent.environments.local import LocalEnvironment
+from tui_agent.errors import ConfigError
+from tui_agent.policy.rules import RulePolicy
+from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink, Sandbox, SecretFile
+from tui_agent.ports.policy import Decision, PolicyFacts
+from tui_agent.ports.tool import ToolResult
+from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
+from tui_agent.protocol.effects import Effect
+from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested, Reach
+from tui_agent.protocol.events.session import ErrorRaised
+from tui_agent.protocol.events.tool import ToolFinished
+
+SAID = "It wanted to read .env and keys, which may hold secrets."
+RISK = "It runs again in the sandbox and can read .env and keys; the model sees what it prints."
+KEPT = " Always writes it into your configuration, as [sandbox] readable."
+
+
+class Wanting(LocalEnvironment):
+    """A sandbox in which every command wants two files, until both are shown to it."""
+
+    made: "Wanting"
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        Wanting.made = self
+        self.specs: list[ExecSpec] = []
+
+    @property
+    def sandbox(self) -> Sandbox:
+        return Sandbox("fake")
+
+    def files(self) -> tuple[SecretFile, ...]:
+        return (SecretFile(".env", f"{self.root}/.env"), SecretFile("keys/", f"{self.root}/keys/"))
+
+    async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
+        self.specs.append(spec)
+        result = await super().exec(spec, on_output)
+        wanted = tuple(one for one in self.files() if one.path.rstrip("/") not in spec.shown)
+        return replace(result, exit_code=1, blocked=SAID, wanted=wanted) if wanted else result
+
+
+Remember = Callable[[Sequence[str]], None]
+
+
+async def ran(
+    base: Path,
+    answers: Sequence[tuple[str, Reach, str]],
+    *,
+    kept: Remember | None = None,
+    interactive: bool = True,
+    look: Callable[[Bench, str], None] = lambda *_: None,
+) -> Bench:
+    """`echo hello`, each question about it answered by a decision, its reach and a rule."""
+    script = [call(("run_command", json.dumps({"command": "echo hello"}))), say("Done.")]
+    async with running(
+        base,
+        script,
+        list(tools_of("shell").values()),
+        env=Wanting,
+        policy=RulePolicy().decide,
+        policy_name="accept-edits",
+        interactive=interactive,
+        remember_readable=kept,
+    ) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        for count, (decision, reach, rule) in enumerate(answers, 1):
+            request = (await bench.until("permission.requested", count)).payload
+            assert isinstance(request, PermissionRequested)
+            bench.submit(
+                DecidePermission(
+                    request_id=request.request_id,
+                    decision="allow" if decision == "allow" else "deny",
+                    reach=reach,
+                    rule=rule,
+                )
+            )
+        await bench.until("turn.finished")
+        (end,) = bench.of(ToolFinished)
+        assert isinstance(end, ToolFinished)
+        look(bench, text(ToolResult(ok=True, content=end.content)))
+        return bench
+
+
+def questions(bench: Bench) -> list[PermissionRequested]:
+    return [one for one in bench.of(PermissionRequested) if isinstance(one, PermissionRequested)]
+
+
+def decisions(bench: Bench) -> list[PermissionDecided]:
+    return [one for one in bench.of(PermissionDecided) if isinstance(one, PermissionDecided)]
+
+
+def rule() -> str:
+    return f"sandbox readable {Wanting.made.root}/.env {Wanting.made.root}/keys"
+
+
+async def test_a_yes_opens_these_files_and_nothing_else(tmp_path: Path) -> None:
+    def look(bench: Bench, told: str) -> None:
+        assert told == "[exit 0]\nhello"
+        assert bench.recorder.state.granted == ()
+
+    bench = await ran(tmp_path, [("allow", "once", "")], look=look)
+    first, second = Wanting.made.specs
+    opened = tuple(one.path.rstrip("/") for one in Wanting.made.files())
+    assert (first.shown, second.shown) == ((), opened)
+    assert (second.outside, second.network) == (False, first.network)
+    (asked,) = questions(bench)
+    assert (asked.reason, asked.risk, asked.default_no, asked.wrong) == (SAID, RISK, True, "")
+    assert (asked.target, asked.confined) == ("echo hello", "fake")
+    before, after = decisions(bench)
+    assert (after.decision, after.by, after.rule_id, after.reach) == (
+        "allow",
+        "user",
+        "sandbox.open",
+        "once",
+    )
+    assert after.digest == asked.digest != before.digest
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+async def test_what_is_offered_is_for_once_for_the_session_and_where_it_can_be_kept_for_always(
+    tmp_path: Path, keeps: bool
+) -> None:
+    kept: list[Sequence[str]] = []
+    remember: Remember | None = kept.append if keeps else None
+    (asked,) = questions(await ran(tmp_path, [("deny", "once", "")], kept=remember))
+    assert asked.risk == RISK + KEPT * keeps
+    assert [(one.reach, one.offered, one.rule) for one in asked.choices] == [
+        ("once", True, ""),
+        ("session", True, rule()),
+        ("always", keeps, rule() if keeps else ""),
+    ]
+    assert [one.why for one in asked.choices] == [
+        "",
+        "commands may read it",
+        "written into your configuration" if keeps else "not offered here",
+    ]
+    assert kept == []
+
+
+@pytest.mark.parametrize(("reach", "named"), [("session", False), ("session", True), ("always", False)])
+async def test_what_was_opened_stays_open_for_the_session_and_is_kept_for_always(
+    tmp_path: Path, reach: Reach, named: bool
+) -> None:
+    kept: list[Sequence[str]] = []
+
+    def look(bench: Bench, told: str) -> None:
+        assert bench.recorder.state.granted == (rule(),)
+
+    (tmp_path / "workspace").mkdir()
+    words = f"sandbox readable {tmp_path}/workspace/.env {tmp_path}/workspace/keys" if named else ""
+    bench = await ran(tmp_path, [("allow", reach, words)], kept=kept.append, look=look)
+    assert decisions(bench)[-1].rule == rule()
+    opened = tuple(one.path.rstrip("/") for one in Wanting.made.files())
+    assert kept == [opened] * (reach == "always")
+
+
+async def test_where_it_cannot_be_kept_it_holds_for_the_session_and_why_is_told(tmp_path: Path) -> None:
+    def broken(paths: Sequence[str]) -> None:
+        raise ConfigError("The file is read-only.", hint="Change its mode.")
+
+    def look(bench: Bench, told: str) -> None:
+        assert told == "[exit 0]\nhello"
+        assert bench.recorder.state.granted == (rule(),)
+
+    bench = await ran(tmp_path, [("allow", "always", "")], kept=broken, look=look)
+    (fault,) = bench.of(ErrorRaised)
+    assert isinstance(fault, ErrorRaised)
+    assert (fault.where, fault.message, fault.hint) == (
+        "configuration",
+        "The file is read-only.",
+        "Change its mode.",
+    )
+
+
+async def test_a_no_leaves_them_shut_and_the_model_is_told(tmp_path: Path) -> None:
+    def look(bench: Bench, told: str) -> None:
+        assert f"{SAID} With it: The user did not allow this call." in told
+
+    bench = await ran(tmp_path, [("deny", "once", "")], look=look)
+    assert [one.decision for one in decisions(bench)] == ["allow", "deny"]
+    assert len(Wanting.made.specs) == 1
+
+
+async def test_an_answer_with_another_rule_is_asked_for_again_and_says_why(tmp_path: Path) -> None:
+    bench = await ran(tmp_path, [("allow", "session", "sandbox readable /etc/shadow"), ("allow", "once", "")])
+    first, second = questions(bench)
+    assert (first.wrong, second.wrong) == (
+        "",
+        "What is opened to commands cannot be written otherwise here.",
+    )
+    assert first.digest == second.digest
+    assert len(decisions(bench)) == 2 and len(Wanting.made.specs) == 2
+
+
+async def test_a_no_with_another_rule_is_a_no(tmp_path: Path) -> None:
+    bench = await ran(tmp_path, [("deny", "session", "sandbox readable /etc/shadow")])
+    assert len(questions(bench)) == 1 and len(Wanting.made.specs) == 1
+    assert (decisions(bench)[-1].decision, decisions(bench)[-1].rule) == ("deny", "")
+
+
+async def test_where_no_one_is_there_they_stay_shut_and_the_way_to_open_them_is_named(
+    tmp_path: Path,
+) -> None:
+    def look(bench: Bench, told: str) -> None:
+        assert f"{SAID} It was not run with it: the policy asks, and no one is there to answer." in told
+        assert "--readable opens files to the commands of a run." in told
+
+    bench = await ran(tmp_path, [], interactive=False, look=look)
+    last = decisions(bench)[-1]
+    assert (last.decision, last.by, last.rule_id) == ("deny", "engine", "sandbox.open")
+    assert (questions(bench), len(Wanting.made.specs)) == ([], 1)
+
+
+class Holding(Wanting):
+    """One that knows of two files with secrets, one of them in a folder."""
+
+    def secret_files(self) -> tuple[SecretFile, ...]:
+        return self.files()
+
+
+def noted(found: list[PolicyFacts]) -> PolicyAnswer:
+    def answer(tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
+        found.append(facts)
+        return Decision("allow", "test", "the test allows it")
+
+    return answer
+
+
+async def test_a_command_is_judged_by_the_files_with_secrets_that_are_not_opened(tmp_path: Path) -> None:
+    found: list[PolicyFacts] = []
+    command = call(("run_command", json.dumps({"command": "echo hello"})))
+    tools = list(tools_of("shell").values())
+    async with running(
+        tmp_path, [command, command, say("Done.")], tools, env=Holding, policy=noted(found)
+    ) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        request = (await bench.until("permission.requested")).payload
+        assert isinstance(request, PermissionRequested)
+        assert [one.name for one in found[-1].secrets] == [".env", "keys/"]
+        bench.submit(
+            DecidePermission(request_id=request.request_id, decision="allow", reach="session", rule="")
+        )
+        await bench.until("turn.finished")
+    assert found[-1].granted == (rule(),) and found[-1].secrets == ()
+
+
+async def test_what_runs_no_command_is_not_judged_by_them(tmp_path: Path) -> None:
+    found: list[PolicyFacts] = []
+    answers = [call(("echo", '{"words": "a"}')), say("Done.")]
+    async with running(tmp_path, answers, [EchoTool()], env=Holding, policy=noted(found)) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+    assert [one.secrets for one in found] == [()]
