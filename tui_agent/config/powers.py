@@ -91,7 +91,11 @@ def _rules(content: bytes) -> str:
         return "rules of the policy"
     allowed = sum(isinstance(rule, dict) and "allow" in rule for rule in rules)
     other = len(rules) - allowed
-    found = [f"lets {allowed} {'kind' if allowed == 1 else 'kinds'} of calls run unasked"] if allowed else []
+    found = (
+        [f"lets {allowed} {'kind of call' if allowed == 1 else 'kinds of calls'} run unasked"]
+        if allowed
+        else []
+    )
     return ", ".join([*found, *([f"{other} that ask or deny"] if other else [])]) or "no rule"
 
 

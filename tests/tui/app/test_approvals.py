@@ -485,3 +485,9 @@ async def test_a_rule_that_is_edited_and_what_is_wrong_with_it_stand_whole(size:
         await driven.press("end", "enter")
         [answer] = driven.session.submitted
         assert isinstance(answer, DecidePermission) and answer.rule == f"x{rule}"
+
+
+async def test_of_what_is_done_elsewhere_it_says_that_undo_does_not_reach_it() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await ask(driven, request(effects=(Connects(host="tracker.example"),), target="create_issue"))
+        assert "/undo does not reach what it does elsewhere" in driven.text()

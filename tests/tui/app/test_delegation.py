@@ -42,7 +42,7 @@ async def test_a_subtask_that_works_is_one_row_with_its_own_meter_and_its_newest
         async with open_app(golden("night_shift"), size=size) as driven:
             await begun(driven)
             row = next(row for row in driven.rows() if "[Subtask]" in row and "count the" in row)
-            assert "1 tool call · it 1" in row
+            assert "1 tool call · iteration 1 · 110 tokens" in row
             assert "1 subtask" in driven.rows()[0]
             assert any("│ find *.py" in row for row in driven.rows())
 

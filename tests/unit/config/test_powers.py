@@ -19,7 +19,7 @@ from tui_agent.config.project_files import ProjectFile
         (".tui_agent/config.toml", b"", "no setting"),
         (".tui_agent/config.toml", b"= [", "settings; it is no valid TOML"),
         (".tui_agent/config.toml", b"x = " + b"[" * 100_000, "settings; it is no valid TOML"),
-        (".tui_agent/policy.toml", b"[[rule]]\nallow = 'run *'\n[[rule]]\ndeny = 'run x'\n", "lets 1 kind of calls run unasked, 1 that ask or deny"),
+        (".tui_agent/policy.toml", b"[[rule]]\nallow = 'run *'\n[[rule]]\ndeny = 'run x'\n", "lets 1 kind of call run unasked, 1 that ask or deny"),
         (".tui_agent/policy.toml", b"rule = 1", "rules of the policy"),
         (".mcp.json", b'{"mcpServers": {"a": {"command": "npx"}, "b": {"url": "http://b"}, "c": {}}}', "starts npx, http://b, c"),
         (".mcp.json", b"[]", "starts programs that offer tools"),

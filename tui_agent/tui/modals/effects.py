@@ -101,6 +101,8 @@ def _undo(request: PermissionRequested, workspace: str, unknown: bool) -> str:
     changed = {one.path for one in effects if isinstance(one, Writes)}
     if changed:
         return f"/undo puts {plural(len(changed), 'file')} back; /diff shows what changed"
+    if any(isinstance(one, Connects) for one in effects):
+        return "/undo does not reach what it does elsewhere"
     return "nothing to undo"
 
 

@@ -23,8 +23,8 @@ _LEAST_TOLD = (0, 2, 5)
 """Columns that go first where there is no room for all: what every profile says alike, then what is rare."""
 _ROLES: dict[str, Role] = {"yes": "t1", "asks": "t2", "no": "t3"}
 _GUARDED = (
-    "bypass too refuses to read secrets, to change what decides what runs later and to ruin a folder; it asks about a line of "
-    "which it is not certain what runs, and what a rule asks about."
+    "bypass still refuses to read secrets, to change what decides what runs later, and to ruin a folder. It asks where it is "
+    "not certain what runs, and where a rule says so."
 )
 
 

@@ -40,6 +40,8 @@ _TALLY: Final = re.compile(r"\d+ [a-z]+(, \d+ [a-z]+)+")
 """Counts, the one that matters first: `90 failed, 186 passed, 110 skipped`."""
 _REMARK_LIMIT: Final = 48
 _TARGET_LEAST: Final = 10
+_ROOMY: Final = 64
+"""Cells of the transcript from which on a delegate's row names its iteration."""
 """Cells that the target's first row has at least; the outcome gives way in a narrow view."""
 _COMMAND_LINES: Final = 3
 
@@ -211,7 +213,7 @@ def _counts(entry: ToolEntry, look: Look, note: str) -> list[Run]:
 
 
 def _right(entry: ToolEntry, look: Look, now: float) -> list[Run]:
-    outcome = _outcome(entry)
+    outcome = _outcome(entry, roomy=look.right >= _ROOMY)
     role: Role = "t3" if entry.state == "done" else _ROLES[entry.state]
     time = ""
     if entry.state == "running" and entry.started_at is not None:
@@ -230,10 +232,10 @@ def _right(entry: ToolEntry, look: Look, now: float) -> list[Run]:
     return runs
 
 
-def _outcome(entry: ToolEntry) -> str:
+def _outcome(entry: ToolEntry, *, roomy: bool) -> str:
     outcome = clean(entry.outcome)
     if is_subtask(entry) and entry.state == "running" and outcome:
-        return f"{outcome}{_meter(entry.subtask)}"
+        return f"{outcome}{_meter(entry.subtask, roomy=roomy)}"
     if is_subtask(entry) and entry.state == "running" and entry.subtask is None:
         return "waits for its turn"
     if entry.state in ("queued", "running", "waiting", "denied", "interrupted"):
@@ -245,12 +247,12 @@ def _outcome(entry: ToolEntry) -> str:
     return outcome or _WORDS.get(entry.state, "")
 
 
-def _meter(subtask: Subtask | None) -> str:
-    """Where a delegate stands: its iteration, and what it has used."""
+def _meter(subtask: Subtask | None, *, roomy: bool) -> str:
+    """Where a delegate stands: its iteration, and what it has used; on narrow screens only the latter."""
     if subtask is None or not subtask.iteration:
         return ""
-    used = f" · {tokens(subtask.tokens)}" if subtask.tokens else ""
-    return f" · it {subtask.iteration}{used}"
+    used = f" · {tokens(subtask.tokens)} tokens" if subtask.tokens else ""
+    return f" · iteration {subtask.iteration}{used}" if roomy else used
 
 
 def _body(entry: ToolEntry, body: Body, *, opened: bool) -> list[Row]:
