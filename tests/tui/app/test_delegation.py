@@ -136,3 +136,15 @@ async def test_without_a_name_the_agents_are_offered() -> None:
         assert "default" not in "".join(row for row in driven.rows() if "▌" in row and "verify" in row)
         await driven.press("enter")
         assert driven.app.prompt.editor.text == "/delegate verify "
+
+
+async def test_one_that_was_stopped_has_the_sign_of_what_is_stopped_and_not_of_a_fault() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await begun(driven)
+        driven.session.feed(AgentFinished(success=False, summary="", reason="interrupted"), agent=CHILD)
+        driven.session.feed(finished("s1", "interrupted"), responded("m4", "I go on without it."))
+        await driven.settle()
+        row = next(row for row in driven.rows() if "[Subtask]" in row and "count the" in row)
+        assert row.startswith("  ■ [Subtask]") and "stopped" in row and "✗" not in row
+        await driven.press("f3")
+        assert any("■ subtask count the files" in row for row in driven.rows())

@@ -40,9 +40,9 @@ _TALLY: Final = re.compile(r"\d+ [a-z]+(, \d+ [a-z]+)+")
 """Counts, the one that matters first: `90 failed, 186 passed, 110 skipped`."""
 _REMARK_LIMIT: Final = 48
 _TARGET_LEAST: Final = 10
+"""Cells that the target's first row has at least; the outcome gives way in a narrow view."""
 _ROOMY: Final = 64
 """Cells of the transcript from which on a delegate's row names its iteration."""
-"""Cells that the target's first row has at least; the outcome gives way in a narrow view."""
 _COMMAND_LINES: Final = 3
 
 _WORDS: Final[dict[ToolState, str]] = {
