@@ -32,6 +32,9 @@ _NAMING = frozenset({"l", "L", "files", "files-with-matches", "files-without-mat
 _LEAVES = ("--exclude", "--exclude-dir", "--ignore", "--ignore-dir")
 _CHOOSES = ("--include",)
 _GLOBS = ("-g", "--glob", "--iglob")
+_CHOOSING = ("--exclude", "--ignore", "--include", "-g", "--iglob")
+"""What stands in each of those."""
+_UNQUOTED = str.maketrans("", "", "'\"\\")
 
 
 _TAKERS = frozenset({"git add", "git archive", "ln"})
@@ -143,6 +146,8 @@ def _folders_read(part: Part) -> Sequence[str]:
         shaped = any(word is not None and word.startswith(":") for word in part.words)
         every = part.name == "git archive" or shaped or _EVERYTHING.intersection(part.words)
         return (*part.reads, *part.looks, *_from_places(part, [""] if every else []))
+    if part.program in _SEARCHERS and not part.harmless:
+        return (*part.reads, *_from_places(part, [""]))
     if not _goes_below(part):
         return ()
     operands = [path for path in part.reads if path not in part.patterns]
@@ -281,6 +286,9 @@ def _left_out(part: Part, secret: SecretFile) -> bool:
 
 def _options(part: Part) -> Iterator[tuple[str, str]]:
     """Options that choose among what is below by names, each with its pattern."""
+    bare = part.text.translate(_UNQUOTED)
+    if not any(one in bare for one in _CHOOSING):  # to part a line into words takes long
+        return
     try:
         words = shlex.split(part.text)
     except ValueError:

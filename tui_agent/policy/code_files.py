@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from tui_agent.policy.part import Part
-from tui_agent.policy.script import ARBITRARY
+from tui_agent.policy.script import ARBITRARY, PRIVILEGE
 
 _MOST = 200
 _MOST_READ = 20_000
@@ -21,7 +21,7 @@ _BARE = re.compile(r"""(?<![\w)\]}"'.$@*?\\-])(?:~?/|\.{1,2}/|\.(?=\w)|[\w-][\w.
 
 def files_in_code(part: Part) -> Sequence[str]:
     """Paths that texts name which a program that may do anything is given."""
-    if ARBITRARY not in part.classes:
+    if part.classes.isdisjoint((ARBITRARY, PRIVILEGE)) and not part.opaque:
         return ()
     found: dict[str, None] = {}
     for text in (*part.words[1:], part.told):

@@ -78,8 +78,9 @@ class CommandReader:
             self._judge(part, command.words, parts, 0)
         elif not part.classes:
             part.classes.add(READ_ONLY)
+        settings = [f"{name}={word.value or ''}" for name, word in command.assignments]
         for one in (part, *parts):
-            note_told(one, self._known(bare_name(one.program).rpartition("/")[2]))
+            note_told(one, self._known(bare_name(one.program).rpartition("/")[2]), settings)
         return [part, *parts]
 
     def _harmless(self, command: Command) -> bool:
@@ -238,8 +239,8 @@ class CommandReader:
         """Go into `git log`; the options in front of the subcommand are the program's."""
         outer = call.program
         head, known = options_in_front(outer, words) if outer.sub is True else (0, True)
-        plain = outer.sub is True and not any(name.startswith("-") for name in outer.subs)
-        if plain and head < len(words) and words[head].values is None:
+        unknown = outer.sub is True and head < len(words) and words[head].values is None
+        if unknown and not any(name.startswith("-") for name in outer.subs):
             part.doubt(f"it is not certain what {call.name} is told to do")
             part.blind = True
         for count in (3, 2, 1) if outer.sub else ():

@@ -26,10 +26,12 @@ _HASH = re.compile(r"[0-9a-f]{4,64}", re.IGNORECASE)
 _SUFFIX = re.compile(r"[^/]\.(?:[a-z]{1,3}\d?|html|json|toml|yaml|lock|java|scss)$", re.IGNORECASE)
 _NO_FILES = (".git", ".com", ".org", ".net", ".io", ".dev", ".d", ".app")
 _OUTPUTS = ("-o", "-O", "-out")
-_WRITTEN = re.compile(r"out|dest|target|dir\b|prefix|folder|into|save|export|report|path\b")
+_WRITTEN = re.compile(
+    r"out|dest|target|dir\b|prefix|folder|into|save|export|report|path\b|xml|log-?file|temp|cache|emit-bin"
+)
 """Names of options that may say where something is written."""
 _SPARED = re.compile(
-    r"git-dir|work-tree|ignore|exclude|include|without|root|source|input|from|search|cov\b|python-?path"
+    r"git-dir|work-tree|ignore|exclude|include|without|root|source|input|from|search|cov$|python-?path"
 )
 _NEW = {
     "git checkout": ("-b", "-B", "--orphan"),
@@ -53,6 +55,8 @@ class _Whole:
     shows: tuple[str, ...] = ()
     spares: tuple[str, ...] = ()
     at: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    saves: tuple[str, ...] = ()
     named: bool = False
     fills: int = 0
 
@@ -67,19 +71,22 @@ def _table() -> Mapping[str, Mapping[str, _Whole]]:
     return {program: {sub: _whole(entry) for sub, entry in subs.items()} for program, subs in found.items()}
 
 
+_LISTS = ("changes", "shows", "spares", "at", "reads", "saves")
+
+
 def _whole(entry: _Entry) -> _Whole:
-    unknown = set(entry) - {"changes", "shows", "spares", "at", "named", "fills"}
+    unknown = set(entry) - {*_LISTS, "named", "fills"}
     if unknown:
         raise ValueError(f"wholes.toml: unknown keys: {', '.join(sorted(unknown))}")
-    changes, shows, spares, at = (
-        tuple(cast("Sequence[str]", entry.get(key, ()))) for key in ("changes", "shows", "spares", "at")
-    )
-    return _Whole(changes, shows, spares, at, bool(entry.get("named")), int(cast(int, entry.get("fills", 0))))
+    lists = (tuple(cast("Sequence[str]", entry.get(key, ()))) for key in _LISTS)
+    changes, shows, spares, at, reads, saves = lists
+    fills = cast(int, entry.get("fills", 0))
+    return _Whole(changes, shows, spares, at, reads, saves, bool(entry.get("named")), fills)
 
 
 def note_wholes(part: Part, name: str, words: Sequence[Word]) -> None:
     """Note in the part the folders that the command changes, shows or fills. `words` stand behind the program's name."""
-    program = name.partition(" ")[0]
+    program, words = _module(name.partition(" ")[0], words)
     known = _table().get(_VERSIONED.sub("", program)) or _table().get(program)
     found = _entry(known, name, words) if known is not None else None
     if found is None:
@@ -94,11 +101,26 @@ def note_wholes(part: Part, name: str, words: Sequence[Word]) -> None:
         part.shown_below += _below(part, entry, told, words, shown=True)
     if entry.fills:
         part.filled += _joined(part, _filled(entry, words))
+    if _does(entry.saves, entry.spares, given):
+        part.filled += _joined(part, [*_saved(words), *_words_of(entry.at, words)])
+    part.add(part.reads, [Word(name, (name,)) for name in _words_of(entry.reads, words)])
 
 
-def note_told(part: Part, program: Program | None) -> None:
-    """Note in the part the paths among its words that it may well write to: those behind options that read like outputs,
-    and what a program that may do anything is told. An interpreter's are its scripts' own, and of what a program starts
+def _module(program: str, words: Sequence[Word]) -> tuple[str, Sequence[Word]]:
+    """`python -m black` is `black`, where the table knows that name."""
+    values = [word.value for word in words]
+    at = values.index("-m") + 1 if "-m" in values[:-1] else 0
+    name = (values[at] if at else "") or ""
+    return (
+        (name, words[at + 1 :])
+        if at and program.startswith("python") and name in _table()
+        else (program, words)
+    )
+
+
+def note_told(part: Part, program: Program | None, settings: Sequence[str] = ()) -> None:
+    """Note in the part the paths among its words that it may well write to: those behind options and variables, or in
+    `settings` in front of it, that read like outputs, and what a program that may do anything is told. An interpreter's are its scripts' own, and of what a program starts
     the parts behind it tell."""
     if part.harmless:
         return
@@ -108,6 +130,11 @@ def note_told(part: Part, program: Program | None) -> None:
         for word, behind in zip_longest(words, words[1:])
         if (found := _output(word.value, behind)) is not None
     ]
+    for setting in (*settings, *(word.value or "" for word in words)):
+        name, equals, given = setting.partition("=")
+        if equals and name.isidentifier() and _WRITTEN.search(name.casefold()) and not _SPARED.search(name):
+            told.append(given)
+    told += [piece for one in told for sign in ":=" if sign in one for piece in one.split(sign)]
     plain = program is not None and not (program.code or program.sub or program.wraps is not None)
     if plain and program is not None and program.does == ARBITRARY and not part.starts:
         told += [value for word in words if (value := word.value or "")[:1] != "-"]
@@ -118,7 +145,8 @@ def note_told(part: Part, program: Program | None) -> None:
 def _output(value: str | None, behind: Word | None) -> str | None:
     """The word of an option whose name says that something is written there."""
     option, equals, given = (value or "").partition("=")
-    if not option.startswith("--") or not _WRITTEN.search(option) or _SPARED.search(option):
+    name = option.casefold()
+    if name[:1] != "-" or len(name) < 4 or not _WRITTEN.search(name) or _SPARED.search(name):
         return None
     return given if equals else (behind.value if behind is not None else None)
 
@@ -175,21 +203,26 @@ def _below(part: Part, entry: _Whole, told: str, words: Sequence[Word], *, shown
     at = _words_of(entry.at, words)
     if at:
         return _joined(part, at)
-    operands = (
-        [word.value or "." for word in words if not (word.value or "").startswith("-")] if entry.named else []
-    )
-    operands = [one for one in operands if not one.isdigit() and ":" not in one]
+    operands = [word for word in words if entry.named and _may_be_path(word)]
     if told and entry.named:
-        return _joined(part, operands[:1])
+        return _joined(part, [word.value or "." for word in operands[:1]])
+    found = Part(part.text, part.program, places=part.places)
     if told:
         named = _limits(told, words)
         if not named:
             return _joined(part, ["."])
-        found = Part(part.text, part.program, places=part.places)
         add_named(found, named, ())
-        part.patterns |= found.patterns
-        return found.reads
-    return _joined(part, operands or ["."])
+    elif operands:
+        found.add(found.reads, [word for word in operands if word.values is not None])
+    else:
+        return _joined(part, ["."])
+    part.patterns |= found.patterns
+    return found.reads
+
+
+def _may_be_path(word: Word) -> bool:
+    value = word.value if word.value is not None else word.text
+    return value[:1] != "-" and not value.isdigit() and ":" not in value
 
 
 def _joined(part: Part, names: Sequence[str]) -> Sequence[str]:
@@ -247,6 +280,16 @@ def _filled(entry: _Whole, words: Sequence[Word]) -> Sequence[str]:
         ".git"
     )
     return [*named, name] if name and entry.fills == 2 else named
+
+
+def _saved(words: Sequence[Word]) -> list[str]:
+    """The names at the ends of addresses."""
+    paths = (
+        posixpath.basename((word.value or "").partition("?")[0].rstrip("/"))
+        for word in words
+        if "/" in (word.value or "")
+    )
+    return [path for path in paths if path]
 
 
 def _words_of(options: Collection[str], words: Sequence[Word]) -> list[str]:

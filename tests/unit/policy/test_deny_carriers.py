@@ -159,7 +159,77 @@ caddy file-server
 git instaweb
 docker build .
 """)
+IN_PLACE = lines("""
+ruff format
+ruff check --fix
+autopep8 -ri .
+yapf -ri .
+gofmt -w .
+go fmt ./...
+cargo fmt
+cargo clippy --fix
+terraform fmt -recursive
+mix format
+dart format .
+rubocop -a
+scalafmt
+prettier -w .
+npx eslint . --fix
+biome format --write
+typos -w
+fastmod a b
+pre-commit run -a
+python -m black .
+python -m compileall .
+rg -l x | xargs sed -i s/x/y/
+""")
+OUTPUTS = lines("""
+ruby -i -pe 1 keep/a
+gawk -i inplace 1 keep/a
+pyupgrade keep/a.py
+cython keep/a.pyx
+python -m lib2to3 -w keep
+black keep
+uniq x keep/a
+openssl req -x509 -keyout keep/k -out x
+ssh-keygen -f keep/k
+cd keep && curl -sLO https://example.org/a
+cd keep && wget https://example.org/a
+aria2c -d keep https://example.org/a
+wget -m -P keep https://example.org/a
+git worktree remove keep
+pytest --junitxml=keep/a
+pytest --cov-report=html:keep
+pytest -o cache_dir=keep
+tsc -outDir keep
+babel src -d keep
+sphinx-build docs keep
+coverage html -d keep
+kotlinc -d keep a.kt
+make DESTDIR=keep install
+CARGO_TARGET_DIR=keep cargo build
+tcpdump -w keep/a
+python -m json.tool a keep/a
+""")
+INPUTS = lines("""
+awk -f priv/a x
+gawk -f priv/a x
+sed -f priv/a x
+jq -f priv/a x
+node -r ./priv/a.js -e 1
+git merge-file -p a b priv/a
+rsync --files-from=list . /tmp
+rg --pre cat x
+npm pack
+cargo package
+at now <<< 'cat priv/a'
+""")
 FREE = lines("""
+cargo fmt --check
+go build ./...
+curl -sLO https://example.org/a
+pytest --cov=keep
+
 git status
 git log --oneline
 git log --stat
@@ -206,7 +276,24 @@ def test_what_changes_all_that_there_is_is_asked_about_where_a_rule_is_against_s
     assert verdict(line, "ask edit keep/**") == "ask"
 
 
-@pytest.mark.parametrize("line", FILLS)
+@pytest.mark.parametrize("line", IN_PLACE)
+def test_what_rewrites_files_in_place_changes_all_below(line: str) -> None:
+    assert verdict(line, EDIT) in ("ask", "deny")
+
+
+@pytest.mark.parametrize(
+    "line", ["black --check .", "ruff format --check", "ruff check .", "gofmt -l .", "prettier --check ."]
+)
+def test_what_only_checks_them_changes_none(line: str) -> None:
+    assert verdict(line, EDIT) == "allow"
+
+
+@pytest.mark.parametrize("line", INPUTS)
+def test_what_a_program_is_told_to_read_is_read(line: str) -> None:
+    assert verdict(line, READ) in ("ask", "deny")
+
+
+@pytest.mark.parametrize("line", FILLS + OUTPUTS)
 def test_a_folder_that_a_program_fills_is_changed(line: str) -> None:
     assert verdict(line, EDIT) in ("ask", "deny")
     assert verdict(line, EDIT) == "deny" or verdict(line, "deny edit other/**") == "allow"
