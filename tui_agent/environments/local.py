@@ -160,6 +160,8 @@ class LocalEnvironment:
 
     def own_programs(self, names: Collection[str]) -> frozenset[str]:
         """See `ports.environment.FindsPrograms`."""
+        if not names:
+            return frozenset()
         path = _search_path(os.environ if self._environ is None else self._environ)
         prefix = self.root.rstrip("/") + "/"
         found = {name: shutil.which(name, path=path) for name in names}
@@ -241,7 +243,7 @@ class LocalEnvironment:
 def _search_path(base: Mapping[str, str]) -> str:
     """Where programs are found: nothing in the working folder because of its name. Behind everything of the user's own: a
     bare `python` is found where the system has none."""
-    given = [one for one in base.get("PATH", os.defpath).split(os.pathsep) if Path(one).is_absolute()]
+    given = [one for one in base.get("PATH", os.defpath).split(os.pathsep) if one.startswith("/")]
     return os.pathsep.join([*given, str(Path(sys.executable).parent)])
 
 

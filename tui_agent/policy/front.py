@@ -19,7 +19,7 @@ _ALIAS = "alias."
 def options_in_front(program: Program, words: Sequence[Word]) -> tuple[int, bool]:
     """How many of the words behind a program's name stand in front of its subcommand, and whether all are known to it."""
     at, known = 0, True
-    names = {sub.partition(" ")[0] for sub in program.subs}
+    names = program.heads
     while at < len(words):
         value = words[at].value or ""
         name, equals, _ = value.partition("=")

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from tui_agent.policy.findings import Finding
-from tui_agent.policy.grammar import Rule, fits_words, fixed_part, head
+from tui_agent.policy.grammar import Rule, fits_words, fixed_part
 from tui_agent.policy.part import GIT, Part, started
 from tui_agent.policy.rule_set import RuleSet
 from tui_agent.policy.script import ARBITRARY, PRIVILEGE
@@ -34,14 +34,14 @@ def may_run(rules: RuleSet, part: Part) -> Iterator[Finding]:
     if not against or part.harmless:
         return
     if not part.words:
-        hidden = part.sets and _told(against, _set(part))
+        hidden = part.sets and _told(rules.heads, _set(part))
     elif part.words[0] is None or part.opaque or _given_code(part):
         hidden = True
     elif not part.classes.isdisjoint((ARBITRARY, PRIVILEGE)) or part.program in _ELSEWHERE:
         hidden = (
-            _told(against, (*part.words[1:], part.told, *_set(part)))
-            or _behind(against, part.words)
-            or _renamed(against, part)
+            _told(rules.heads, (*part.words[1:], part.told, *_set(part)))
+            or _behind(rules, part.words)
+            or _renamed(rules.heads, part)
         )
     else:
         return
@@ -69,9 +69,9 @@ def _given_code(part: Part) -> bool:
     )
 
 
-def _told(against: Sequence[Rule], texts: Sequence[str | None]) -> bool:
+def _told(heads: tuple[str, ...], texts: Sequence[str | None]) -> bool:
     """Whether a text, more than a name alone, holds the name of a program that a rule is about."""
-    named = _names(tuple(dict.fromkeys(head(rule.rest) for rule in against)))
+    named = _names(heads)
     return named is not None and any(
         named.fullmatch(text) is None
         and (named.search(text) is not None or (text[0] == "-" and named.search(text[2:]) is not None))
@@ -100,12 +100,18 @@ def code_names(against: Sequence[Rule], part: Part) -> Rule | None:
 
 
 def _stands_in(rule: Rule, texts: Sequence[str]) -> bool:
-    name = fixed_part(rule.rest).strip("/").casefold()
-    named = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w.-]|\s*[=(])")
-    return bool(name) and any(named.search(text) is not None for text in texts)
+    named = _beginning(rule.rest)
+    return named is not None and any(named.search(text) is not None for text in texts)
 
 
-def _behind(against: Sequence[Rule], words: Sequence[str | None]) -> bool:
+@lru_cache(maxsize=256)
+def _beginning(path: str) -> re.Pattern[str] | None:
+    """Finds the beginning of a rule's path in code; None where it has none."""
+    name = fixed_part(path).strip("/").casefold()
+    return re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w.-]|\s*[=(])") if name else None
+
+
+def _behind(rules: RuleSet, words: Sequence[str | None]) -> bool:
     """Whether a command that a rule is about stands behind the program's name: `watch git push`, `ssh host 'git push'`."""
     plain = [
         piece
@@ -114,12 +120,12 @@ def _behind(against: Sequence[Rule], words: Sequence[str | None]) -> bool:
     ]
     if _LISTED in plain:
         plain = [*plain[: plain.index(_LISTED)], None]
-    heads = {head(rule.rest).rpartition("/")[2] for rule in against}
+    heads = {name.rpartition("/")[2] for name in rules.heads}
     return any(
         fits_words(rule.rest, tuple(plain[at:]), certain=False)
         for at, word in enumerate(plain[:64])
         if word is not None and ("" in heads or word.rpartition("/")[2].lower() in heads)
-        for rule in against
+        for rule in rules.against_runs
     )
 
 
@@ -132,8 +138,8 @@ def _parted(text: str) -> Sequence[str]:
         return (text,)
 
 
-def _renamed(against: Sequence[Rule], part: Part) -> bool:
+def _renamed(heads: Sequence[str], part: Part) -> bool:
     """A name that git does not have is an alias of somebody's: it may be whatever a rule says of git."""
     if started(part) != GIT or part.name not in ("", GIT):
         return False
-    return any(head(rule.rest) == GIT for rule in against)
+    return GIT in heads

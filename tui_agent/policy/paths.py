@@ -73,7 +73,9 @@ class Guards:
 
     def secret(self, at: Place, *, pattern: bool = False) -> bool:
         """Whether it names a file that holds secrets; a pattern, whether it is made to find one."""
-        paths = {spelling for path in (at.given, at.absolute) for spelling in spellings(path)}
+        paths = spellings(at.absolute)
+        if pattern or not _ends_in_given(at):
+            paths |= spellings(at.given)
         return any(self._secret(path, pattern, outside=not at.inside) for path in paths)
 
     def secret_below(self, path: str) -> bool:
@@ -96,7 +98,10 @@ class Guards:
             return "secret"
         if pattern and any(_finds_dotted(name, data.protected.folders) for name in at.given.split("/")):
             return "protected"
-        for path in {*spellings(at.absolute), *spellings(posixpath.normpath(at.given or "."))}:
+        paths = spellings(at.absolute)
+        if not _ends_in_given(at):
+            paths |= spellings(posixpath.normpath(at.given or "."))
+        for path in paths:
             if data.protected.hold(path) or (not at.inside and data.protected_outside.hold(path)):
                 return "protected"
         if any(_under(at.absolute, folder) for folder in self._own) and not self._of_a_fork(at, facts):
@@ -143,7 +148,7 @@ class Guards:
         data = self._data
         parts = [part for part in path.split("/") if part]
         name = parts[-1] if parts else ""
-        if any(_under(path, root) for root in data.secret_roots):
+        if f"{path}/".startswith(data.secret_roots):
             return True
         copied = _copy_of(name)
         found = (
@@ -170,6 +175,11 @@ class Guards:
             if _under(at.absolute, root) and not (at.inside and _under(facts.workspace, root)):
                 return True
         return False
+
+
+def _ends_in_given(at: Place) -> bool:
+    """Whether what was given says nothing of it that its real path does not say."""
+    return at.absolute.endswith(f"/{at.given}")
 
 
 _HOMES = ("/home", "/Users")
@@ -246,6 +256,8 @@ class _Group:
     names: "_Shapes"
     folders: frozenset[str] = frozenset()
     trees: Sequence[str] = ()
+    begins: frozenset[str] = frozenset()
+    """The first names of the trees."""
 
     def hold(self, path: str) -> bool:
         """Whether the path is one of them."""
@@ -253,8 +265,11 @@ class _Group:
 
     def around(self, path: str) -> bool:
         """Whether it lies in such a folder or tree."""
-        if not self.folders.isdisjoint(path.split("/")):
+        names = path.split("/")
+        if not self.folders.isdisjoint(names):
             return True
+        if self.begins.isdisjoint(names):
+            return False
         whole = f"/{path}/"
         return any(tree in whole for tree in self.trees)
 
@@ -269,7 +284,7 @@ class _Places:
     """Names of folders in which all is secret, somewhere."""
     secret_except: "_Shapes"
     secret_outside: "_Shapes"
-    secret_roots: Sequence[str]
+    secret_roots: tuple[str, ...]
     process_files: frozenset[str]
     protected: _Group
     protected_outside: _Group
@@ -297,7 +312,7 @@ def _places() -> _Places:
         ),
         secret_except=_Shapes(secret["except"]),
         secret_outside=_Shapes(secret["outside"]),
-        secret_roots=secret["roots"],
+        secret_roots=tuple(f"{root}/" for root in secret["roots"]),
         process_files=frozenset(secret["files_of_processes"]),
         protected=_group(protected),
         protected_outside=_group(protected, "outside", "outside_"),
@@ -313,7 +328,8 @@ def _places() -> _Places:
 
 def _group(found: Mapping[str, Sequence[str]], names: str = "names", prefix: str = "") -> _Group:
     trees = tuple(f"/{tree}/" for tree in found.get(f"{prefix}trees", ()))
-    return _Group(_Shapes(found[names]), frozenset(found.get(f"{prefix}folders", ())), trees)
+    begins = frozenset(tree.split("/")[1] for tree in trees)
+    return _Group(_Shapes(found[names]), frozenset(found.get(f"{prefix}folders", ())), trees, begins)
 
 
 class _Shapes:

@@ -121,6 +121,8 @@ class Program:
     offline: frozenset[str] = frozenset()
     sub: bool | str = False
     subs: Mapping[str, "Program"] = field(default_factory=dict)
+    heads: frozenset[str] = frozenset()
+    """The first words of `subs`."""
 
     @property
     def otherwise(self) -> str:
@@ -316,6 +318,7 @@ def _program(name: str, entry: dict[str, object]) -> Program:
             )
     subs = cast("dict[str, dict[str, object]]", entry.get("subs", {}))
     values["subs"] = {sub: _program(f"{name} {sub}", _sub(name, sub, subs, entry)) for sub in subs}
+    values["heads"] = frozenset(sub.partition(" ")[0] for sub in subs)
     return Program(**values)  # type: ignore[arg-type]
 
 

@@ -8,6 +8,7 @@ import posixpath
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 
 from tui_agent.errors import ConfigError
 from tui_agent.policy.findings import Finding
@@ -49,6 +50,9 @@ class RuleSet:
             self._by_program.setdefault(head(rule.rest), []).append(rule)
         self.against_runs = tuple(rule for rule in self.of("run") if rule.verdict != "allow")
         """Rules that ask or deny about commands."""
+        self.heads = tuple(dict.fromkeys(head(rule.rest) for rule in self.against_runs))
+        """The first words of those."""
+        self._stopped = frozenset(rule.what for rule in self.rules if rule.verdict != "allow")
         against = [rule for what in _FILES for rule in self._by_what.get(what, []) if rule.verdict != "allow"]
         self.against_files = tuple(against)
         """Rules that ask or deny about files."""
@@ -67,12 +71,14 @@ class RuleSet:
         bare = first.rpartition("/")[2].lower()
         family = GIT if bare.startswith(f"{GIT}-") else ""
         names = (first.lower(), bare, family, part.name.partition(" ")[0].lower(), "")
-        found = [rule for name in dict.fromkeys(names) for rule in self._by_program.get(name, ())]
-        return sorted(found, key=lambda rule: rule.text)
+        found = [rules for name in dict.fromkeys(names) if (rules := self._by_program.get(name))]
+        if len(found) < 2:
+            return found[0] if found else ()
+        return sorted(chain.from_iterable(found), key=lambda rule: rule.text)
 
     def stops(self, *whats: What) -> bool:
         """Whether any rule denies, or asks, about one of these."""
-        return any(rule.verdict != "allow" for what in whats for rule in self.of(what))
+        return not self._stopped.isdisjoint(whats)
 
     def about_file(self, at: Place, what: What, facts: PolicyFacts) -> list[Rule]:
         """Rules about a file."""

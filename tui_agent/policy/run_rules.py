@@ -355,10 +355,9 @@ class RunJudge:
         """Every command that is asked about because of its classes names the reasons of all of them."""
         head = f"policy {self._facts.policy} wants a yes "
         wishes = tuple(head + words for words in _WANTED.values())
-        asked = [finding for finding in findings if finding.reason.startswith(wishes)]
-        said = " ".join(finding.reason for finding in asked)
+        said = " ".join({one.reason for one in findings if one.reason.startswith(wishes)})
         reason = head + " and ".join(words for words in _WANTED.values() if words in said)
-        return [replace(finding, reason=reason) if finding in asked else finding for finding in findings]
+        return [replace(one, reason=reason) if one.reason.startswith(wishes) else one for one in findings]
 
     def _allowed(self, part: Part) -> Finding | None:
         if part.unsure or part.sets or not self._profile.rules_count:

@@ -1,8 +1,11 @@
 """Files that hold secrets, that decide what runs, and that run by themselves: by every spelling of their names."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tui_agent.policy.confined import secret_inside
+from tui_agent.policy.paths import Guards, Place
 from tui_agent.policy.rules import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Reads, Writes
@@ -119,3 +122,16 @@ def test_what_an_editor_keeps_of_secrets_is_kept_from_commands_too(name: str) ->
     assert not secret_inside()(
         name.replace(".env", "notes").replace("id_rsa", "notes").replace(".key", ".txt")
     )
+
+
+NAMES = [name for name in (*SECRETS, *PLAIN, *PROTECTED, *BY_THEMSELVES) if not name.startswith("/")]
+
+
+@pytest.mark.parametrize("spelling", [str, *SPELLINGS])
+def test_a_whole_path_tells_all_that_its_end_tells(spelling: Callable[[str], str]) -> None:
+    """So what was given need not be looked at where the real path ends in it."""
+    guards, facts = Guards(), PolicyFacts(WORKSPACE, "ask")
+    for path in (one for name in NAMES for one in (spelling(name), f"sub/{spelling(name)}")):
+        alone, whole = Place("x", path, path), Place("x", f"{WORKSPACE}/{path}", path)
+        assert guards.secret(alone) <= guards.secret(whole), ascii(path)
+        assert bool(guards.write(alone, facts)) <= bool(guards.write(whole, facts)), ascii(path)
