@@ -12,15 +12,20 @@ from tui_agent.store.redact_values import (
     WORDS,
     is_placeholder,
     looks_random,
+    tells_of,
     thought_up,
 )
 
-_VALUE = r"[\"']?(?P<secret>[^\s\"'$<|;-][^\s\"']{3,400})"
+_VALUE = r"[\"']?(?P<secret>[^\s\"'`$<|;-][^\s\"'`]{3,400})"
 _LOGIN = r"[\"'](?P<secret>[^\s\"']{6,400})[\"']"
 
 
 def _thought_up(match: re.Match[str]) -> bool:
     return thought_up(match["secret"])
+
+
+def _set(match: re.Match[str]) -> bool:
+    return thought_up(match["secret"]) and not tells_of(match["name"])
 
 
 def _optioned(match: re.Match[str]) -> bool:
@@ -156,13 +161,13 @@ COMMANDS: tuple[Rule, ...] = (
     ),
     rule(
         "password",
-        "basicauth( basic_auth auth= networkcredential( passwordauthentication( usernamepasswordcredentials( mysqli_connect( getconnection(",
+        "basicauth( basic_auth auth= networkcredential( passwordauthentication( usernamepasswordcredentials( mysqli_connect( getconnection( pdo(",
         r"(?i)(?:\w*Basic_?Auth[( ]|\bauth\s{0,2}=\s{0,2}(?:\w{1,20})?\(|NetworkCredential\(|PasswordAuthentication\(|UsernamePasswordCredentials\("
-        rf"|mysqli_connect\(|getConnection\()\s{{0,3}}(?:[^,()\n]{{1,100}},\s{{0,3}}){{1,2}}{_LOGIN}",
+        rf"|mysqli_connect\(|getConnection\(|\bPDO\()\s{{0,3}}(?:[^,()\n]{{1,100}},\s{{0,3}}){{1,2}}{_LOGIN}",
         _thought_up,
         within=True,
         begins=(
-            r"basic_?auth[( ]|auth\s{0,2}=|networkcredential\(|passwordauthentication\(|usernamepasswordcredentials\(|mysqli_connect\(|getconnection\("
+            r"basic_?auth[( ]|auth\s{0,2}=|networkcredential\(|passwordauthentication\(|usernamepasswordcredentials\(|mysqli_connect\(|getconnection\(|pdo\("
         ),
     ),
     rule(
@@ -195,7 +200,7 @@ COMMANDS: tuple[Rule, ...] = (
     ),
     rule(
         "password",
-        "stdin sudo chpasswd passwd",
+        "stdin sudo chpasswd passwd with-token",
         r"\b(?:echo|printf)[ \t]{1,3}(?:-[ne]{1,2}[ \t]{1,3})?[\"']?(?:[\w.-]{1,40}:)?(?P<secret>[^\s\"'$:|][^\s\"':|]{3,200})[\"']?[ \t]{0,3}\|[ \t]{0,3}"
         r"(?:sudo[ \t]{1,3}-S|sudo[ \t]{1,3}chpasswd|chpasswd|passwd|[^\n|]{1,200}(?:--password-stdin|--with-token|-stdin))",
         _given,
@@ -231,10 +236,10 @@ COMMANDS: tuple[Rule, ...] = (
     rule(
         "secret",
         "key secret token pass pw credential pat",
-        rf"(?i)(?:\b(?:env|setx|setenv|export|arg)|\bset\s{{1,3}}-[a-z]{{1,4}})\s{{1,3}}[\w]{{0,60}}{SECRET_WORD}\w{{0,10}}\s{{1,3}}{_VALUE}",
-        _thought_up,
+        rf"(?i)(?:\b(?:env|setx|setenv|export|arg|define)|\bset\s{{1,3}}-[a-z]{{1,4}})\s{{1,3}}(?P<name>\w{{0,60}}{SECRET_WORD}\w{{0,10}})\s{{1,3}}{_VALUE}",
+        _set,
         within=True,
-        begins=r"(?:env|setx|setenv|export|arg|set)\s",
+        begins=r"(?:env|setx|setenv|export|arg|set|define)\s",
     ),
     rule(
         "secret",
@@ -270,9 +275,29 @@ COMMANDS: tuple[Rule, ...] = (
     ),
     rule(
         "secret",
-        "client(",
-        r"(?i)client\(\s{0,2}[\"'][^\"'\n]{1,100}[\"']\s{0,2},\s{0,2}[\"'](?P<secret>[0-9a-f]{32,64})[\"']",
+        "client( algoliasearch(",
+        r"(?i)(?:client|algoliasearch)\(\s{0,2}[\"'][^\"'\n]{1,100}[\"']\s{0,2},\s{0,2}[\"'](?P<secret>[0-9a-f]{32,64})[\"']",
         within=True,
-        begins=r"client\(",
+        begins=r"client\(|algoliasearch\(",
+    ),
+    rule(
+        "secret",
+        "config configure",
+        rf"(?i)\bconfig(?:ure)?(?:\s{{1,3}}--?[a-z-]{{1,20}}){{0,2}}\s{{1,3}}(?:set\s{{1,3}})?[\w./:@-]{{0,100}}(?:{SECRET_WORD}|:_auth)\w{{0,10}}\s{{1,3}}{_VALUE}",
+        _thought_up,
+    ),
+    rule(
+        "secret",
+        "mc",
+        rf"\bmc\s{{1,3}}(?:alias\s{{1,3}}set|config\s{{1,3}}host\s{{1,3}}add)\s{{1,3}}\S{{1,60}}\s{{1,3}}\S{{1,200}}\s{{1,3}}\S{{1,60}}\s{{1,3}}{_VALUE}",
+        _given,
+    ),
+    rule(
+        "secret",
+        "(def (setq (setf",
+        rf"(?i)\((?:def\w{{0,9}}|setq|setf)\s{{1,3}}(?:\^\S{{1,30}}\s{{1,3}})?[\w*.-]{{0,60}}{SECRET_WORD}[\w*-]{{0,10}}\s{{1,3}}\"(?P<secret>[^\s\"]{{6,400}})\"",
+        _secret_text,
+        within=True,
+        begins=r"\((?:def|set[qf])",
     ),
 )

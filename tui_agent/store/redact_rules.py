@@ -24,7 +24,7 @@ from tui_agent.store.redact_values import (
     weakly_assigned,
 )
 
-_TYPED = r"(?:(?::|\s{1,3}as)\s{0,3}[\w.\[\]|?<>]{1,40}\s{0,3}(?==\s{0,3}[\"']))?"
+_TYPED = r"(?:(?::|\s{1,3}as)\s{0,3}(?:&(?:'\w{1,12}\s{1,3})?)?[\w.\[\]|?<>]{1,40}\s{0,3}(?==\s{0,3}[\"']))?"
 """A type between a name and its value, which must be a text."""
 
 
@@ -97,9 +97,9 @@ RULES: tuple[Rule, ...] = (
     rule("token", "://", r"://(?P<secret>[A-Za-z0-9_-]{20,200})(?::x-oauth-basic|:)?@", mixed),
     rule(
         "address parameter",
-        "access_token= refresh_token= id_token= token= api_key= apikey= key= sig= signature= x-amz-signature= client_secret="
+        "access_token= refresh_token= id_token= token= api_key= apikey= key= subscription-key= sig= signature= x-amz-signature= client_secret="
         " x-amz-security-token= x-amz-credential= secret= password= pwd= auth= code=",
-        r"(?i)(?<=[?&])(?:access_token|refresh_token|id_token|token|api_?key|key|sig|signature|x-amz-signature|client_secret"
+        r"(?i)(?<=[?&])(?:access_token|refresh_token|id_token|token|api_?key|key|subscription-key|sig|signature|x-amz-signature|client_secret"
         r"|x-amz-security-token|x-amz-credential|secret|password|pwd|auth|code)=(?P<secret>[^\s&#\"'<>]{6,2000})",
         not_placeholder,
     ),
@@ -129,13 +129,20 @@ RULES: tuple[Rule, ...] = (
         in_statement,
     ),
     rule(
+        "address parameter",
+        "appid=",
+        r"(?i)(?<=[?&])appid=(?P<secret>[a-f0-9]{32})(?![a-z0-9])",
+        within=True,
+        lines=1,
+    ),
+    rule(
         "secret",
         "default",
-        rf"(?i)(?<![\w])(?P<name>(?P<lead>[\w-]{{0,60}}?)(?P<word>{SECRET_WORD})\w{{0,20}})[\"`\]]?\s{{1,8}}(?:(?:in|inout)\s{{1,3}})?[a-z]\w{{1,20}}"
+        rf"(?i)(?P<word>{SECRET_WORD})(?P<rest>\w{{0,20}})[\"`\]]?\s{{1,8}}(?:(?:in|inout)\s{{1,3}})?[a-z]\w{{1,20}}"
         r"(?:\s{0,2}\([\w, ]{1,12}\))?(?:\s{1,3}(?!default\b)[a-z][\w.%]{1,30}){0,6}\s{1,3}default\s{0,3}[=(]?\s{0,3}[NEne]?'(?P<secret>[^'\n]{4,400})'",
         in_column,
         within=True,
-        lines=2,
+        begins=WORDS,
     ),
     rule(
         "password",

@@ -20,7 +20,7 @@ WEAK_WORD = r"(?:auth|key|salt|session(?:[_-]?id)?|sid|cookie|dsn|hmac|bearer|jw
 """A name whose value may be one: then it must look random."""
 
 _PLACEHOLDER = re.compile(
-    r"(?i)[*x•.…-]+|<.*|:\w+|\$(?:[A-Z_]+$|[({]).*|%(?:[(]|\w+%).*|\{.*|\[.*|(?:your|my|some|the|an?|test|example|dummy|fake|changeme|placeholder|todo|insert|enter|replace)"
+    r"(?i)[*x•.…-]+|<.*|@@?\w+@@?|__\w+__|:\w+|\$(?:[A-Z_]+$|[({]).*|%(?:[(]|\w+%).*|\{.*|\[.*|(?:your|my|some|the|an?|test|example|dummy|fake|changeme|placeholder|todo|insert|enter|replace)"
     r"(?:[-_].*| (?:\S+ ){0,4}(?:pass\w*|pwd|secret|token|key|value|here|credentials?)(?: \S+){0,3})|changeme|change[-_]?it|none|null|true|false|undefined|required|optional|string|redacted.*|sk-\.+|\w{2,6}[-_][x*.]{3,}.*"
     r"|(?:user|db|the|my|your|new|old)?[-_]?(?:password|passwd|passphrase|pass|pwd|pw|secret|token|credentials?)|.*EXAMPLE(?:KEY)?"
 )
@@ -53,7 +53,7 @@ _PLACE = re.compile(
     r"(?i)(?:[a-z][a-z0-9+.-]*:)?//|^[./~]|^[a-z]:\\\\|/[\w.-]+\.[a-z0-9]{2,5}$|\.(?:py|js|ts|json|pem|txt|html?|ya?ml|toml|md|go|rs|com|org|net|io|zip|t?gz|tar|jar|whl|png|jpe?g|svg|css|xml|csv|log|pdf|parquet|lock|sh)$"
 )
 _COUNTED = re.compile(
-    r"(?i)(?<![a-z])(?:max|min|num|total|count|next|prev|page|input|output|prompt|completion|cached?|public|primary|foreign|sort|partition)[ _-]?$"
+    r"(?i)(?<![a-z])(?:max|min|num|total|count|next|prev|page|input|output|prompt|completion|cached?|websocket|public|primary|foreign|sort|partition)[ _-]?$"
 )
 
 
@@ -123,6 +123,8 @@ def assigned(match: re.Match[str]) -> bool:
         return False
     if value.isdigit() and (len(value) > 12 or not _NAMED.search(word) or word in ("pass", "pw")):
         return False
+    if _VERSION.fullmatch(value) and not _NAMED.search(word):
+        return False
     if match["quote"] == "`" and set(value) & set("=* "):
         return False
     if match["quote"]:
@@ -169,6 +171,7 @@ def in_pieces(value: str) -> bool:
     return len(numbered) >= 2 and value != value.lower() and value != value.upper() and len(value) <= 24
 
 
+_VERSION = re.compile(r"[\^~>=<v ]{0,4}\d{1,4}(?:\.\d{1,6}){1,3}(?:[-+.][\w.+-]{1,20})?")
 _LICENSE = re.compile(r"(?i)[a-z]+(?:-[a-z]+)*(?:-\d(?:\.\d){0,2})?(?:-only|-or-later)?")
 _PATH = re.compile(r"[~.]{0,2}(?:/[A-Za-z0-9_.@+-]{1,23})+/?")
 
@@ -314,8 +317,10 @@ def not_placeholder(match: re.Match[str]) -> bool:
 
 def in_column(match: re.Match[str]) -> bool:
     """The value that a column or a parameter named after a secret has where none is given."""
-    value = match["secret"]
-    if is_placeholder(value) or _HASH.fullmatch(value) or tells_of(match["name"]) or _COUNTED.search(match["lead"]):
+    value, before = match["secret"], match.string[max(0, match.start() - 12) : match.start()]
+    if is_placeholder(value) or _HASH.fullmatch(value) or _COUNTED.search(before):
+        return False
+    if tells_of(match["word"] + match["rest"]):
         return False
     return _quoted(value, match["word"].lower())
 
@@ -384,7 +389,12 @@ def issued(match: re.Match[str]) -> bool:
     value = match.group()
     both = any(c.islower() for c in value[4:]) and any(c.isupper() for c in value[4:])
     return (
-        (both or any(c.isdigit() for c in value[4:])) and len(set(value[4:])) >= 4 and "EXAMPLE" not in value
+        (both or any(c.isdigit() for c in value[4:]))
+        and len(set(value[4:])) >= 4
+        and "EXAMPLE" not in value
+        and not (
+            value[:5] in ("live_", "test_") and match.string[max(0, match.start() - 1) : match.start()] == "_"
+        )
     )
 
 

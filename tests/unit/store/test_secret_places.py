@@ -122,6 +122,13 @@ OTHERS = {
     "letters only": f"h{'f_'}{made(30, string.ascii_letters)}".replace("7a", "Qa").replace("9", "x"),
     "putty": f"Private-Lines: 2\n{made(64)}\n{made(64)}\n",
     "openssh": "-----BEGIN OPENSSH " + f"PRIVATE KEY-----\n{made(70)}\n-----END OPENSSH PRIVATE KEY-----",
+    "firebase": f"{made(11)}:APA91b{made(134)}",
+    "azure devops": f"{made(76)}AZDO{made(4)}",
+    "rapidapi": f"{made(10, HEX)}msh{made(15, HEX)}p1{made(5, HEX)}jsn{made(12, HEX)}",
+    "asana": f"2/1234567890123456/1234567890123456:{made(32, HEX)}",
+    "authress": f"sc_abcde.ab12.acc-{made(12, HEX)}.{made(40)}",
+    "yandex": f"t1.{made(60)}.{made(86)}",
+    "json web key": f'{{"kty":"EC","crv":"P-256","d":"{made(43)}"}}',
     "half a key": "-----BEGIN " + f"PRIVATE KEY-----\n{made(64)}\n{made(64)}",
 }
 
