@@ -57,6 +57,7 @@ class DelegateReadonly:
         report = await ctx.delegate.run(Errand(args.task, INVESTIGATOR))
         found = read_findings(report.summary, trusted=report.success)
         found = found.without(await _not_there({one.path for one in found.evidence}, ctx.env))
+        found = found.ending(await _lengths({one.path for one in found.evidence if one.lines}, ctx.env))
         return result(report, found.as_json(), (MarkdownBlock(text=_shown(found)),))
 
 
@@ -70,6 +71,16 @@ async def _not_there(paths: Collection[str], env: Environment) -> set[str]:
     return gone
 
 
+async def _lengths(paths: Collection[str], env: Environment) -> dict[str, int]:
+    """How many lines each of these files has, as far as they can be read; an editor's empty last one counts."""
+    lines: dict[str, int] = {}
+    for path in paths:
+        with suppress(EnvironmentFault, ValueError):
+            data = (await env.read(path)).data
+            lines[path] = data.count(b"\n") + 1
+    return lines
+
+
 def _shown(found: Findings) -> str:
     """For the user: the summary, the places, what is open."""
     lines = [found.summary]
@@ -77,7 +88,8 @@ def _shown(found: Findings) -> str:
         lines.append("")
     for one in found.evidence:
         place = f"`{one.path}:{one.lines}`" if one.lines else f"`{one.path}`"
-        lines.append(f"- {place} {one.what}".rstrip())
+        missing = f" ({one.not_found})" if one.not_found else ""
+        lines.append(f"- {place} {one.what}".rstrip() + missing)
     if found.not_there:
         lines += ["", f"Not there: {', '.join(f'`{path}`' for path in found.not_there)}"]
     if found.open_questions:

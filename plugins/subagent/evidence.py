@@ -32,6 +32,18 @@ class Evidence:
     path: str
     lines: str = ""
     what: str = ""
+    not_found: str = ""
+    """Why there is nothing at these lines."""
+
+    @property
+    def last(self) -> int:
+        """The last of its lines; 0 for the whole file."""
+        return int(self.lines.rpartition("-")[2] or 0)
+
+    def as_json(self) -> JsonMap:
+        """The plain form."""
+        missing: JsonMap = {"not_found": self.not_found} if self.not_found else {}
+        return {"path": self.path, "lines": self.lines, "what": self.what, **missing}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +64,21 @@ class Findings:
         sure = self.confidence if kept or not told else "low"
         return replace(self, evidence=kept, confidence=sure, not_there=told)
 
+    def ending(self, lines: Mapping[str, int]) -> "Findings":
+        """The same where the files end after so many lines: places behind that are marked. With no other place nothing is
+        sure."""
+        marked = tuple(
+            replace(one, not_found=_ends(lines[one.path]))
+            if one.last > lines.get(one.path, one.last)
+            else one
+            for one in self.evidence
+        )
+        sure = self.confidence if not marked or any(not one.not_found for one in marked) else "low"
+        return replace(self, evidence=marked, confidence=sure)
+
     def as_json(self) -> JsonMap:
         """The plain form, for the model that asked."""
-        evidence: list[JsonMap] = [
-            {"path": one.path, "lines": one.lines, "what": one.what} for one in self.evidence
-        ]
+        evidence: list[JsonMap] = [one.as_json() for one in self.evidence]
         not_there: JsonMap = {"not_there": list(self.not_there)} if self.not_there else {}
         return {
             "summary": self.summary,
@@ -66,6 +88,10 @@ class Findings:
             "open_questions": list(self.open_questions),
             **not_there,
         }
+
+
+def _ends(lines: int) -> str:
+    return f"not found: the file has {lines:,} line{'' if lines == 1 else 's'}"
 
 
 def read_findings(text: str, *, trusted: bool = True) -> Findings:
@@ -91,10 +117,15 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
 def _of_object(raw: dict[str, object]) -> Findings | None:
     plain = {key.lower().replace(" ", "_").replace("-", "_"): value for key, value in raw.items()}
     summary = _words(plain.get("summary") or plain.get("answer"), 8_000)
-    evidence = _list(plain.get("evidence") or plain.get("paths") or plain.get("files"))
-    if not summary and not evidence:
+    evidence = _list(plain.get("evidence"))
+    beside = [*_list(plain.get("paths")), *_list(plain.get("files"))]
+    if not summary and not evidence and not beside:
         return None
     places = [place for one in evidence[:MOST] if (place := _place(one)) is not None]
+    for one in beside[: MOST - len(places)]:
+        place = _place(one)
+        if place is not None and (place.lines or all(known.path != place.path for known in places)):
+            places.append(place)
     level = _words(plain.get("confidence"), 40).lower().split()
     asked = [_words(one, MOST_WORDS) for one in _list(plain.get("open_questions"))[:MOST]]
     return Findings(

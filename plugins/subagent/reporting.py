@@ -14,6 +14,7 @@ def result(report: DelegateReport, found: JsonMap, display: tuple[DisplayBlock, 
         said["reason"] = report.reason
     return ToolResult(
         ok=report.success,
+        stopped=report.reason == "interrupted",
         content=(TextContent(text=json.dumps(said, ensure_ascii=False, indent=1)),),
         summary=_outcome(report),
         display=display,

@@ -10,6 +10,7 @@ import pytest
 
 from tests.engine.harness import Bench, EchoTool, Words, call, running, say
 from tests.engine.talks import Talks, rules, spawn, tools, use
+from tui_agent.folds.agents_tree import AgentsTree
 from tui_agent.folds.session_state import SessionState
 from tui_agent.middleware.memory import WorkingMemory
 from tui_agent.policy.rules import RulePolicy
@@ -344,6 +345,12 @@ async def test_one_of_two_is_stopped_and_the_other_goes_on(tmp_path: Path) -> No
             (False, "interrupted"),
             (True, None),
         ]
+        assert sorted(one.status for one in results(bench)) == ["interrupted", "ok"], "stopped is not failed"
+        tree = AgentsTree()
+        for event in bench.events:
+            tree.apply(event)
+        states = {node.id: node.state for node in tree.view().agents}
+        assert (states["subtask-1"], states["subtask-2"]) == ("stopped", "finished")
         bench.submit(Interrupt(scope="agent", agent=AgentId("subtask-1")))
         await bench.until("command.rejected")
 

@@ -86,6 +86,30 @@ async def test_what_ran_below_is_lost_and_whoever_delegated_is_told_what_was_wri
         assert [one.reason for one in ended] == ["interrupted"]  # type: ignore[attr-defined]
 
 
+async def test_a_subtask_that_waited_for_another_when_the_program_ended_is_told_as_never_begun(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, [], tools(), session="ses_whole", delegation=rules(parallel=1)) as bench:
+        both = call(("spawn_subtask", '{"prompt": "One: go"}'), ("spawn_subtask", '{"prompt": "Two: go"}'))
+        bench.use(Talks(Main=[both, say("Done.")], One=[say("1")], Two=[say("2")]))
+        bench.submit(SubmitPrompt(text="Main: go"))
+        await bench.until("turn.finished")
+    log = tmp_path / "sessions" / "ses_whole" / "events.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    begun = next(at for at, line in enumerate(lines) if b'"agent.spawned"' in line)
+    while sum(b'"tool.started"' in line for line in lines[:begun]) < 2:
+        begun += 1
+    log.write_bytes(b"".join(lines[: begun + 1]))
+    async with running(tmp_path, [], session="ses_whole", serve=False) as bench:
+        closed = [one.payload for one in bench.events if isinstance(one.payload, ToolFinished)]
+        assert sorted((one.status, one.summary) for one in closed) == [
+            ("interrupted", "not begun"),
+            ("lost", "lost"),
+        ]
+        waited = next(one for one in closed if one.status == "interrupted")
+        assert "never began" in str(waited.content) and check_pairs(bench.recorder.messages()) == []
+
+
 async def test_a_session_taken_back_into_a_delegation_goes_on_from_there(tmp_path: Path) -> None:
     lines = await _recorded(tmp_path)
     inside = next(at for at, line in enumerate(lines) if b'"file.changed"' in line)

@@ -24,6 +24,9 @@ _WORDS: dict[ToolStatus, tuple[str, str]] = {
 }
 
 
+NEVER_BEGAN = "This subtask waited for others to end and never began: nothing of it was done."
+
+
 def close_calls(
     recorder: Recorder,
     calls: Sequence[OpenCall] | None = None,
@@ -44,8 +47,8 @@ def close_calls(
     printed = printed or Printed()
     below = {one.agent: one for one in state.delegates}
     for call in sorted(open_calls, key=lambda one: len(line_of(below, one.agent)), reverse=True):
-        status: ToolStatus = "lost" if crashed and call.started else "interrupted"
-        for_model, summary = _WORDS[status]
+        status: ToolStatus = "lost" if crashed and call.started and not call.waits else "interrupted"
+        for_model, summary = (NEVER_BEGAN, "not begun") if call.waits else _WORDS[status]
         if why and not call.started:
             for_model, summary = f"Not run: {why}", "not run"
         elif lost and status == "lost":

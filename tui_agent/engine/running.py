@@ -112,7 +112,8 @@ class CallRunner:
             wanted = [effect.path for effect in effects if isinstance(effect, Writes)]
             places = await to_thread.run_sync(inside, self._parts.env.root, wanted, verdict.judged)
             await self._checkpointing.before(call.call_id, "command" if runs else "agent", places)
-        recorder.append(ToolStarted(call_id=call.call_id, writes=writes), agent=agent)
+        delegates = "delegate" in tool.spec.needs
+        recorder.append(ToolStarted(call_id=call.call_id, writes=writes, delegates=delegates), agent=agent)
         if writes:
             await recorder.commit()
         started = self._parts.clock.monotonic()
@@ -169,7 +170,7 @@ class CallRunner:
             raise
         except Exception as error:  # noqa: BLE001 - a supervisor: a plugin's fault must not end the turn
             return "failed", self._broken(call, agent, error)
-        return ("ok" if result.ok else "failed"), result
+        return ("ok" if result.ok else "interrupted" if result.stopped else "failed"), result
 
     async def _call(
         self,

@@ -115,7 +115,9 @@ def _state(fold: AgentsTree, ev: Envelope, payload: AgentStateChanged) -> bool:
 
 @_ON.on(AgentFinished)
 def _finished(fold: AgentsTree, ev: Envelope, payload: AgentFinished) -> bool:
-    state = AgentState.FINISHED if payload.success else AgentState.ERROR
+    stopped = payload.reason == "interrupted"
+    ended = AgentState.STOPPED if stopped else AgentState.ERROR
+    state = AgentState.FINISHED if payload.success else ended
     return fold.put(replace(fold.node(ev.agent), state=state, summary=text_preview(payload.summary)))
 
 

@@ -82,13 +82,15 @@ class ReasoningEntry(EntryBase):
 
 @dataclass(frozen=True, slots=True)
 class Subtask:
-    """The delegate that works for a call, with its own meter: iterations begun, calls of tools, tokens."""
+    """The delegate that works for a call, with its own meter: iterations begun, calls of tools, tokens. `waited_ms` is how
+    long the call waited until it began."""
 
     agent: AgentId
     name: str
     iteration: int = 0
     calls: int = 0
     tokens: int = 0
+    waited_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

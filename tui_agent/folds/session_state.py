@@ -280,7 +280,8 @@ def _tool_started(fold: SessionFold, ev: Envelope, payload: ToolStarted) -> bool
     now.phase = "tools"
     call = now.open_calls.get(payload.call_id)
     if call is not None:
-        now.open_calls[payload.call_id] = replace(call, started=True, writes=payload.writes)
+        begun = replace(call, started=True, writes=payload.writes, waits=payload.delegates)
+        now.open_calls[payload.call_id] = begun
     return True
 
 
@@ -354,6 +355,9 @@ def _spawned(fold: SessionFold, ev: Envelope, payload: AgentSpawned) -> bool:
     )
     now.delegates[ev.agent] = spawned(ev, payload)
     now.agents_begun += 1
+    call = now.open_calls.get(payload.call_id) if payload.call_id is not None else None
+    if call is not None:
+        now.open_calls[call.call_id] = replace(call, waits=False)
     now.local_iteration, now.start_seq = 0, ev.seq
     return True
 

@@ -63,6 +63,8 @@ class OpenCall:
     started: bool
     """tool.started was recorded: its side effects may have happened."""
     writes: bool
+    waits: bool = False
+    """It hands its work to a delegate, which has not begun."""
     asked: bool = False
     """The user was asked about it and has not decided, in this run or in one that is gone."""
 

@@ -278,7 +278,8 @@ def _finished(fold: Trace, ev: Envelope, payload: ToolFinished) -> bool:
     if node.state == "queued":
         node.start = ev.at  # it never ran: waiting for its turn is not its time
     fold.tree.end_below(node, ev)
-    fold.tree.end(node, ev, _TOOL_STATES[payload.status], payload.duration_ms)
+    took = 0.0 if node.kind == "subtask" else payload.duration_ms
+    fold.tree.end(node, ev, _TOOL_STATES[payload.status], took)
     return True
 
 
@@ -290,6 +291,7 @@ def _spawned(fold: Trace, ev: Envelope, payload: AgentSpawned) -> bool:
     node.kind, node.agent = "subtask", ev.agent
     node.name = f"subtask, delegate level {payload.delegate_level}"
     node.detail = text_preview(payload.task)
+    node.start = ev.at  # until here it waited for its turn
     fold.subtasks[ev.agent] = node
     fold.tree.set_state(node, "running")
     return True

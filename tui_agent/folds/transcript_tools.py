@@ -176,7 +176,7 @@ def _finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> bool:
             entry,
             state=state,
             outcome=payload.summary or entry.outcome,
-            duration_ms=payload.duration_ms or took,
+            duration_ms=took if entry.subtask is not None else payload.duration_ms or took,
             output="" if payload.display and entry.subtask is None else entry.output,
             blocks=payload.display or (entry.blocks if state == "denied" else ()),
             full_output=payload.full_output,
@@ -196,8 +196,9 @@ def _spawned(draft: Draft, ev: Envelope, payload: AgentSpawned) -> bool:
     entry = draft.tool(row)
     if entry is None or entry.subtask is not None:
         return False
-    subtask = Subtask(ev.agent, payload.name)
-    return draft.put(row, replace(entry, subtask=subtask, revision=draft.revision + 1))
+    waited = 0.0 if entry.started_at is None else draft.since(entry.started_at, ev)
+    subtask = Subtask(ev.agent, payload.name, waited_ms=waited)
+    return draft.put(row, replace(entry, subtask=subtask, started_at=ev.at, revision=draft.revision + 1))
 
 
 @ON_TOOLS.on(AgentFinished)

@@ -83,7 +83,8 @@ class ToolResult:
     `content` is for the model, `display` for the user, `data` for programs; `events` are appended by the engine
     before `tool.finished` (todo.updated, file.read, file.changed, test.finished, plugin.event).
     `full_output` is the whole where `content` is a preview. `environment` says that files or processes themselves
-    failed, not the task (the engine sets it where a tool lets an `EnvironmentFault` out).
+    failed, not the task (the engine sets it where a tool lets an `EnvironmentFault` out). `stopped`: the user ended what the
+    call waited for; it has not failed.
     """
 
     ok: bool
@@ -94,6 +95,7 @@ class ToolResult:
     events: tuple[Payload, ...] = ()
     full_output: LongText | None = None
     environment: bool = False
+    stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ class AgentState(StrEnum):
     PAUSED = "paused"
     THROTTLED = "throttled"
     FINISHED = "finished"
+    STOPPED = "stopped"
     REJECTED = "rejected"
     ERROR = "error"
 

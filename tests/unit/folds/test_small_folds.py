@@ -9,10 +9,12 @@ from tui_agent.folds.agents_tree import AgentsTree
 from tui_agent.folds.approvals import Approvals
 from tui_agent.folds.base import Projection, branch
 from tui_agent.folds.context_meter import ContextMeter, next_level, shares_of
+from tui_agent.folds.entries import ToolEntry
 from tui_agent.folds.files_changed import FilesChanged
 from tui_agent.folds.metrics import Metrics
 from tui_agent.folds.todo import Todo
 from tui_agent.folds.trace import Trace
+from tui_agent.folds.transcript import Transcript
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.context import ContextCompacted, ContextPacked, FragmentRecord, Section
@@ -164,6 +166,23 @@ def test_a_model_that_is_chosen_counts_by_its_own_window_and_prices_before_it_is
         ContextMeter(), *used, SettingsChanged(key="model", value={"model": 3}, previous=None, by="user")
     )
     assert (none.next_cost_usd, none.window) == (None, 0)
+
+
+def test_a_subtasks_time_is_its_own_and_not_what_it_waited_for_its_turn() -> None:
+    begun, ended = called("c1", "[Subtask]", "look"), finished("c1")
+    story, fold, talk = Story(), Trace(), Transcript()
+    events = [story(TurnStarted(turn=1)), story(begun), story(started("c1"))]
+    events.append(story(SPAWNED, "h"))
+    events[-1] = events[-1].model_copy(update={"at": events[2].at + 60})
+    done = ended.model_copy(update={"duration_ms": 65_000.0})
+    events.append(story(done).model_copy(update={"at": events[3].at + 5}))
+    for event in events:
+        fold.apply(event)
+        talk.apply(event)
+    span = next(one for one in fold.view().spans if one.kind == "subtask")
+    assert span.duration_ms == 5_000
+    row = next(one for one in talk.view().entries if isinstance(one, ToolEntry))
+    assert row.duration_ms == 5_000 and row.subtask is not None and row.subtask.waited_ms == 60_000
 
 
 def test_a_request_that_begins_otherwise_breaks_the_cache_and_the_meter_says_why() -> None:

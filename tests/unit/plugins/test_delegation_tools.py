@@ -133,6 +133,29 @@ async def test_places_that_an_investigator_made_up_are_told_apart(tmp_path: Path
     found = await ran()
     assert (found["paths"], found["not_there"]) == (["src/real.py", "src"], ["src/made_up.py"])
     assert found["confidence"] == "high"
+    said["paths"] = ["ghost.py", "src/real.py"]
+    assert (await ran())["not_there"] == ["src/made_up.py", "ghost.py"]
+    said["paths"] = []
     said["evidence"] = [{"path": "src/made_up.py"}]
     found = await ran()
     assert (found["paths"], found["not_there"], found["confidence"]) == ([], ["src/made_up.py"], "low")
+
+
+async def test_lines_behind_a_files_end_are_marked_as_not_found(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, TOOLS)
+    bench.write("short.py", "a = 1\nb = 2\nc = 3")
+    said: dict[str, Any] = {
+        "summary": "There.",
+        "evidence": [{"path": "short.py", "lines": "2-3"}, {"path": "short.py", "lines": "3-40"}],
+        "confidence": "high",
+    }
+    for confidence, places in (("high", said["evidence"]), ("low", said["evidence"][1:])):
+        tool = TOOLS["delegate_readonly"]
+        context = replace(bench.context(), delegate=FakeDelegate(said | {"evidence": places}))
+        result = await tool.run(tool.spec.args(task="where?"), context)
+        found = json.loads(result.content[0].text)  # type: ignore[union-attr, arg-type]
+        assert [one.get("not_found", "") for one in found["evidence"]][-2:] == [
+            *([""] if len(places) == 2 else []),
+            "not found: the file has 3 lines",
+        ]
+        assert found["confidence"] == confidence

@@ -26,11 +26,13 @@ class ToolCalled(Payload):
 
 
 class ToolStarted(Payload):
-    """Written ahead: the side effect comes after this event is stored."""
+    """Written ahead: the side effect comes after this event is stored. `delegates`: it hands its work to a delegate, which
+    begins with `agent.spawned`, once there is room for it."""
 
     kind: Literal["tool.started"] = "tool.started"
     call_id: CallId
     writes: bool
+    delegates: bool = False
 
 
 class ToolProgress(Payload):
