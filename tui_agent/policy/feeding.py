@@ -19,6 +19,7 @@ _FILTERS = {
     "grep": frozenset({"-v", "-i", "-E", "-F", "-w", "-x", "-z", "-vE", "-Ev", "-iE", "-vi", "-vF", "-vw"}),
     "egrep": frozenset({"-v", "-i"}),
     "fgrep": frozenset({"-v", "-i"}),
+    "rg": frozenset({"-v", "-i", "-F", "-w", "-x", "-N"}),
 }
 """Programs that let lines through as they are, with the options by which they still do."""
 _NAME_TESTS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"})
@@ -30,6 +31,7 @@ _SHORT_LISTERS = {
     ("rg", "--files-with-matches"): frozenset({"-0", "--null", "-i", "-w", "-F", "-n", "-t", "-T", "-g", "--type", "--glob"}),
     ("fd",): frozenset({"-0", "-t", "f", "-e", "--type", "--extension"}),
     ("git", "diff"): frozenset({"--name-only", "-z", "--cached", "--staged", "--diff-filter=d", "--diff-filter=ACM", "--diff-filter=ACMR"}),
+    ("git", "grep", "-l"): frozenset({"-i", "-w", "-F", "-E", "-z", "--"}),
     ("ls",): frozenset({"-1", "-t", "-r", "-S", "-tr", "-1t", "-A", "-a", "-d"}),
 }  # fmt: skip
 """Listers whose operands are folders or patterns below where they run, with the options that change nothing."""
@@ -100,7 +102,7 @@ def _passes(command: Command) -> bool:
         if value.startswith("-"):
             return False
         operands += not (values[index - 1] == "-n" and values[0] in ("head", "tail"))
-    return operands <= (1 if "grep" in (values[0] or "") else 0)
+    return operands <= (1 if "grep" in (values[0] or "") or values[0] == "rg" else 0)
 
 
 def _listed(command: Command) -> Fed:
@@ -113,6 +115,11 @@ def _listed(command: Command) -> Fed:
         return Fed(revisions, chosen=True, revisions=True, called=called or "--abbrev-ref" in values)
     if values[0] == "echo":
         return Fed(tuple(value for value in values[1:] if value), chosen=False, all=True)
+    if values[0] == "printf" and len(values) > 2 and values[1] in ("%s\\0", "%s\\n"):
+        names = [value for word in command.words[2:] for value in word.values or ()]
+        chosen = all(name.rpartition("/")[2].strip("*?.") for name in names)
+        plain = _near(command.words[2:]) and not any(name.startswith("-") for name in names)
+        return _below(names, command.places, chosen=chosen) if plain else NOTHING
     if values[0] == "find":
         return found(command.words, command.places)
     if values[0] in ("grep", "egrep", "fgrep") and _names_matching(values):
@@ -151,7 +158,7 @@ _NAMED = frozenset({"%h", "%H", "%(refname:short)", "%(refname)", "%(objectname)
 _CHOOSING = frozenset(
     {"--", "--format", "--pretty", "--all", "--since", "--until", "--after", "--before", "--author", "--grep", "--merges",
      "--no-merges", "--first-parent", "--reverse", "--max-count", "--sort", "--merged", "--no-merged", "--contains",
-     "--list", "-l", "-a", "-r"}
+     "--list", "-l", "-a", "-r", "-n"}
 )  # fmt: skip
 """Options that choose which of them are named, or in which order."""
 

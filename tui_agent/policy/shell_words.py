@@ -399,15 +399,17 @@ class WordReader:
             return _Piece((_HOME,), quoted, folder=True)
         if name == "PWD":
             return _Piece((".",) if scope.places == ("",) else None, quoted, folder=True)
-        words = scope.variables.get(name)
+        tail = name[1:] if node.type == "simple_expansion" and name[0].isdigit() else ""  # `$2p` is `${2}p`
+        words = scope.variables.get(name[0] if tail else name)
         number = name in self._counts
         if name.endswith("[]"):
             words = self._array(name.removesuffix("[]"), scope)
         if words is None:
             return _Piece(None, quoted, maybe=_USUAL.get(name, "*"), number=number)
         if words[0].whole:
-            return _Piece(None, quoted and not words[0].split, made_by=words[0].made_by, number=number)
-        values = tuple(dict.fromkeys(value for word in words for value in word.values or ()))
+            made_by = () if tail else words[0].made_by
+            return _Piece(None, quoted and not words[0].split, made_by=made_by, number=number)
+        values = tuple(dict.fromkeys(value + tail for word in words for value in word.values or ()))
         loose = any(char in value for value in values for char in " \t\n*?[") or "" in values
         if not quoted and loose and not any(word.glob for word in words):
             return _Piece(None, quoted)
