@@ -71,10 +71,27 @@ async def test_what_changed_after_the_plan_was_shown_is_left_alone(tmp_path: Pat
     await taken(made)
     plan = await made.plan(first)
     write(folder, {"README": "human\n"})
-    assert (await made.restore(plan)).kept == ("README",)
+    restored = await made.restore(plan)
+    assert (restored.kept, restored.paths, restored.blocked) == (("README",), (), {})
     assert (folder / "README").read_text() == "human\n"
     with pytest.raises(CheckpointError, match="checkpointed again"):
         await made.restore(plan, ["README"])
+
+
+async def test_what_stood_in_conflict_when_the_plan_was_shown_is_left_alone_though_it_does_no_more(
+    tmp_path: Path,
+) -> None:
+    folder = workspace(tmp_path)
+    made = await begun(folder)
+    first = made.head
+    write(folder, {"README": "agent\n", "src/app.py": "agent\n"})
+    await taken(made)
+    write(folder, {"README": "human\n"})
+    plan = await made.plan(first)
+    write(folder, {"README": "agent\n"})
+    restored = await made.restore(plan)
+    assert (restored.paths, restored.kept) == (("src/app.py",), ("README",))
+    assert (folder / "README").read_text() == "agent\n"
 
 
 @pytest.mark.parametrize("overwrite", [False, True])

@@ -117,3 +117,15 @@ def test_a_folder_of_the_call_counts_and_a_line_allowed_word_for_word_runs() -> 
 
 def test_a_delegate_that_only_looks_is_refused_it() -> None:
     assert decide("grep -rn X .", "read-only-delegate").verdict == "deny"
+
+
+@pytest.mark.parametrize(
+    ("script", "named"),
+    [
+        ("grep -rn X open", "open/secrets.yml and 1 more"),
+        ("grep -rn X config", "config/credentials.json"),
+        ("grep -rn X .", ".env and 3 more"),
+    ],
+)
+def test_the_first_that_it_reads_is_named_and_the_others_counted(script: str, named: str) -> None:
+    assert decide(script).reason == f"it reads {named} with all else below, which may hold secrets"

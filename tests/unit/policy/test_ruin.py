@@ -107,3 +107,9 @@ def test_ending_every_program_is_denied_in_every_profile(line: str) -> None:
 def test_ending_one_program_is_not(line: str) -> None:
     assert decide(line, "bypass").verdict == "allow"
     assert "destructive" in decide(line).classes
+
+
+def test_ruin_is_found_behind_files_that_are_none() -> None:
+    for script in ("rm a b /home/**", "rm a ~/**", "rm src/a.py ./**"):
+        assert decide(script, "bypass").rule_id == "guard.ruin", script
+    assert decide("rm a b src/**", "bypass").verdict == "allow"
