@@ -149,7 +149,7 @@ class ApprovalRows:
             most = _RISK_ROWS if self._sheet.tight else 2 * _RISK_ROWS
             rows += [*self._gap(width), *self._sheet.asked.wrong(width, most)]
         if self._sheet.gated:
-            said = "More than fits here. Y, S and A count once you have read to its end."
+            said = "More than fits here: read it to its end first."
             rows += [
                 self._sheet.line(width, [(one, self._sheet.style("warning"))]) for one in wrap(said, width)
             ]

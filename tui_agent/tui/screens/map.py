@@ -213,7 +213,7 @@ class MapScreen(Page):
         """What is waited for; empty where nothing is."""
         if not self.reading and self._built:
             return ""
-        files = f" {units.plural(self.counted, 'file')}" if self.counted else ""
+        files = f" {self.counted:,} {'file' if self.counted == 1 else 'files'}" if self.counted else ""
         return f"reading the repository{self.looks_of().symbols.ellipsis}{files}"
 
     def draw_row(self, at: int, width: int, chosen: bool) -> Strip:
