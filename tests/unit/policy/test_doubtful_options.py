@@ -56,3 +56,14 @@ def test_the_folder_before_counts_only_where_the_line_has_moved(script: str) -> 
 )  # fmt: skip
 def test_what_runs_in_the_end_or_with_variables_counts(script: str) -> None:
     assert verdict(script) != "allow"
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["docker inspect web", "docker container inspect web", "docker inspect -f '{{.Config.Env}}' web"],
+)
+def test_what_shows_the_variables_of_a_container_is_asked_about(script: str) -> None:
+    assert verdict(script) == confined(script).verdict == "ask"
+    assert (
+        verdict("docker ps -a") == verdict("docker images") == verdict("docker image inspect web") == "allow"
+    )
