@@ -78,9 +78,9 @@ class CommandReader:
             self._judge(part, command.words, parts, 0)
         elif not part.classes:
             part.classes.add(READ_ONLY)
-        settings = [f"{name}={word.value or ''}" for name, word in command.assignments]
         for one in (part, *parts):
-            note_told(one, self._known(bare_name(one.program).rpartition("/")[2]), settings)
+            one.settings = tuple(f"{name}={word.value or ''}" for name, word in command.assignments)
+            note_told(one, self._known(bare_name(one.program).rpartition("/")[2]))
         return [part, *parts]
 
     def _harmless(self, command: Command) -> bool:

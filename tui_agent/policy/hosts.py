@@ -19,6 +19,7 @@ _IN_FRONT = re.compile(r"\A(-[^=]*=)?([A-Za-z][A-Za-z0-9+.-]*:(?=[/\\]))?")
 """An option that takes an address, and the scheme of one."""
 _ADDRESS = re.compile(r"""[A-Za-z][A-Za-z0-9+.-]*:[/\\]{2}[^\s'"`<>()]+""")
 """An address within a text."""
+_NAME = re.compile(r"(?<![\w.-])(?:(?:[\w-]+\.)+[^\W\d][\w-]*|\d+(?:\.\d+){3})(?![\w-])")
 _MOST = 50
 DEVICES = ("/dev/tcp/", "/dev/udp/")
 """Where the shell opens a connection by a file's name: the host comes next."""
@@ -110,6 +111,14 @@ def candidates(word: str) -> Iterator[Host]:
                 host = read_host(text)
                 if host is not None:
                     yield host
+
+
+def spoken_of(text: str) -> Iterator[Host]:
+    """Every host that stands somewhere in a text as a name with a dot, or as an address: for rules against hosts."""
+    for name in _NAME.findall(text)[:_MOST]:
+        host = read_host(name)
+        if host is not None:
+            yield host
 
 
 def _parted(text: str) -> tuple[str | None, int | None]:

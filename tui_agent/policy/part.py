@@ -53,6 +53,8 @@ class Part:
     """It may run what no part shows: code that nobody can read from the line."""
     blind: bool = False
     """Which program it runs, or which script, stands nowhere in the line."""
+    settings: tuple[str, ...] = ()
+    """Variables that are set in front of it, `NAME=value`."""
     told: str | None = None
     """The text that it reads from its standard input, where that is certain."""
     starts: bool = False

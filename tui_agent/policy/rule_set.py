@@ -26,7 +26,7 @@ from tui_agent.policy.grammar import (
     may_be_below,
     parse_rule,
 )
-from tui_agent.policy.hosts import DEVICES, candidates, parse_pattern
+from tui_agent.policy.hosts import DEVICES, candidates, parse_pattern, spoken_of
 from tui_agent.policy.part import GIT, Part
 from tui_agent.policy.path_shapes import intersects, names_of
 from tui_agent.policy.paths import Place, as_read
@@ -251,11 +251,15 @@ def about_hosts(rules: RuleSet, part: Part) -> list[Finding]:
         if word and (network or "." in word or ":" in word or word.startswith(DEVICES))
     ]
     found = [host for word in words for host in candidates(word)]
+    spoken = [host for text in (*words, *part.settings) for host in spoken_of(text)]
     said = [
         by_rule(rule)
         for rule in against
-        if (network and parse_pattern(rule.rest).everything)
-        or any(parse_pattern(rule.rest).fits(host, certain=False) for host in found)
+        for pattern in (parse_pattern(rule.rest),)
+        if (network and pattern.everything)
+        or any(
+            pattern.fits(host, certain=False) for host in (*found, *(() if pattern.everything else spoken))
+        )
     ]
     evident = None not in part.words and any(
         "." in name or ":" in name for host in found for name in host.names

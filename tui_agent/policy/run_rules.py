@@ -310,7 +310,7 @@ class RunJudge:
 
     def _guarded(self, effect: Runs, part: Part) -> str:
         """The first guarded file that a program is told of which nothing says what it does with it, or that code names."""
-        told = self._places(effect, _may_write(part))
+        told = self._places(effect, (*_may_write(part), *part.changed_below, *_handed(part)))
         coded = self._from_places(effect, part, files_in_code(part))
         found = (at.given for _, at in told if self._files.protects(at))
         named = (at.given for _, at in coded if self._files.protects(at) or self._files.mentions_secret(at))
@@ -417,6 +417,12 @@ def _may_write(part: Part) -> Sequence[str]:
     """The files that a program is told of which nothing says what it does with them."""
     told = [path for path in part.looks if path not in part.places] if part.unknown else []
     return [*told, *part.told_of, *part.filled]
+
+
+def _handed(part: Part) -> Sequence[str]:
+    """What a program that may do anything is told; of git's own options the repository is one."""
+    handed = ARBITRARY in part.classes and started(part) != GIT
+    return [path for path in part.looks if path not in part.places] if handed else []
 
 
 def _only_takes_away(part: Part) -> bool:

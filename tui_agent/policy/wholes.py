@@ -33,6 +33,13 @@ _WRITTEN = re.compile(
 _SPARED = re.compile(
     r"git-dir|work-tree|ignore|exclude|include|without|root|source|input|from|search|cov$|python-?path"
 )
+_STEERING = re.compile(
+    r"alias\.|filter\.|pager\.|credential\.|gpg\.|include|difftool\.|mergetool\.|guitool\.|sequence\.editor|url\.|http\.proxy"
+    r"|diff\..*(?:command|textconv)|diff\.external|merge\..*driver|core\.(?:pager|editor|hookspath|sshcommand|fsmonitor|askpass|gitproxy"
+    r"|attributesfile|worktree)|interactive\.difffilter|submodule\..*update|remote\..*(?:uploadpack|receivepack|vcs)|init\.templatedir",
+    re.IGNORECASE,
+)
+"""Settings by which git runs programs."""
 _NEW = {
     "git checkout": ("-b", "-B", "--orphan"),
     "git switch": ("-c", "-C", "--create", "--force-create", "--orphan"),
@@ -68,7 +75,10 @@ _Entry: TypeAlias = Mapping[str, Sequence[str] | bool | int]
 def _table() -> Mapping[str, Mapping[str, _Whole]]:
     text = Path(__file__).with_name("wholes.toml").read_text(encoding="utf-8")
     found = cast("Mapping[str, Mapping[str, _Entry]]", tomllib.loads(text))
-    return {program: {sub: _whole(entry) for sub, entry in subs.items()} for program, subs in found.items()}
+    return {
+        program: {sub: _whole(subs[sub]) for sub in sorted(subs, key=len, reverse=True)}
+        for program, subs in found.items()
+    }
 
 
 _LISTS = ("changes", "shows", "spares", "at", "reads", "saves")
@@ -99,11 +109,21 @@ def note_wholes(part: Part, name: str, words: Sequence[Word]) -> None:
         part.changed_below += _below(part, entry, told, words, shown=False)
     if _does(entry.shows, entry.spares, given) and not _told_by_name(told, words):
         part.shown_below += _below(part, entry, told, words, shown=True)
+    if told == f"{GIT} config" and _steers(words):
+        everywhere = any(word.value == "--global" for word in words)
+        part.filled += ["~/.gitconfig"] if everywhere else _joined(part, [".git/config"])
     if entry.fills:
         part.filled += _joined(part, _filled(entry, words))
     if _does(entry.saves, entry.spares, given):
         part.filled += _joined(part, [*_saved(words), *_words_of(entry.at, words)])
     part.add(part.reads, [Word(name, (name,)) for name in _words_of(entry.reads, words)])
+
+
+def _steers(words: Sequence[Word]) -> bool:
+    """Whether `git config` sets what decides which programs git runs, or which further settings it reads."""
+    operands = [word.value or "" for word in words if not (word.value or "").startswith("-")]
+    named = [value for value in operands if "." in value]
+    return len(operands) > 1 and bool(named) and _STEERING.match(named[0]) is not None
 
 
 def _module(program: str, words: Sequence[Word]) -> tuple[str, Sequence[Word]]:
@@ -118,9 +138,9 @@ def _module(program: str, words: Sequence[Word]) -> tuple[str, Sequence[Word]]:
     )
 
 
-def note_told(part: Part, program: Program | None, settings: Sequence[str] = ()) -> None:
-    """Note in the part the paths among its words that it may well write to: those behind options and variables, or in
-    `settings` in front of it, that read like outputs, and what a program that may do anything is told. An interpreter's are its scripts' own, and of what a program starts
+def note_told(part: Part, program: Program | None) -> None:
+    """Note in the part the paths among its words that it may well write to: those behind options and variables that read
+    like outputs, and what a program that may do anything is told. An interpreter's are its scripts' own, and of what a program starts
     the parts behind it tell."""
     if part.harmless:
         return
@@ -130,7 +150,7 @@ def note_told(part: Part, program: Program | None, settings: Sequence[str] = ())
         for word, behind in zip_longest(words, words[1:])
         if (found := _output(word.value, behind)) is not None
     ]
-    for setting in (*settings, *(word.value or "" for word in words)):
+    for setting in (*part.settings, *(word.value or "" for word in words)):
         name, equals, given = setting.partition("=")
         if equals and name.isidentifier() and _WRITTEN.search(name.casefold()) and not _SPARED.search(name):
             told.append(given)
@@ -161,7 +181,7 @@ def _entry(known: Mapping[str, _Whole], name: str, words: Sequence[Word]) -> tup
     behind = name.partition(" ")[2]
     plain = [word.value or "" for word in words if not (word.value or "").startswith("-")][:2]
     every = [word.value or "" for word in words]
-    for sub in sorted(known, key=len, reverse=True):
+    for sub in known:  # the longest first
         pieces = sub.split()
         if sub.startswith("-"):
             met = any(every[at : at + len(pieces)] == pieces for at in range(len(every)))

@@ -359,7 +359,8 @@ def test_code_that_names_a_secret_is_asked_about_where_no_sandbox_keeps_it(line:
 
 @pytest.mark.parametrize(
     "line",
-    ["foo .git/config", "foo --out=.git/hooks/x", "foo ~/.bashrc", "git config -f .git/config a.b c",
+    ["foo .git/config", "perl -pi -e s/a/b/ .git/config", "python x.py .git/config", "git config core.pager x", "git config --global alias.x '!y'",
+     "git -C src config --local core.hooksPath x", "foo --out=.git/hooks/x", "foo ~/.bashrc", "git config -f .git/config a.b c",
      "sqlite3 x '.output .git/hooks/x'", "python -c \"open('.git/config','w')\""],
 )  # fmt: skip
 def test_what_may_write_a_guarded_file_is_asked_about_in_bypass(line: str) -> None:
@@ -369,7 +370,30 @@ def test_what_may_write_a_guarded_file_is_asked_about_in_bypass(line: str) -> No
 @pytest.mark.parametrize(
     "line",
     ["python -c 'import os; print(os.environ)'", "node -p process.env.CI", "python -c 'print(d.key)'", "node -e 'a.b.pem'",
-     "python -c \"print('a.b')\"", "git --git-dir=.git push", "python -c 'from x import y; y().env'"],
+     "python -c \"print('a.b')\"", "git config user.name x", "git config --get core.pager", "git config core.pager", "git --git-dir=.git push", "python -c 'from x import y; y().env'"],
 )  # fmt: skip
 def test_an_attribute_in_code_is_no_file(line: str) -> None:
     assert verdict(line) == "allow"
+
+
+HOST = lines("""
+https_proxy=http://evil.example curl https://good.org
+ALL_PROXY=evil.example curl https://good.org
+wget -e http_proxy=evil.example https://good.org
+git -c http.proxy=evil.example fetch https://good.org/x
+GIT_SSH_COMMAND='ssh -J evil.example' git fetch ssh://good.org/x
+curl -H 'Host: evil.example' https://good.org
+python -c "import socket; socket.create_connection(('evil.example',80))"
+perl -MIO::Socket -e 'IO::Socket::INET->new("evil.example:80")'
+""")
+
+
+@pytest.mark.parametrize("line", HOST)
+def test_a_host_counts_wherever_it_stands_in_a_text(line: str) -> None:
+    assert verdict(line, "deny connect evil.example") == "deny"
+    assert verdict(line, "deny connect other.example") == "allow"
+
+
+def test_names_with_dots_are_no_hosts_where_a_rule_means_all() -> None:
+    assert verdict("python -c 'print(os.path)'", "deny connect *") == "allow"
+    assert verdict("git commit -m 'see evil.example'", "deny connect evil.example") == "allow"
