@@ -16,9 +16,10 @@ from tui_agent.config.repository import Repository
 from tui_agent.folds.ignore_rules import Rules
 
 MAX_FILES = 200_000
-MAX_DEPTH = 60
 GIT_S = 20.0
 MAX_BYTES = 1_000_000
+SUBMODULE, CLONE = "submodule", "nested clone"
+"""Folders that git lists and does not enter: those that `.gitmodules` names, and others with a `.git` of their own."""
 TICK_NS = 20_000_000
 """Within so much of a time a folder can change again and keep it."""
 GONE = -2
@@ -82,10 +83,16 @@ def examine(root: Path, names: list[str], may_show: Callable[[str], bool], index
     entries: list[Entry] = []
     skipped: dict[str, int] = {}
     prefix = f"{root}/"
+    submodules: frozenset[str] | None = None
     for name in names:
         try:
             seen = os.lstat(prefix + name)
-            reason = unfit(name, seen) or ("" if may_show(name) else "secret")
+            reason = unfit(name, seen)
+            if reason == SUBMODULE:
+                submodules = _submodules(prefix) if submodules is None else submodules
+                cloned = name not in submodules and os.path.isdir(f"{prefix}{name}/.git")  # noqa: PTH112
+                reason = CLONE if cloned else reason
+            reason = reason or ("" if may_show(name) else "secret")
         except (OSError, ValueError):
             continue
         if not reason and len(entries) >= MAX_FILES:
@@ -95,6 +102,12 @@ def examine(root: Path, names: list[str], may_show: Callable[[str], bool], index
         else:
             entries.append(Entry(name, seen.st_size, seen.st_mtime_ns, seen.st_ino))
     return Listing(tuple(entries), skipped, {}, index)
+
+
+def _submodules(prefix: str) -> frozenset[str]:
+    """The paths that `.gitmodules` names."""
+    lines = (line.partition("=") for line in _text_of(f"{prefix}.gitmodules").splitlines())
+    return frozenset(value.strip().strip('"').rstrip("/") for key, _, value in lines if key.strip() == "path")
 
 
 def still_holds(root: Path, known: Listing) -> bool:
@@ -135,7 +148,7 @@ def unfit(name: str, seen: os.stat_result) -> str:
     if stat.S_ISLNK(seen.st_mode):
         return "link"
     if stat.S_ISDIR(seen.st_mode):
-        return "submodule"
+        return SUBMODULE
     if not stat.S_ISREG(seen.st_mode):
         return "special"
     base = name.rpartition("/")[2]
@@ -223,7 +236,7 @@ def walk(root: Path, patience_s: float = 20.0) -> Iterator[str]:
                 items = list(found)
         except OSError:
             continue
-        rules = rules.below(base, _ignore_text(f"{root}/{base}.gitignore"))
+        rules = rules.below(base, _text_of(f"{root}/{base}.gitignore"))
         for item in items:
             path, folder = base + item.name, item.is_dir(follow_symlinks=False)
             if folder and (item.name in NEVER or item.name in INSTALLED):
@@ -232,11 +245,12 @@ def walk(root: Path, patience_s: float = 20.0) -> Iterator[str]:
                 continue
             if not folder:
                 yield path
-            elif path.count("/") < MAX_DEPTH:
+            else:
                 stack.append((f"{path}/", rules))
 
 
-def _ignore_text(path: str) -> str:
+def _text_of(path: str) -> str:
+    """A file of settings as it is; empty where there is none that can be read."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:

@@ -71,6 +71,23 @@ def test_a_submodule_is_left_out_and_the_rest_is_there(tmp_path: Path) -> None:
     assert listing.skipped == {"submodule": 1}
 
 
+def test_a_clone_inside_that_no_gitmodules_names_is_told_as_one(tmp_path: Path) -> None:
+    git(tmp_path, "init")
+    write(tmp_path, "a.py", "vendor/inner/b.py")
+    git(tmp_path / "vendor/inner", "init")
+    git(tmp_path / "vendor/inner", "add", ".")
+    git(tmp_path / "vendor/inner", "commit", "-m", "x")
+    listing = list_files(tmp_path, bool)
+    assert [entry.path for entry in listing.entries] == ["a.py"]
+    assert listing.skipped == {"nested clone": 1}
+
+
+def test_without_git_files_are_listed_however_deep_they_lie(tmp_path: Path) -> None:
+    deep = "/".join(["d"] * 200)
+    write(tmp_path, "a.py", f"{deep}/z.py")
+    assert names(tmp_path) == ["a.py", f"{deep}/z.py"]
+
+
 def test_nothing_of_the_repositorys_configuration_is_run(tmp_path: Path) -> None:
     git(tmp_path, "init")
     write(tmp_path, "a.py")
