@@ -24,12 +24,12 @@ def read_through_links(parts: Sequence[Part]) -> Iterator[str]:
 
 def link_names(parts: Sequence[Part]) -> Iterator[str]:
     """Where the links lie that it makes, as far as that can be told."""
-    return (name for part in parts if _links(part) for name, _ in _made(part))
+    return (name for part in parts if makes_links(part) for name, _ in _made(part))
 
 
 def _linked(parts: Sequence[Part]) -> Iterator[tuple[Part, Sequence[tuple[str, str]]]]:
-    links = [found for part in parts if _links(part) for found in _made(part)]
-    return ((part, links) for part in parts if links and not _links(part))
+    links = [found for part in parts if makes_links(part) for found in _made(part)]
+    return ((part, links) for part in parts if links and not makes_links(part))
 
 
 def _led(paths: Sequence[str], links: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -39,7 +39,8 @@ def _led(paths: Sequence[str], links: Sequence[tuple[str, str]]) -> Iterator[str
                 yield source + path[len(name) :]
 
 
-def _links(part: Part) -> bool:
+def makes_links(part: Part) -> bool:
+    """Whether it gives files other names."""
     return part.program.rpartition("/")[2] == "ln"
 
 

@@ -12,7 +12,7 @@ from tui_agent.policy.code_files import files_in_code
 from tui_agent.policy.file_rules import FileRules, placed
 from tui_agent.policy.findings import Finding
 from tui_agent.policy.grammar import Rule, What, fits_words
-from tui_agent.policy.links import link_names, read_through_links, through_links
+from tui_agent.policy.links import link_names, makes_links, read_through_links, through_links
 from tui_agent.policy.meant import code_names, may_run
 from tui_agent.policy.offers import always_fit
 from tui_agent.policy.part import GIT, GLOB, Part, started
@@ -247,7 +247,8 @@ class RunJudge:
     def _its_own(self, part: Part, path: str, at: Place) -> bool:
         """In a sandbox the folders for files of a moment are the session's own, where nothing of anybody else's is at that name."""
         known = self._facts.sandboxed and at.absolute in self._facts.own_files and path not in part.patterns
-        return known and not any(f"{at.absolute}/".startswith(f"{link}/") for link in self._linked)
+        led = any(f"{at.absolute}/".startswith(f"{link}/") for link in self._linked)
+        return known and (makes_links(part) or not led)
 
     def _is_own(self, at: Place) -> bool:
         """Whether it is such a folder itself. What is in it may be there for everybody, and is shown where it is named."""

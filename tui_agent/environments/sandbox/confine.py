@@ -22,7 +22,7 @@ from tui_agent.environments.sandbox.detect import Found
 from tui_agent.environments.sandbox.git_places import BareTop, bare_top, git_places, sealed
 from tui_agent.environments.sandbox.laid import noted
 from tui_agent.environments.sandbox.opened import Opened, opened
-from tui_agent.environments.sandbox.own_files import is_own
+from tui_agent.environments.sandbox.own_files import is_own, top
 from tui_agent.environments.sandbox.placeholders import Placeholders
 from tui_agent.environments.sandbox.variables import by_time_and_size, inside
 from tui_agent.environments.secret_files import SecretFiles
@@ -140,11 +140,13 @@ class Confinement:
 
     def own(self, paths: Collection[str]) -> frozenset[str]:
         """See `ports.environment.KnowsOwnFiles`."""
-        if self._found.machine is None:
+        machine = self._found.machine
+        if machine is None:
             return frozenset()
         with self._lock:
             base = self._private
-        return frozenset(each for each in paths if is_own(each, base))
+        private = [each for each in paths if top(each).rpartition("/")[0] in machine.folders]
+        return frozenset(each for each in private if is_own(each, base))
 
     @property
     def secrets_cut(self) -> str:
