@@ -31,6 +31,7 @@ mv /tmp/o src/a
 rm -f /tmp/o.txt
 rm -rf /tmp/d /tmp/x
 python /tmp/x.py
+ln -s /home/ada/timesheet/src /tmp/l
 ls -la /tmp/d
 """.strip().splitlines()
 
@@ -72,6 +73,7 @@ sudo cat /tmp/o
 curl -o /tmp/x https://example.org/x
 ln -s src /tmp/l; rm -rf /tmp/l/a
 ln -s src /tmp/l; rm -rf /tmp/l
+ln -s src /tmp/l; ln -sf /etc /tmp/l; cat /tmp/l/x
 ln -s /home/ada/other /tmp/l; cat /tmp/l
 cd src; ln -s ../home/ada/other /tmp/l; cat /tmp/l
 cd a/b; ln -s ../other ../../l; cat ../../l
