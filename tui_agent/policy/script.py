@@ -76,6 +76,11 @@ class Command:
     places: tuple[str | None, ...] = ("",)
     fed_by: "tuple[Command, ...]" = ()
 
+    @property
+    def moves(self) -> bool:
+        """What follows it may run in another folder."""
+        return bool(self.words) and self.words[0].value in ("cd", "pushd", "popd", None)
+
 
 @dataclass(frozen=True, slots=True)
 class Script:

@@ -61,7 +61,7 @@ def analyse(script: str) -> Script:
     setting = setters(root, raw)
     reader = ScriptReader(raw, assigned_once(setting), numbers(setting), analyse)
     reader.visit(root, Scope(), 0)
-    reader.uncalled()
+    reader.rest(root)
     if "OLDPWD" in script and "cd" in script:
         problems.append("it may say where `cd -` leads")
     if gaps(root, raw):

@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING
 
 from tui_agent.policy.script import Command, Redirect, Script, Word
 from tui_agent.policy.shell_heredocs import backquoted, certain_end, dash_before, expands, given, heredoc_text
+from tui_agent.policy.shell_seen import as_line, hides, unread
 from tui_agent.policy.shell_sums import only_numbers, safe_test
-from tui_agent.policy.shell_tree import chain, read_variable, simple, spawning, well_formed
+from tui_agent.policy.shell_tree import (
+    OF_BASH,
+    SPECIAL_BUILTINS,
+    STATEMENTS,
+    chain,
+    read_variable,
+    simple,
+    spawning,
+    well_formed,
+)
 from tui_agent.policy.shell_words import Scope, WordReader
 
 if TYPE_CHECKING:
@@ -28,39 +38,9 @@ NESTED = 12
 MAX_FEEDING = 8
 """Commands of a pipeline through which names are followed."""
 
-_STATEMENTS = frozenset(
-    {
-        "program",
-        "list",
-        "pipeline",
-        "subshell",
-        "compound_statement",
-        "negated_command",
-        "redirected_statement",
-        "if_statement",
-        "elif_clause",
-        "else_clause",
-        "while_statement",
-        "for_statement",
-        "do_group",
-        "case_statement",
-        "case_item",
-    }
-)
 _OWN_SCOPE = frozenset({"subshell", "pipeline", "command_substitution", "process_substitution"})
 _ASSIGNMENTS = ("variable_assignment", "variable_assignments")
 _DECLARATIONS = frozenset({"declaration_command", "unset_command"})
-_OF_BASH = frozenset(
-    {"IFS", "HOME", "PWD", "OLDPWD", "REPLY", "RANDOM", "SECONDS", "LINENO", "OPTIND", "OPTARG", "UID", "EUID", "PPID",
-     "SHLVL", "GROUPS", "DIRSTACK", "HISTCMD", "SHELLOPTS", "EPOCHSECONDS", "EPOCHREALTIME", "SRANDOM", "FUNCNAME",
-     "PIPESTATUS", "_"}
-)  # fmt: skip
-"""Variables that hold something else than what a script puts into them."""
-_SPECIAL_BUILTINS = frozenset(
-    {"eval", "exec", "export", "source", "set", "unset", "trap", "return", "break", "continue", "shift", "readonly", "times",
-     "exit", "command", "builtin", "declare", "typeset", "local", "cd", "pushd", "popd", "read"}
-)  # fmt: skip
-"""Names that a function is not followed under: what they do changes how a script is read."""
 _MAX_INLINED = 200
 """Calls of a script's own functions that are followed."""
 _PATTERNS = frozenset({"extglob_pattern", "regex", "test_operator", "variable_name"})
@@ -83,6 +63,7 @@ class ScriptReader:
         self.unread = False
         self.top = False
         self._words = WordReader(raw, self._substitution, self.problems.append, certain, counts)
+        self._seen = self._words.seen
         self._bodies: dict[str, Node] = {}
         self._inside: list[str] = []
         """The functions whose bodies are being read."""
@@ -98,6 +79,7 @@ class ScriptReader:
             else:
                 self._too_many("parts")
             return scope
+        self._seen.add(node.id)
         kind = node.type
         if kind == "command":
             return self._command(node, scope, (), depth)
@@ -130,7 +112,7 @@ class ScriptReader:
         if kind == "function_definition":
             self._function(node, scope, depth)
             return scope
-        if kind in _STATEMENTS:
+        if kind in STATEMENTS:
             return self._children(node, scope, depth)
         if node.is_named and kind != "comment":
             self._unknown(node, scope, depth)
@@ -221,34 +203,40 @@ class ScriptReader:
     def _function(self, node: "Node", scope: Scope, depth: int) -> None:
         """A definition that certainly counts is read where it is called; any other is a problem."""
         name = self._text(node.child_by_field_name("name") or node.children[0])
-        body = node.child_by_field_name("body") or node.children[-1]
         top = node.parent is not None and node.parent.type == "program"
-        if top and name not in self.functions and name not in _SPECIAL_BUILTINS and name.isidentifier():
+        if top and name not in self.functions and name not in SPECIAL_BUILTINS and name.isidentifier():
             self.functions.add(name)
-            self._bodies[name] = body
+            self._bodies[name] = node
             return
         self.functions.add(name)
         self._bodies.pop(name, None)
-        self._defined(name, body, scope, depth)
+        self._defined(name, node, scope, depth)
 
-    def _defined(self, name: str, body: "Node", scope: Scope, depth: int) -> None:
+    def _defined(self, name: str, node: "Node", scope: Scope, depth: int) -> None:
         self.problems.append("it defines a function")
         first = len(self.commands)
-        self.visit(body, scope, depth + 1)
+        self._redirected(node, scope, depth + 1)
         calls = [
             command for command in self.commands[first:] if command.words and command.words[0].text == name
         ]
-        text = body.text or b""
+        text = node.text or b""
         if calls and (b"|" in text or b"&" in text):
             self.ruin = f"the function {name} starts itself again and again"
 
-    def uncalled(self) -> None:
-        """Read the functions that nothing calls, or that call themselves: their commands are listed all the same. It is the
-        last that is read."""
-        for name, body in list(self._bodies.items()):
+    def rest(self, root: "Node") -> None:
+        """Read the functions that nothing calls, or that call themselves, and what bash runs in texts: their commands are listed
+        all the same. It is the last that is read; where anything is left, nobody knows what it runs."""
+        for name, node in list(self._bodies.items()):
             if name not in self._called:
                 del self._bodies[name]
-                self._defined(name, body, Scope(places=(None,)), 0)
+                self._defined(name, node, Scope(places=(None,)), 0)
+        for node in unread(root, self._seen):
+            line = "" if node.child_count else as_line(self._text(node))
+            if line:
+                self._also(line)
+            else:
+                self.problems.append("part of it was not read")
+                self.unread = True
         self.top = self._words.top
 
     def _call(self, command: Command, scope: Scope, depth: int) -> Scope:
@@ -262,7 +250,7 @@ class ScriptReader:
         for index, word in enumerate(command.words[1:], 1):
             inner = inner.with_variable(str(index), [word])
         inner = inner.with_variable("@", list(command.words[1:]))
-        after = self.visit(self._bodies[name], inner, depth + 1)
+        after = self._redirected(self._bodies[name], inner, depth + 1)
         self._inside.pop()
         self.commands.append(replace(command, words=()))
         return replace(scope.joined(after), variables=scope.variables)
@@ -302,6 +290,7 @@ class ScriptReader:
     def _redirect(
         self, node: "Node", scope: Scope, depth: int, into: list[Redirect], extra: list[Word]
     ) -> None:
+        self._seen.add(node.id)
         if len(into) >= MAX_REDIRECTS:
             self._too_many("redirections")
             return
@@ -348,19 +337,28 @@ class ScriptReader:
             elif child.type == "heredoc_body":
                 self._words.inside(child, scope)
                 if expands(start):
-                    self._backquotes(self._text(child))
+                    self._in_text(self._text(child), whole=not child.child_count)
             elif self._words.is_word(child):
                 extra.append(self._words.read(child, scope))
             elif child.is_named and child.type not in ("heredoc_start", "heredoc_end", "file_descriptor"):
                 self.visit(child, scope, depth + 1)
 
-    def _backquotes(self, text: str) -> None:
-        """What a here-document runs between backquotes: the grammar takes them for text."""
+    def _in_text(self, text: str, *, whole: bool) -> None:
+        """What a here-document runs between backquotes: the grammar takes them for text. `whole`: all of it."""
         for inner in backquoted(text)[:MAX_BACKQUOTED]:
             self.problems.append("a text in it runs something")
-            found = self._analyse(inner)
-            self.commands += [replace(command, places=(None,)) for command in found.commands]
-            self.ruin, self.unread = self.ruin or found.ruin, self.unread or found.unread
+            self._also(inner)
+        if whole and hides(text.replace("`", " "), quoted=True):
+            self.problems.append("part of it was not read")
+            self.unread = True
+
+    def _also(self, line: str) -> None:
+        """A line inside a text, which runs wherever the script is by then."""
+        found = self._analyse(line)
+        self.problems += found.problems
+        stays = all(one.places == ("",) and not one.moves for one in self.commands)
+        self.commands += [one if stays else replace(one, places=(None,)) for one in found.commands]
+        self.ruin, self.unread = self.ruin or found.ruin, self.unread or found.unread
 
     def _command(
         self,
@@ -370,6 +368,7 @@ class ScriptReader:
         depth: int,
         extra: list[Word] | None = None,
     ) -> Scope:
+        self._seen.add(node.id)
         words: list[Word] = []
         assignments: list[tuple[str, Word]] = []
         own = list(redirects)
@@ -410,7 +409,7 @@ class ScriptReader:
 
     def _with(self, scope: Scope, name: str, words: list[Word]) -> Scope:
         """A variable that is set only here, and that is no setting of bash or of a program."""
-        own = name in self._certain and name.isascii() and name.isidentifier() and name not in _OF_BASH
+        own = name in self._certain and name.isascii() and name.isidentifier() and name not in OF_BASH
         return scope.with_variable(name, words) if own else scope
 
     def _declaration(self, node: "Node", scope: Scope) -> None:
@@ -465,6 +464,7 @@ class ScriptReader:
 
     def _substitution(self, node: "Node", scope: Scope) -> tuple[Command, ...]:
         """Commands inside a word: they run in a shell of their own. The pipeline that it is, where it is nothing else."""
+        self._seen.add(node.id)
         inner = scope.deeper()
         if inner is None:
             self.problems.append("it is nested too deeply")

@@ -32,6 +32,37 @@ _SETTERS = frozenset(
 )
 FILLING = frozenset({"read", "mapfile", "readarray", "printf", "getopts", "let", "wait", "coproc"})
 """Builtins that may set the variables that their words name."""
+STATEMENTS = frozenset(
+    {
+        "program",
+        "list",
+        "pipeline",
+        "subshell",
+        "compound_statement",
+        "negated_command",
+        "redirected_statement",
+        "if_statement",
+        "elif_clause",
+        "else_clause",
+        "while_statement",
+        "for_statement",
+        "do_group",
+        "case_statement",
+        "case_item",
+    }
+)
+"""Kinds of nodes that hold statements, and whose own words are none."""
+OF_BASH = frozenset(
+    {"IFS", "HOME", "PWD", "OLDPWD", "REPLY", "RANDOM", "SECONDS", "LINENO", "OPTIND", "OPTARG", "UID", "EUID", "PPID",
+     "SHLVL", "GROUPS", "DIRSTACK", "HISTCMD", "SHELLOPTS", "EPOCHSECONDS", "EPOCHREALTIME", "SRANDOM", "FUNCNAME",
+     "PIPESTATUS", "_"}
+)  # fmt: skip
+"""Variables that hold something else than what a script puts into them."""
+SPECIAL_BUILTINS = frozenset(
+    {"eval", "exec", "export", "source", "set", "unset", "trap", "return", "break", "continue", "shift", "readonly", "times",
+     "exit", "command", "builtin", "declare", "typeset", "local", "cd", "pushd", "popd", "read"}
+)  # fmt: skip
+"""Names that a function is not followed under: what they do changes how a script is read."""
 _SETTING = (
     b"for",
     b"declare",

@@ -183,6 +183,7 @@ class WordReader:
         self._certain = certain
         self._counts = counts
         """Variables that hold nothing but numbers."""
+        self.seen: set[int] = set()
         self._tested = False
         self.top = False
         """A word was read as in a workspace that is the top of its repository."""
@@ -200,6 +201,7 @@ class WordReader:
 
     def assignment(self, node: "Node", scope: Scope) -> tuple[str, Word]:
         """`NAME=value`; of `NAME+=value` and `NAME[1]=value` the value is not certain."""
+        self.seen.add(node.id)
         name = node.child_by_field_name("name")
         value = node.child_by_field_name("value")
         plain = (
@@ -228,6 +230,7 @@ class WordReader:
 
     def _watch(self, node: "Node") -> None:
         """Bash takes a name or an index in these for code: a variable's own text would be run."""
+        self.seen.add(node.id)
         if node.type == "arithmetic_expansion":
             if not only_numbers(node, self._counts):
                 self._problem("it computes with something unknown")
