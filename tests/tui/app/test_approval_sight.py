@@ -125,7 +125,7 @@ async def test_more_that_changes_things_than_fits_must_be_read_to_its_end() -> N
             and "More than fits here" in driven.text()
             and "and more: D shows all" in driven.text()
         )
-        assert driven.text().count("once D is read to its end") == 3 and "not offered either" not in driven.text()
+        assert driven.text().count("D first, to its end") == 3 and "not offered either" not in driven.text()
         assert "Y once" not in driven.rows()[-1]
         await driven.press("y", "s", "a", "enter")
         assert driven.session.submitted == []

@@ -467,26 +467,6 @@ async def test_the_whole_change_is_offered_only_where_some_of_it_is_out_of_sight
             assert not modal.expanded
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
-async def test_a_rule_that_is_edited_and_what_is_wrong_with_it_stand_whole(size: tuple[int, int]) -> None:
-    rule = "allow run python -m pytest " + " ".join(f"tests/part_{at}.py" for at in range(7))
-    wrong = (
-        "This rule is no rule: "
-        + "it needs a verdict, what it is about and a pattern, " * 2
-        + "as the others."
-    )
-    async with open_app(golden("night_shift"), size=size) as driven:
-        modal = await ask(driven, request().model_copy(update={"wrong": wrong, "wrong_rule": rule}))
-        shown = "".join("".join(strip.text for strip in modal._foot.given).split())
-        assert "".join(wrong.split()) in shown and "".join(rule.split()) in shown
-        await driven.press("home")
-        await driven.type("x")
-        assert "xallow run python" in driven.text()
-        await driven.press("end", "enter")
-        [answer] = driven.session.submitted
-        assert isinstance(answer, DecidePermission) and answer.rule == f"x{rule}"
-
-
 async def test_of_what_is_done_elsewhere_it_says_that_undo_does_not_reach_it() -> None:
     async with open_app(golden("night_shift")) as driven:
         await ask(driven, request(effects=(Connects(host="tracker.example"),), target="create_issue"))

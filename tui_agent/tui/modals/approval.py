@@ -177,7 +177,7 @@ class Approval(Sheet[DecidePermission | None]):
         if answer == "y" and self.sight.below and not self.gated:
             return Choice(reach=reach, rule=f"{plural(self.sight.below, 'row')} not seen yet")
         if self.gated:
-            why = "once it is read to its end" if self.expanded else "once D is read to its end"
+            why = "to its end first" if self.expanded else "D first, to its end"
             return Choice(reach=reach, rule="", offered=False, why=why)
         found = next((one for one in self.request.choices if one.reach == reach), None)
         if found is None:

@@ -22,6 +22,7 @@ _RISK_ROWS = 3
 _LOW = 22
 """Rows of a screen from which a warning has all the rows that it may have."""
 _NOTHING_RUNS = "nothing runs until you answer"
+_EDITING = "Edit the rule; it is kept so"
 
 
 class ApprovalRows:
@@ -153,12 +154,15 @@ class ApprovalRows:
             rows += [
                 self._sheet.line(width, [(one, self._sheet.style("warning"))]) for one in wrap(said, width)
             ]
-        last = self._sheet.keys_line(width, self._keys(), "" if self._sheet.typing else _NOTHING_RUNS)
+        quiet = "" if self._sheet.typing else _NOTHING_RUNS
+        if self._sheet.typing and self._sheet.chosen == "a":
+            quiet = _EDITING
+        last = self._sheet.keys_line(width, self._keys(), quiet)
         return [*rows, self._sheet.line(width, []), *answer_rows(self._sheet, width), *self._gap(width), last]
 
     def _keys(self) -> list[tuple[str, str]]:
         if self._sheet.typing and self._sheet.chosen == "a":
-            return [("Edit the rule:", ""), ("Enter", "allow always"), ("Esc", "back")]
+            return [("Enter", "allow always"), ("Esc", "back")]
         if self._sheet.typing:
             return [("Enter", "say it"), ("Esc", "back")]
         if self._sheet.policy_shown:
