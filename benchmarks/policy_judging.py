@@ -84,7 +84,7 @@ def judgement(
 ) -> tuple[float, float]:
     """How many milliseconds one takes, and how many of them on the processor."""
     start, used = time.perf_counter(), time.thread_time()
-    resolved = {path: env.resolve(path) for path in sorted(policy.paths(effects, GRANTED))}
+    resolved = env.resolve_all(sorted(policy.paths(effects, GRANTED)))
     own = env.own_programs(policy.programs(effects))
     facts = PolicyFacts(env.root, "ask", resolved, GRANTED, own_programs=own)
     policy.decide(tool, effects, facts)

@@ -103,12 +103,12 @@ def judge(policy: Policy, command: str, facts: PolicyFacts, env: LocalEnvironmen
     a path cannot even be looked up, no call is made in a session either."""
     effects = (Runs(script=command),)
     try:
-        resolved = {
-            path: env.resolve(os.path.expanduser(path))  # noqa: PTH111 - as a shell does
-            for path in policy.paths(effects, facts.granted)
-        }
+        paths = policy.paths(effects, facts.granted)
+        meant = {path: os.path.expanduser(path) for path in paths}  # noqa: PTH111 - as a shell does
+        found = env.resolve_all(meant.values())
     except EnvironmentFault as fault:
         return Decision("deny", "guard.path", fault.message)
+    resolved = {path: found[at] for path, at in meant.items()}
     programs = policy.programs(effects)
     own, steered = env.own_programs(programs), GIT in programs and env.git_is_steered()
     known = replace(facts, resolved=resolved, own_programs=own, git_steered=steered)

@@ -3,7 +3,7 @@
 Invariant: a recorded tool never runs the tool that it stands for; it asks it only what is pure: target and effects.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, ClassVar, NoReturn, TypeAlias
 
 import anyio
@@ -241,6 +241,10 @@ class ReadOnlyEnvironment:
     def resolve(self, path: str) -> str:
         """As the inner environment."""
         return self._inner.resolve(path)
+
+    def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
+        """As the inner environment."""
+        return self._inner.resolve_all(paths)
 
     async def aclose(self) -> int:
         """Nothing was started."""

@@ -233,7 +233,9 @@ class Gate:
         """Where the paths that it touches lead now."""
         paths = self._parts.policy.paths(case.effects, self._parts.recorder.state.granted)
         typed = any(isinstance(effect, Runs) for effect in case.effects)
-        return {path: self._parts.env.resolve(_at_home(path) if typed else path) for path in sorted(paths)}
+        meant = {path: _at_home(path) if typed else path for path in sorted(paths)}
+        found = self._parts.env.resolve_all(meant.values())
+        return {path: found[at] for path, at in meant.items()}
 
     async def _secrets(self, effects: Sequence[Effect]) -> tuple[SecretFile, ...]:
         """The files of the workspace with secrets, where commands might read them."""

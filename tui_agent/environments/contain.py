@@ -6,7 +6,7 @@ root of the file system without following links (see `opening`), so a link put t
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from tui_agent.environments.opening import OpenFolder, entered, fitting, made
@@ -93,14 +93,39 @@ class Containment:
 
     def resolve(self, path: str) -> str:
         """The absolute path after links are followed, as folders spell it, wherever it leads; its end may not exist."""
+        return self._resolved(path, {})
+
+    def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
+        """The same for each of several: the folders that they lie in are looked up once."""
+        folders: dict[str, str] = {}
+        return {path: self._resolved(path, folders) for path in paths}
+
+    def _resolved(self, path: str, folders: dict[str, str]) -> str:
         _must_be_sound(path)
         whole = path if path.startswith("/") else f"{self.root}/{path}"
         if self._exact or _endless(path):  # nothing is looked up of what cannot be opened either
             return "/" + os.path.normpath(whole).lstrip("/")
         try:
-            return spelled(os.path.realpath(whole), self.root, self._names)
+            return self._followed(whole, folders)
         except OSError as error:
             raise EnvironmentFault(f"The path {shown(path)} cannot be resolved: {error}.") from error
+
+    def _followed(self, path: str, folders: dict[str, str]) -> str:
+        """An absolute path where it leads, by that of its folder, which stands in `folders` from then on."""
+        folder, _, name = path.rstrip("/").rpartition("/")
+        if name in ("", ".", ".."):
+            return self._looked_up(path)
+        above = folders.get(folder)
+        if above is None:
+            above = folders[folder] = self._looked_up(folder or "/")
+        whole = f"{above.rstrip('/')}/{name}"
+        if os.path.islink(whole):  # noqa: PTH114 - a thousand times for a long line
+            return self._looked_up(path)
+        return spelled(whole, above, self._names)
+
+    def _looked_up(self, path: str) -> str:
+        real = os.path.realpath(path)
+        return self.root if real == self.root else spelled(real, self.root, self._names)
 
     def parts(self, path: str) -> tuple[str, ...]:
         """The names from the root to the resolved path. Raises where it leads outside."""

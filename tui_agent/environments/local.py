@@ -8,7 +8,7 @@ import os
 import secrets
 import shutil
 import sys
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -218,6 +218,10 @@ class LocalEnvironment:
     def resolve(self, path: str) -> str:
         """The absolute path after links are followed, wherever it leads."""
         return self._contain.resolve(path)
+
+    def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
+        """See `ports.environment.Environment`."""
+        return self._contain.resolve_all(paths)
 
     async def aclose(self) -> int:
         """End every program that still runs, and strays of earlier ones; returns how many were killed."""

@@ -6,7 +6,7 @@ the inner environment. A path that was judged is the file that it was then: a li
 workspace or outside of it, is refused, not followed.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
@@ -142,6 +142,10 @@ class ReachingEnvironment:
     def resolve(self, path: str) -> str:
         """Where a judged path led then; any other as the inner environment."""
         return self._pinned.get(path) or self._inner.resolve(path)
+
+    def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
+        """The same for each of several."""
+        return {path: self.resolve(path) for path in paths}
 
     async def aclose(self) -> int:
         """Close the inner environment."""

@@ -4,7 +4,7 @@ Invariant: the contents before and after are blobs (without secrets) before the 
 nothing in between that a cancellation could split.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
 from anyio import to_thread
 
@@ -102,6 +102,10 @@ class RecordingEnvironment:
     def resolve(self, path: str) -> str:
         """As the inner environment."""
         return self._inner.resolve(path)
+
+    def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
+        """As the inner environment."""
+        return self._inner.resolve_all(paths)
 
     async def aclose(self) -> int:
         """Close the inner environment."""

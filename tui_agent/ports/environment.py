@@ -4,7 +4,7 @@ Paths are given relative to `root` (with `/`) or absolute; an environment refuse
 writing, and follows no link out of it.
 """
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -198,6 +198,10 @@ class Environment(Protocol):
 
     def resolve(self, path: str) -> str:
         """The absolute path after links are followed; may not exist yet."""
+        ...
+
+    def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
+        """The same for each of several, quicker than one by one."""
         ...
 
     async def aclose(self) -> int:

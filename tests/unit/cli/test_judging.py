@@ -1,7 +1,7 @@
 """From configuration, plugins and a project's files to the policy of a start."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -189,10 +189,11 @@ def test_a_check_knows_the_files_with_secrets_of_the_folder(
 class LookedUpInVain(LocalEnvironment):
     """Where `/proc/1/ns/net` cannot be looked up, as for whoever may not look at that process."""
 
-    def resolve(self, path: str) -> str:
-        if path.startswith("/proc/1/ns"):
-            raise EnvironmentFault(f"The path {path} cannot be resolved: not permitted.")
-        return super().resolve(path)
+    def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
+        for path in (given := tuple(paths)):
+            if path.startswith("/proc/1/ns"):
+                raise EnvironmentFault(f"The path {path} cannot be resolved: not permitted.")
+        return super().resolve_all(given)
 
 
 def test_a_path_that_cannot_be_looked_up_denies_its_line_and_no_other(base: Ground) -> None:
