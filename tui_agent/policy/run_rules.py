@@ -158,7 +158,7 @@ class RunJudge:
             yield from self._vague(part)
         yield from self._in_code(effect, part)
         for path, at in self._places(effect, rewritten(part) if self._rules.stops("edit") else ()):
-            file = path in part.changed_below and file_like(path)
+            file = path in part.filled or (path in part.changed_below and file_like(path))
             found = self._files.changed(at, pattern=path in part.patterns, file=file)
             if found is not None:
                 yield found

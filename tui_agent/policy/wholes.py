@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from pathlib import Path
 from typing import TypeAlias, cast
 
@@ -47,6 +47,7 @@ _NEW = {
 """Options that begin a branch where the work tree stands; a word behind its name says that it begins elsewhere."""
 _UNLIMITED = frozenset({"git switch", "git merge", "git pull", "git rebase", "git cherry-pick", "git revert", "git am", "git apply", "git bisect", "git worktree add", "git format-patch", "git fast-export", "git bundle", "git send-email"})  # fmt: skip
 """Commands of git that no path limits."""
+_CALLED_AS_SOURCE = frozenset({"clone", "repo clone", "gist clone", "submodule add"})
 _ONLY_PATHS = frozenset({"git clean", "git restore"})
 """Commands of git whose operands are paths, and never commits."""
 _LEFT_OUT = ("-e", "--exclude", "-s", "--source")
@@ -113,7 +114,7 @@ def note_wholes(part: Part, name: str, words: Sequence[Word]) -> None:
         everywhere = any(word.value == "--global" for word in words)
         part.filled += ["~/.gitconfig"] if everywhere else _joined(part, [".git/config"])
     if entry.fills:
-        part.filled += _joined(part, _filled(entry, words))
+        part.filled += _joined(part, _filled(entry, words, sub))
     if _does(entry.saves, entry.spares, given):
         part.filled += _joined(part, [*_saved(words), *_words_of(entry.at, words)])
     part.add(part.reads, [Word(name, (name,)) for name in _words_of(entry.reads, words)])
@@ -205,8 +206,8 @@ def _given(words: Sequence[Word]) -> Iterator[str]:
         value = word.value or ""
         yield value
         yield value.partition("=")[0]
-        if value[:1] == "-" and value[1:2] not in ("", "-"):
-            yield from (f"-{letter}" for letter in value[1:])
+        if value[:1] == "-":
+            yield from (f"-{letter}" for letter in takewhile(str.isalpha, value[1:]))
         elif word is words[0] and value.isalpha():
             yield from (f"-{letter}" for letter in value)  # the bundle of `tar xf`
 
@@ -290,7 +291,7 @@ def _told_by_name(told: str, words: Sequence[Word]) -> bool:
     return told == "git show" and all(value is not None and ":" in value[1:] for value in operands)
 
 
-def _filled(entry: _Whole, words: Sequence[Word]) -> Sequence[str]:
+def _filled(entry: _Whole, words: Sequence[Word], sub: str) -> Sequence[str]:
     """The folders that options and one of its operands name; where `git clone` is given none, the address's last name."""
     named = _words_of(entry.at, words)
     values = [word.value or "" for word in words if not (word.value or "").startswith("-")]
@@ -299,7 +300,7 @@ def _filled(entry: _Whole, words: Sequence[Word]) -> Sequence[str]:
     name = posixpath.basename((values[0] if values else "").rstrip("/").replace(":", "/")).removesuffix(
         ".git"
     )
-    return [*named, name] if name and entry.fills == 2 else named
+    return [*named, name] if name and sub in _CALLED_AS_SOURCE else named
 
 
 def _saved(words: Sequence[Word]) -> list[str]:

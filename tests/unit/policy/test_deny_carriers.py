@@ -139,6 +139,8 @@ git fast-export --all
 git bundle create x HEAD
 git worktree add ../wt
 git clone . ../copy
+cp -a . /tmp/x
+cp --archive . ../copy
 git diff-tree -p HEAD
 git whatchanged -p
 git range-diff a b c
@@ -225,6 +227,8 @@ cargo package
 at now <<< 'cat priv/a'
 """)
 FREE = lines("""
+git log -L1,2:src/a.py
+uniq -c a.txt
 cargo fmt --check
 go build ./...
 curl -sLO https://example.org/a
@@ -317,6 +321,7 @@ def test_a_rule_wherever_files_lie_counts_for_folders_and_not_for_files() -> Non
     assert verdict("git diff -- . ':!*.env*'", SHAPE) == "allow"
     assert verdict("git diff -- . ':!**/.env*'", SHAPE) == "allow"
     assert verdict("git checkout -- src/a.py", "deny edit **/*.lock") == "allow"
+    assert verdict("cmake -B build", "deny edit **/*.lock") == "allow"
 
 
 CODE = lines("""
