@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 from tui_agent import __version__
 from tui_agent.checkpoints.limits import git_program, why_unavailable
+from tui_agent.cli import doctor_startup
 from tui_agent.cli.doctor_children import bounded_by, ended_by, holding, why_unbounded
 from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import say, say_json, size
@@ -69,6 +70,7 @@ def examine(options: SessionOptions) -> Iterator[Finding]:
     """Look at one thing after the other; a thing that fails is a finding, not the end."""
     yield from (version(), terminal(), words(), programs("git"), programs("rg"))
     yield shipped()
+    yield startup()
     try:
         base = ground(options)
     except TuiAgentError as error:
@@ -135,6 +137,16 @@ def shipped() -> Finding:
         )
     litellm = next(iter(_versions("litellm")), "absent")
     return Finding("installation", "ok", f"whole; litellm {litellm}")
+
+
+def startup() -> Finding:
+    """Whether anything runs at the interpreter's start that no package brought."""
+    found = doctor_startup.foreign(doctor_startup.folders())
+    if not found:
+        return Finding("startup", "ok", "nothing runs at the interpreter's start that no package brought.")
+    return Finding(
+        "startup", "bad" if any(one.runs for one in found) else "note", *doctor_startup.told(found)
+    )
 
 
 def _versions(name: str) -> Iterator[str]:
@@ -259,17 +271,23 @@ def secrets(base: Ground) -> Finding:
     found = confined.secret_files()
     if not confined.sandbox.kind:
         why = "Commands that would read them are asked about." if found else ""
-        return Finding(
-            "secrets", "note" if found else "ok", f"{_files(found)}; nothing covers them. {why}".strip()
-        )
+        told = f"{_files(found)}; nothing covers them. {why}".strip() + _passed_on(base)
+        return Finding("secrets", "note" if found else "ok", told)
     held = sum(one.in_git for one in found)
     told = f"{_files(found)} {'is' if len(found) == 1 else 'are'} covered while a command runs"
     told += f", {held} of them only from those that look, for git holds the same." if held else "."
     opened = base.config.sandbox.readable
     told += f" Commands may read {', '.join(opened)} ([sandbox] readable)." if opened else ""
+    told += _passed_on(base)
     if confined.secrets_cut:
         return Finding("secrets", "note", told, f"{confined.secrets_cut} What lies further is not covered.")
     return Finding("secrets", "ok", told)
+
+
+def _passed_on(base: Ground) -> str:
+    """Which variables with secrets commands are shown."""
+    shown = base.config.sandbox.variables
+    return f" Commands are shown {', '.join(shown)} ([sandbox] variables)." if shown else ""
 
 
 def _files(found: Sequence[SecretFile]) -> str:

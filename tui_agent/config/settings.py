@@ -22,6 +22,9 @@ UserPath: TypeAlias = Annotated[Path, AfterValidator(Path.expanduser)]
 HeaderText: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[\x20-\x7e]*$")]
 """What an HTTP header can carry."""
 
+VariableName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+"""The whole name of an environment variable."""
+
 Symbols: TypeAlias = Literal["auto", "unicode", "ascii"]
 Motion: TypeAlias = Literal["auto", "on", "off"]
 
@@ -128,6 +131,10 @@ class SandboxSettings(Table):
     readable: tuple[str, ...] = Field(
         (),
         description='Files with secrets in a workspace that its commands may read, as patterns: `".env.test"`, `"certs/*.pem"`.',
+    )
+    variables: tuple[VariableName, ...] = Field(
+        (),
+        description='Variables that commands are shown though their names say secret, by their whole names: `"PGPASSWORD"`.',
     )
 
 

@@ -227,9 +227,11 @@ def _hook_facts(log: SessionLog, env: LocalEnvironment) -> JsonMap:
 def _environment(base: Ground, workspace: Path, recorder: Recorder) -> LocalEnvironment:
     """Where its tools work, recorded with what confines the commands there."""
     named = (profile.api_key_env for profile in base.config.models.values())
+    hidden = base.keys.secrets(named)
+    shown = tuple(name for name in base.config.sandbox.variables if name in hidden)
     env = LocalEnvironment(
         workspace,
-        hidden=tuple(base.keys.secrets(named)),
+        hidden=hidden.keys() - set(shown),
         confinement=confining.confinement(base, workspace),
     )
     recorder.append(
@@ -238,6 +240,7 @@ def _environment(base: Ground, workspace: Path, recorder: Recorder) -> LocalEnvi
             root=env.root,
             sandbox=env.sandbox.kind,
             sandbox_why_not=env.sandbox.why_not,
+            variables=shown,
         )
     )
     return env
