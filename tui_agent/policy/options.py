@@ -202,6 +202,10 @@ class _Options:
             return 0
         if takes == "words":
             return 2
+        if takes == "named" and len(rest) > 1:
+            self._doubt(rest[0], loose=not _one_word(rest[0]))
+            part.add(part.reads, rest[1:2])
+            return 2
         word = Word(given, (given,)) if given is not None else (rest[0] if rest else None)
         if word is None:
             part.turn(call.program.otherwise, f"an option of {call.name} lacks its word")

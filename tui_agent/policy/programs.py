@@ -36,6 +36,7 @@ Takes: TypeAlias = Literal[
     "maybe",
     "word",
     "words",
+    "named",
     "read",
     "write",
     "folder",
@@ -51,6 +52,7 @@ Takes: TypeAlias = Literal[
 
 _SIGNS: dict[str, Takes] = {
     "::": "words",
+    ":<": "named",
     ":": "word",
     "=": "word",
     "?": "maybe",

@@ -55,6 +55,7 @@ from tui_agent.protocol.effects import Runs
         "cd src && bash -c 'cat main.py'",
         "cargo metadata --no-deps --format-version 1",
         "dotnet --list-sdks",
+        "jq -n --slurpfile a a.json --rawfile b config/b.json '$a[0] == $b'",
         "ls && cd src && ls && cd - && ls",
         "cd src && cat main.py && cd - && cat README.md",
         "trap 'echo bye' EXIT; ls",
