@@ -67,3 +67,14 @@ def test_what_shows_the_variables_of_a_container_is_asked_about(script: str) -> 
     assert (
         verdict("docker ps -a") == verdict("docker images") == verdict("docker image inspect web") == "allow"
     )
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "jq -n --slurpfile a .env '$a'", "jq -n --rawfile a ~/x '$a'", 'jq -n --rawfile a "$X" .', "jq --slurpfile a ../b . x",
+        "jq --slurpfile a b env x",
+    ],
+)  # fmt: skip
+def test_files_behind_names_are_read(script: str) -> None:
+    assert verdict(script) != "allow"
