@@ -28,6 +28,8 @@ from tui_agent.tui.text import clean_line
 from tui_agent.tui.units import plural
 
 _ACTIONS: dict[str, Answer] = {"yes": "y", "yes_session": "s", "always": "a", "edit_rule": "a"}
+_OPENS_FILES = "sandbox "
+"""How a rule begins that opens files with secrets to commands: of exactly those that one wanted."""
 _REACH: dict[Answer, Reach] = {"y": "once", "s": "session", "a": "always"}
 
 
@@ -152,8 +154,8 @@ class Approval(Sheet[DecidePermission | None]):
         if self.asked.runs is None or self.tiny or not self.plan.cut:
             names.add("whole_command")
         rule = next((one.rule for one in self.request.choices if one.reach == "always"), "")
-        if clean_line(rule, reveal=True) != rule:
-            names.add("edit_rule")  # a field could not show it as it is
+        if clean_line(rule, reveal=True) != rule or rule.startswith(_OPENS_FILES):
+            names.add("edit_rule")  # a field could not show it as it is, or it can be kept in no other form
         return frozenset(names)
 
     def field_of(self, answer: Answer) -> Field | None:
