@@ -402,7 +402,7 @@ class WordReader:
             return _Piece((_HOME,), quoted, folder=True)
         if name == "PWD":
             return _Piece((".",) if scope.places == ("",) else None, quoted, folder=True)
-        tail = name[1:] if node.type == "simple_expansion" and name[0].isdigit() else ""  # `$2p` is `${2}p`
+        tail = name[1:] if node.type == "simple_expansion" and name[:1].isdigit() else ""  # `$2p` is `${2}p`
         words = scope.variables.get(name[0] if tail else name)
         number = name in self._counts
         if name.endswith("[]"):
