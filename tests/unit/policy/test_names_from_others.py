@@ -43,3 +43,10 @@ def test_what_only_reads_them_is_allowed(script: str) -> None:
 )  # fmt: skip
 def test_what_may_print_or_do_more_is_not(script: str) -> None:
     assert verdict(script) != "allow"
+
+
+@pytest.mark.parametrize(
+    "script", ["<<-? ?'?(EOF2|X)'?(?:\\s|$)", "echo $", 'echo "$"', "f() { echo $; }; f a"]
+)
+def test_a_dollar_without_a_name_is_read(script: str) -> None:
+    assert verdict(script) in ("allow", "ask")
