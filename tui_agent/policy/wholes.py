@@ -23,6 +23,10 @@ from tui_agent.policy.shell_words import join
 
 _VERSIONED = re.compile(r"(?<=[a-z])[\d.]+$")
 _HASH = re.compile(r"[0-9a-f]{4,64}", re.IGNORECASE)
+_MODULE = re.compile(r"-[A-Za-ln-z]*m([\w.]*)")
+"""The option of python in front of a module's name, in a cluster or glued to it."""
+_SHORTEST = 3
+"""Many programs know an option by its beginning, which has at least two letters where it is one."""
 _SUFFIX = re.compile(r"[^/]\.(?:[a-z]{1,3}\d?|html|json|toml|yaml|lock|java|scss)$", re.IGNORECASE)
 _NO_FILES = (".git", ".com", ".org", ".net", ".io", ".dev", ".d", ".app")
 _OUTPUTS = ("-o", "-O", "-out")
@@ -42,7 +46,7 @@ _STEERING = re.compile(
 """Settings by which git runs programs."""
 _NEW = {
     "git checkout": ("-b", "-B", "--orphan"),
-    "git switch": ("-c", "-C", "--create", "--force-create", "--orphan"),
+    "git switch": ("-c", "-C", "--create", "--force-create"),
 }
 """Options that begin a branch where the work tree stands; a word behind its name says that it begins elsewhere."""
 _UNLIMITED = frozenset({"git switch", "git merge", "git pull", "git rebase", "git cherry-pick", "git revert", "git am", "git apply", "git bisect", "git worktree add", "git format-patch", "git fast-export", "git bundle", "git send-email"})  # fmt: skip
@@ -128,15 +132,18 @@ def _steers(words: Sequence[Word]) -> bool:
 
 
 def _module(program: str, words: Sequence[Word]) -> tuple[str, Sequence[Word]]:
-    """`python -m black` is `black`, where the table knows that name."""
-    values = [word.value for word in words]
+    """`python -m black` is `black`, where the table knows that name; `-um x` and `-mx` are `-m x`."""
+    if not program.startswith("python"):
+        return program, words
+    plain: list[Word] = []
+    for word in words:
+        found = _MODULE.fullmatch(word.value or "")
+        pieces = ("-m", found[1]) if found is not None else ()
+        plain += [Word(piece, (piece,)) for piece in pieces if piece] or [word]
+    values = [word.value for word in plain]
     at = values.index("-m") + 1 if "-m" in values[:-1] else 0
     name = (values[at] if at else "") or ""
-    return (
-        (name, words[at + 1 :])
-        if at and program.startswith("python") and name in _table()
-        else (program, words)
-    )
+    return (name, plain[at + 1 :]) if name in _table() else (program, plain)
 
 
 def note_told(part: Part, program: Program | None) -> None:
@@ -207,14 +214,15 @@ def _given(words: Sequence[Word]) -> Iterator[str]:
         yield value
         yield value.partition("=")[0]
         if value[:1] == "-":
-            yield from (f"-{letter}" for letter in takewhile(str.isalpha, value[1:]))
+            yield from (f"-{letter}" for letter in takewhile(str.isalpha, value[1:].lstrip("0123456789")))
         elif word is words[0] and value.isalpha():
             yield from (f"-{letter}" for letter in value)  # the bundle of `tar xf`
 
 
 def _does(by: Collection[str], spares: Collection[str], given: Collection[str]) -> bool:
     """Whether one of the words is given. "" stands for none: then a word that spares counts, unless another is given too."""
-    told = any(word in given for word in by if word)
+    long = tuple(word for word in given if word.startswith("--") and len(word) > _SHORTEST)
+    told = any(word in given or any(map(word.startswith, long)) for word in by if word)
     spared = any(word in given for word in spares)
     return (told and ("" in by or not spared)) or ("" in by and not spared)
 
@@ -295,12 +303,11 @@ def _filled(entry: _Whole, words: Sequence[Word], sub: str) -> Sequence[str]:
     """The folders that options and one of its operands name; where `git clone` is given none, the address's last name."""
     named = _words_of(entry.at, words)
     values = [word.value or "" for word in words if not (word.value or "").startswith("-")]
-    if len(values) >= entry.fills:
-        return [*named, values[entry.fills - 1]]
-    name = posixpath.basename((values[0] if values else "").rstrip("/").replace(":", "/")).removesuffix(
-        ".git"
-    )
-    return [*named, name] if name and sub in _CALLED_AS_SOURCE else named
+    last = values[-1] if values and sub in _CALLED_AS_SOURCE else ""
+    if "/" in last or ":" in last:
+        named.append(posixpath.basename(last.rstrip("/").replace(":", "/")).removesuffix(".git"))
+    # an option's word may stand among them
+    return [*named, values[entry.fills - 1], values[-1]] if len(values) >= entry.fills else named
 
 
 def _saved(words: Sequence[Word]) -> list[str]:

@@ -25,6 +25,8 @@ CHANGES_ALL = lines("""
 git merge topic
 git pull
 git switch topic
+git switch --orphan x
+gtar xf a.tar
 git switch -c new HEAD~3
 git checkout topic
 git checkout feature/x
@@ -76,6 +78,11 @@ git worktree add keep
 git worktree add keep topic
 git -C . worktree add keep
 git init keep
+git init -b main keep
+git submodule add -b main https://example.org/x keep
+git clone -b main https://example.org/keep
+cargo new --name x keep
+uv venv --python 3.12 keep
 cargo new keep
 cargo init keep/x
 django-admin startproject keep
@@ -123,6 +130,9 @@ git show HEAD
 git log -p
 git log -p -2
 git log --oneline -U5
+git log -1p
+git log --patc
+python -um http.server
 git diff
 git diff HEAD~1
 git diff main...HEAD
