@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import anyio
+
 from tests.engine.harness import EchoTool, call, running
 from tui_agent.middleware.prompts import PromptTexts
 from tui_agent.middleware.sections import prompt_sections
@@ -69,12 +71,29 @@ async def test_a_prompt_text_of_the_users_replaces_the_bundled_one(tmp_path: Pat
     assert PromptTexts([tmp_path]).get("planning") == PromptTexts().get("planning")
 
 
+async def test_a_session_that_is_taken_up_is_counted_before_it_is_asked_with(tmp_path: Path) -> None:
+    async with running(tmp_path, [call(("echo", '{"words":"hello"}')), _using(0)], [EchoTool()]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+    async with running(tmp_path, [_using(0)]) as bench:
+        with anyio.fail_after(30):
+            while not bench.engine._turns._caller._counted:
+                await anyio.lowlevel.checkpoint()
+        assert bench.engine._turns._caller._counted == 4
+        bench.submit(SubmitPrompt(text="on"))
+        await bench.until("turn.finished")
+        packed = [one for one in bench.of(ContextPacked) if isinstance(one, ContextPacked)]
+        assert len(packed[-1].added) == 5
+
+
 async def test_a_later_run_estimates_by_what_the_provider_counted_before(tmp_path: Path) -> None:
     long = "word " * 400
     async with running(tmp_path, [_using(1_000)]) as bench:
         bench.submit(SubmitPrompt(text=long))
         await bench.until("turn.finished")
-        counted = next(one for one in bench.of(ContextPacked) if isinstance(one, ContextPacked)).counted_tokens
+        counted = next(
+            one for one in bench.of(ContextPacked) if isinstance(one, ContextPacked)
+        ).counted_tokens
     async with running(tmp_path, [_using(0)]) as bench:
         bench.submit(SubmitPrompt(text="go on"))
         await bench.until("turn.finished")

@@ -104,6 +104,12 @@ class Assembly:
         self._history, self._text_sizes, self._tool_sizes = History(self.tokens), {}, {}
         self._fitting = Fitting(self._history.one)
 
+    def prepare(self, messages: Sequence[Message]) -> None:
+        """Count a history before it is asked with. May be called in a thread, while nothing is packed."""
+        if not self.tokens.ready:
+            self.begin_counting()
+        self._history.prepare(messages)
+
     def pack(self, wanted: Wanted) -> Packed:
         """Compose the request and count every section."""
         room = Room.of(wanted.model.window, wanted.answer)

@@ -41,6 +41,7 @@ class History:
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
         self._counted: list[Counted] = []
+        self._ahead: dict[int, Counted] = {}
 
     def count(self, messages: Sequence[Message]) -> tuple[Sequence[Counted], int]:
         """Every message with what it costs, and how many of the first were known before."""
@@ -49,8 +50,16 @@ class History:
         if not all(map(is_, (one.message for one in held[:known]), messages)):
             known = next(at for at, one in enumerate(held) if one.message is not messages[at])
         del held[known:]
-        held += [self.one(message) for message in messages[known:]]
+        held += [self._once(message) for message in messages[known:]]
         return held, known
+
+    def prepare(self, messages: Sequence[Message]) -> None:
+        """Count messages before a request holds them: it then need not. May be called in a thread."""
+        self._ahead = {id(message): self.one(message) for message in messages}
+
+    def _once(self, message: Message) -> Counted:
+        found = self._ahead.pop(id(message), None)
+        return found if found is not None and found.message is message else self.one(message)
 
     def one(self, message: Message) -> Counted:
         """What one message costs."""

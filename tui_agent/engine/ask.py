@@ -76,7 +76,8 @@ class ModelCaller:
         self._builder = RequestBuilder(parts.blobs)
         self._assembly = Assembly(parts.tokens)
         self._counted = 0
-        """Messages of the newest request."""
+        """Messages of the newest request, or of those that were counted before one."""
+        self._counting = anyio.Lock(fast_acquire=True)
         self._watch = ContextWatch(parts.recorder)
         self._used = used
         self._of = agent if of is None else of
@@ -114,10 +115,21 @@ class ModelCaller:
         except ContextOverflow as error:
             raise room.explained(error) from error
 
+    async def warm(self) -> None:
+        """Count what a session that is taken up holds before it is asked with. Raises `BlobMissing`."""
+        history = self._parts.recorder.messages(self._agent)
+        if not any(isinstance(message, AssistantMessage | SummaryMessage) for message in history):
+            return
+        messages = self._builder.messages(history)
+        async with self._counting:
+            await to_thread.run_sync(self._assembly.prepare, messages)
+            self._counted = max(self._counted, len(messages))
+
     async def measure(self, history: Sequence[Message]) -> ContextPacked:
         """What the agent's next request would hold with this history."""
-        if not self._parts.tokens.ready:
-            await to_thread.run_sync(self._assembly.begin_counting)
+        async with self._counting:
+            if not self._parts.tokens.ready:
+                await to_thread.run_sync(self._assembly.begin_counting)
         whole = RequestBuilder(self._parts.blobs).messages(history)
         return await to_thread.run_sync(self._assembly.measure, self._wanted(self._newest, whole, UNSENT))
 
@@ -173,15 +185,16 @@ class ModelCaller:
         new = len(wanted.messages) - self._counted
         # The very first question of a session goes out by an estimate of characters: it waits for nothing.
         begun = any(isinstance(message, AssistantMessage | SummaryMessage) for message in wanted.messages)
-        if begun and not self._parts.tokens.ready:
-            await to_thread.run_sync(self._assembly.begin_counting)
-            new = len(wanted.messages)
-        if new < COUNTED_AT_ONCE:
-            packed = self._assembly.pack(wanted)
-        else:
-            packed = await to_thread.run_sync(self._assembly.pack, wanted)
-        self._counted = len(wanted.messages)
-        return packed
+        async with self._counting:
+            if begun and not self._parts.tokens.ready:
+                await to_thread.run_sync(self._assembly.begin_counting)
+                new = len(wanted.messages)
+            if new < COUNTED_AT_ONCE:
+                packed = self._assembly.pack(wanted)
+            else:
+                packed = await to_thread.run_sync(self._assembly.pack, wanted)
+            self._counted = len(wanted.messages)
+            return packed
 
     async def _call(self, manifest: ContextPacked, request: ModelRequest) -> ModelReply:
         parts, recorder = self._parts, self._parts.recorder

@@ -128,6 +128,7 @@ class Engine:
             if self._checkpointing.take_up():
                 group.start_soon(self._baseline)
             group.start_soon(self._edge, self._heard.session_start)
+            group.start_soon(self._edge, self._turns.warm)
             self._next_in_queue(group)
             async for command in self._mailbox.commands():
                 if isinstance(command, Close):

@@ -183,6 +183,10 @@ class Turns:
             if self._scope is scope:
                 self.release()
 
+    async def warm(self) -> None:
+        """Do what the first request of a session that is taken up would have to do first."""
+        await self._caller.warm()
+
     def reserve_for(self, command: Compact | RestoreContext) -> None:
         """Claim the turn to reshape the history. Raises `ConfigError` where there is nothing to bring back."""
         if isinstance(command, RestoreContext):

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui_agent.context.assemble import Assembly, Packed, Wanted
+from tui_agent.context.tokens import Tokens
 from tui_agent.ports.middleware import Fragment
 from tui_agent.protocol.events.context import Section, SectionName
 from tui_agent.protocol.ids import CallId, RequestId
@@ -63,6 +64,24 @@ def section(found: Packed, name: SectionName) -> Section:
 
 def names(found: Packed) -> set[str]:
     return {one.name for one in found.manifest.sections}
+
+
+def test_a_history_that_was_counted_ahead_is_not_counted_again_and_packed_as_ever() -> None:
+    class Counting(Tokens):
+        seen = 0
+
+        def count(self, text: str) -> int:
+            Counting.seen += len(text)
+            return super().count(text)
+
+    history = [said("do it"), *called(1, "x" * 9_000), *called(2, "y" * 9_000)]
+    ahead = Assembly(Counting(lambda: None))
+    ahead.prepare(history)
+    counted = Counting.seen
+    again = [*history, said("and now", 90)]
+    found = packed(again, assembly=ahead)
+    assert ahead.tokens.ready and 18_000 < counted and Counting.seen - counted < 2_000
+    assert found == packed(again) and len(found.manifest.added) == len(again)
 
 
 def test_each_mode_leaves_out_what_it_says() -> None:
