@@ -1,6 +1,5 @@
 """What the gate makes of an answer: which rule it keeps, what is recorded, what the model is told."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -180,7 +179,7 @@ async def test_a_call_that_shows_nothing_of_itself_is_asked_about_with_its_argum
         request = await asked(bench)
         [shown] = request.preview
         assert isinstance(shown, TextBlock) and isinstance(shown.text, str)
-        assert json.loads(shown.text) == {"words": "hello\u202e"}
+        assert shown.text == '{\n  "words": "hello\u202e"\n}'
         bench.submit(DecidePermission(request_id=request.request_id, decision="deny"))
         await bench.until("turn.finished")
 

@@ -39,8 +39,9 @@ _MOST_LISTS = 20
 
 def bare(name: str) -> str:
     """A program's name without the folders that programs of a system lie in, however they are written."""
-    if name.startswith("/"):
-        name = _plain(name)
+    if not name.startswith("/"):
+        return name
+    name = _plain(name)
     for folder in _BIN:
         if name.startswith(folder) and "/" not in name[len(folder) :]:
             return name[len(folder) :]
