@@ -57,6 +57,11 @@ class WriteNote:
 
     async def run(self, args: WriteNoteArgs, ctx: ToolContext) -> ToolResult:
         """Write it, without what the redaction takes out."""
+        if ctx.blobs.text(ctx.blobs.keep(args.title)) != args.title:
+            raise ToolError(
+                "The title holds a secret, and the note's file is named after it.",
+                hint="Give it another one.",
+            )
         kept = ctx.blobs.text(ctx.blobs.keep(body_of(args.title, args.text)))
         if len(kept.encode()) > MAX_BYTES:
             raise ToolError(

@@ -146,3 +146,14 @@ async def test_writing_is_asked_about_searching_is_not_and_without_anyone_nothin
             bench.submit(SubmitPrompt(text="note it"))
             await bench.until("turn.finished")
     assert _names(notes) == ["t.md"]
+
+
+async def test_no_file_is_named_after_a_secret(tmp_path: Path, notes: Path) -> None:
+    answers = [call(("write_note", f'{{"title": "About {KEY}", "text": "yes"}}')), say("done")]
+    tools = list(_tools(notes).values())
+    async with running(tmp_path, answers, tools, policy=RulePolicy().decide, policy_name="bypass") as bench:
+        bench.submit(SubmitPrompt(text="note it"))
+        finished = (await bench.until("tool.finished")).payload
+        await bench.until("turn.finished")
+    assert _names(notes) == []
+    assert "The title holds a secret" in repr(finished)
