@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tui_agent.context.assemble import Assembly, Packed, Wanted
 from tui_agent.context.budgets import Room
+from tui_agent.context.summary import STORY
 from tui_agent.context.tokens import Tokens
 from tui_agent.folds.calibration import Calibration
 from tui_agent.ports.middleware import Fragment
@@ -125,3 +126,11 @@ def test_any_history_fits_beside_its_answer_and_keeps_the_users_words(
     assert all(one in found.messages for one in own) and "Never push." in found.system
     assert packed(messages, window, answer, ratio) == found
     assert all(one.chars <= one.raw_chars and one.tokens >= 0 for one in found.manifest.sections)
+
+
+def test_the_task_stays_in_a_summary_though_hardly_anything_fits() -> None:
+    told = f"# What came before\n\n## The task, in the user's words\n{TASK}\n\n## {STORY}\n" + text(4_000)
+    work = [one for n in range(60) for one in exchange(10 * n, [400], 300, image=False)]
+    found = packed([SummaryMessage(text=told, seq=0), said("go on", 1), *work], 6_000, 500, 1.0)
+    assert TASK in str(found.messages[0]) and not check_pairs(found.messages)
+    assert found.manifest.room is not None and found.manifest.total_tokens <= found.manifest.room

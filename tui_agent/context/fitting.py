@@ -143,7 +143,7 @@ def _drop_oldest(fitted: Fitted, needed: int) -> None:
 
 
 def _tiny(message: Message) -> Message:
-    """As little as can stand for it."""
+    """As little as can stand for it; a summary has the task in it, and is no shorter than it was made before."""
     match message:
         case AssistantMessage(parts=parts):
             return message.model_copy(update={"parts": tuple(map(_tiny_part, parts))})
@@ -151,8 +151,6 @@ def _tiny(message: Message) -> Message:
             ToolMessage(content=content) | UserMessage(kind="mentions" | "map" | "restored", content=content)
         ):
             return message.model_copy(update={"content": tuple(map(_tiny_content, content))})
-        case SummaryMessage(text=str() as text):
-            return message.model_copy(update={"text": _cut(text)})
         case _:
             return message
 
