@@ -4,6 +4,7 @@ Invariant: a command is `read-only` only where its program, every option and eve
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from tui_agent.policy.everyone import means_everyone
@@ -41,6 +42,7 @@ from tui_agent.policy.script import (
     Command,
     Word,
 )
+from tui_agent.policy.splitting import doubt_first, filled, too_many
 from tui_agent.policy.wholes import note_told, note_wholes
 
 _SAME = {"python3": "python", "pip3": "pip"}
@@ -199,7 +201,8 @@ class CommandReader:
         if not word.made_by or word.values is not None or word.counted:
             return word
         names = fed(word.made_by, self._harmless)
-        return names.word(word.text, program, whole=not word.split, around=word.around)
+        named = names.word(word.text, program, whole=not word.split, around=word.around)
+        return replace(named, many=word.many)
 
     def _executed(
         self, part: Part, call: Call, words: Sequence[Word], more: list[Part], depth: int
@@ -214,7 +217,8 @@ class CommandReader:
             names = NOTHING
             if call.program.style == "words":
                 names = found(kept[:at], part.places if kept[at].value in ("-exec", "-ok") else ("",))
-            inner = _filled(kept[at + 1 : end], "{}", names, self._table)
+            all_at_once = end < len(kept) and kept[end].value == "+"
+            inner = filled(kept[at + 1 : end], "{}", names, self._table, many=all_at_once)
             run = Part(" ".join(word.text for word in inner), inner[0].text, places=part.places)
             run.words = tuple(word.value for word in inner)
             self._judge(run, inner, more, depth + 1)
@@ -297,7 +301,7 @@ class CommandReader:
 
     def _limits(self, part: Part, call: Call) -> None:
         program, operands = call.program, call.operands
-        if program.most is not None and len(operands) > program.most:
+        if program.most is not None and too_many(operands, program.most):
             part.turn(program.otherwise, f"{call.name} writes its last operand")
         if program.operands == "none" and operands:
             part.turn(program.otherwise, f"{call.name} changes something")
@@ -336,6 +340,7 @@ class CommandReader:
         operands = list(call.operands) or [Word(word, (word,)) for word in program.default]
         if program.first and operands and not program.first_by & set(call.options):
             first = operands.pop(0)
+            doubt_first(part, program, call.name, first)
             if program.first in SCRIPTS:
                 judge_script(part, call, first)
             elif program.forbid and (first.values is None or forbidden(program, first.text)):
@@ -459,32 +464,18 @@ class CommandReader:
         whole = bool({"-0", "--null"} & set(call.options)) or "\\n" in given or "-d\\n" in given
         if "-I" in call.options:
             placeholder = given[given.index("-I") + 1] if "-I" in given[:-1] else "{}"
-            return _filled(inner, placeholder, self._fed, self._table)
+            return filled(inner, placeholder, self._fed, self._table)
         if {"-r", "-i", "--replace"} & set(call.options) - {"-r"}:
-            return [*inner, Word("…", None)]
+            return [*inner, Word("…", None, many=True)]
         program = self._table.programs.get(inner[0].value or "")
         program = self._inner_program(program, inner)
-        return [*inner, self._fed.word("…", program, whole=whole)]
+        return [*inner, replace(self._fed.word("…", program, whole=whole), many=True)]
 
     def _inner_program(self, program: Program | None, words: Sequence[Word]) -> Program | None:
         """The entry that judges the operands: that of the subcommand, where there is one."""
         if program is None or not program.sub or len(words) < 2:
             return program
         return program.subs.get(words[1].value or "")
-
-
-def _filled(words: Sequence[Word], placeholder: str, names: Fed, table: Table) -> list[Word]:
-    """A command with names in the places of its placeholder; where that is only part of a word, it is not certain."""
-    program = table.programs.get(words[0].value or "") if words else None
-    out: list[Word] = []
-    for word in words:
-        if word.value == placeholder:
-            out.append(names.word(word.text, program, whole=True))
-        elif placeholder in word.text:
-            out.append(Word(word.text, None))
-        else:
-            out.append(word)
-    return out
 
 
 _DOES = {

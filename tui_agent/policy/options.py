@@ -18,6 +18,7 @@ from tui_agent.policy.programs import Program
 from tui_agent.policy.script import ARBITRARY, READ_ONLY, WORKSPACE, Word
 from tui_agent.policy.script_files import named_files
 from tui_agent.policy.sed import only_edits_text
+from tui_agent.policy.splitting import doubt_argument, doubt_operand
 
 _GLOB = frozenset("*?[$`")
 
@@ -94,7 +95,8 @@ class _Options:
         if turned is not None:
             self._turn(turned, value or "", rest)
         elif self._ended or word.values is None or not _optional(word, program):
-            self._doubt(word, loose=not _one_word(word) or word.text[1:2] in ("$", "`", "-"))
+            guarded = self._ended and program.style != "text"
+            doubt_operand(self._part, program, call.name, word, call.operands, guarded=guarded)
             call.operands.append(word)
             if program.wraps is not None and len(call.operands) > program.wraps:
                 call.operands += rest
@@ -143,13 +145,6 @@ class _Options:
         if program.style == "words" or value.startswith("--") or value[:1] == "+":
             return self._long(value, rest)
         return self._cluster(value, rest)
-
-    def _doubt(self, word: Word, *, loose: bool) -> None:
-        """A word that is not certain, and may be an option, or become several words of which one is, where options do harm."""
-        program = self._call.program
-        harms = program.does == READ_ONLY and (program.trap or " " in self._call.name)
-        if loose and harms and word.values is None and not word.counted and not self._ended:
-            self._part.turn(program.otherwise, f"{word.text} could be an option of {self._call.name}")
 
     def _long(self, value: str, rest: Sequence[Word]) -> int:
         call, program = self._call, self._call.program
@@ -201,9 +196,12 @@ class _Options:
         if takes in ("nothing", "maybe"):
             return 0
         if takes == "words":
+            for each in rest[:2]:
+                doubt_argument(part, call.program, call.name, each)
             return 2
         if takes == "named" and len(rest) > 1:
-            self._doubt(rest[0], loose=not _one_word(rest[0]))
+            for each in rest[:2]:
+                doubt_argument(part, call.program, call.name, each)
             part.add(part.reads, rest[1:2])
             return 2
         word = Word(given, (given,)) if given is not None else (rest[0] if rest else None)
@@ -211,7 +209,7 @@ class _Options:
             part.turn(call.program.otherwise, f"an option of {call.name} lacks its word")
             return 0
         if given is None:
-            self._doubt(word, loose=not _one_word(word))
+            doubt_argument(part, call.program, call.name, word)
         known = call.program.words.get(call.options[-1])
         if known is not None and word.value not in known:
             self._unlisted(f"{call.options[-1]} {word.text}")
@@ -267,11 +265,6 @@ class _Options:
         if call.program.does != READ_ONLY:
             hint(self._part, given)
         self._part.turn(call.program.otherwise, f"{option} of {call.name} is not known to be harmless")
-
-
-def _one_word(word: Word) -> bool:
-    """Whether quotes keep it one word, whatever is in it."""
-    return len(word.text) > 1 and word.text[0] == word.text[-1] == '"' and word.text.count('"') == 2
 
 
 def hint(part: Part, text: str) -> None:

@@ -40,6 +40,18 @@ class Word:
     """Patterns of what it may be, where that is not certain."""
     counted: str = ""
     """It with a 1 for each number in it, where nothing but numbers is not certain."""
+    many: bool = False
+    """It may be no word, or several: what stands behind it may mean something else."""
+
+    @property
+    def spreads(self) -> bool:
+        """It is a pattern that the shell expands where it stands."""
+        return self.glob and self.text[:1] not in ("'", '"') and any(sign in self.text for sign in "*?[")
+
+    @property
+    def steps(self) -> bool:
+        """It may stand for another number of words than one."""
+        return self.many or self.spreads
 
     @property
     def whole(self) -> bool:

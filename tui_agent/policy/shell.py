@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tui_agent.policy.script import Script
 from tui_agent.policy.shell_heredocs import mended
 from tui_agent.policy.shell_reader import ScriptReader
-from tui_agent.policy.shell_sums import numbers
+from tui_agent.policy.shell_sums import numbers, several
 from tui_agent.policy.shell_tree import (
     MAX_PARSED,
     assigned_once,
@@ -59,7 +59,7 @@ def analyse(script: str) -> Script:
     if root.has_error or misplaced(root, raw):
         problems.append("it cannot be parsed as a shell script")
     setting = setters(root, raw)
-    reader = ScriptReader(raw, assigned_once(setting), numbers(setting), analyse)
+    reader = ScriptReader(raw, assigned_once(setting), numbers(setting), several(setting), analyse)
     reader.visit(root, Scope(), 0)
     reader.rest(root)
     if "OLDPWD" in script and "cd" in script:

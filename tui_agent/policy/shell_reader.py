@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tui_agent.policy.script import Command, Redirect, Script, Word
 from tui_agent.policy.shell_heredocs import backquoted, certain_end, dash_before, expands, given, heredoc_text
 from tui_agent.policy.shell_seen import as_line, hides, unread
-from tui_agent.policy.shell_sums import only_numbers, safe_test
+from tui_agent.policy.shell_sums import may_ask, only_numbers, safe_test
 from tui_agent.policy.shell_tree import (
     OF_BASH,
     SPECIAL_BUILTINS,
@@ -21,7 +21,7 @@ from tui_agent.policy.shell_tree import (
     spawning,
     well_formed,
 )
-from tui_agent.policy.shell_words import Scope, WordReader
+from tui_agent.policy.shell_words import PATTERNS, Scope, WordReader
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -43,14 +43,18 @@ _ASSIGNMENTS = ("variable_assignment", "variable_assignments")
 _DECLARATIONS = frozenset({"declaration_command", "unset_command"})
 _MAX_INLINED = 200
 """Calls of a script's own functions that are followed."""
-_PATTERNS = frozenset({"extglob_pattern", "regex", "test_operator", "variable_name"})
 
 
 class ScriptReader:
     """Walks the tree once and collects simple commands."""
 
     def __init__(
-        self, raw: bytes, certain: frozenset[str], counts: frozenset[str], analyse: Callable[[str], Script]
+        self,
+        raw: bytes,
+        certain: frozenset[str],
+        counts: frozenset[str],
+        several: frozenset[str],
+        analyse: Callable[[str], Script],
     ) -> None:
         self._raw = raw
         self._analyse = analyse
@@ -62,7 +66,7 @@ class ScriptReader:
         self.ruin = ""
         self.unread = False
         self.top = False
-        self._words = WordReader(raw, self._substitution, self.problems.append, certain, counts)
+        self._words = WordReader(raw, self._substitution, self.problems.append, certain, counts, several)
         self._seen = self._words.seen
         self._bodies: dict[str, Node] = {}
         self._inside: list[str] = []
@@ -121,7 +125,7 @@ class ScriptReader:
     def _children(self, node: "Node", scope: Scope, depth: int) -> Scope:
         inner = scope
         for child in node.children:
-            if node.type in ("case_statement", "case_item") and _is_pattern(node, child, self._words):
+            if node.type in ("case_statement", "case_item") and self._words.is_pattern(node, child):
                 self._words.read(child, scope)
             elif child.type in _ASSIGNMENTS:
                 inner = self.visit(child, inner, depth + 1)
@@ -248,6 +252,8 @@ class ScriptReader:
         known = {key: value for key, value in scope.variables.items() if not key.isdecimal() and key != "@"}
         inner = replace(scope, variables=known)
         for index, word in enumerate(command.words[1:], 1):
+            if word.many:
+                break  # which word is which is not certain from here on
             inner = inner.with_variable(str(index), [word])
         inner = inner.with_variable("@", list(command.words[1:]))
         after = self._redirected(self._bodies[name], inner, depth + 1)
@@ -436,14 +442,15 @@ class ScriptReader:
         if computes is None:
             computes = node.children[0].type == "[["
         for child in node.named_children:
-            if child.type in _PATTERNS:
+            if child.type in PATTERNS:
                 if child.type == "test_operator" and not safe_test(
                     child, node, self._counts, computes=computes
                 ):
                     self.problems.append("a test computes with something unknown")
             elif self._words.is_word(child):
-                if "[" in self._words.tested(child, scope).text:
-                    self.problems.append("a test holds an index")
+                word = self._words.tested(child, scope)
+                if "[" in word.text or (not computes and may_ask(word)):
+                    self.problems.append("a test may ask for what an index names")
             elif child.type.endswith("_expression"):
                 if not well_formed(child, self._raw):
                     self.problems.append("a test in it is not certain")
@@ -490,11 +497,3 @@ class ScriptReader:
 
     def _text(self, node: "Node") -> str:
         return self._raw[node.start_byte : node.end_byte].decode("utf-8", "replace")
-
-
-def _is_pattern(node: "Node", child: "Node", words: WordReader) -> bool:
-    return (
-        child.type in _PATTERNS
-        or words.is_word(child)
-        or (node.type == "case_statement" and node.child_by_field_name("value") == child)
-    )

@@ -5,8 +5,10 @@ Invariant: a variable counts as a number only where the script sets it, and ever
 
 import re
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from tui_agent.policy.script import Word
 from tui_agent.policy.shell_tree import FILLING
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ _COUNTERS: tuple[tuple[str, ...], ...] = (
 """Commands that print one number: with nothing behind them but, for the last ones, what they count."""
 _DEPTH = 40
 _COUNTING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
+_OPERATORS = ("-v", "-R", "-a", "-o", "!", "(")
 _ASKING = frozenset({"-v", "-R", "-N"})
 
 
@@ -56,6 +59,28 @@ def numbers(setting: "Sequence[Node]") -> frozenset[str]:
     return frozenset(name for name, found in sure.items() if found and name.isascii() and name.isidentifier())
 
 
+def several(setting: "Sequence[Node]") -> frozenset[str]:
+    """The variables that hold more than one number, below each other, where they hold numbers."""
+    found = (
+        (node.child_by_field_name("name"), [node.child_by_field_name("value")])
+        if node.type == "variable_assignment"
+        else (node.child_by_field_name("variable"), _quoted(node.children_by_field_name("value")))
+        for node in setting
+        if node.type in ("variable_assignment", "for_statement")
+    )
+    return frozenset(_text(name) for name, values in found if any(map(many_numbers, values)))
+
+
+def _quoted(nodes: "Sequence[Node]") -> "list[Node]":
+    return [node for node in nodes if node.type == "string"]
+
+
+def many_numbers(node: "Node | None") -> bool:
+    """Whether a text of numbers may hold more than one."""
+    text = _text(node)
+    return any(word in text for word in ("seq", "cut", "awk")) and _ONE.search(text) is None
+
+
 def prints_numbers(node: "Node") -> bool:
     """Whether a substitution stands for numbers and nothing else, one or several below each other."""
     return _number(node)
@@ -77,6 +102,13 @@ def safe_test(operator: "Node", test: "Node", known: frozenset[str], *, computes
     if _text(operator) not in _COUNTING or not computes:
         return True
     return all(_text(child).strip("\"'-").isdecimal() or _term(child, known) for child in operands)
+
+
+def may_ask(word: Word) -> bool:
+    """Whether a word of `[` may bring an operator with it, such as one that takes its operand for an expression."""
+    return word.many or (
+        word.spreads and any(fnmatchcase(one, value) for value in word.values or () for one in _OPERATORS)
+    )
 
 
 def _term(node: "Node", known: frozenset[str], depth: int = 0) -> bool:
@@ -185,6 +217,7 @@ def _some(words: Sequence[str]) -> bool:
 _OF_GREP = re.compile(r"-(?:[niwxFEP]+|m\d+)")
 _LITERAL = re.compile(r"'[^'-][^']*'|\"[^\"$`\\-][^\"$`]*\"|\w+")
 _FILE = re.compile(r"[\w./][\w./-]*", re.ASCII)
+_ONE = re.compile(r"\b(?:head|tail) (?:-n ?|-)1\b|-m ?1\b")
 _SOME = re.compile(r"(?:-?\d+|-n ?\d+)?")
 _FIRST = frozenset({"cut -d: -f1", "cut -f1 -d:", "cut -d : -f 1", "cut -d : -f1", "awk -F: {print $1}"})
 """What leaves of `12:text` the number."""

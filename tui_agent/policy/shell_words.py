@@ -13,7 +13,19 @@ from tui_agent.policy.ansi_c import ansi_c
 from tui_agent.policy.braces import braced
 from tui_agent.policy.path_words import part_of_path
 from tui_agent.policy.script import Command, Word
-from tui_agent.policy.shell_sums import only_numbers, prints_numbers
+from tui_agent.policy.shell_pieces import (
+    GLOB_SIGNS,
+    Piece,
+    bare,
+    counted,
+    counts,
+    folder_inside,
+    listed,
+    uncertain,
+    unescaped,
+    unquoted_braces,
+)
+from tui_agent.policy.shell_sums import many_numbers, only_numbers, prints_numbers
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -41,11 +53,12 @@ _WORDS = frozenset(
         "array",
     }
 )
+PATTERNS = frozenset({"extglob_pattern", "regex", "test_operator", "variable_name"})
 _HOME = "~"
+_NUMBERS = frozenset({"#", "?", "$", "!", "UID", "EUID", "PPID"})
 _USUAL = {"XDG_CONFIG_HOME": "~/.config", "XDG_DATA_HOME": "~/.local/share"}
 """What variables are where nobody set them."""
 _TOP = ["git", "rev-parse", "--show-toplevel"]
-_GLOB = frozenset("*?[")
 _HARMLESS_SIGNS = frozenset(
     {"${", "}", ":-", "-", ":+", "+", "#", "##", "%", "%%", "/", "//", "/#", "/%", ",", ",,", "^", "^^"}
 )
@@ -66,7 +79,7 @@ _SECRETS = (
     "COOKIE",
 )
 """What the name of a variable with a secret holds."""
-_SPECIAL = _GLOB | frozenset("\\{}")
+_SPECIAL = GLOB_SIGNS | frozenset("\\{}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,23 +164,6 @@ def _from_home(path: str) -> str | None:
     return home if below == "." else f"{home}/{below.lstrip('/')}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A stretch of a word: its possible texts, and whether quotes protect them."""
-
-    values: tuple[str, ...] | None
-    quoted: bool
-    glob: bool = False
-    folder: bool = False
-    """It stands for a folder, and says so only as the whole first part of a path."""
-    made_by: tuple[Command, ...] = ()
-    """The pipeline whose output it is."""
-    maybe: str = "*"
-    """What it is where that is not certain."""
-    number: bool = False
-    """It is a number, or several of them below each other."""
-
-
 class WordReader:
     """Reads words of the script `raw`; commands inside them go to `substitution`, what may run code to `problem`."""
 
@@ -178,11 +174,14 @@ class WordReader:
         problem: Callable[[str], None],
         certain: frozenset[str],
         counts: frozenset[str],
+        several: frozenset[str],
     ) -> None:
         self._raw = raw
         self._certain = certain
         self._counts = counts
         """Variables that hold nothing but numbers."""
+        self._several = several
+        """Those that may hold more than one."""
         self.seen: set[int] = set()
         self._tested = False
         self.top = False
@@ -198,6 +197,11 @@ class WordReader:
     def is_word(self, node: "Node") -> bool:
         """Whether the node can be an argument."""
         return node.type in _WORDS
+
+    def is_pattern(self, node: "Node", child: "Node") -> bool:
+        """Whether a child of a case is its word, or one of its patterns."""
+        word = node.type == "case_statement" and node.child_by_field_name("value") == child
+        return word or child.type in PATTERNS or self.is_word(child)
 
     def assignment(self, node: "Node", scope: Scope) -> tuple[str, Word]:
         """`NAME=value`; of `NAME+=value` and `NAME[1]=value` the value is not certain."""
@@ -279,12 +283,15 @@ class WordReader:
         return word
 
     def words(self, node: "Node", scope: Scope) -> list[Word]:
-        """The words that bash makes of this node: several where braces say so."""
+        """The words that bash makes of this node: several where braces say so, or where they are those of a call."""
         if node.type == "word" and not node.named_child_count:
             plain = self._text(node)
             if _SPECIAL.isdisjoint(plain):
                 return [Word(plain, (plain,))]
         text = self._text(node)
+        if text in ("$@", '"$@"') and "@" in scope.variables:
+            self.inside(node, scope)
+            return list(scope.variables["@"])
         kinds = {child.type for child in node.named_children}
         if (
             "{" in text
@@ -307,53 +314,62 @@ class WordReader:
         loose = "".join(
             "q" if piece.quoted else (piece.values[0] if piece.values else "") for piece in pieces
         )
-        if any(piece.values is None for piece in pieces) or _braces(text, loose) or _misplaced(pieces):
-            return replace(_output(text, pieces), counted=_counted(pieces))
+        many = any(piece.many for piece in pieces)
+        if (
+            any(piece.values is None for piece in pieces)
+            or unquoted_braces(text, loose)
+            or folder_inside(pieces)
+        ):
+            return replace(uncertain(text, pieces), counted=counted(pieces), many=many)
         count = 1
         for piece in pieces:
             count *= len(piece.values or ("",))
         if count > MAX_VALUES:
-            return Word(text, None)
+            return Word(text, None, many=many)
         made_by = pieces[0].made_by if len(pieces) == 1 and node.type == "process_substitution" else ()
         options = [piece.values or ("",) for piece in pieces]
         values = tuple("".join(choice) for choice in product(*options))
-        return Word(text, values, any(piece.glob for piece in pieces), made_by)
+        return Word(text, values, any(piece.glob for piece in pieces), made_by, many=many)
 
-    def _made(self, commands: tuple[Command, ...], *, quoted: bool) -> _Piece:
+    def _made(self, commands: tuple[Command, ...], *, quoted: bool) -> Piece:
         """The output of commands: `$(pwd)` is the folder that it runs in, `$(dirname a/b)` what can be told from its words."""
         one = commands[0] if len(commands) == 1 else None
         if one is None or one.redirects or one.assignments:
-            return _Piece(None, quoted, made_by=commands)
+            return Piece(None, quoted, made_by=commands)
         words = [word.value for word in one.words]
         if one.places == ("",) and words in (["pwd"], _TOP):
             self.top = self.top or words == _TOP
-            return _Piece((".",), quoted, folder=True)
-        return _Piece(part_of_path(one.words, quoted=quoted), quoted, made_by=commands)
+            return Piece((".",), quoted, folder=True)
+        return Piece(part_of_path(one.words, quoted=quoted), quoted, made_by=commands)
 
-    def _pieces(self, node: "Node", scope: Scope) -> list[_Piece]:
+    def _pieces(self, node: "Node", scope: Scope) -> list[Piece]:
         kind = node.type
         if kind == "concatenation":
             return [piece for child in node.children for piece in self._pieces(child, scope)]
         if kind in ("word", "number", "extglob_pattern"):
             if node.named_child_count:
                 self.inside(node, scope)
-                return [_Piece(None, False)]
-            return [_bare(self._text(node))]
+                return [Piece(None, False, many=True)]
+            return [bare(self._text(node))]
         if kind == "raw_string":
-            return [_Piece((self._text(node)[1:-1],), True)]
+            return [Piece((self._text(node)[1:-1],), True)]
         if kind == "ansi_c_string":
             body = ansi_c(self._text(node)[2:-1])
-            return [_Piece(None if body is None else (body,), True)]
+            return [Piece(None if body is None else (body,), True)]
         if kind == "string":
             return self._quoted(node, scope)
         if kind in ("simple_expansion", "expansion"):
             return [self._expansion(node, scope, quoted=False)]
         if kind == "process_substitution":
-            return [_Piece(("/dev/fd/0",), True, made_by=self._substitution(node, scope))]
+            return [Piece(("/dev/fd/0",), True, made_by=self._substitution(node, scope))]
         if kind == "command_substitution":
-            return [self._made(self._substitution(node, scope), quoted=False)]
+            made = self._made(self._substitution(node, scope), quoted=False)
+            number = prints_numbers(node)
+            many = made.values is None and not (number and not many_numbers(node))
+            return [replace(made, number=number, many=many)]
         self.inside(node, scope)
-        return [_Piece(None, False)]
+        number = kind == "arithmetic_expansion"
+        return [Piece(None, False, number=number, many=not number)]
 
     def _array(self, name: str, scope: Scope) -> tuple[Word, ...] | None:
         """All elements of an array that is made in one place only; any of them may be meant."""
@@ -363,18 +379,18 @@ class WordReader:
             return None
         return tuple(self._elements.get(name, ())) or None
 
-    def _quoted(self, node: "Node", scope: Scope) -> list[_Piece]:
-        pieces = [_Piece(("",), True)]
+    def _quoted(self, node: "Node", scope: Scope) -> list[Piece]:
+        pieces = [Piece(("",), True)]
         end = node.start_byte + 1
         whole = self._raw[node.start_byte : node.end_byte]
         for child in node.children:
             if child.type == '"':
                 continue
             gap = whole[end - node.start_byte : child.start_byte - node.start_byte]
-            pieces.append(_Piece((gap.decode("utf-8", "replace"),), True))
+            pieces.append(Piece((gap.decode("utf-8", "replace"),), True))
             end = child.end_byte
             if child.type == "string_content":
-                pieces.append(_Piece((_unescaped(self._text(child), '$`"\\'),), True))
+                pieces.append(Piece((unescaped(self._text(child), '$`"\\'),), True))
             elif child.type in ("simple_expansion", "expansion"):
                 pieces.append(self._expansion(child, scope, quoted=True))
             else:
@@ -383,10 +399,20 @@ class WordReader:
                     pieces.append(replace(made, number=prints_numbers(child)))
                     continue
                 self.inside(child, scope)
-                pieces.append(_Piece(None, True, number=child.type == "arithmetic_expansion"))
+                pieces.append(Piece(None, True, number=child.type == "arithmetic_expansion"))
         return pieces
 
-    def _expansion(self, node: "Node", scope: Scope, *, quoted: bool) -> _Piece:
+    def _expansion(self, node: "Node", scope: Scope, *, quoted: bool) -> Piece:
+        found = self._expanded(node, scope, quoted=quoted)
+        found = replace(found, number=True) if counts(self._text(node)) else found
+        certain = found.number and not self._many(node) if found.values is None else not found.glob
+        loose = not quoted and not certain
+        return replace(found, many=loose or listed(self._text(node)))
+
+    def _many(self, node: "Node") -> bool:
+        return any(self._text(child) in self._several for child in node.named_children)
+
+    def _expanded(self, node: "Node", scope: Scope, *, quoted: bool) -> Piece:
         self.inside(node, scope)
         named = [child for child in node.children if child.is_named]
         plain = all(
@@ -394,107 +420,26 @@ class WordReader:
             for child in node.children
         )
         if not plain or len(named) != 1:
-            return _Piece(None, quoted)
+            return Piece(None, quoted)
         name = self._text(named[0])
         if named[0].type == "subscript":
             name = self._text(named[0].named_children[0]) + "[]"
         if name == "HOME":
-            return _Piece((_HOME,), quoted, folder=True)
+            return Piece((_HOME,), quoted, folder=True)
         if name == "PWD":
-            return _Piece((".",) if scope.places == ("",) else None, quoted, folder=True)
+            return Piece((".",) if scope.places == ("",) else None, quoted, folder=True)
         tail = name[1:] if node.type == "simple_expansion" and name[:1].isdigit() else ""  # `$2p` is `${2}p`
         words = scope.variables.get(name[0] if tail else name)
-        number = name in self._counts
+        number = name in self._counts or name in _NUMBERS
         if name.endswith("[]"):
             words = self._array(name.removesuffix("[]"), scope)
         if words is None:
-            return _Piece(None, quoted, maybe=_USUAL.get(name, "*"), number=number)
+            return Piece(None, quoted, maybe=_USUAL.get(name, "*"), number=number)
         if words[0].whole:
             made_by = () if tail else words[0].made_by
-            return _Piece(None, quoted and not words[0].split, made_by=made_by, number=number)
+            return Piece(None, quoted and not words[0].split, made_by=made_by, number=number)
         values = tuple(dict.fromkeys(value + tail for word in words for value in word.values or ()))
         loose = any(char in value for value in values for char in " \t\n*?[") or "" in values
         if not quoted and loose and not any(word.glob for word in words):
-            return _Piece(None, quoted)
-        return _Piece(values, quoted, any(word.glob for word in words))
-
-
-def _bare(text: str) -> _Piece:
-    out: list[str] = []
-    glob = False
-    chars = iter(text)
-    for char in chars:
-        if char == "\\":
-            following = next(chars, "")
-            out.append("" if following == "\n" else following)
-            continue
-        glob = glob or char in _GLOB
-        out.append(char)
-    return _Piece(("".join(out),), False, glob)
-
-
-def _output(text: str, pieces: list[_Piece]) -> Word:
-    """A word that is not certain: the output of one pipeline between texts that are, or nothing known at all."""
-    made = [index for index, piece in enumerate(pieces) if piece.values is None]
-    fixed = all(
-        piece.values is None or (len(piece.values) == 1 and not piece.glob and not piece.folder)
-        for piece in pieces
-    )
-    if len(made) != 1 or not fixed or not pieces[made[0]].made_by:
-        return Word(text, None, maybe=_guess(pieces))
-    before, behind = (
-        "".join(piece.values[0] for piece in some if piece.values)
-        for some in (pieces[: made[0]], pieces[made[0] + 1 :])
-    )
-    one = pieces[made[0]]
-    return Word(
-        text, None, made_by=one.made_by, split=not one.quoted, around=(before, behind), maybe=_guess(pieces)
-    )
-
-
-def _counted(pieces: list[_Piece]) -> str:
-    if not all(piece.number if piece.values is None else len(piece.values) == 1 for piece in pieces):
-        return ""
-    return "".join(piece.values[0] if piece.values else "1" for piece in pieces)
-
-
-def _guess(pieces: list[_Piece]) -> tuple[str, ...]:
-    """A pattern with a star for each piece that is not certain; none where no name would be left."""
-    found = "".join(piece.values[0] if piece.values else piece.maybe for piece in pieces)
-    return (found,) if found.strip("*/.") else ()
-
-
-def _misplaced(pieces: list[_Piece]) -> bool:
-    """Whether `$HOME` or `$PWD` stands anywhere but in front of a path."""
-    filled = [piece for piece in pieces if piece.values != ("",)]
-    for index, piece in enumerate(filled):
-        if not piece.folder:
-            continue
-        before = filled[index - 1].values if index else ("=",)
-        behind = filled[index + 1].values if index + 1 < len(filled) else ("/",)
-        if not all(value.endswith(("=", "file://")) for value in before or ("",)):
-            return True
-        if not all(value.startswith("/") for value in behind or ("",)):
-            return True
-    return False
-
-
-def _braces(text: str, loose: str) -> bool:
-    """Whether unquoted braces may expand into several words."""
-    if "{" not in text:
-        return False
-    return "{" in loose and ("," in loose or ".." in loose)
-
-
-def _unescaped(text: str, escapable: str) -> str:
-    out: list[str] = []
-    chars = iter(text)
-    for char in chars:
-        if char != "\\":
-            out.append(char)
-            continue
-        following = next(chars, "")
-        if following == "\n":
-            continue
-        out.append(following if following and following in escapable else "\\" + following)
-    return "".join(out)
+            return Piece(None, quoted)
+        return Piece(values, quoted, any(word.glob for word in words))
