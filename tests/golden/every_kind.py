@@ -8,11 +8,13 @@ from tui_agent.protocol.effects import Internal, Reads, Runs, Writes, digest
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
 from tui_agent.protocol.events.context import (
     ContextCompacted,
+    ContextCut,
     ContextPinned,
     ContextReduced,
     ContextRestored,
     ContextStuck,
     ContextWarned,
+    Cut,
     MemoryUpdated,
     RepomapBuilt,
     RepomapUsed,
@@ -397,6 +399,8 @@ def context_told(s: Scribe) -> None:
         )
     )
     s.emit(ContextStuck(message="The context cannot be made smaller.", hint="/new begins another session."))
+    cut = Cut(what="your message", raw_chars=whole.size, chars=9_000, artifact=artifact)
+    s.emit(ContextCut(window=8_000, cuts=(cut,)))
 
 
 def after_the_crash(s: Scribe, back_to: int) -> None:

@@ -3,12 +3,12 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tui_agent.context.lasting import Facts
 from tui_agent.context.shrinking import chars_of, cut_of, needed_calls, newest_readings, reducible
 from tui_agent.context.summary import (
     STORY,
-    Facts,
     story_of,
-    summary_text,
+    summary_of,
     told,
     transcript,
     transcript_within,
@@ -98,7 +98,7 @@ def test_a_summary_has_all_that_must_not_be_lost_and_its_size_is_bounded(
     messages, spoken = history(acts)
     pinned = {messages[min(pin, len(messages) - 1)].seq}
     facts = Facts(messages, spoken, pinned, (TODO,), (), max(one.seq for one in messages))
-    text = summary_text(facts, "## Heading\nThe story.", room, plain)
+    text = summary_of(facts, "## Heading\nThe story.", room, room, plain).text
     assert TASK in text and TODO.content in text and text.count(f"## {STORY}\n") == 1
     assert story_of(text) == "### Heading\nThe story."
     assert len(text) < room * 3 + 4_000
@@ -111,7 +111,7 @@ def test_a_summary_has_all_that_must_not_be_lost_and_its_size_is_bounded(
     newest = [one for one in messages[1:] if isinstance(one, UserMessage)]
     if newest:
         assert str(newest[-1].content[0].text).split(" w")[0] in text  # type: ignore[union-attr]
-    again = summary_text(facts, story_of(text), room, plain)
+    again = summary_of(facts, story_of(text), room, room, plain).text
     assert len(again) <= len(text) + 200
 
 

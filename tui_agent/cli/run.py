@@ -19,11 +19,14 @@ from tui_agent.cli.parts import PartStream
 from tui_agent.cli.supervise import kept_running
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError, UsageError
+from tui_agent.folds.cut_words import not_whole, too_long
 from tui_agent.folds.words import unpriced
 from tui_agent.ports.environment import Sandbox
 from tui_agent.protocol.commands import GoOn
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.context import ContextCompacted, ContextCut
 from tui_agent.protocol.events.plugin import PluginFailed
+from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.wiring.ground import ground, require_decision
 from tui_agent.wiring.session import session as opened
@@ -169,9 +172,18 @@ def warn_of_cost(settings: SessionSettings | None) -> None:
 def telling(show: Show, record: Record) -> None:
     """Say in one line on standard error what the run goes on without, and show the record."""
     show(record)
-    if isinstance(record, Envelope) and isinstance(record.payload, PluginFailed):
-        words = " ".join(f"{record.payload.message} ({record.payload.where})".split())
-        say(f"tui-agent: The plugin {record.payload.plugin} is off. {words}", file=sys.stderr)
+    if not isinstance(record, Envelope):
+        return
+    match record.payload:
+        case PluginFailed() as failed:
+            words = " ".join(f"{failed.message} ({failed.where})".split())
+            say(f"tui-agent: The plugin {failed.plugin} is off. {words}", file=sys.stderr)
+        case ContextCut() as cut if record.agent == MAIN_AGENT:
+            say(f"tui-agent: {too_long(cut)}", file=sys.stderr)
+        case ContextCompacted(cuts=cuts) if cuts and record.agent == MAIN_AGENT:
+            say(f"tui-agent: {not_whole(cuts)}", file=sys.stderr)
+        case _:
+            pass
 
 
 def warn_unconfined(settings: SessionSettings | None, sandbox: Sandbox) -> None:

@@ -1,7 +1,7 @@
 """L3: puts a request's context together from fragments, history and tools, and writes its manifest.
 
 Invariant: the same input gives the same request, byte for byte (providers cache prefixes); what the user said and the
-rules are in it whole, whatever gives way.
+rules are in it whole, whatever gives way, wherever the window holds them.
 """
 
 import hashlib
@@ -13,6 +13,7 @@ from typing import Final
 from tui_agent.context.budgets import KEPT, LEFT_OUT, NOT_SENT, Room
 from tui_agent.context.counting import Counted, History, sections_of
 from tui_agent.context.fitting import Fitted, Fitting
+from tui_agent.context.summary import CutText
 from tui_agent.context.tokens import CHARS_PER_TOKEN, Tokens
 from tui_agent.ports.middleware import Fragment
 from tui_agent.ports.model import ToolSchema
@@ -24,7 +25,7 @@ from tui_agent.protocol.events.context import (
     SectionName,
 )
 from tui_agent.protocol.ids import RequestId
-from tui_agent.protocol.messages import Message, UserMessage
+from tui_agent.protocol.messages import Message, SummaryMessage, UserMessage
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import ContextMode, ModelInfo
 
@@ -35,6 +36,7 @@ are the first to go where there is no room."""
 PORTION = 0.25
 """A history that does not fit is shortened by so much of the room at once: else every request would begin otherwise than
 the one before, and nothing of it would be cached."""
+NO_ROOM: Final = "longer than the window: its beginning and end, the whole is an artifact"
 SECTION_ORDER: tuple[SectionName, ...] = (
     "system",
     "task_contract",
@@ -64,15 +66,25 @@ class Wanted:
     answer: int = 0
     mode: ContextMode = "pack"
     session_context: str = ""
+    refused: int = 0
+    """Tokens of the smallest request that the provider found too long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A system prompt, the messages behind it, and the manifest of the whole request."""
+    """A system prompt, the messages behind it, and the manifest of the whole request.
+
+    `needed` are the tokens, and `chars` the characters, that it would take had nothing been shortened to fit; `short` are
+    the sections of which something was. `cuts` are the words of a person, and summaries, that the window does not hold.
+    """
 
     system: str
     messages: tuple[Message, ...]
     manifest: ContextPacked
+    needed: int
+    chars: int
+    short: frozenset[SectionName]
+    cuts: tuple[CutText, ...] = ()
 
 
 @dataclass(slots=True)
@@ -84,6 +96,8 @@ class _Share:
     raw: int = 0
     tokens: int = 0
     short: int = 0
+    lost: int = 0
+    """Characters that a summary has no room for."""
     dropped: int = 0
     rules: list[str] = field(default_factory=list)
 
@@ -112,7 +126,7 @@ class Assembly:
 
     def pack(self, wanted: Wanted) -> Packed:
         """Compose the request and count every section."""
-        room = Room.of(wanted.model.window, wanted.answer)
+        room = Room.of(wanted.model.window, wanted.answer, wanted.refused)
         shares: dict[SectionName, _Share] = {name: _Share() for name in SECTION_ORDER}
         used = [
             each
@@ -126,20 +140,30 @@ class Assembly:
         counted, known = self._history.count(_sent(wanted))
         sections = sections_of([one.message for one in counted], wanted.session_context)
         for one, section in zip(counted, sections, strict=True):
-            _add(shares[section], one.chars, one.tokens)
+            for name, share in _split(one, section):
+                _join(shares[name], share)
+        whole = sum(share.chars for share in shares.values())
         fitted = self._fit(wanted, room, counted, sections, used, texts, shares)
         system = SEPARATOR.join(texts[each.id] for each in used if each.section != BEHIND and texts[each.id])
         behind = [texts[each.id] for each in used if each.section == BEHIND and texts[each.id]]
         messages = (*fitted.messages(), *_passing(behind))
         manifest = self._manifest(wanted, room, shares, used, texts, system)
         added = tuple(CountedMessage(seq=one.message.seq, tokens=one.tokens) for one in counted[known:])
-        return Packed(system, messages, manifest.model_copy(update={"added": added}))
+        return Packed(
+            system,
+            messages,
+            manifest.model_copy(update={"added": added}),
+            needed=round(manifest.total_tokens * max(1.0, whole / max(1, manifest.total_chars))),
+            chars=whole,
+            short=frozenset(name for name, share in shares.items() if share.short or share.dropped),
+            cuts=_cuts(fitted),
+        )
 
-    def measure(self, wanted: Wanted) -> ContextPacked:
+    def measure(self, wanted: Wanted) -> Packed:
         """What a request would hold; the next one that is packed is counted as if nobody had asked."""
         held, self._history = self._history, History(self.tokens)
         try:
-            return self.pack(wanted).manifest
+            return self.pack(wanted)
         finally:
             self._history = held
 
@@ -156,8 +180,13 @@ class Assembly:
         """Take away what does not fit, lowest section first."""
         if room.tokens is None:
             return Fitted(list(counted))
-        # Each section is rounded by itself when it is told.
-        most = max(1, int((room.tokens - len(SECTION_ORDER) / 2) / self.tokens.ratio(wanted.model.model)))
+        most, last = (self._raw(tokens, wanted) for tokens in (room.tokens, room.last or room.tokens))
+        summaries = (
+            one.tokens for one in counted if isinstance(one.message, SummaryMessage) and one.message.shares
+        )
+        # Beside what is not shortened for the answer's sake there is room for work: the answer is shorter then.
+        lasting = sum(summaries) + sum(shares[name].tokens for name in KEPT)
+        most = max(most, min(last, lasting + round(most * PORTION)))
         excess = sum(share.tokens for share in shares.values()) - most
         for each in [one for one in used if one.section == BEHIND]:
             if excess > 0 and texts[each.id]:
@@ -171,11 +200,17 @@ class Assembly:
             return Fitted(list(counted))
         portion = max(1, round(most * PORTION))
         fitted = self._fitting.fit(counted, sections, room, excess, -(-excess // portion) * portion)
+        over = sum(share.tokens for share in shares.values()) - last - _freed(counted, fitted)
+        if over > 0:
+            self._fitting.cut_words(fitted, over, over + portion)
         for section, positions in fitted.short.items():
             for at in positions:
-                shares[section].chars -= counted[at].chars - fitted.counted[at].chars
-                shares[section].tokens -= counted[at].tokens - fitted.counted[at].tokens
                 shares[section].short += 1
+                if at not in fitted.words:
+                    shares[section].chars -= counted[at].chars - fitted.counted[at].chars
+                    shares[section].tokens -= counted[at].tokens - fitted.counted[at].tokens
+        for at in fitted.words:
+            _lessen(shares, sections[at], counted[at], fitted.counted[at])
         for at in fitted.dropped:
             share = shares[sections[at]]
             share.chars -= fitted.counted[at].chars
@@ -233,6 +268,10 @@ class Assembly:
             session_context_injected=bool(shares["session_context"].chars),
         )
 
+    def _raw(self, tokens: int, wanted: Wanted) -> int:
+        """So many tokens before any correction; each section is rounded by itself when it is told."""
+        return max(1, int((tokens - len(SECTION_ORDER) / 2) / self.tokens.ratio(wanted.model.model)))
+
     def _clip(self, fragment: Fragment, share: _Share) -> str:
         """The fragment's text, cut to its own limit."""
         text = whole = fragment.text.strip()
@@ -277,6 +316,67 @@ def _add(share: _Share, chars: int, tokens: int) -> None:
     share.tokens += tokens
 
 
+def _split(one: Counted, section: SectionName) -> list[tuple[SectionName, _Share]]:
+    """What a message adds to the sections: a summary's own share and a person's words in it."""
+    message = one.message
+    held = message.shares if isinstance(message, SummaryMessage) else ()
+    if not held:
+        return [(section, _Share(raw_chars=one.chars, chars=one.chars, tokens=one.tokens))]
+    whole, left = max(1, sum(share.chars for share in held)), one.tokens
+    made = list[tuple[SectionName, _Share]]()
+    for share in held:
+        tokens = left if share is held[-1] else round(one.tokens * share.chars / whole)
+        lost = share.raw_chars - share.chars
+        rules = ["what a summary has no room for is an artifact"] if lost or share.dropped_blocks else []
+        made.append(
+            (
+                share.section,
+                _Share(share.raw_chars, share.chars, 0, tokens, 0, lost, share.dropped_blocks, rules),
+            )
+        )
+        left -= tokens
+    return made
+
+
+def _join(share: _Share, more: _Share) -> None:
+    _add(share, more.chars, more.tokens)
+    share.raw_chars += more.lost
+    share.lost += more.lost
+    share.dropped += more.dropped
+    share.rules += [rule for rule in more.rules if rule not in share.rules]
+
+
+def _lessen(shares: dict[SectionName, _Share], section: SectionName, before: Counted, after: Counted) -> None:
+    """Take what was cut of a person's words, or of a summary that has some, off its sections."""
+    parts = _split(before, section)
+    tokens, chars = before.tokens - after.tokens, before.chars - after.chars
+    for name, part in reversed(parts):
+        less = chars if name == parts[0][0] else min(chars, part.chars)
+        fewer = tokens if name == parts[0][0] else min(tokens, part.tokens)
+        shares[name].chars -= less
+        shares[name].tokens -= fewer
+        chars, tokens = chars - less, tokens - fewer
+        if less and NO_ROOM not in shares[name].rules:
+            shares[name].rules.append(NO_ROOM)
+
+
+def _freed(counted: Sequence[Counted], fitted: Fitted) -> int:
+    """Tokens that making it fit has freed."""
+    stay = (one.tokens for at, one in enumerate(fitted.counted) if at not in fitted.dropped)
+    return sum(one.tokens for one in counted) - sum(stay)
+
+
+def _cuts(fitted: Fitted) -> tuple[CutText, ...]:
+    return tuple(
+        CutText(
+            "a summary" if isinstance(fitted.counted[at].message, SummaryMessage) else "your message",
+            words,
+            fitted.counted[at].chars,
+        )
+        for at, words in fitted.words.items()
+    )
+
+
 def _passing(texts: Sequence[str]) -> list[Message]:
     """What stands behind the history in this one request."""
     if not texts:
@@ -289,7 +389,7 @@ def _rule(name: SectionName, share: _Share) -> str:
     if name in KEPT and not share.rules:
         return "always whole"
     said = list(share.rules)
-    if share.dropped and share.raw_chars:
+    if share.dropped and share.raw_chars and not share.rules:
         said.append("left out: no room")
     if share.short:
         said.append(f"the oldest {share.short} shortened: no room")

@@ -51,21 +51,34 @@ NOT_SENT: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
 }
 """The sections whose messages it leaves out. A summary stays in every mode: what it stands for would be lost."""
 
+LEAST_ANSWER: Final = 256
+"""Tokens of an answer that are kept free whatever a person said."""
+BELOW_REFUSED: Final = 0.75
+"""What is tried next of a request that a provider found too long."""
 _MARGIN = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Tokens that a request may take: the window without the answer's share and a margin; None where it is not known."""
+    """Tokens that a request may take: the window without the answer's share and a margin; None where it is not known.
+    `last` is what it may take where a person's words need it: the answer has only what it cannot do without."""
 
     tokens: int | None
+    last: int | None = None
 
     @classmethod
-    def of(cls, window: int, answer: int) -> "Room":
-        """The room in a window; the answer never takes more than half of it."""
-        if window <= 0:
+    def of(cls, window: int, answer: int, refused: int = 0) -> "Room":
+        """The room in a window; the answer never takes more than half of it. Less than `refused` tokens, where a provider
+        refused so many."""
+        if window <= 0 and not refused:
             return cls(None)
-        return cls(max(1, round(window * (1 - _MARGIN)) - min(answer, window // 2)))
+        below = round(refused * BELOW_REFUSED) if refused else None
+        if window <= 0:
+            return cls(below, below)
+        whole = round(window * (1 - _MARGIN))
+        least = min(answer, max(LEAST_ANSWER, window // 16))
+        rooms = max(1, whole - min(answer, window // 2)), max(1, whole - least)
+        return cls(*rooms) if below is None else cls(min(rooms[0], below), min(rooms[1], below))
 
     def budget(self, section: SectionName) -> int | None:
         """Tokens of a section; None where it has no bound of its own."""

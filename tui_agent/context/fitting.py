@@ -1,8 +1,8 @@
 """L3: makes a request fit the window, by the sections' order of giving way.
 
-Invariant: calls keep their results, messages their order, and what a person said stays as it is. Texts become shorter, and
-each says what is left out; only where all of them are short and there is still no room, the oldest answers go with their
-results.
+Invariant: calls keep their results, messages their order. Texts become shorter, and each says what is left out; only where
+all of them are short and there is still no room, the oldest answers go with their results. What a person said, and what a
+summary must not lose, is the last to be cut, where the window does not hold it: the artifact that has all of it is named.
 """
 
 import json
@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from tui_agent.context.budgets import ORDER, Room
 from tui_agent.context.counting import Counted
+from tui_agent.context.summary import STORY
 from tui_agent.context.truncate import head_and_tail
 from tui_agent.protocol.events.context import SectionName
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
@@ -32,16 +33,21 @@ _LEAST = 400
 """Tokens below which shortening a block gains nothing."""
 _TINY_BYTES, _TINY_LINES, _TINY_LEAST = 240, 6, 90
 """The same where that was not enough; what the model said, and the arguments of its calls, are then shortened as well."""
+_LEAST_WORDS = 200
+"""Tokens that stay of a person's words."""
+_TRIES = 4
 _IMAGE = TextContent(text="[An image was left out for want of room.]")
 
 
 @dataclass(slots=True)
 class Fitted:
-    """A history that was made to fit: `short` are the positions of what was shortened, by section."""
+    """A history that was made to fit: `short` are the positions of what was shortened, by section; `words` those of a
+    person's words, or of a summary, that the window does not hold, each with the text that is cut."""
 
     counted: list[Counted]
     short: dict[SectionName, list[int]] = field(default_factory=dict)
     dropped: set[int] = field(default_factory=set)
+    words: dict[int, str] = field(default_factory=dict)
 
     def messages(self) -> Iterator[Message]:
         """What is sent."""
@@ -74,6 +80,35 @@ class Fitting:
         if left > 0:
             _drop_oldest(fitted, left)
         return fitted
+
+    def cut_words(self, fitted: Fitted, needed: int, wished: int) -> None:
+        """Where `needed` tokens more have to go, cut the longest of what a person said, or of what a summary has, until
+        `wished` of them are gone, so that there is room for work."""
+        longest = sorted(
+            (at for at, one in enumerate(fitted.counted) if _words(one.message)),
+            key=lambda at: -fitted.counted[at].tokens,
+        )
+        left = wished
+        for at in longest:
+            if left <= wished - needed:
+                break
+            before = fitted.counted[at]
+            after = self._cut_to(before, max(_LEAST_WORDS, before.tokens - left))
+            if after.tokens < before.tokens:
+                fitted.counted[at], fitted.words[at] = after, _words(before.message)
+                left -= before.tokens - after.tokens
+
+    def _cut_to(self, before: Counted, tokens: int) -> Counted:
+        words = _words(before.message)
+        size = len(words.encode("utf-8", "replace"))
+        after = before
+        for _ in range(_TRIES):
+            size = int(size * tokens / max(after.tokens, 1) * 0.97)
+            shown = head_and_tail(words, max_bytes=size, max_lines=len(words) + 1, artifact=True)
+            after = self._recount(_with_words(before.message, shown.text))
+            if after.tokens <= tokens:
+                break
+        return after
 
     def _by_sections(self, fitted: Fitted, sections: Sequence[SectionName], room: Room, excess: int) -> int:
         """Shorten the oldest blocks of each section in turn, down to its share; what is left of the excess then."""
@@ -129,6 +164,34 @@ class Fitting:
         return after
 
 
+def _words(message: Message) -> str:
+    """What of a message a person said, or a summary's text."""
+    match message:
+        case UserMessage(kind="said", content=content):
+            texts = (one.text for one in content if isinstance(one, TextContent))
+            return max((text for text in texts if isinstance(text, str)), key=len, default="")
+        case SummaryMessage(text=str() as text):
+            return text
+        case _:
+            return ""
+
+
+def _with_words(message: Message, now: str) -> Message:
+    """The message with this in place of its words."""
+    match message:
+        case UserMessage(content=content):
+            words = _words(message)
+            pieces = tuple(
+                TextContent(text=now) if isinstance(one, TextContent) and one.text == words else one
+                for one in content
+            )
+            return message.model_copy(update={"content": pieces})
+        case SummaryMessage():
+            return message.model_copy(update={"text": now})
+        case _:
+            return message
+
+
 def _drop_oldest(fitted: Fitted, needed: int) -> None:
     """Let the oldest answers go, each with its results, until there is room; the newest stays."""
     answers = [at for at, one in enumerate(fitted.counted) if isinstance(one.message, AssistantMessage)]
@@ -143,7 +206,7 @@ def _drop_oldest(fitted: Fitted, needed: int) -> None:
 
 
 def _tiny(message: Message) -> Message:
-    """As little as can stand for it; a summary has the task in it, and is no shorter than it was made before."""
+    """As little as can stand for it."""
     match message:
         case AssistantMessage(parts=parts):
             return message.model_copy(update={"parts": tuple(map(_tiny_part, parts))})
@@ -151,6 +214,8 @@ def _tiny(message: Message) -> Message:
             ToolMessage(content=content) | UserMessage(kind="mentions" | "map" | "restored", content=content)
         ):
             return message.model_copy(update={"content": tuple(map(_tiny_content, content))})
+        case SummaryMessage(text=str() as text):
+            return message.model_copy(update={"text": _with_story(text, _cut)})
         case _:
             return message
 
@@ -191,9 +256,15 @@ def _shortened(message: Message) -> Message:
         case ToolMessage() | UserMessage(kind="mentions" | "map" | "restored"):
             return message.model_copy(update={"content": tuple(map(_short_content, message.content))})
         case SummaryMessage(text=str() as text):
-            return message.model_copy(update={"text": _short(text)})
+            return message.model_copy(update={"text": _with_story(text, _short)})
         case _:
             return message
+
+
+def _with_story(text: str, shorter: Callable[[str], str]) -> str:
+    """A summary with a shorter story: the rest of it is what must not be lost."""
+    lasting, heading, story = text.rpartition(f"\n## {STORY}\n")
+    return f"{lasting}{heading}{shorter(story)}" if heading else shorter(text)
 
 
 def _short_content(piece: Content) -> Content:

@@ -16,9 +16,9 @@ from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 
-MOST: Final = {"patch_summary": 30, "verified_facts": 12}
+MOST: Final = {"patch_summary": 200, "verified_facts": 12}
 MOST_OPEN = 8
-MOST_FAILING = 20
+MOST_FAILING = 200
 _LINE = 200
 _DEFINES = re.compile(
     r"^\s*(?:\d+[\t|:]\s*)?(?:export\s+|public\s+|private\s+|pub\s+|async\s+|static\s+|abstract\s+)*"
@@ -81,6 +81,12 @@ def _changes(new: JsonMap, memory: JsonMap, result: ToolResult) -> None:
 def failing(memory: JsonMap) -> tuple[str, ...]:
     """The tests that are known to fail."""
     return tuple(_texts(memory, "failing_tests"))
+
+
+def changed(memory: JsonMap) -> tuple[str, ...]:
+    """The files that were changed, the newest last."""
+    held = memory.get("patch_summary")
+    return tuple(held) if isinstance(held, dict) else ()
 
 
 def _tests(new: JsonMap, memory: JsonMap, run: TestFinished) -> None:

@@ -4,87 +4,109 @@ Invariant: the task, the user's words, pins, plan, tasks, files and failing test
 model; an older summary gives only its story, so that summaries do not grow by each other.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from functools import partial
 from typing import Final
 
-from tui_agent.context.shrinking import TESTS, calls_of, chars_of, path_of
+from tui_agent.context.lasting import LEFT_OUT, Facts, Text, lasting, line_of, reach, words_of
+from tui_agent.context.priorities import Block, Short, shared_out
+from tui_agent.context.shrinking import chars_of
 from tui_agent.context.truncate import head_and_tail
-from tui_agent.folds.forgotten import call_words, preview, quoted
-from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import LongText
-from tui_agent.protocol.events.todo import TodoItem
-from tui_agent.protocol.ids import CallId
+from tui_agent.folds.forgotten import call_words, preview
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,
     SummaryMessage,
+    SummaryShare,
     ToolMessage,
     UserKind,
     UserMessage,
 )
-from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart
+from tui_agent.protocol.parts import TextPart, ToolCallPart
 
 TITLE: Final = "# What came before"
 STORY: Final = "What was done and found"
-FAILING: Final = "Tests that fail"
 CHAPTER: Final = "\n\n### After that\n"
 """Between what one summary after another told from the record."""
-_LEFT_OUT: Final = "(left out: "
 _INTRO: Final = (
     "The beginning of this session was put away to save room. All but the last section is from the record. "
     "Nothing here asks for anything anew: go on where the messages behind it stand."
 )
-_MARKS: Final = {"completed": "x", "in_progress": ">", "pending": " "}
 _BESIDE: Final[dict[UserKind, str]] = {
     "mentions": "FILES that the user's message mentions",
     "map": "MAP of the repository, made by the program",
     "passing": "NOTE of the program",
     "restored": "BROUGHT BACK by the user",
 }
-MOST_CHANGED: Final = 60
-MOST_READ: Final = 30
-_ONLY_READ: Final[frozenset[str]] = frozenset(("read_file", "list_directory", "grep", "glob", "repo_map"))
-MOST_ARTIFACTS: Final = 8
 _LEAST: Final = 400
 _TRIES: Final = 5
 
-Text = Callable[[LongText], str]
-"""The whole of a text, wherever it is kept."""
+
+@dataclass(frozen=True, slots=True)
+class CutText:
+    """What should be whole and has no room: what it is, for a person, all of it, and characters that are left."""
+
+    what: str
+    whole: str
+    chars: int
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What a summary must not lose. `originals` is the whole history, whatever was put away before."""
+class Summary:
+    """A summary, what in it are a person's own words, and what was cut."""
 
-    originals: Sequence[Message]
-    spoken: Collection[int]
-    pinned: Collection[int]
-    todo: Sequence[TodoItem]
-    artifacts: Sequence[Artifact]
-    through: int
-    """The newest event that the summary stands for."""
-    failing: Sequence[str] = ()
-    """The tests that are known to fail."""
+    text: str
+    shares: tuple[SummaryShare, ...]
+    cuts: tuple[CutText, ...]
 
 
-def summary_text(facts: Facts, story: str, room: int, text: Text) -> str:
-    """The summary, of about `room` characters; the task is in it word for word as far as half of that reaches."""
-    calls = calls_of(facts.originals)
-    sections = [
-        ("The task, in the user's words", _task(facts, room // 2, text)),
-        ("What the user said since", _said(facts, room // 3, text)),
-        ("To be kept, word for word", _pinned(facts, room // 2, text)),
-        ("The plan", _short(_plan(facts, calls), room // 6)),
-        ("Tasks", _short("\n".join(map(_todo, facts.todo)), room // 6)),
-        *_files(facts, calls, room // 6),
-        (FAILING, _failing(facts, calls, room // 6, text)),
-        ("Outputs that read_artifact reads", "\n".join(map(_artifact, facts.artifacts[-MOST_ARTIFACTS:]))),
-        (STORY, _short(_lowered(story), room // 2)),
-    ]
-    body = "\n\n".join(f"## {head}\n{said}" for head, said in sections if said)
-    return f"{TITLE}\n{_INTRO}\n\n{body}"
+def summary_of(facts: Facts, story: str, room: int, wished: int, text: Text) -> Summary:
+    """The summary, of about `wished` characters, and of up to `room` where what must not be lost needs that."""
+    told = _lowered(story).strip()
+    last = Block(STORY, told, partial(_story_in, told), min(len(told), max(_LEAST, room // 16)), 0.06)
+    blocks = [*lasting(facts, text), last]
+    frame = f"{TITLE}\n{_INTRO}"
+    heads = sum(len(one.title) + 6 for one in blocks if one.whole)
+    made = shared_out(blocks, room - len(frame) - heads, wished - len(frame) - heads)
+    pairs = list(zip(blocks, made, strict=True))
+    body = "\n\n".join(f"## {block.title}\n{short.text}" for block, short in pairs if short.text)
+    cuts = tuple(
+        CutText(block.what, block.whole, len(short.text))
+        for block, short in pairs
+        if block.lasts and short.cut
+    )
+    words = f"{frame}\n\n{body}"
+    return Summary(words, _shares(pairs, len(words)), cuts)
+
+
+def needed_chars(facts: Facts, text: Text) -> int:
+    """Characters of what must not be lost, in its shortest whole form."""
+    return sum(block.needs for block in lasting(facts, text))
+
+
+def _shares(pairs: Sequence[tuple[Block, Short]], size: int) -> tuple[SummaryShare, ...]:
+    """A person's words, where there are any, and the rest."""
+    chars, less, dropped = [0, 0], [0, 0], [0, 0]
+    for block, short in pairs:
+        lost = max(0, len(block.whole) - len(short.text)) if block.lasts and short.cut else 0
+        chars[block.own] += len(short.text)
+        less[block.own] += lost
+        dropped[block.own] += short.dropped if block.lasts else 0
+    rest = size - chars[1]
+    shares = (
+        SummaryShare(
+            section="task_contract", raw_chars=chars[1] + less[1], chars=chars[1], dropped_blocks=dropped[1]
+        ),
+        SummaryShare(
+            section="packed_context", raw_chars=rest + less[0], chars=rest, dropped_blocks=dropped[0]
+        ),
+    )
+    return shares if chars[1] else shares[1:]
+
+
+def _story_in(told: str, room: int) -> Short:
+    return Short(_short(told, room), cut=True)
 
 
 def story_of(summary: str) -> str:
@@ -117,17 +139,11 @@ def _gist(chapter: str, room: int, begin: float = 0.6) -> str:
     """Its first lines, in this share of the room, and its last."""
     if len(chapter) <= room:
         return chapter
-    lines = [_line(one, room // 4) for one in chapter.split("\n") if not one.startswith(_LEFT_OUT)]
-    first = max(1, _reach(lines, round(room * begin)))
-    last = _reach(lines[:first:-1], round(room * (1 - begin)))
+    lines = [line_of(one, room // 4) for one in chapter.split("\n") if not one.startswith(LEFT_OUT)]
+    first = max(1, reach(lines, round(room * begin)))
+    last = reach(lines[:first:-1], round(room * (1 - begin)))
     gone = len(lines) - first - last
-    return "\n".join([*lines[:first], f"{_LEFT_OUT}{gone} lines)", *lines[len(lines) - last :]])
-
-
-def _reach(lines: Sequence[str], room: int) -> int:
-    """How many of them the room is enough for."""
-    sizes = accumulate(len(line) + 1 for line in lines)
-    return sum(size <= room for size in sizes)
+    return "\n".join([*lines[:first], f"{LEFT_OUT}{gone} lines)", *lines[len(lines) - last :]])
 
 
 def _lines(messages: Sequence[Message], text: Text) -> Iterator[str]:
@@ -135,14 +151,14 @@ def _lines(messages: Sequence[Message], text: Text) -> Iterator[str]:
     for one in messages:
         match one:
             case UserMessage(kind="said"):
-                yield f"- The user: {_line(preview(one))}"
+                yield f"- The user: {line_of(preview(one))}"
             case AssistantMessage(parts=parts):
                 for part in parts:
                     if isinstance(part, ToolCallPart):
                         end = "" if ok.get(part.call_id, True) else " (failed)"
-                        yield f"- Called {_line(call_words(part))}{end}"
+                        yield f"- Called {line_of(call_words(part))}{end}"
                     elif isinstance(part, TextPart):
-                        yield f"- You: {_line(text(part.text))}"
+                        yield f"- You: {line_of(text(part.text))}"
             case UserMessage() | SummaryMessage() | ToolMessage():
                 pass
 
@@ -183,12 +199,12 @@ def transcript_within(
 def _piece(message: Message, text: Text) -> str:
     match message:
         case UserMessage(kind="said", content=content):
-            return f"USER: {_short(_words(content, text), 8_000)}"
+            return f"USER: {_short(words_of(content, text), 8_000)}"
         case UserMessage(kind=kind, content=content):
-            words = _short(_words(content, text), 2_000 if kind == "mentions" else _LEAST)
+            words = _short(words_of(content, text), 2_000 if kind == "mentions" else _LEAST)
             return f"{_BESIDE[kind]}: {words}"
         case ToolMessage(name=name, content=content, ok=ok):
-            return f"RESULT of {name}{'' if ok else ' (failed)'}: {_short(_words(content, text), 2_000)}"
+            return f"RESULT of {name}{'' if ok else ' (failed)'}: {_short(words_of(content, text), 2_000)}"
         case SummaryMessage(text=words):
             return f"EARLIER SUMMARY: {_short(story_of(text(words)), 8_000)}"
         case AssistantMessage(parts=parts):
@@ -202,128 +218,8 @@ def _piece(message: Message, text: Text) -> str:
             return "ASSISTANT: " + "\n".join(said)
 
 
-def _task(facts: Facts, room: int, text: Text) -> str:
-    first = next((one for one in _own(facts)), None)
-    return "" if first is None else _short(_words(first.content, text), room)
-
-
-def _own(facts: Facts) -> Iterator[UserMessage]:
-    return (
-        one
-        for one in facts.originals
-        if isinstance(one, UserMessage) and one.kind == "said" and one.seq in facts.spoken
-    )
-
-
-def _said(facts: Facts, room: int, text: Text) -> str:
-    """The newest words of the user, whole as far as there is room, older ones as a line. Those that stay as messages are
-    left out."""
-    own = [one for one in list(_own(facts))[1:] if one.seq <= facts.through]
-    lines, left = list[str](), room
-    for one in reversed(own):
-        words = _words(one.content, text)
-        whole = "> " + words.replace("\n", "\n> ")
-        piece = whole if len(whole) <= left else f"> {_line(words)}"
-        left -= len(piece)
-        if left < -_LEAST:
-            lines.append(f"> [… {len(own) - len(lines)} earlier messages of the user …]")
-            break
-        lines.append(piece)
-    return "\n\n".join(reversed(lines))
-
-
-def _pinned(facts: Facts, room: int, text: Text) -> str:
-    wanted = [one for one in facts.originals if one.seq in facts.pinned and one.seq <= facts.through]
-    share = room // max(1, len(wanted))
-    return "\n\n".join(_short(_words(quoted(one, 0).content, text), max(share, _LEAST)) for one in wanted)
-
-
-def _plan(facts: Facts, calls: dict[CallId, ToolCallPart]) -> str:
-    approved = {
-        one.call_id for one in facts.originals if isinstance(one, ToolMessage) and one.ok and one.call_id
-    }
-    plans = [part for call, part in calls.items() if part.name == "present_plan" and call in approved]
-    plan = plans[-1].arguments.get("plan") if plans else ""
-    return plan if isinstance(plan, str) else ""
-
-
-def _todo(item: TodoItem) -> str:
-    return f"{'  ' if item.parent else ''}- [{_MARKS.get(item.status, ' ')}] {item.content} ({item.status})"
-
-
-def _files(facts: Facts, calls: dict[CallId, ToolCallPart], room: int) -> list[tuple[str, str]]:
-    """The files that were worked with, each with what was done and what was said of it: those that were changed, and
-    those that were only read; the newest last."""
-    ok = {one.call_id for one in facts.originals if isinstance(one, ToolMessage) and one.ok}
-    why = _said_of(facts.originals)
-    done: dict[str, dict[str, int]] = {}
-    reason: dict[str, str] = {}
-    for call, part in calls.items():
-        path = path_of(part)
-        if path and call in ok:
-            counts = done.pop(path, {})
-            counts[part.name] = counts.get(part.name, 0) + 1
-            done[path] = counts
-            reason[path] = why.get(call) or reason.get(path, "")
-    changed, read = list[str](), list[str]()
-    for path, counts in done.items():
-        line = f"- {path}: {', '.join(f'{name} {count}×' for name, count in counts.items())}"
-        said = f" ({reason[path]})" if reason[path] else ""
-        (read if counts.keys() <= _ONLY_READ else changed).append(line + said)
-    return [
-        ("Files that were changed", _newest(changed, MOST_CHANGED, room)),
-        ("Files that were read", _newest(read, MOST_READ, room // 2 if changed else room)),
-    ]
-
-
-def _said_of(messages: Sequence[Message]) -> dict[CallId, str]:
-    """The words that stood before each call."""
-    why: dict[CallId, str] = {}
-    for one in messages:
-        if isinstance(one, AssistantMessage):
-            said = next((part.text for part in one.parts if isinstance(part, TextPart)), "")
-            calls = [part.call_id for part in one.parts if isinstance(part, ToolCallPart)]
-            why |= dict.fromkeys(calls, _line(preview_of(said), 100))
-    return why
-
-
-def _newest(lines: Sequence[str], most: int, room: int) -> str:
-    """The newest of them that there is room for, and how many are not told."""
-    fit = _reach(lines[::-1][:most], max(room, _LEAST))
-    if fit == len(lines):
-        return "\n".join(lines)
-    return "\n".join([f"{_LEFT_OUT}{len(lines) - fit} older)", *lines[len(lines) - fit :]])
-
-
-def preview_of(text: LongText) -> str:
-    """What of a text is at hand."""
-    return text if isinstance(text, str) else text.preview
-
-
-def _failing(facts: Facts, calls: dict[CallId, ToolCallPart], room: int, text: Text) -> str:
-    """The names of all that fail, and what the newest run of tests told where it failed."""
-    results = [one for one in facts.originals if isinstance(one, ToolMessage) and one.name == TESTS]
-    newest = results[-1] if results and not results[-1].ok and results[-1].call_id in calls else None
-    told = _short(_words(newest.content, text), room) if newest is not None else ""
-    names = [f"- {name}" for name in facts.failing if name not in told]
-    return "\n".join([*names, *filter(None, [told])])
-
-
-def _artifact(artifact: Artifact) -> str:
-    return f"- {artifact.id}: {artifact.tool}, {artifact.size:,} bytes, {artifact.lines:,} lines"
-
-
-def _words(content: Sequence[Content], text: Text) -> str:
-    return "\n".join(text(one.text) if isinstance(one, TextContent) else "[an image]" for one in content)
-
-
 def _short(words: str, room: int) -> str:
     return head_and_tail(words.strip(), max_bytes=max(room, _LEAST), max_lines=2_000).text
-
-
-def _line(words: str, most: int = 160) -> str:
-    one = " ".join(words.split())
-    return one if len(one) <= most else f"{one[:most]}…"
 
 
 def _lowered(story: str) -> str:

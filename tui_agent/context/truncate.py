@@ -6,6 +6,8 @@ Invariant: the kept pieces are whole lines where lines are short, whole characte
 import hashlib
 from dataclasses import dataclass
 
+from tui_agent.protocol.artifacts import Artifact
+
 HEAD_SHARE = 0.6
 MAX_BYTES = 16_000
 MAX_LINES = 400
@@ -28,8 +30,17 @@ class Shown:
         return self.omitted_bytes > 0
 
 
-def head_and_tail(text: str, *, max_bytes: int = MAX_BYTES, max_lines: int = MAX_LINES) -> Shown:
-    """The text whole where it fits, else its head and tail: at most `max_bytes` of it and `max_lines` lines."""
+def is_artifact(text: str) -> str:
+    """Where a model finds a text whole that is kept as an artifact."""
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+    return f"read_artifact reads all of it as {Artifact.id_of(digest)}"
+
+
+def head_and_tail(
+    text: str, *, max_bytes: int = MAX_BYTES, max_lines: int = MAX_LINES, artifact: bool = False
+) -> Shown:
+    """The text whole where it fits, else its head and tail: at most `max_bytes` of it and `max_lines` lines. `artifact`:
+    the whole is kept as one, and that is told."""
     raw = text.encode("utf-8", "replace")
     pieces = _lines(raw)
     digest = hashlib.sha256(raw).hexdigest()
@@ -46,7 +57,8 @@ def head_and_tail(text: str, *, max_bytes: int = MAX_BYTES, max_lines: int = MAX
     if not omitted:
         return Shown(text, len(raw), len(pieces), digest)
     left_out = omitted.count(b"\n") + (0 if omitted.endswith(b"\n") else 1)
-    note = f"[… {left_out} lines, {len(omitted)} bytes left out; {len(raw)} bytes in all, sha256 {digest[:16]} …]"
+    where = is_artifact(text) if artifact else f"sha256 {digest[:16]}"
+    note = f"[… {left_out} lines, {len(omitted)} bytes left out; {len(raw)} bytes in all, {where} …]"
     joint = "" if head.endswith(b"\n") or not head else "\n"
     shown = f"{head.decode()}{joint}{note}\n{tail.decode()}"
     return Shown(shown, len(raw), len(pieces), digest, len(omitted), left_out)

@@ -12,6 +12,7 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.context.assemble import Assembly, Packed, Wanted
+from tui_agent.context.budgets import LEAST_ANSWER, Room
 from tui_agent.engine.compacting import Compacting
 from tui_agent.engine.context_watch import ContextWatch
 from tui_agent.engine.merge import Ticker
@@ -47,6 +48,10 @@ from tui_agent.protocol.parts import ToolCallPart, Usage
 from tui_agent.protocol.settings import AgentState, SessionSettings
 
 DEFAULT_MAX_OUTPUT = 8192
+ANSWER_SHARE = 4
+"""An answer may take this part of the window where nobody said how long one may be."""
+MOST_REFUSED = 5
+"""So often a request is made smaller after a provider found it too long."""
 UNSENT = RequestId("")
 """The id of a request that is measured and not sent."""
 COUNTED_AT_ONCE = 20
@@ -83,6 +88,10 @@ class ModelCaller:
         self._of = agent if of is None else of
         self._newest = Ask()
         """What the agent asked last."""
+        self._sent = 0
+        """Tokens of the newest request."""
+        self._refused = ("", 0)
+        """A model, and tokens of the newest request that its provider found too long though all had been made smaller."""
         self.room: Compacting | None = None
         """Keeps the history within the window."""
         if of is not None:
@@ -103,17 +112,22 @@ class ModelCaller:
         A history that comes near the window is made smaller first, and once more where the provider finds it too long.
         """
         room = self.room if ask.messages is None else None
-        try:
-            return await self._asked(ask, room)
-        except ContextOverflow as error:
-            if room is None:
-                raise
-            if not await room.overflowed():
-                raise room.explained(error) from error
-        try:
-            return await self._asked(ask, None)
-        except ContextOverflow as error:
-            raise room.explained(error) from error
+        smaller = False
+        for last in (*(False,) * MOST_REFUSED, True):
+            try:
+                return await self._asked(ask, None if smaller else room)
+            except ContextOverflow as error:
+                if room is None:
+                    raise
+                if last:
+                    raise room.explained(error) from error
+                made, smaller = not smaller and await room.overflowed(), True
+                if not made:
+                    self._refused = self._model(), self._sent
+        raise AssertionError
+
+    def _model(self) -> str:
+        return _settings(self._parts.recorder.state_of(self._of).settings).model.model
 
     async def warm(self) -> None:
         """Count what a session that is taken up holds before it is asked with. Raises `BlobMissing`."""
@@ -125,7 +139,7 @@ class ModelCaller:
             await to_thread.run_sync(self._assembly.prepare, messages)
             self._counted = max(self._counted, len(messages))
 
-    async def measure(self, history: Sequence[Message]) -> ContextPacked:
+    async def measure(self, history: Sequence[Message]) -> Packed:
         """What the agent's next request would hold with this history."""
         async with self._counting:
             if not self._parts.tokens.ready:
@@ -142,9 +156,10 @@ class ModelCaller:
             self._fragments(ask, state),
             messages,
             self._parts.tools.schemas(ask.tools),
-            answer=ask.max_tokens or settings.model.max_output or DEFAULT_MAX_OUTPUT,
+            answer=ask.max_tokens or settings.model.max_output or _answer(settings.model.window),
             mode=settings.context_mode,
             session_context=state.session_context,
+            refused=self._refused[1] if self._refused[0] == settings.model.model else 0,
         )
 
     async def _asked(self, ask: Ask, room: Compacting | None) -> ModelReply:
@@ -153,9 +168,12 @@ class ModelCaller:
         history = recorder.messages(self._agent) if ask.messages is None else ask.messages
         wanted = self._wanted(ask, self._builder.messages(history), self._parts.ids.request())
         packed = await self._packed(wanted)
-        if room is not None and await room.make(packed.manifest, wanted.answer):
+        if room is not None and await room.make(packed, wanted.answer):
             smaller = self._builder.messages(recorder.messages(self._agent))
             packed = await self._packed(replace(wanted, messages=smaller))
+        self._sent = packed.manifest.total_tokens
+        if self.room is not None and packed.cuts:
+            await self.room.tell(packed.cuts)
         own = recorder.history(self._agent) if ask.messages is None else None
         request = ModelRequest(
             request_id=wanted.request_id,
@@ -163,7 +181,7 @@ class ModelCaller:
             system=packed.system if ask.system is None else ask.system,
             messages=packed.messages,
             tools=tuple(wanted.tools),
-            max_tokens=wanted.answer,
+            max_tokens=_left_for(wanted, packed),
             images=self._builder.images(packed.messages),
             purpose="answer" if self._of == self._agent else "compaction",
             answers=None if own is None else own.answers,
@@ -361,6 +379,21 @@ class _Call:
             provider_id=assembler.finished.provider_id if assembler.finished is not None else "",
             request_id=self.request.request_id,
         )
+
+
+def _answer(window: int) -> int:
+    """Tokens of an answer where the model's own limit is not known."""
+    return (
+        min(DEFAULT_MAX_OUTPUT, max(LEAST_ANSWER, window // ANSWER_SHARE)) if window else DEFAULT_MAX_OUTPUT
+    )
+
+
+def _left_for(wanted: Wanted, packed: Packed) -> int:
+    """Tokens that the answer may take: fewer than wished where a person's words need the room."""
+    last = Room.of(wanted.model.window, 0).last
+    if last is None:
+        return wanted.answer
+    return min(wanted.answer, max(LEAST_ANSWER, last - packed.manifest.total_tokens))
 
 
 async def _wrapped(middleware: Middleware, nxt: ModelNext, request: ModelRequest) -> ModelReply:

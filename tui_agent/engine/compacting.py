@@ -11,10 +11,20 @@ from typing import Final, Literal, TypeAlias
 
 from anyio import to_thread
 
+from tui_agent.context.assemble import Packed
 from tui_agent.context.budgets import Room
-from tui_agent.context.memory import failing
+from tui_agent.context.lasting import Facts
+from tui_agent.context.memory import changed, failing
 from tui_agent.context.shrinking import chars_of, cut_of, needed_calls, newest_readings, reducible
-from tui_agent.context.summary import Facts, summary_text, told, total_chars, transcript_within
+from tui_agent.context.summary import (
+    CutText,
+    Summary,
+    needed_chars,
+    summary_of,
+    told,
+    total_chars,
+    transcript_within,
+)
 from tui_agent.engine.bringing import leave
 from tui_agent.engine.circles import Circles
 from tui_agent.engine.hooks import Heard, Hooks
@@ -30,9 +40,10 @@ from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText, LongText, text_preview
 from tui_agent.protocol.events.context import (
     ContextCompacted,
-    ContextPacked,
+    ContextCut,
     ContextReduced,
     ContextStuck,
+    Cut,
     SectionName,
 )
 from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT, AgentId, CallId, RequestId
@@ -41,7 +52,7 @@ from tui_agent.protocol.parts import ImageContent, TextContent, TextPart, ToolCa
 from tui_agent.protocol.settings import AgentState
 
 By: TypeAlias = Literal["limit", "user", "overflow"]
-Measure: TypeAlias = Callable[[Sequence[Message]], Awaitable[ContextPacked]]
+Measure: TypeAlias = Callable[[Sequence[Message]], Awaitable[Packed]]
 
 CHARS_PER_TOKEN: Final = 4.0
 LEAST_FREED: Final = 0.10
@@ -54,8 +65,16 @@ MOST_FAILURES: Final = 2
 HISTORY: Final[frozenset[SectionName]] = frozenset(
     ("packed_context", "mentions", "tool_results", "recent_observations")
 )
-SUMMARY_SHARE: Final = 0.20
-"""What of the window a summary may take."""
+FULL: Final = 0.80
+"""What of the window a summary may fill, with all that stands beside it, where what must not be lost needs so much."""
+LEAST_KEPT: Final = 0.05
+"""What of the window stays of the newest messages then."""
+STORY_SHARE, LEAST_STORY = 0.10, 0.02
+"""What of the window the story in a summary may take."""
+TOO_LONG: Final = 0.20
+"""A story that takes so much is none."""
+MOST_TRIES: Final = 3
+"""So often a summary is made shorter that has more tokens than its characters let expect."""
 ANSWER: Final = 4_096
 FRAME: Final = 60
 """Tokens of the words around what is to be summarised."""
@@ -66,6 +85,7 @@ AT_ONCE: Final = 100
 NO_WAY_ON: Final = (
     "/compact with other words, a model with a larger window (/model), or /new go on from here."
 )
+LARGER: Final = "A model with a larger window (/model) or /new go on from here."
 CIRCLES: Final = "Stopped: each time room was made in the context, the agent made the same calls again."
 OUT_OF_CIRCLES: Final = "Your next message goes on from here; say what it should do in another way."
 
@@ -89,16 +109,16 @@ class Compacting:
         self._failures = 0
         self._circles = Circles()
 
-    async def make(self, manifest: ContextPacked, answer: int) -> bool:
+    async def make(self, packed: Packed, answer: int) -> bool:
         """Make room for a request and its answer, where it needs some; True if the history changed. Raises
         `GoesInCircles`."""
         self._begin()
-        window, limits = manifest.window, self._parts.shrinking
+        window, limits = packed.manifest.window, self._parts.shrinking
         if not window:
             return False
         most = compacts_at(window, answer, limits.compact_at or COMPACT)
-        needed = max(_needed(manifest), round(most) if _cut(manifest) else 0)
-        per_char = needed / max(1, manifest.raw_chars or manifest.total_chars)
+        needed = max(packed.needed, round(most) if packed.short & HISTORY else 0)
+        per_char = needed / max(1, packed.chars)
         freed = 0
         if limits.reduce_at and needed >= limits.reduce_at * window:
             near = needed >= most
@@ -116,7 +136,7 @@ class Compacting:
         history = self._parts.recorder.messages(self._agent)
         window = self._window()
         per_char = window / max(1, total_chars(history))
-        counted = _needed(await self._measure(history))
+        counted = (await self._measure(history)).needed
         freed = self._reduce(window, window, per_char, all_of_it=True, ours=counted / window)
         if self._stopped:
             return freed > 0
@@ -128,7 +148,7 @@ class Compacting:
         longest = max(map(chars_of, history), default=0) / CHARS_PER_TOKEN
         window = self._window()
         if longest < window / 2:
-            return error
+            return ContextOverflow(error.message, hint=f"Everything was made smaller already. {LARGER}")
         hint = (
             f"One message alone has about {longest:,.0f} tokens, and the model holds {window:,}. Put a long text into a"
             " file and name it with @path; /undo takes the message back."
@@ -240,10 +260,10 @@ class Compacting:
         recorder, window = self._parts.recorder, self._window()
         history = recorder.messages(self._agent)
         total = max(1, total_chars(history))
+        held = await self._measure(history)
         if not before:
-            held = await self._measure(history)
-            before = max(1, _needed(held))
-            per_char = before / max(1, held.raw_chars)
+            before = max(1, held.needed)
+            per_char = before / max(1, held.chars)
         if by == "overflow":  # our count was wrong: it was the whole window at least
             per_char = max(per_char, window / total)
         self._states.set(AgentState.RUNNING, COMPACTING, agent=self._agent)
@@ -252,11 +272,13 @@ class Compacting:
             if heard.decision == "deny":
                 return self._stuck(f"A hook refused the compaction: {heard.reason or 'it gave no reason'}.")
             focus = "\n".join([focus, *(ran.context for ran in heard.ran if isinstance(ran.context, str))])
-            keep = self._parts.shrinking.keep * window
+            keep = await self._kept(held.chars - total, window / per_char)
             if by == "user":
-                keep = min(keep, total * per_char / 4)
+                keep = min(keep, total // 4)
             first = len(recorder.history(self._agent).forgotten.front(history))
-            cut = cut_of(history, round(keep / per_char), first)
+            cut = cut_of(history, keep, first)
+            if by != "user" and cut and all(map(_stays, history[first:cut])):
+                return False  # a person's words are no shorter in a summary
             if not cut or total_chars(history[first:cut]) < LEAST_CHARS:
                 return self._stuck("Nothing older than the newest messages is there to be summarised.")
             if by != "user":
@@ -279,19 +301,21 @@ class Compacting:
         recorder, window = self._parts.recorder, self._window()
         gone, rest = history[:cut], history[cut:]
         through = max(one.seq for one in history[first:cut])
-        room = round(SUMMARY_SHARE * window / per_char)
-        story, request, fault = await self._story(gone, focus, window, per_char, room)
+        base, whole = await self._measure(rest), window / per_char
+        room, facts = max(LEAST_CHARS, round(FULL * whole) - base.chars), self._facts(through)
+        wished = round(self._parts.shrinking.reduce_to * whole) - base.chars
+        left = wished - await to_thread.run_sync(needed_chars, facts, self._text)
+        most = round(min(STORY_SHARE * whole, max(LEAST_STORY * whole, left)))
+        story, request, fault = await self._story(gone, focus, window, per_char, round(TOO_LONG * whole))
         if fault:
-            story = await to_thread.run_sync(partial(told, gone, room // 3, self._text))
-        make = partial(summary_text, self._facts(through), story, room, self._text)
-        summary = await to_thread.run_sync(make)
-        smaller = await self._measure([SummaryMessage(text=summary, seq=through), *rest])
-        after = _needed(smaller)
+            story = await to_thread.run_sync(partial(told, gone, most, self._text))
+        summary, smaller = await self._fitting(facts, story, room, max(wished, most), rest, base, window)
+        after = smaller.needed
         turns = sum(map(recorder.history(self._agent).forgotten.own, gone))
         recorder.append(
             ContextCompacted(
                 through_seq=through,
-                summary=self._parts.blobs.keep(summary),
+                summary=self._parts.blobs.keep(summary.text),
                 forgets=tuple(one.seq for one in gone),
                 turns=max(1, turns),
                 before_tokens=before,
@@ -300,7 +324,9 @@ class Compacting:
                 focus=focus,
                 request_id=request,
                 fault=fault,
-                sections=smaller.sections,
+                sections=smaller.manifest.sections,
+                shares=summary.shares,
+                cuts=await self._cuts(summary.cuts),
             ),
             agent=self._agent,
         )
@@ -308,6 +334,60 @@ class Compacting:
         if before - after < LEAST_FREED * before:
             self._stuck(f"The summary freed only {before - after:,} of {before:,} tokens.")
         return True
+
+    async def _kept(self, fixed: int, whole: float) -> int:
+        """Characters of the newest messages that stay: fewer where what must not be lost needs the room. `fixed` are those
+        of all that is no message, `whole` those of the window."""
+        seqs = (one.seq for one in self._parts.recorder.messages(self._agent))
+        facts = self._facts(max(seqs, default=0))
+        needed = await to_thread.run_sync(needed_chars, facts, self._text)
+        left = FULL * whole - fixed - needed
+        return round(min(self._parts.shrinking.keep * whole, max(LEAST_KEPT * whole, left)))
+
+    async def _fitting(
+        self,
+        facts: Facts,
+        story: str,
+        room: int,
+        wished: int,
+        rest: Sequence[Message],
+        base: Packed,
+        window: int,
+    ) -> tuple[Summary, Packed]:
+        """The summary, and what the next request holds with it; dense words have more tokens than their characters let
+        expect."""
+        most = max(1, round(FULL * window) - base.needed)
+        for _ in range(MOST_TRIES):
+            make = partial(summary_of, facts, story, room, wished, self._text)
+            summary = await to_thread.run_sync(make)
+            stands = SummaryMessage(text=summary.text, seq=facts.through, shares=summary.shares)
+            smaller = await self._measure([stands, *rest])
+            takes = smaller.needed - base.needed
+            if takes <= most or len(summary.text) > room * 2:
+                break
+            room = round(min(room, len(summary.text)) * most / takes)
+        return summary, smaller
+
+    async def _cuts(self, cuts: Sequence[CutText]) -> tuple[Cut, ...]:
+        """What was cut, each with the artifact that has all of it."""
+        return tuple([await to_thread.run_sync(self._cut_record, one) for one in cuts])
+
+    def _cut_record(self, cut: CutText) -> Cut:
+        blobs = self._parts.blobs
+        artifact = Artifact.of(
+            cut.what, as_blob(cut.whole, blobs), lines=line_count(cut.whole), preview_size=cut.chars
+        )
+        return Cut(what=cut.what, raw_chars=len(cut.whole), chars=cut.chars, artifact=artifact)
+
+    async def tell(self, cuts: Sequence[CutText]) -> None:
+        """Record what of a person's words the window does not hold, once for each."""
+        recorder = self._parts.recorder
+        made = await self._cuts(cuts)
+        new = tuple(one for one in made if one.artifact.id not in recorder.state.artifacts)
+        if new:
+            settings = recorder.state_of(self._agent).settings
+            window = settings.model.window if settings is not None else 0
+            recorder.append(ContextCut(window=window, cuts=new), agent=self._agent)
 
     def _facts(self, through: int) -> Facts:
         recorder = self._parts.recorder
@@ -320,6 +400,7 @@ class Compacting:
             artifacts=tuple(state.artifacts.values()),
             through=through,
             failing=failing(state.memory) if self._agent == MAIN_AGENT else (),
+            changed=changed(state.memory) if self._agent == MAIN_AGENT else (),
         )
 
     async def _story(
@@ -382,18 +463,9 @@ class Compacting:
         self._parts.recorder.append(stuck, agent=self._agent)
 
 
-def _needed(manifest: ContextPacked) -> int:
-    """Tokens that the request would take, had nothing been shortened to fit."""
-    raw = manifest.raw_chars or manifest.total_chars
-    if not manifest.total_chars:
-        return manifest.total_tokens
-    return round(manifest.total_tokens * max(1.0, raw / manifest.total_chars))
-
-
-def _cut(manifest: ContextPacked) -> bool:
-    """Whether some of the history was shortened to fit: summaries and what was just found out would go out in part, and
-    whole again with the next request."""
-    return any(one.reduced and one.name in HISTORY for one in manifest.sections)
+def _stays(message: Message) -> bool:
+    """Whether a summary has all of it."""
+    return isinstance(message, UserMessage) and message.kind in ("said", "map")
 
 
 def _judged(reply: ModelReply, room: int) -> tuple[str, str]:

@@ -6,6 +6,7 @@ Invariant: what comes back is counted before it is recorded, so that the meter h
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
+from tui_agent.context.assemble import Packed
 from tui_agent.engine.parts import EngineParts
 from tui_agent.errors import ConfigError
 from tui_agent.folds.model_messages import ModelMessages
@@ -14,7 +15,7 @@ from tui_agent.protocol.events.context import ContextPacked, ContextPinned, Cont
 from tui_agent.protocol.messages import Message
 
 LIST = "/compact list shows what there is."
-Measure: TypeAlias = Callable[[Sequence[Message]], Awaitable[ContextPacked]]
+Measure: TypeAlias = Callable[[Sequence[Message]], Awaitable[Packed]]
 
 
 def require_there(parts: EngineParts, command: RestoreContext | PinContext) -> None:
@@ -43,7 +44,7 @@ async def bring_back(parts: EngineParts, command: RestoreContext, measure: Measu
     held = fold.view()
     would_be = ModelMessages.taken_up(fold.kept())
     would_be.restore(frozenset(command.seqs), command.compaction, -1)
-    manifest = await measure(would_be.view())
+    manifest = (await measure(would_be.view())).manifest
     recorder.append(
         ContextRestored(
             seqs=command.seqs,

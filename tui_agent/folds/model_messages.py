@@ -357,7 +357,8 @@ def _mapped(fold: ModelMessages, ev: Envelope, payload: RepomapUsed) -> bool:
 
 @_ON.on(ContextCompacted)
 def _compacted(fold: ModelMessages, ev: Envelope, payload: ContextCompacted) -> bool:
-    return fold.compact(payload.through_seq, SummaryMessage(text=payload.summary, seq=ev.seq))
+    summary = SummaryMessage(text=payload.summary, seq=ev.seq, shares=payload.shares)
+    return fold.compact(payload.through_seq, summary)
 
 
 @_ON.on(ContextReduced)

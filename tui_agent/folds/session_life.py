@@ -192,6 +192,7 @@ def _built(fold: SessionFold, ev: Envelope, payload: RepomapBuilt) -> bool:
 @ON_LIFE.on(ContextCompacted)
 def _compacted(fold: SessionFold, ev: Envelope, payload: ContextCompacted) -> bool:
     fold.draft.mapped = fold.draft.mapped and ev.agent != MAIN_AGENT
+    fold.draft.artifacts.update({each.artifact.id: each.artifact for each in payload.cuts})
     return True
 
 

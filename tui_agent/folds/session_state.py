@@ -13,7 +13,7 @@ from tui_agent.folds.session_view import OpenCall, ReadFile, SessionStateView, T
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
-from tui_agent.protocol.events.context import ContextReduced
+from tui_agent.protocol.events.context import ContextCut, ContextReduced
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested, PermissionRevoked
 from tui_agent.protocol.events.session import LogRepaired
@@ -301,6 +301,12 @@ def _tool_finished(fold: SessionFold, ev: Envelope, payload: ToolFinished) -> bo
     digest = call_digest(payload.name, fold.arguments.pop(payload.call_id, {}), payload.content)
     now.repeats = now.repeats + 1 if digest == now.repeated_call else 1
     now.repeated_call, now.almost_stuck = digest, now.repeats >= STUCK_AFTER
+    return True
+
+
+@_ON.on(ContextCut)
+def _cut(fold: SessionFold, ev: Envelope, payload: ContextCut) -> bool:
+    fold.draft.artifacts.update({each.artifact.id: each.artifact for each in payload.cuts})
     return True
 
 

@@ -1,5 +1,6 @@
 """L1: the transcript's side of the context: what was summarised, put away, brought back, and how full it is."""
 
+from tui_agent.folds.cut_words import HELPS, not_whole, too_long
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.entries import NoticeEntry, NoticeLevel
 from tui_agent.folds.transcript_draft import Draft
@@ -8,6 +9,7 @@ from tui_agent.protocol.display import MarkdownBlock
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import (
     ContextCompacted,
+    ContextCut,
     ContextReduced,
     ContextRestored,
     ContextStuck,
@@ -50,9 +52,19 @@ def _compacted(draft: Draft, ev: Envelope, payload: ContextCompacted) -> bool:
     how = "" if not payload.fault else " from what is recorded, without the model"
     words = f"{turns} summarised{how}: {_became(payload.before_tokens, payload.after_tokens)}"
     why = (f"The model did not do it: {payload.fault}",) if payload.fault else ()
+    lost = (not_whole(payload.cuts),) if payload.cuts else ()
     head = draft.head(ev, f"notice.{ev.seq}")
     blocks = (MarkdownBlock(text=payload.summary),) if text_preview(payload.summary) else ()
-    draft.add(NoticeEntry(*head, "compaction", "info", (words, *why, _LISTED), blocks))
+    level: NoticeLevel = "warning" if lost else "info"
+    draft.add(NoticeEntry(*head, "compaction", level, (words, *lost, *why, _LISTED), blocks))
+    return True
+
+
+@ON_CONTEXT.on(ContextCut)
+def _cut(draft: Draft, ev: Envelope, payload: ContextCut) -> bool:
+    if ev.agent != MAIN_AGENT:
+        return False
+    draft.notice(ev, "context", "warning", (too_long(payload), HELPS))
     return True
 
 

@@ -19,12 +19,17 @@ class Artifact(Frozen):
     path: str
     whole: BlobText
 
+    @staticmethod
+    def id_of(sha256: str) -> str:
+        """The id of the artifact that holds a text with this digest."""
+        return f"art_{sha256[:12]}"
+
     @classmethod
     def of(cls, tool: str, whole: BlobText, *, lines: int, preview_size: int) -> "Artifact":
         """The artifact of a text that is stored."""
         digest = whole.blob_sha256
         return cls(
-            id=f"art_{digest[:12]}",
+            id=cls.id_of(digest),
             tool=tool,
             size=whole.size,
             preview_size=preview_size,

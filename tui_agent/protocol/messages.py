@@ -48,12 +48,22 @@ class ToolMessage(Frozen):
     artifact_id: str = ""
 
 
+class SummaryShare(Frozen):
+    """What of a summary counts for a section: characters as they stand in it, and as they were before some were cut."""
+
+    section: Literal["task_contract", "packed_context"]
+    raw_chars: int
+    chars: int
+    dropped_blocks: int = 0
+
+
 class SummaryMessage(Frozen):
-    """What stands for messages that were compacted away; sent as a user message."""
+    """What stands for messages that were compacted away; sent as a user message. Without `shares` all of it is a summary."""
 
     role: Literal["summary"] = "summary"
     text: LongText
     seq: int = -1
+    shares: tuple[SummaryShare, ...] = ()
 
 
 Message: TypeAlias = Annotated[

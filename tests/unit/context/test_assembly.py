@@ -80,7 +80,7 @@ def test_a_history_that_was_counted_ahead_is_not_counted_again_and_packed_as_eve
     counted = Counting.seen
     again = [*history, said("and now", 90)]
     found = packed(again, assembly=ahead)
-    assert ahead.tokens.ready and 18_000 < counted and Counting.seen - counted < 2_000
+    assert ahead.tokens.ready and counted > 18_000 and Counting.seen - counted < 2_000
     assert found == packed(again) and len(found.manifest.added) == len(again)
 
 
@@ -231,7 +231,7 @@ def test_a_fragment_is_cut_to_its_own_limit_and_the_manifest_says_so() -> None:
     sizes=st.lists(st.tuples(st.booleans(), st.integers(0, 6_000)), max_size=12),
     window=st.integers(200, 20_000),
 )
-def test_whatever_the_history_the_request_is_legal_and_the_words_of_the_user_are_whole(
+def test_whatever_the_history_the_request_is_legal_and_the_words_of_the_user_are_whole_or_an_artifact(
     sizes: list[tuple[bool, int]], window: int
 ) -> None:
     history: list[Message] = [said("the task", 0)]
@@ -241,8 +241,15 @@ def test_whatever_the_history_the_request_is_legal_and_the_words_of_the_user_are
     found = packed(history, window=window)
     assert check_pairs(found.messages) == []
     kept = [one for one in found.messages if isinstance(one, UserMessage) and one.kind != "passing"]
-    assert kept == [one for one in history if isinstance(one, UserMessage)]
+    own = [one for one in history if isinstance(one, UserMessage)]
+    cut = [one for one, was in zip(kept, own, strict=True) if one != was]
+    assert all("read_artifact reads all of it as art_" in str(one.content) for one in cut)
     manifest = found.manifest
+    task = section(found, "task_contract")
+    assert (task.reduced, len(found.cuts)) == (bool(cut), len(cut))
+    assert bool(cut) == (task.raw_chars > task.chars)
+    whole = sum(one.chars for one in manifest.sections if one.name != "task_contract") + task.raw_chars
+    assert not cut or whole > window * 2, "words are cut that have room"
     assert manifest.total_chars == sum(one.chars for one in manifest.sections)
     assert all(0 <= one.chars <= one.raw_chars for one in manifest.sections)
     over = manifest.total_tokens - (manifest.room or 0)

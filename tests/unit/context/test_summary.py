@@ -1,6 +1,7 @@
 """What a summary tells where no model tells it: each one's story is in the next, within bounds."""
 
-from tui_agent.context.summary import STORY, TITLE, Facts, story_of, summary_text, told, transcript
+from tui_agent.context.lasting import Facts
+from tui_agent.context.summary import STORY, TITLE, story_of, summary_of, told, transcript
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
@@ -26,7 +27,7 @@ def stretch(number: int, count: int = 40) -> list[Message]:
 
 def summed(story: str, room: int = ROOM) -> SummaryMessage:
     facts = Facts((), (), (), (), (), 0)
-    return SummaryMessage(text=summary_text(facts, story, room, text_preview))
+    return SummaryMessage(text=summary_of(facts, story, room, room, text_preview).text)
 
 
 def from_the_record(times: int, room: int) -> str:
@@ -84,12 +85,12 @@ def test_files_that_were_changed_stay_however_many_were_read_after_them() -> Non
     held += with_path("write_file", "new.py", 2)
     for at in range(3, 60):
         held += with_path("read_file", f"lib/part_{at}.py", at)
-    text = summary_text(Facts(held, (), (), (), (), 0), "", ROOM, text_preview)
+    text = summary_of(Facts(held, (), (), (), (), 0), "", 4_000, 2_000, text_preview).text
     changed, read = text.split("## Files that were changed\n")[1].split("## Files that were read\n")
     assert "- core.py: read_file 1×, edit_file 1×\n- new.py: write_file 1×" in changed
-    assert "lib/part_59.py" in read and "older)" in read and "core.py" not in read
+    assert all(f"part_{at}.py" in read for at in range(3, 60)) and "core.py" not in read
 
 
 def test_tests_that_fail_are_named_also_where_the_newest_run_was_of_others() -> None:
     facts = Facts((), (), (), (), (), 0, failing=("test_x.py::test_one",))
-    assert "## Tests that fail\n- test_x.py::test_one" in summary_text(facts, "", ROOM, text_preview)
+    assert "## Tests that fail\n- test_x.py::test_one" in summary_of(facts, "", ROOM, ROOM, text_preview).text

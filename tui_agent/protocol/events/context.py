@@ -8,6 +8,7 @@ from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import Frozen, LongText
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.ids import CallId, RequestId
+from tui_agent.protocol.messages import SummaryShare
 from tui_agent.protocol.settings import ContextMode
 
 SectionName: TypeAlias = Literal[
@@ -89,12 +90,32 @@ class ContextWarned(Payload):
     fraction: float
 
 
+class Cut(Frozen):
+    """What should stand whole and has no room: `what` it is, for a person, and its characters before and after. The
+    context has its beginning and end, or what is left of it, and the id of `artifact`, which holds all of it."""
+
+    what: str
+    raw_chars: int
+    chars: int
+    artifact: Artifact
+
+
+class ContextCut(Payload):
+    """A person's words that do not fit the window though everything else was made smaller; `window` is 0 where a provider
+    refused them and nobody knows its window."""
+
+    kind: Literal["context.cut"] = "context.cut"
+    window: int
+    cuts: tuple[Cut, ...]
+
+
 class ContextCompacted(Payload):
     """Messages up to `through_seq` stand as `summary` from now on; `forgets` are the seqs of what is left out.
 
     `request_id` is the model's request that the summary comes from; without one it was put together from what is
     recorded, `fault` says why. `focus` is what the summary was to dwell on. `sections` are what the agent's next request
-    would hold, which is `after_tokens` together.
+    would hold, which is `after_tokens` together. `shares` tell what of the summary are a person's own words, and `cuts`
+    what had no room whole in it.
     """
 
     kind: Literal["context.compacted"] = "context.compacted"
@@ -109,6 +130,8 @@ class ContextCompacted(Payload):
     request_id: RequestId | None = None
     fault: str = ""
     sections: tuple[Section, ...] = ()
+    shares: tuple[SummaryShare, ...] = ()
+    cuts: tuple[Cut, ...] = ()
 
 
 class ContextReduced(Payload):

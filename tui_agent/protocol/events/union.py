@@ -11,6 +11,7 @@ from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentSt
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import (
     ContextCompacted,
+    ContextCut,
     ContextPacked,
     ContextPinned,
     ContextReduced,
@@ -130,6 +131,7 @@ CorePayload: TypeAlias = Annotated[
     | ContextPacked
     | ContextWarned
     | ContextCompacted
+    | ContextCut
     | ContextReduced
     | ContextRestored
     | ContextPinned

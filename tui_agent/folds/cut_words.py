@@ -1,0 +1,35 @@
+"""L1: what a person reads of what the window does not hold whole."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from tui_agent.protocol.events.context import ContextCut, Cut
+
+HELPS: Final = (
+    "A model with a larger window (/model) has all of it at once; a file named with @path is read in parts."
+)
+
+
+def too_long(cut: ContextCut) -> str:
+    """That a message is longer than the window, and what the model is sent of it."""
+    window = f" of {cut.window:,} tokens" if cut.window else ""
+    parts = " and ".join(dict.fromkeys(one.what for one in cut.cuts))
+    is_are = "is" if len({one.what for one in cut.cuts}) == 1 else "are"
+    sent = sum(one.chars for one in cut.cuts)
+    whole = sum(one.raw_chars for one in cut.cuts)
+    return (
+        f"{parts[:1].upper()}{parts[1:]} {is_are} longer than this model's window{window}: it is sent the beginning and"
+        f" the end, {sent:,} of {whole:,} characters, and can read the rest ({_ids(cut.cuts)})."
+    )
+
+
+def not_whole(cuts: Sequence[Cut]) -> str:
+    """What must not be lost and stands in a summary in part."""
+    parts = ", ".join(one.what for one in cuts)
+    return (
+        f"Not whole in the summary, for want of room: {parts}. The model can read all of it ({_ids(cuts)})."
+    )
+
+
+def _ids(cuts: Sequence[Cut]) -> str:
+    return ", ".join(one.artifact.id for one in cuts)
