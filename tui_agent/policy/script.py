@@ -49,7 +49,7 @@ class Word:
         return self.glob and self.text[:1] not in ("'", '"') and any(sign in self.text for sign in "*?[")
 
     @property
-    def steps(self) -> bool:
+    def varies(self) -> bool:
         """It may stand for another number of words than one."""
         return self.many or self.spreads
 

@@ -343,20 +343,18 @@ class ScriptReader:
             elif child.type == "heredoc_body":
                 self._words.inside(child, scope)
                 if expands(start):
-                    self._in_text(self._text(child), whole=not child.child_count)
+                    for inner in backquoted(self._text(child))[:MAX_BACKQUOTED]:
+                        self.problems.append(
+                            "a text in it runs something"
+                        )  # the grammar takes it for letters
+                        self._also(inner)
+                    if not child.child_count and hides(self._text(child).replace("`", " "), quoted=True):
+                        self.problems.append("part of it was not read")
+                        self.unread = True
             elif self._words.is_word(child):
                 extra.append(self._words.read(child, scope))
             elif child.is_named and child.type not in ("heredoc_start", "heredoc_end", "file_descriptor"):
                 self.visit(child, scope, depth + 1)
-
-    def _in_text(self, text: str, *, whole: bool) -> None:
-        """What a here-document runs between backquotes: the grammar takes them for text. `whole`: all of it."""
-        for inner in backquoted(text)[:MAX_BACKQUOTED]:
-            self.problems.append("a text in it runs something")
-            self._also(inner)
-        if whole and hides(text.replace("`", " "), quoted=True):
-            self.problems.append("part of it was not read")
-            self.unread = True
 
     def _also(self, line: str) -> None:
         """A line inside a text, which runs wherever the script is by then."""

@@ -23,7 +23,7 @@ def doubt_operand(
 ) -> None:
     """A word that is not certain, and may be an option, or become several words of which one is, where options do harm.
     `before`: the operands in front of it; `guarded`: it is none."""
-    if program.wraps is not None and len(before) < program.wraps and word.steps:
+    if program.wraps is not None and len(before) < program.wraps and word.varies:
         _blind(part, name, word)
     if guarded or program.does != READ_ONLY or word.values is not None or (word.counted and not word.many):
         return
@@ -39,7 +39,7 @@ def doubt_operand(
 
 def doubt_argument(part: Part, program: Program, name: str, word: Word) -> None:
     """What an option is told: where it is several words, those behind the first are options or operands."""
-    if program.wraps is not None and word.steps:
+    if program.wraps is not None and word.varies:
         _blind(part, name, word)
     if program.does != READ_ONLY:
         return
@@ -68,7 +68,7 @@ def one_word(word: Word) -> bool:
 
 def too_many(operands: Sequence[Word], most: int) -> bool:
     """Whether there may be more operands than these."""
-    return len(operands) > most or any(word.steps for word in operands)
+    return len(operands) > most or any(word.varies for word in operands)
 
 
 def filled(
