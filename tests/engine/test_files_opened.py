@@ -18,9 +18,11 @@ from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
 from tui_agent.protocol.effects import Effect
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested, Reach
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.settings import PolicyName
 
 SAID = "It wanted to read .env and keys, which may hold secrets."
 RISK = "It runs again in the sandbox and can read .env and keys; the model sees what it prints."
@@ -263,3 +265,39 @@ async def test_what_runs_no_command_is_not_judged_by_them(tmp_path: Path) -> Non
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
     assert [one.secrets for one in found] == [()]
+
+
+@pytest.mark.parametrize(
+    ("command", "policy", "looks", "shown"),
+    [
+        ("cat a.txt", "ask", True, False),
+        ("git log a.txt", "ask", False, False),
+        ("cp a.txt b.txt", "accept-edits", False, False),
+        ("cp a.txt b.txt", "ask", False, True),
+        ("cat a.txt", "bypass", True, True),
+        ("cp a.txt b.txt", "bypass", False, True),
+    ],
+)
+async def test_what_was_asked_about_or_nobody_asks_about_reads_what_it_names(
+    tmp_path: Path, command: str, policy: PolicyName, looks: bool, shown: bool
+) -> None:
+    script = [call(("run_command", json.dumps({"command": command}))), say("Done.")]
+    tools = list(tools_of("shell").values())
+    async with running(
+        tmp_path, script, tools, env=Wanting, policy=RulePolicy().decide, policy_name=policy
+    ) as bench:
+
+        def react(event: Envelope) -> None:
+            if isinstance(event.payload, PermissionRequested):
+                first = not Wanting.made.specs
+                bench.submit(
+                    DecidePermission(
+                        request_id=event.payload.request_id, decision="allow" if first else "deny"
+                    )
+                )
+
+        bench.on_event = react
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+    spec = Wanting.made.specs[0]
+    assert (spec.looks, f"{Wanting.made.root}/a.txt" in spec.shown) == (looks, shown)
