@@ -40,8 +40,8 @@ class Knowing(LocalEnvironment):
     def own_programs(self, names: Collection[str]) -> frozenset[str]:
         return frozenset(names) & {"make"}
 
-    def git_is_steered(self) -> bool:
-        return self.steered
+    def git_is_steered(self, folders: Collection[str] = ()) -> bool:
+        return self.steered or "vendor/x" in folders
 
     def top_of_repository(self) -> bool:
         return self.top
@@ -97,7 +97,7 @@ async def test_what_is_known_of_the_workspace_is_a_fact_of_the_decision(
         return Decision("allow", "test", "the test allows it")
 
     calls = [
-        ("echo", json.dumps({"words": words})) for words in ("make > out/a", "git status", "cat ~/b link/c")
+        ("echo", json.dumps({"words": words})) for words in ("make > out/a", "git status", "cat ~/b link/c", "git -C vendor/x log")
     ]
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "link").symlink_to(tmp_path / "elsewhere")
@@ -109,8 +109,8 @@ async def test_what_is_known_of_the_workspace_is_a_fact_of_the_decision(
     assert {(one.policy, one.workspace, one.top_of_repository, one.sandboxed) for one in found} == {
         ("accept-edits", str(tmp_path / "workspace"), top, bool(kind))
     }
-    assert [sorted(one.own_programs) for one in found] == [["make"], [], []]
-    assert [one.git_steered for one in found] == [False, steered, False]
+    assert [sorted(one.own_programs) for one in found] == [["make"], [], [], []]
+    assert [one.git_steered for one in found] == [False, steered, False, True]
     places = {path: place for one in found for path, place in one.resolved.items()}
     assert places["out/a"] == str(tmp_path / "workspace" / "out" / "a")
     assert places["~/b"] == str((Path.home() / "b").resolve())

@@ -110,7 +110,8 @@ def judge(policy: Policy, command: str, facts: PolicyFacts, env: LocalEnvironmen
         return Decision("deny", "guard.path", fault.message)
     resolved = {path: found[at] for path, at in meant.items()}
     programs = policy.programs(effects)
-    own, steered = env.own_programs(programs), GIT in programs and env.git_is_steered()
+    own = env.own_programs(programs)
+    steered = GIT in programs and env.git_is_steered(policy.git_folders(effects))
     known = replace(facts, resolved=resolved, own_programs=own, git_steered=steered)
     return policy.decide(TOOL, effects, known)
 

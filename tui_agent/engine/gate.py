@@ -258,7 +258,7 @@ class Gate:
             allowed_tools=allowed_tools(self._parts, case.agent),
             interactive=self._parts.interactive or case.heard.decision in {"allow", "deny"},
             own_programs=finder.own_programs(programs) if finder else frozenset(),
-            git_steered=finder is not None and GIT in programs and finder.git_is_steered(),
+            git_steered=bool(finder and GIT in programs and finder.git_is_steered(self._git_folders(case))),
             top_of_repository=finder is not None and finder.top_of_repository(),
             sandboxed=bool(env.sandbox.kind),
             own_files=env.only_confined(judged.values()) if isinstance(env, KnowsOwnFiles) else frozenset(),
@@ -428,6 +428,9 @@ class Gate:
 
     def _programs(self, case: _Case) -> tuple[str, ...]:
         return self._parts.policy.programs(case.effects)
+
+    def _git_folders(self, case: _Case) -> tuple[str, ...]:
+        return self._parts.policy.git_folders(case.effects)
 
     def _policy(self, agent: AgentId) -> PolicyName:
         settings = self._parts.recorder.state_of(agent).settings

@@ -4,13 +4,20 @@ Invariant: looks only, and at bounded files; what cannot be read counts as namin
 count, only what lies with the repository.
 """
 
+import glob
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from itertools import islice
 from pathlib import Path
 
 _LARGEST = 1_000_000
 _MOST_MODULES = 200
+_MOST_MEANT = 200
+"""Folders that one pattern stands for."""
+_LARGEST_INDEX = 50_000_000
+_LINK = re.compile(rb"\0\0\xe0\0.{34}([^\0]{1,4096})\0", re.DOTALL)
+"""An entry of an index that stands for a repository: its kind, numbers, digest and name."""
 _SECTION = re.compile(r'^\s*\[\s*([\w.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
 _SETTING = re.compile(r"^\s*([A-Za-z][\w-]*)\s*(?:=\s*(.*))?$")
 _RUNS = {
@@ -28,17 +35,53 @@ _HOOKS = ("post-index-change",)
 """Hooks that a look at the repository runs."""
 
 
-def runs_programs(root: str) -> bool:
-    """Whether git would run programs that the repository around a folder names, also where it only looks."""
-    top = _top(Path(root))
-    if top is None:
-        return False
-    folders = list(_folders(top))
-    return any(_configured(folder) or _hooked(folder) for folder in folders)
+def runs_programs(root: str, folders: Collection[str] = ()) -> bool:
+    """Whether git would run programs that the repository around a folder names, also where it only looks; or one around any of
+    `folders`, as seen from there."""
+    tops: dict[Path, None] = {}
+    for folder in (".", *folders):
+        found = _meant(root, folder)
+        if found is None:
+            return True
+        tops |= dict.fromkeys(top for one in found if (top := _top(one)) is not None)
+    tops |= dict.fromkeys(inner for top in list(tops) for inner in _linked(top))
+    return any(_configured(one) or _hooked(one) for top in tops for one in _folders(top))
+
+
+def _meant(root: str, folder: str) -> list[Path] | None:
+    """The folders that a name or a pattern stands for, with links and as it is written; None: too many, or any."""
+    path = os.path.join(root, os.path.expanduser(folder))  # noqa: PTH111, PTH118 - as a shell reads it
+    if "**" in folder:
+        return None
+    found = glob.iglob(path, include_hidden=True) if glob.has_magic(path) else ()  # noqa: PTH207 - of any root
+    names = list(islice(found, _MOST_MEANT + 1))
+    if len(names) > _MOST_MEANT:
+        return None
+    return [Path(one) for name in (*names, path) for one in (os.path.normpath(name), os.path.realpath(name))]
 
 
 def _top(folder: Path) -> Path | None:
-    return next((one / ".git" for one in (folder, *folder.parents) if os.path.lexists(one / ".git")), None)
+    """The repository's folder as git finds it from here: `.git`, or a bare one."""
+    for one in (folder, *folder.parents):
+        if os.path.lexists(one / ".git"):
+            return one / ".git"
+        if (one / "HEAD").is_file() and (one / "objects").is_dir() and (one / "refs").is_dir():
+            return one
+    return None
+
+
+def _linked(git: Path) -> Iterator[Path]:
+    """Repositories in the working tree that the index links to, whatever says so: git looks at them with it."""
+    own = next(_folders(git))
+    try:
+        with (own / "index").open("rb") as file:
+            index = file.read(_LARGEST_INDEX)
+    except OSError:
+        return
+    for found in islice(_LINK.finditer(index), _MOST_MODULES):
+        inner = Path(git.parent, os.fsdecode(found[1]), ".git")
+        if os.path.lexists(inner):
+            yield inner
 
 
 def _folders(git: Path) -> Iterator[Path]:

@@ -179,9 +179,9 @@ class LocalEnvironment:
         """See `ports.environment.KnowsOwnFiles`."""
         return frozenset() if self._confinement is None else self._confinement.own(paths)
 
-    def git_is_steered(self) -> bool:
+    def git_is_steered(self, folders: Collection[str] = ()) -> bool:
         """See `ports.environment.FindsPrograms`."""
-        return runs_programs(self.root)
+        return runs_programs(self.root, folders)
 
     def top_of_repository(self) -> bool:
         """See `ports.environment.FindsPrograms`."""

@@ -30,7 +30,7 @@ from tui_agent.policy.named import (
 from tui_agent.policy.named import bare as bare_name
 from tui_agent.policy.options import SCRIPTS, Call, hint, judge_script, made_by_copying, read_options
 from tui_agent.policy.outside import fetched
-from tui_agent.policy.part import GIT, STREAMS, Part
+from tui_agent.policy.part import GIT, STREAMS, Part, started
 from tui_agent.policy.programs import Program, Table
 from tui_agent.policy.script import (
     ARBITRARY,
@@ -221,6 +221,8 @@ class CommandReader:
             inner = filled(kept[at + 1 : end], "{}", names, self._table, many=all_at_once)
             run = Part(" ".join(word.text for word in inner), inner[0].text, places=part.places)
             run.words = tuple(word.value for word in inner)
+            if started(run) == GIT and "dir" in (kept[at].value or ""):  # whatever folder lies below
+                run.places = (None,)
             self._judge(run, inner, more, depth + 1)
             more.insert(0, run)
             part.starts = True

@@ -7,7 +7,7 @@ rows that are too many, those of commands that destroy or act with other rights 
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from tui_agent.policy.part import Part, started
+from tui_agent.policy.part import GIT, Part, started
 from tui_agent.policy.programs import Table
 from tui_agent.policy.runs import from_cwd, read_runs
 from tui_agent.policy.script import ARBITRARY, DESTRUCTIVE, NETWORK, PRIVILEGE, READ_ONLY, WORKSPACE, ranked
@@ -59,6 +59,19 @@ def programs_of(effects: Sequence[Effect], programs: Table | None = None) -> tup
         for part in read_runs(effect, programs).parts
     )
     return tuple(dict.fromkeys(name for name in found if name and "/" not in name))
+
+
+def git_folders(effects: Sequence[Effect], programs: Table | None = None) -> tuple[str, ...]:
+    """The folders that commands run git in, as seen from the workspace; some are patterns, and `**` is one that is not certain."""
+    found = (
+        "**" if at is None else from_cwd(effect, at or ".")
+        for effect in effects
+        if isinstance(effect, Runs)
+        for part in read_runs(effect, programs).parts
+        if started(part) == GIT
+        for at in part.places
+    )
+    return tuple(dict.fromkeys(found))
 
 
 def written(effects: Sequence[Effect], programs: Table | None = None) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tui_agent.policy.below import read_below
-from tui_agent.policy.explain import programs_of, what_it_does, written
+from tui_agent.policy.explain import git_folders, programs_of, what_it_does, written
 from tui_agent.policy.file_rules import FileRules
 from tui_agent.policy.findings import Finding, strongest
 from tui_agent.policy.grammar import Rule, parse_rule
@@ -106,6 +106,10 @@ class RulePolicy:
     def programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """See `ports.policy`."""
         return programs_of(effects, self._programs)
+
+    def git_folders(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+        """See `ports.policy`."""
+        return git_folders(effects, self._programs)
 
     def written(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """See `ports.policy`."""

@@ -217,8 +217,9 @@ class FindsPrograms(Protocol):
         """Those of these bare names that would start a program that lies in the workspace, links followed."""
         ...
 
-    def git_is_steered(self) -> bool:
-        """Whether the configuration that lies with the repository names programs that git would run where it looks."""
+    def git_is_steered(self, folders: Collection[str] = ()) -> bool:
+        """Whether the configuration that lies with the repository names programs that git would run where it looks; or that of
+        a repository around one of these folders, each as seen from the root: some are patterns, `**` is any."""
         ...
 
     def top_of_repository(self) -> bool:

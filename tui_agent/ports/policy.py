@@ -25,7 +25,8 @@ class PolicyFacts:
     own_programs: frozenset[str] = frozenset()
     """Names of programs that are found in the workspace, where anyone may have put them: of them nothing is known."""
     git_steered: bool = False
-    """The repository's own configuration names programs that git would run, also where it only looks."""
+    """The configuration of the repository around the workspace, or around another folder that the call runs git in, names
+    programs that git would run, also where it only looks."""
     top_of_repository: bool = False
     """The workspace is the top of its repository: `git rev-parse --show-toplevel` names it."""
     sandboxed: bool = False
@@ -81,6 +82,11 @@ class Policy(Protocol):
 
     def programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """The programs that commands start by a bare name, to be looked for before `decide` (`own_programs`)."""
+        ...
+
+    def git_folders(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+        """The folders that commands run git in, relative to the workspace, absolute or of a home. Some are patterns; `**` is one
+        that is not certain. To be looked at before `decide` (`git_steered`)."""
         ...
 
     def written(self, effects: Sequence[Effect]) -> tuple[str, ...]:

@@ -62,6 +62,10 @@ class FollowingPolicy:
         """See `ports.policy`."""
         return self._policy.programs(effects)
 
+    def git_folders(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+        """See `ports.policy`."""
+        return self._policy.git_folders(effects)
+
     def written(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """See `ports.policy`."""
         return self._policy.written(effects)

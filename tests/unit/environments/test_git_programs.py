@@ -116,3 +116,48 @@ def test_a_look_by_git_is_asked_about_then(
     main(words)
     judged = json.loads(capfd.readouterr().out)
     assert judged["decision"] == "ask" and "configuration" in judged["reason"], judged
+
+
+@pytest.fixture
+def nested(repository: Path) -> Path:
+    """A repository in the workspace whose own configuration names a program."""
+    inner = repository / "vendor" / "x"
+    subprocess.run(["git", "init", "-q", str(inner)], check=True)
+    return configured(inner, "[core]", "fsmonitor = ./watch")
+
+
+def test_a_repository_below_counts_where_git_runs_in_it(repository: Path, nested: Path) -> None:
+    (nested / "deep").mkdir()
+    assert not runs_programs(str(repository), [".", "vendor", "absent", "vendor/y*"])
+    for folder in ("vendor/x", "vendor/x/deep", "vendor/*", "vendor/../vendor/x", str(nested), "**"):
+        assert runs_programs(str(repository), [folder]), folder
+    (repository / "link").symlink_to(nested)
+    assert runs_programs(str(repository), ["link"])
+
+
+def test_a_bare_repository_counts_as_well(repository: Path) -> None:
+    bare = repository / "mirror"
+    subprocess.run(["git", "init", "-q", "--bare", str(bare)], check=True)
+    assert not runs_programs(str(repository), ["mirror"])
+    (bare / "config").write_text("[core]\nfsmonitor = ./watch\n")
+    assert runs_programs(str(repository), ["mirror"])
+
+
+def test_a_repository_that_the_index_links_to_is_looked_at_with_it(repository: Path, nested: Path) -> None:
+    name = ["-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "core.fsmonitor=false"]
+    subprocess.run(["git", *name, "commit", "-q", "--allow-empty", "-m", "a"], cwd=nested, check=True)
+    assert not runs_programs(str(repository))
+    subprocess.run(["git", *name, "add", "vendor"], cwd=repository, check=True, capture_output=True)
+    assert runs_programs(str(repository))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git -C vendor/x status", "cd vendor/x && git status", "(cd vendor && cd x && git log)", "for d in vendor/*/; do (cd $d && git log); done",
+        "find . -name .git -execdir git status \\;", "find . -name .git -exec git -C {} log \\;", "bash -c 'cd vendor/x; git status'",
+    ],
+)  # fmt: skip
+def test_a_look_into_it_is_asked_about(nested: Path, line: str, capfd: pytest.CaptureFixture[str]) -> None:
+    main(["policy", "check", "--json", "--cwd", str(nested.parent.parent), "--", line])
+    assert json.loads(capfd.readouterr().out)["decision"] == "ask"
