@@ -74,8 +74,8 @@ class Wanted:
 class Packed:
     """A system prompt, the messages behind it, and the manifest of the whole request.
 
-    `needed` are the tokens, and `chars` the characters, that it would take had nothing been shortened to fit; `short` are
-    the sections of which something was. `cuts` are the words of a person, and summaries, that the window does not hold.
+    `needed` are the tokens, and `chars` the characters, that it would take had nothing been shortened to fit but `cuts`:
+    the words of a person, and summaries, that the window does not hold. `short` are the sections of which something was.
     """
 
     system: str
@@ -144,6 +144,7 @@ class Assembly:
                 _join(shares[name], share)
         whole = sum(share.chars for share in shares.values())
         fitted = self._fit(wanted, room, counted, sections, used, texts, shares)
+        whole -= sum(counted[at].chars - fitted.counted[at].chars for at in fitted.words)
         system = SEPARATOR.join(texts[each.id] for each in used if each.section != BEHIND and texts[each.id])
         behind = [texts[each.id] for each in used if each.section == BEHIND and texts[each.id]]
         messages = (*fitted.messages(), *_passing(behind))
@@ -181,13 +182,14 @@ class Assembly:
         if room.tokens is None:
             return Fitted(list(counted))
         most, last = (self._raw(tokens, wanted) for tokens in (room.tokens, room.last or room.tokens))
-        summaries = (
-            one.tokens for one in counted if isinstance(one.message, SummaryMessage) and one.message.shares
-        )
+        portion = max(1, round(most * PORTION))
+        lasting = sum(shares[name].tokens for name in KEPT) + sum(map(_lasting, counted))
+        fitted = Fitted(list(counted))
+        if lasting > last:
+            self._fitting.cut_words(fitted, lasting - last, lasting - last + portion)
         # Beside what is not shortened for the answer's sake there is room for work: the answer is shorter then.
-        lasting = sum(summaries) + sum(shares[name].tokens for name in KEPT)
-        most = max(most, min(last, lasting + round(most * PORTION)))
-        excess = sum(share.tokens for share in shares.values()) - most
+        most = max(most, min(last, lasting - _freed(counted, fitted) + portion))
+        excess = sum(share.tokens for share in shares.values()) - most - _freed(counted, fitted)
         for each in [one for one in used if one.section == BEHIND]:
             if excess > 0 and texts[each.id]:
                 size = self._size(texts[each.id])
@@ -196,13 +198,22 @@ class Assembly:
                 share.dropped += 1
                 texts[each.id] = ""
                 excess -= size
-        if excess <= 0:
-            return Fitted(list(counted))
-        portion = max(1, round(most * PORTION))
-        fitted = self._fitting.fit(counted, sections, room, excess, -(-excess // portion) * portion)
+        if excess > 0:
+            self._fitting.fit(fitted, sections, room, excess, -(-excess // portion) * portion)
         over = sum(share.tokens for share in shares.values()) - last - _freed(counted, fitted)
         if over > 0:
             self._fitting.cut_words(fitted, over, over + portion)
+        self._note(fitted, counted, sections, shares)
+        return fitted
+
+    @staticmethod
+    def _note(
+        fitted: Fitted,
+        counted: Sequence[Counted],
+        sections: Sequence[SectionName],
+        shares: dict[SectionName, _Share],
+    ) -> None:
+        """What was shortened, cut and dropped, in the sections."""
         for section, positions in fitted.short.items():
             for at in positions:
                 shares[section].short += 1
@@ -216,7 +227,6 @@ class Assembly:
             share.chars -= fitted.counted[at].chars
             share.tokens -= fitted.counted[at].tokens
             share.dropped += 1
-        return fitted
 
     def _manifest(
         self,
@@ -336,6 +346,11 @@ def _split(one: Counted, section: SectionName) -> list[tuple[SectionName, _Share
         )
         left -= tokens
     return made
+
+
+def _lasting(one: Counted) -> int:
+    """Tokens of what a summary must not lose beside a person's words."""
+    return sum(share.tokens for name, share in _split(one, "messages") if name == "packed_context")
 
 
 def _join(share: _Share, more: _Share) -> None:

@@ -60,26 +60,25 @@ class Fitting:
     def __init__(self, recount: Callable[[Message], Counted]) -> None:
         self._recount = recount
         self._short: dict[tuple[int, bool], tuple[Message, Counted]] = {}
+        self._cut: dict[int, tuple[Message, Counted]] = {}
 
     def fit(
         self,
-        counted: Sequence[Counted],
+        fitted: Fitted,
         sections: Sequence[SectionName],
         room: Room,
         needed: int,
         wished: int,
-    ) -> Fitted:
+    ) -> None:
         """Make the history smaller by `needed` tokens, by the `wished` ones as far as shortening old blocks is enough for
         that."""
-        fitted = Fitted(list(counted))
         left = needed - wished + self._by_sections(fitted, sections, room, wished)
         if left > 0:
-            everything = range(len(counted))
+            everything = range(len(fitted.counted))
             for at in everything:
                 left = self._shorten(fitted, sections[at], (at,), left, left, tiny=True)
         if left > 0:
             _drop_oldest(fitted, left)
-        return fitted
 
     def cut_words(self, fitted: Fitted, needed: int, wished: int) -> None:
         """Where `needed` tokens more have to go, cut the longest of what a person said, or of what a summary has, until
@@ -90,13 +89,18 @@ class Fitting:
         )
         left = wished
         for at in longest:
-            if left <= wished - needed:
+            if needed <= 0:
                 break
             before = fitted.counted[at]
-            after = self._cut_to(before, max(_LEAST_WORDS, before.tokens - left))
+            known = self._cut.get(id(before.message))
+            if known is not None and known[0] is before.message and before.tokens - known[1].tokens >= needed:
+                after = known[1]  # the next request begins as this one
+            else:
+                after = self._cut_to(before, max(_LEAST_WORDS, before.tokens - left))
+                self._cut[id(before.message)] = before.message, after
             if after.tokens < before.tokens:
                 fitted.counted[at], fitted.words[at] = after, _words(before.message)
-                left -= before.tokens - after.tokens
+                left, needed = left - before.tokens + after.tokens, needed - before.tokens + after.tokens
 
     def _cut_to(self, before: Counted, tokens: int) -> Counted:
         words = _words(before.message)

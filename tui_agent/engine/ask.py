@@ -12,7 +12,7 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.context.assemble import Assembly, Packed, Wanted
-from tui_agent.context.budgets import LEAST_ANSWER, Room
+from tui_agent.context.budgets import BELOW_REFUSED, LEAST_ANSWER, Room
 from tui_agent.engine.compacting import Compacting
 from tui_agent.engine.context_watch import ContextWatch
 from tui_agent.engine.merge import Ticker
@@ -112,10 +112,10 @@ class ModelCaller:
         A history that comes near the window is made smaller first, and once more where the provider finds it too long.
         """
         room = self.room if ask.messages is None else None
-        smaller = False
+        made = smaller = False
         for last in (*(False,) * MOST_REFUSED, True):
             try:
-                return await self._asked(ask, None if smaller else room)
+                return await self._asked(ask, None if made else room)
             except ContextOverflow as error:
                 if room is None:
                     raise
@@ -128,6 +128,9 @@ class ModelCaller:
 
     def _model(self) -> str:
         return _settings(self._parts.recorder.state_of(self._of).settings).model.model
+
+    def _refused_by(self, model: str) -> int:
+        return self._refused[1] if self._refused[0] == model else 0
 
     async def warm(self) -> None:
         """Count what a session that is taken up holds before it is asked with. Raises `BlobMissing`."""
@@ -159,12 +162,14 @@ class ModelCaller:
             answer=ask.max_tokens or settings.model.max_output or _answer(settings.model.window),
             mode=settings.context_mode,
             session_context=state.session_context,
-            refused=self._refused[1] if self._refused[0] == settings.model.model else 0,
+            refused=self._refused_by(settings.model.model),
         )
 
     async def _asked(self, ask: Ask, room: Compacting | None) -> ModelReply:
         recorder = self._parts.recorder
         self._newest = ask if ask.messages is None else self._newest
+        if room is not None:
+            room.learnt = round(self._refused_by(self._model()) * BELOW_REFUSED)
         history = recorder.messages(self._agent) if ask.messages is None else ask.messages
         wanted = self._wanted(ask, self._builder.messages(history), self._parts.ids.request())
         packed = await self._packed(wanted)

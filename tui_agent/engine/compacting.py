@@ -67,6 +67,10 @@ HISTORY: Final[frozenset[SectionName]] = frozenset(
 )
 FULL: Final = 0.80
 """What of the window a summary may fill, with all that stands beside it, where what must not be lost needs so much."""
+FULL_WHEN_CUT: Final = 0.60
+"""The same where what must not be lost needs more than that all the same."""
+WORK: Final = 0.25
+"""What of the window there is for work between one summary and the next."""
 LEAST_KEPT: Final = 0.05
 """What of the window stays of the newest messages then."""
 STORY_SHARE, LEAST_STORY = 0.10, 0.02
@@ -108,15 +112,21 @@ class Compacting:
         """Nothing more is tried by itself in this turn."""
         self._failures = 0
         self._circles = Circles()
+        self._floor = 0
+        """Tokens that the newest summary left."""
+        self.learnt = 0
+        """Tokens that the model's provider may take: it refused more."""
 
     async def make(self, packed: Packed, answer: int) -> bool:
         """Make room for a request and its answer, where it needs some; True if the history changed. Raises
         `GoesInCircles`."""
         self._begin()
-        window, limits = packed.manifest.window, self._parts.shrinking
+        window, limits = self._window() if packed.manifest.room else 0, self._parts.shrinking
         if not window:
             return False
         most = compacts_at(window, answer, limits.compact_at or COMPACT)
+        # What must not be lost can need so much room that the next summary would come at once.
+        most = max(most, min(Room.of(window, answer).last or 0, self._floor + WORK * window))
         needed = max(packed.needed, round(most) if packed.short & HISTORY else 0)
         per_char = needed / max(1, packed.chars)
         freed = 0
@@ -169,7 +179,9 @@ class Compacting:
 
     def _window(self) -> int:
         settings = self._parts.recorder.state_of(self._agent).settings
-        return (settings.model.window if settings is not None else 0) or UNKNOWN_WINDOW
+        window = settings.model.window if settings is not None else 0
+        learnt = self.learnt
+        return min(window or learnt, learnt) if learnt else window or UNKNOWN_WINDOW
 
     # -- putting outputs away --------------------------------------------------------------------------------------
 
@@ -304,13 +316,16 @@ class Compacting:
         base, whole = await self._measure(rest), window / per_char
         room, facts = max(LEAST_CHARS, round(FULL * whole) - base.chars), self._facts(through)
         wished = round(self._parts.shrinking.reduce_to * whole) - base.chars
-        left = wished - await to_thread.run_sync(needed_chars, facts, self._text)
+        needs = await to_thread.run_sync(needed_chars, facts, self._text)
+        if needs > room:  # it is cut in any case: then there is room for work, too
+            room = max(LEAST_CHARS, round(FULL_WHEN_CUT * whole) - base.chars)
+        left = wished - needs
         most = round(min(STORY_SHARE * whole, max(LEAST_STORY * whole, left)))
         story, request, fault = await self._story(gone, focus, window, per_char, round(TOO_LONG * whole))
         if fault:
             story = await to_thread.run_sync(partial(told, gone, most, self._text))
         summary, smaller = await self._fitting(facts, story, room, max(wished, most), rest, base, window)
-        after = smaller.needed
+        after = self._floor = smaller.needed
         turns = sum(map(recorder.history(self._agent).forgotten.own, gone))
         recorder.append(
             ContextCompacted(

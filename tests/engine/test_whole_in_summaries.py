@@ -1,0 +1,170 @@
+"""What must not be lost stands whole in every request after compactions, or its artifact is named and that is told."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from tests.engine.harness import MODEL, Bench, EchoTool, Words, call, running, say
+from tests.engine.test_compacting import LIMITS, Output, Worker, compact, compactions, of, turn, words, work
+from tests.stubs.tool_context import tools_of
+from tui_agent.context.shrinking import Shrinking
+from tui_agent.engine.recorder import Recorder
+from tui_agent.middleware.memory import WorkingMemory
+from tui_agent.models.faults import fault
+from tui_agent.ports.middleware import Middleware
+from tui_agent.ports.model import ModelRequest
+from tui_agent.ports.tool import ToolContext, ToolResult, ToolSpec
+from tui_agent.protocol.commands import PinContext
+from tui_agent.protocol.events.context import ContextCut, ContextPacked
+from tui_agent.protocol.events.eval import TestFinished
+from tui_agent.protocol.events.session import SettingsChanged
+from tui_agent.protocol.messages import UserMessage, check_pairs
+from tui_agent.protocol.parts import TextContent
+
+TITLED = " of the shop and its carts, with all their rates and discounts"
+SUMMARIES = Shrinking(prompt=LIMITS.prompt, reduce_at=0)
+
+
+def model_of(bench: Bench, worker: Worker, window: int) -> None:
+    bench.use(worker)
+    model = MODEL.model_copy(update={"window": window, "max_output": 1_000})
+    bench.recorder.append(SettingsChanged(key="model", value=model.model_dump(mode="json"), previous={}))
+
+
+def seen(request: ModelRequest, pattern: str) -> int:
+    """How many different words of this form a request has."""
+    return len(set(re.findall(pattern, of(request))))
+
+
+def task_of(count: int) -> str:
+    return "Do all of this.\n" + "\n".join(f"REQ_{at}_ the requirement {at}{TITLED}" for at in range(count))
+
+
+def manifests(bench: Bench) -> list[ContextPacked]:
+    return [one for one in bench.of(ContextPacked) if isinstance(one, ContextPacked)]
+
+
+def own_words(bench: Bench) -> list[tuple[int, int, bool]]:
+    """Of each request with a person's words: their characters before and after, and whether the record says cut."""
+    sections = [one for made in manifests(bench) for one in made.sections if one.name == "task_contract"]
+    return [(one.raw_chars, one.chars, one.reduced) for one in sections]
+
+
+def cuts(bench: Bench) -> list[ContextCut]:
+    return [one for one in bench.of(ContextCut) if isinstance(one, ContextCut)]
+
+
+class ManyTests(EchoTool):
+    """Runs tests of which sixty fail."""
+
+    spec: ClassVar[ToolSpec]  # type: ignore[misc]
+
+    def __init__(self) -> None:
+        super().__init__("run_tests")
+
+    async def run(self, args: Words, ctx: ToolContext) -> ToolResult:
+        names = tuple(f"tests/test_many.py::test_fails[{at}]" for at in range(60))
+        text = "\n".join(f"failed: {name}\n    assert {'x' * 60}" for name in names)
+        event = TestFinished(
+            framework="pytest",
+            command="pytest",
+            passed=3,
+            failed=60,
+            skipped=0,
+            exit_code=1,
+            failures=names,
+        )
+        return ToolResult(ok=False, content=(TextContent(text=text),), events=(event,))
+
+
+@pytest.mark.parametrize(("window", "count"), [(8_000, 80), (16_000, 200), (32_000, 450)])
+async def test_every_line_of_the_task_is_in_every_request_over_several_compactions(
+    tmp_path: Path, window: int, count: int
+) -> None:
+    worker = Worker([*work(40), say("done")])
+    async with running(tmp_path, [], [Output(window // 4)], shrinking=SUMMARIES) as bench:
+        model_of(bench, worker, window)
+        await turn(bench, task_of(count))
+        assert len(compactions(bench)) > 2 and not any(one.cuts for one in compactions(bench))
+        assert {seen(one, r"REQ_\d+_") for one in worker.asked} == {count}
+        told = own_words(bench)
+        assert len(told) >= len(worker.asked) and all(raw == size for raw, size, _ in told)
+        assert not any(cut for *_, cut in told) and not cuts(bench)
+        assert all(not check_pairs(one.messages) for one in worker.asked)
+
+
+async def test_tasks_failing_tests_files_and_rules_are_all_in_requests_after_compactions(
+    tmp_path: Path,
+) -> None:
+    todos = [{"content": f"TODO_{at}_ migrate{TITLED}", "status": "pending"} for at in range(40)]
+    writes = [call(("output", f'{{"words":"src/orders/file_{at}.py"}}')) for at in range(3)]
+    worker = Worker(
+        [call(("write_todos", json.dumps({"todos": todos}))), call(("run_tests", "{}")), *writes, say("ok")]
+        + [one for _ in range(11) for one in (*work(3), say("ok"))]
+    )
+    middlewares: list[Middleware | Callable[[Recorder], Middleware]] = [
+        lambda recorder: WorkingMemory(lambda: recorder.state)
+    ]
+    tools = [Output(3_000), ManyTests(), tools_of("todo")["write_todos"]]
+    async with running(tmp_path, [], tools, shrinking=SUMMARIES, middlewares=middlewares) as bench:
+        model_of(bench, worker, 16_000)
+        await turn(bench, "Migrate all of it.")
+        pad = "background of the message about the shop and its carts. " * 18
+        for at in range(1, 12):
+            await turn(bench, f"Message {at}.\n{pad}\nKeep RULE_{at}_ from now on.", at + 1)
+        assert len(compactions(bench)) > 2 and not any(one.cuts for one in compactions(bench))
+        last = worker.asked[-1]
+        assert seen(last, r"RULE_\d+_") == 11 and seen(last, r"TODO_\d+_") == 40
+        assert seen(last, r"test_fails\[\d+\]") == 60
+
+
+async def test_what_was_pinned_is_word_for_word_in_the_next_summary(tmp_path: Path) -> None:
+    worker = Worker([one for _ in range(9) for one in (*work(1), say("ok"))])
+    async with running(tmp_path, [], [Output(1_000)], shrinking=SUMMARIES) as bench:
+        model_of(bench, worker, 16_000)
+        said = [f"PIN_{at}: " + f"every word {at} of it counts. " * 40 for at in range(9)]
+        for at, text in enumerate(said):
+            await turn(bench, text, at + 1)
+        own = [one.seq for one in bench.recorder.messages() if isinstance(one, UserMessage)]
+        bench.submit(PinContext(seqs=tuple(own[1:])))
+        made = await compact(bench)
+        text = "\n".join(map(words, bench.recorder.messages()))
+        assert all(one.strip() in text for one in said) and not made.payload.cuts  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("window", [8_000, 0])
+async def test_words_longer_than_the_window_are_told_and_can_be_read_on_in(
+    tmp_path: Path, window: int
+) -> None:
+    """Of a known window at once; of one that nobody knows once its provider refused them."""
+    over = [] if window else [[fault("overflow", "The request is too long.")]] * 2
+    worker = Worker([*over, *work(2), say("done")])
+    async with running(tmp_path, [], [Output(600)], shrinking=SUMMARIES) as bench:
+        model_of(bench, worker, window)
+        task = task_of(800)
+        await turn(bench, task)
+        assert bench.recorder.state.last_turn_end == "finished" and not compactions(bench)
+        told = cuts(bench)[0]
+        (cut,) = told.cuts
+        assert (told.window, cut.raw_chars) == (window, len(task)) and cut.chars < cut.raw_chars
+        assert bench.recorder.state.artifacts[cut.artifact.id] == cut.artifact
+        assert bench.engine._parts.blobs.read(cut.artifact.sha256).decode() == task
+        for request in worker.asked[len(over) :]:
+            assert cut.artifact.id in of(request) and "REQ_0_" in of(request) and "REQ_799_" in of(request)
+        raw, size, reduced = own_words(bench)[-1]
+        assert raw == len(task) > size and reduced
+
+
+async def test_a_long_first_message_goes_out_whole_though_it_leaves_little_room(tmp_path: Path) -> None:
+    worker = Worker([say("done")])
+    async with running(tmp_path, [], [Output(600)], shrinking=LIMITS) as bench:
+        model_of(bench, worker, 8_000)
+        await turn(bench, task_of(345))
+        (request,) = worker.asked
+        assert seen(request, r"REQ_\d+_") == 345 and not worker.summaries and not cuts(bench)
+        sent = manifests(bench)[-1].total_tokens
+        assert sent > 0.85 * 8_000 and request.max_tokens <= 8_000 - sent
