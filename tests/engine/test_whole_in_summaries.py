@@ -163,8 +163,8 @@ async def test_a_long_first_message_goes_out_whole_though_it_leaves_little_room(
     worker = Worker([say("done")])
     async with running(tmp_path, [], [Output(600)], shrinking=LIMITS) as bench:
         model_of(bench, worker, 8_000)
-        await turn(bench, task_of(345))
+        await turn(bench, task_of(315))
         (request,) = worker.asked
-        assert seen(request, r"REQ_\d+_") == 345 and not worker.summaries and not cuts(bench)
+        assert seen(request, r"REQ_\d+_") == 315 and not worker.summaries and not cuts(bench)
         sent = manifests(bench)[-1].total_tokens
         assert sent > 0.85 * 8_000 and request.max_tokens <= 8_000 - sent
