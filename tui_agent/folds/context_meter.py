@@ -5,8 +5,8 @@ at 0.85.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, fields, replace
+from typing import Final, Literal, TypeAlias
 
 from pydantic import JsonValue, ValidationError
 
@@ -26,6 +26,8 @@ from tui_agent.protocol.parts import Usage
 from tui_agent.protocol.settings import ModelInfo
 
 MeterLevel: TypeAlias = Literal["below", "near", "over", "compaction"]
+SectionState: TypeAlias = Literal["whole", "reduced", "dropped"]
+"""Of a section as it was sent: all of it, less of it, or without some of its parts."""
 
 WARN, WARN_OFF, SOFT, CRITICAL, COMPACT = 0.32, 0.28, 0.40, 0.80, 0.85
 
@@ -36,10 +38,21 @@ ASSUMED_WINDOW = 128_000
 
 @dataclass(frozen=True, slots=True)
 class MeterSection:
-    """A share as the pane names it: system, tools, instructions, repo map, messages, tool results, …"""
+    """A share as the pane names it: system, tools, instructions, repo map, messages, tool results, …
+
+    `budget` is what it may take where not all has room; None: as much as it needs. `rule` says why it is not whole.
+    """
 
     name: str
     tokens: int
+    budget: int | None = None
+    state: SectionState = "whole"
+    rule: str = ""
+
+    @property
+    def said(self) -> str:
+        """What became of it, in words."""
+        return f"{self.name}: {self.state}{f', {self.rule}' if self.rule else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +72,24 @@ class ContextMeterView:
     sections: tuple[MeterSection, ...] = ()
     next_tokens: int = 0
     next_cost_usd: float | None = None
-    warnings: tuple[str, ...] = ()
     cache_breaks: int = 0
     cache_break: str = ""
     assumed: bool = False
     compacts: float = COMPACT
     """Share of the window from which old turns are summarised; 0: never by itself."""
+    room: int | None = None
+    """Tokens that the newest request might take."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Of each section that is not whole what became of it."""
+        return tuple(one.said for one in self.sections if one.state != "whole")
 
     def sections_of(self, whole: int) -> tuple[MeterSection, ...]:
         """The sections in the same proportion, adding up to `whole`; without those of which nothing is left."""
         shares = shares_of([item.tokens for item in self.sections], whole)
         pairs = zip(self.sections, shares, strict=True)
-        return tuple(MeterSection(item.name, share) for item, share in pairs if share)
+        return tuple(replace(item, tokens=share) for item, share in pairs if share)
 
 
 NAMES: dict[SectionName, str] = {
@@ -119,7 +138,6 @@ class MeterState:
     level: MeterLevel
     estimated: bool
     sections: tuple[MeterSection, ...]
-    warnings: tuple[str, ...]
     model: ModelInfo | None
     prefix: ContextPacked | None
     cache_breaks: int
@@ -127,6 +145,7 @@ class MeterState:
     request: RequestId | None
     answer: Usage
     room: int = 0
+    may_take: int | None = None
 
 
 class ContextMeter:
@@ -139,7 +158,6 @@ class ContextMeter:
         self._level: MeterLevel = "below"
         self._estimated = True
         self._sections: tuple[MeterSection, ...] = ()
-        self._warnings: tuple[str, ...] = ()
         self._model: ModelInfo | None = None
         self._prefix: ContextPacked | None = None
         self._cache_breaks = 0
@@ -148,6 +166,7 @@ class ContextMeter:
         self._answer = Usage()
         self._room = 0
         """Tokens that the model's answer may take."""
+        self._may_take: int | None = None
         self._share = COMPACT
         self._packed_now: ContextPacked | None = None
         """The newest manifest, whose sections are not worked out yet, and the totals that came since."""
@@ -202,7 +221,9 @@ class ContextMeter:
                 self._takes(settings.model)
             case _:
                 return False
-        if not isinstance(ev.payload, ContextPacked | ModelRequested):  # an estimate alone crosses no limit
+        if not isinstance(
+            ev.payload, ContextPacked | ModelRequested
+        ):  # what an estimate crosses is not held on to
             self._level = next_level(self._level, self._fraction())
         self._view = None
         return True
@@ -218,7 +239,7 @@ class ContextMeter:
         if before is not None and known and before.prefix_digest != packed.prefix_digest:
             self._cache_breaks += 1
             self._cache_break = _what_differs(before, packed)
-        self._window = packed.window or self._window
+        self._window, self._may_take = packed.window or self._window, packed.room
         self._packed_now, self._totals = packed, []
         self._estimated, self._answer = packed.estimated, Usage()
         self._set(packed.total_tokens)
@@ -245,14 +266,11 @@ class ContextMeter:
         packed, self._packed_now = self._packed_now, None
         if packed is not None:
             self._sections = _named(packed.sections)
-            self._warnings = tuple(
-                _warning(item) for item in packed.sections if item.reduced or item.dropped_blocks
-            )
         totals, self._totals = self._totals, []
         for used in totals:
             shares = shares_of([item.tokens for item in self._sections], used)
             self._sections = tuple(
-                MeterSection(item.name, share) for item, share in zip(self._sections, shares, strict=True)
+                replace(item, tokens=share) for item, share in zip(self._sections, shares, strict=True)
             )
 
     def view(self) -> ContextMeterView:
@@ -265,12 +283,12 @@ class ContextMeter:
                 window=self._limit(),
                 fraction=self._fraction(),
                 assumed=self._limit() != self._window,
-                level=self._level,
+                level=next_level(self._level, self._fraction()),
                 estimated=self._estimated,
                 sections=self._sections,
                 next_tokens=self._used + new,
                 next_cost_usd=self._forecast(new),
-                warnings=self._warnings,
+                room=self._may_take,
                 cache_breaks=self._cache_breaks,
                 cache_break=self._cache_break,
                 compacts=self._compacts(),
@@ -303,7 +321,28 @@ class ContextMeter:
 
 
 def _named(sections: Sequence[Section]) -> tuple[MeterSection, ...]:
-    return tuple(MeterSection(NAMES[item.name], item.tokens) for item in sections)
+    return tuple(
+        MeterSection(NAMES[item.name], item.tokens, item.budget, _state(item), _why(item))
+        for item in sections
+    )
+
+
+_LEFT_OUT: Final = "left out"
+
+
+def _state(section: Section) -> SectionState:
+    if section.dropped_blocks:
+        return "dropped"
+    return "reduced" if section.reduced else "whole"
+
+
+def _why(section: Section) -> str:
+    """Why it is not whole, in words; empty where it is."""
+    if not section.dropped_blocks:
+        return section.rule if section.reduced else ""
+    rule = section.rule.removeprefix(_LEFT_OUT)
+    between = ", " if rule and rule == section.rule else ""
+    return f"{section.dropped_blocks} {_LEFT_OUT}{between}{rule}"
 
 
 def _model(value: dict[str, JsonValue]) -> ModelInfo:
@@ -322,7 +361,8 @@ def _without_outputs(sections: Sequence[MeterSection], freed: int) -> tuple[Mete
         freed -= less
         if less:
             left[name] -= less
-    return tuple(MeterSection(name, tokens) for name, tokens in left.items() if tokens)
+    kept = {item.name: item for item in sections}
+    return tuple(replace(kept[name], tokens=tokens) for name, tokens in left.items() if tokens)
 
 
 def next_level(level: MeterLevel, fraction: float) -> MeterLevel:
@@ -354,8 +394,3 @@ def _what_differs(before: ContextPacked, after: ContextPacked) -> str:
     was, now = ({(item.section, item.id, item.digest) for item in one.fragments} for one in (before, after))
     differing = {section for section, _, _ in was ^ now} - {"working_memory"}  # it stands behind the rest
     return ", ".join(name for section, name in NAMES.items() if section in differing)
-
-
-def _warning(section: Section) -> str:
-    what = f"{section.dropped_blocks} left out" if section.dropped_blocks else "shortened"
-    return f"{NAMES[section.name]}: {what}{f', {section.rule}' if section.rule else ''}"

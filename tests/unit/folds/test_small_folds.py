@@ -146,7 +146,7 @@ def test_the_meter_takes_the_providers_count_and_its_sections_still_add_up() -> 
     assert (view.used, view.estimated, view.warnings) == (
         301,
         True,
-        ("tool results: shortened, head and tail",),
+        ("tool results: reduced, head and tail",),
     )
     view = told(fold, packed("r1", 100, 100, 101), requested("r1"), responded("r1", "x", tokens=400))
     assert (view.used, view.estimated, view.window) == (400, False, MODEL.window)

@@ -1,26 +1,32 @@
 """L7: the context screen: bar with its limits, sections in numbers, what comes next."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from rich.cells import cell_len
 from textual.strip import Strip
 
-from tui_agent.folds.context_meter import SOFT, WARN, ContextMeterView
+from tui_agent.folds.context_meter import SOFT, WARN, ContextMeterView, MeterSection
 from tui_agent.tui import units
 from tui_agent.tui.handlers.ledger import ledger_rows
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.meter import bar, meter_role, ticks, words
 from tui_agent.tui.rows import Part, part
 from tui_agent.tui.text import clean_line
+from tui_agent.tui.theme import Role
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
 
 
-_ACTIONS = (
-    ("c", "compact now", "compact"),
-    ("l", "put away", "compact list"),
-    ("m", "map", "map"),
-)
+_INTENTS: Final[Mapping[str, str]] = {
+    "context_summarise": "compact",
+    "context_put_away": "compact list",
+    "context_map": "map",
+}
+"""What the keys of the registry's scope `context` do."""
+_WHY: Final = 22
+"""Cells that are left free for why a section is not whole before a bar is drawn."""
 
 
 def context(live: "Live", argument: str) -> None:
@@ -40,12 +46,18 @@ def context(live: "Live", argument: str) -> None:
     view = live.views.meter.view()
     mark = "~" if view.estimated else ""
     of = f" of {units.tokens(view.window)}{' (assumed)' if view.assumed else ''}" if view.window else ""
+    actions = [
+        (key, one.footer, _INTENTS[one.name])
+        for one in live.app.actions
+        if one.scope == "context"
+        for key in one.keys[:1]
+    ]
     viewer = Viewer(
         lambda: live.app.looks,
         "Context",
         draw,
         right=f"{mark}{units.tokens(view.used)}{of} tokens" if view.used else "",
-        actions=_ACTIONS if view.used else _ACTIONS[-1:],
+        actions=actions if view.used else actions[-1:],
     )
     if view.used and view.window:
         viewer.verdict = f"   {units.percent(view.fraction)}  {words(view)}", meter_role(view)
@@ -71,32 +83,96 @@ def _bar(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
 
 
 def _sections(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
-    sections = list(view.sections)
-    rows = [
-        viewer.line(width, [("section".ljust(18) + "tokens".rjust(8) + "share".rjust(8), viewer.style("t3"))])
-    ]
-    longest = max(0, min(24, width - 40))
-    top = max((section.tokens for section in sections), default=1) or 1
-    for section, share in zip(sections, units.shares([one.tokens for one in sections]), strict=True):
-        cells = round(section.tokens * longest / top)
-        left: list[Part] = [
-            part(clean_line(section.name)[:17].ljust(18), viewer.style()),
-            (units.kilo(section.tokens).rjust(8), viewer.style()),
-            (f"{share} %".rjust(8), viewer.style("t2")),
-            ("   ", viewer.style()),
-            (viewer.looks.symbols.meter_full * cells, viewer.style("accent")),
-            (viewer.looks.symbols.meter_rest * (longest - cells), viewer.style("border")),
-        ]
-        rows.append(viewer.line(width, left))
-    total = sum(section.tokens for section in sections)
-    bold = viewer.style(bold=True)
-    rows.append(
-        viewer.line(
-            width,
-            [("total".ljust(18) + units.kilo(total).rjust(8) + ("100 %" if total else "0 %").rjust(8), bold)],
-        )
+    columns = _Columns.of(view, width)
+    heads = (
+        "section".ljust(columns.name),
+        "tokens".rjust(8),
+        "share".rjust(8) if columns.share else "",
+        "budget".rjust(9) if columns.budget else "",
+        " " * (columns.bar + 3) if columns.bar else "",
+        "     state" if columns.state else "",
     )
-    return rows
+    rows = [viewer.line(width, [("".join(heads), viewer.style("t3"))])]
+    shares = units.shares([one.tokens for one in view.sections])
+    for section, share in zip(view.sections, shares, strict=True):
+        rows.append(viewer.line(width, _section(viewer, columns, section, share, width)))
+    total = sum(section.tokens for section in view.sections)
+    last = (
+        "total".ljust(columns.name),
+        units.kilo(total).rjust(8),
+        ("100 %" if total else "0 %").rjust(8) if columns.share else "",
+        units.kilo(view.room).rjust(9) if columns.budget and view.room else "",
+    )
+    return [*rows, viewer.line(width, [("".join(last), viewer.style(bold=True))])]
+
+
+class _Columns(NamedTuple):
+    """What has room beside a section's name and its tokens, in cells. The bar goes first, then the share, then the budget;
+    why a section is not whole stands below the table where it has no room beside it."""
+
+    name: int
+    share: bool
+    budget: bool
+    state: bool
+    bar: int
+    top: int
+    """The tokens that a whole bar stands for, where there are no budgets."""
+
+    @classmethod
+    def of(cls, view: ContextMeterView, width: int) -> "_Columns":
+        bounded = any(section.budget for section in view.sections)
+        name = 18 if width >= 60 else 14
+        room = width - name - 8
+        state = room >= 13
+        room -= 13 if state else 0
+        budget = bounded and room >= 9
+        room -= 9 if budget else 0
+        share = room >= 8
+        room -= 8 if share else 0
+        bar = min(18, room - _WHY) if room >= _WHY + 8 else 0
+        top = 0 if budget else max((section.tokens for section in view.sections), default=1)
+        return cls(name, share, budget, state, bar, top)
+
+    @property
+    def taken(self) -> int:
+        """All of them, up to where the reason begins."""
+        bar = self.bar + 3 if self.bar else 0
+        return self.name + 8 + 8 * self.share + 9 * self.budget + bar + 13 * self.state
+
+    def why(self, section: MeterSection, width: int) -> bool:
+        """Whether the reason has room in the row."""
+        return self.state and self.taken + 2 + cell_len(section.rule) <= width
+
+
+def _section(viewer: Viewer, columns: _Columns, section: MeterSection, share: int, width: int) -> list[Part]:
+    symbols = viewer.looks.symbols
+    whole = section.state == "whole"
+    parts: list[Part] = [
+        part(clean_line(section.name)[: columns.name - 1].ljust(columns.name), viewer.style()),
+        (units.kilo(section.tokens).rjust(8), viewer.style()),
+    ]
+    if columns.share:
+        parts.append((f"{share} %".rjust(8), viewer.style("t2")))
+    if columns.budget:
+        budget = units.kilo(section.budget) if section.budget else ""
+        parts.append((budget.rjust(9), viewer.style("t2")))
+    if columns.bar:
+        of = section.budget if columns.budget else columns.top
+        full = min(columns.bar, round(section.tokens * columns.bar / of)) if of else 0
+        rest = columns.bar - full if of else 0
+        parts += [
+            ("   ", viewer.style()),
+            (symbols.meter_full * full, viewer.style("accent")),
+            (symbols.meter_rest * rest, viewer.style("border")),
+            (" " * (columns.bar - full - rest), viewer.style()),
+        ]
+    if columns.state:
+        mark = " " if whole else symbols.warning
+        role: Role = "t2" if whole else "warning"
+        parts.append((f"   {mark} {section.state.ljust(8)}", viewer.style(role)))
+    if section.rule and columns.why(section, width):
+        parts.append(part(f"  {clean_line(section.rule)}", viewer.style("t2")))
+    return parts
 
 
 def _next(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
@@ -119,8 +195,10 @@ def _next(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
     if view.assumed:
         text = "The model's window is not known; this one is assumed. context_window in its profile sets it."
         rows += viewer.say(width, text, "t3")
-    for warning in view.warnings:
-        rows += viewer.say(width, warning, "warning")
+    columns = _Columns.of(view, width)
+    for section in view.sections:
+        if section.state != "whole" and not columns.why(section, width):
+            rows += viewer.say(width, section.said, "warning")
     if view.cache_breaks:
         times = "Once" if view.cache_breaks == 1 else f"{view.cache_breaks} times"
         why = f" Newly written the last time: {view.cache_break}." if view.cache_break else ""

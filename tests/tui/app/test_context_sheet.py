@@ -1,0 +1,113 @@
+"""/context: each section with what it takes, what it may take, and whether it went out whole; its keys; its level."""
+
+import pytest
+
+from tests.stubs.fake_session import FakeSession
+from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.protocol.commands import Compact
+from tui_agent.protocol.envelope import Record
+from tui_agent.protocol.events.context import ContextPacked, Section
+from tui_agent.protocol.ids import RequestId
+from tui_agent.tui.actions import BY_NAME
+
+WINDOW = 200_000
+
+
+def section(name: str, tokens: int, budget: int | None = None, **rest: object) -> Section:
+    chars = tokens * 4
+    given = {"raw_chars": chars, "chars": chars, "budget": budget, **rest}
+    return Section(name=name, tokens=tokens, **given)  # type: ignore[arg-type]
+
+
+SECTIONS = (
+    section("system", 3_900),
+    section("instructions", 1_100, 2_000, rule="always whole"),
+    section("repo_map", 4_000, 4_000, reduced=True, preserved=False, raw_chars=40_000),
+    section("mentions", 0, 1_000, dropped_blocks=3, rule="left out: no room"),
+    section("messages", 10_200),
+    section("tool_results", 17_800, 36_000, reduced=True, rule="the oldest 2 shortened: no room"),
+)
+
+
+def packed(*sections: Section, window: int = WINDOW) -> ContextPacked:
+    total = sum(one.tokens for one in sections)
+    return ContextPacked(
+        request_id=RequestId("req_now"),
+        window=window,
+        total_tokens=total,
+        total_chars=total * 4,
+        sections=sections,
+        room=77_000,
+    )
+
+
+async def opened(driven: Driven, manifest: ContextPacked) -> list[str]:
+    driven.session.feed(manifest, after=1.0)
+    await driven.settle()
+    await driven.press("f4")
+    sheet = driven.app.screen.query_one("#sheet").region
+    rows: list[str] = []
+    for _ in range(8):
+        rows += [row[sheet.x : sheet.right] for row in driven.rows()]
+        await driven.press("space")
+    return [" ".join(row.replace("▌", " ").replace("▐", " ").split()) for row in rows]
+
+
+def row_of(rows: list[str], name: str) -> str:
+    return next(row for row in rows if row.startswith(f"{name} ") or row == name)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
+async def test_each_section_stands_with_its_budget_and_its_state(size: tuple[int, int]) -> None:
+    async with open_app(golden("night_shift"), size=size) as driven:
+        rows = await opened(driven, packed(*SECTIONS))
+        heads = row_of(rows, "section").split()
+        wanted = {
+            120: ["section", "tokens", "share", "budget", "state"],
+            80: ["section", "tokens", "share", "budget", "state"],
+            60: ["section", "tokens", "budget", "state"],
+        }
+        assert heads == wanted[size[0]]
+        share = ["11", "%"] if size[0] > 60 else []
+        shown = [word for word in row_of(rows, "repo map").split() if not set(word) & set("━─")]
+        assert shown[:8] == ["repo", "map", "4.0k", *share, "4.0k", "!", "reduced"][:8]
+        assert "whole" in row_of(rows, "system") and "whole" in row_of(rows, "instructions")
+        assert "! dropped" in row_of(rows, "mentions") and "! reduced" in row_of(rows, "tool results")
+        assert "77.0k" in row_of(rows, "total")
+        # A bar shows how much of its budget a section takes; it is the first to go.
+        assert ("━" in row_of(rows, "repo map")) is (size[0] == 120)
+        # Why a section is not whole stands in its row, or below where there is no room.
+        text = " ".join(rows)
+        assert "3 left out: no room" in text and "the oldest 2 shortened: no room" in text
+
+
+async def test_a_bar_tells_how_much_of_its_budget_a_section_takes() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        rows = await opened(driven, packed(*SECTIONS))
+        assert "─" not in row_of(rows, "repo map") and "━" not in row_of(rows, "system")
+        full, half = row_of(rows, "repo map").count("━"), row_of(rows, "tool results").count("━")
+        assert half == round(full * 17_800 / 36_000)
+
+
+@pytest.mark.parametrize("size", [(160, 45), (120, 40), (80, 24)])
+@pytest.mark.parametrize(("tokens", "percent"), [(88_000, "44 %"), (132_000, "66 %")])
+async def test_the_words_and_the_colour_are_of_the_figure_beside_them_while_a_model_answers(
+    size: tuple[int, int], tokens: int, percent: str
+) -> None:
+    async with open_app(golden("night_shift"), size=size) as driven:
+        driven.session.feed(packed(section("messages", tokens)), after=1.0)
+        await driven.settle()
+        await driven.press("f4")
+        assert f"{percent}  over soft limit" in driven.text()
+        assert "near soft limit" not in driven.text()
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
+async def test_no_key_of_the_context_means_another_thing_in_other_sheets(size: tuple[int, int]) -> None:
+    async with open_app(session=FakeSession(list[Record](golden("night_shift"))), size=size) as driven:
+        await driven.press("f4", "c")
+        assert not any(isinstance(one, Compact) for one in driven.session.submitted)
+        assert "C compact" not in driven.text() and "S summarise now" in driven.text()
+        await driven.press("s")
+        assert isinstance(driven.session.submitted[-1], Compact)
+        assert BY_NAME["view_copy"].keys == ("c",) and BY_NAME["context_summarise"].keys == ("s",)
