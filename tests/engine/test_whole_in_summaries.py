@@ -18,8 +18,8 @@ from tui_agent.models.faults import fault
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelRequest
 from tui_agent.ports.tool import ToolContext, ToolResult, ToolSpec
-from tui_agent.protocol.commands import PinContext
-from tui_agent.protocol.events.context import ContextCut, ContextPacked
+from tui_agent.protocol.commands import PinContext, RestoreContext
+from tui_agent.protocol.events.context import ContextCut, ContextPacked, ContextRestored
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.messages import UserMessage, check_pairs
@@ -168,3 +168,19 @@ async def test_a_long_first_message_goes_out_whole_though_it_leaves_little_room(
         assert seen(request, r"REQ_\d+_") == 315 and not worker.summaries and not cuts(bench)
         sent = manifests(bench)[-1].total_tokens
         assert sent > 0.85 * 8_000 and request.max_tokens <= 8_000 - sent
+
+
+async def test_a_summary_taken_back_moves_the_meter_to_what_the_history_takes(tmp_path: Path) -> None:
+    """More than a request may hold is shortened only once one goes out."""
+    worker = Worker([*work(26), say("done"), say("again")])
+    async with running(tmp_path, [], [Output(1_600)], shrinking=SUMMARIES) as bench:
+        model_of(bench, worker, 10_000)
+        await turn(bench, "Do it.")
+        newest = bench.recorder.history().forgotten.newest
+        assert newest is not None
+        bench.submit(RestoreContext(compaction=newest))
+        event = await bench.until("context.restored")
+        back = event.payload
+        assert isinstance(back, ContextRestored)
+        whole = sum(len(words(one)) for one in bench.recorder.messages()) / 4
+        assert back.after_tokens > 0.9 * whole and bench.recorder.meter.fraction == back.after_tokens / 10_000

@@ -142,13 +142,16 @@ class ModelCaller:
             await to_thread.run_sync(self._assembly.prepare, messages)
             self._counted = max(self._counted, len(messages))
 
-    async def measure(self, history: Sequence[Message]) -> Packed:
-        """What the agent's next request would hold with this history."""
+    async def measure(self, history: Sequence[Message], *, whole: bool = False) -> Packed:
+        """What the agent's next request would hold with this history; `whole`: before anything is shortened to fit."""
         async with self._counting:
             if not self._parts.tokens.ready:
                 await to_thread.run_sync(self._assembly.begin_counting)
-        whole = RequestBuilder(self._parts.blobs).messages(history)
-        return await to_thread.run_sync(self._assembly.measure, self._wanted(self._newest, whole, UNSENT))
+        messages = RequestBuilder(self._parts.blobs).messages(history)
+        wanted = self._wanted(self._newest, messages, UNSENT)
+        if whole:
+            wanted = replace(wanted, model=wanted.model.model_copy(update={"window": 0}), refused=0)
+        return await to_thread.run_sync(self._assembly.measure, wanted)
 
     def _wanted(self, ask: Ask, messages: Sequence[Message], request_id: RequestId) -> Wanted:
         state = self._parts.recorder.state_of(self._of)

@@ -1,6 +1,6 @@
 """L4: carries out what a user wants kept or brought back of a context.
 
-Invariant: what comes back is counted before it is recorded, so that the meter holds at once what the next request will.
+Invariant: what comes back is counted before it is recorded, whole, so that the meter holds at once what the history takes.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

@@ -197,7 +197,7 @@ class Turns:
     async def reshape(self, command: Compact | RestoreContext) -> None:
         """Summarise the main agent's history inside the reserved turn's cancel scope, or bring some of it back."""
         if isinstance(command, RestoreContext):
-            await bring_back(self._parts, command, self._caller.measure)
+            await bring_back(self._parts, command, partial(self._caller.measure, whole=True))
             return
         with self.scope:
             if self._caller.room is not None:
