@@ -3,11 +3,17 @@
 Invariant: a word that holds an expansion, or that would become too many, has no answer.
 """
 
+import re
 from itertools import pairwise
 from typing import TypeAlias
 
 _GLOB = frozenset("*?[")
 MOST = 64
+_MOST_MADE = 100_000
+_DIGITS = 17
+_GROUP = re.compile(r"\{([^{}]*)\}")
+_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.-?\d+)?")
+_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.", re.DOTALL)
 
 _Marked: TypeAlias = list[tuple[str, bool]]
 """Characters, and whether quotes protect each."""
@@ -23,6 +29,18 @@ def braced(text: str) -> list[tuple[str, bool]] | None:
         ("".join(char for char, _ in word), any(char in _GLOB and not kept for char, kept in word))
         for word in words
     ]
+
+
+def endless(text: str) -> bool:
+    """Whether braces may make so many words that memory does not hold them."""
+    bare = _QUOTED.sub("", text)
+    count = 1
+    for group in _GROUP.findall(bare):
+        found = _RANGE.fullmatch(group)
+        if found is not None and len(group) > _DIGITS:
+            return True
+        count *= abs(int(found[1]) - int(found[2])) + 1 if found is not None else group.count(",") + 1
+    return count > _MOST_MADE
 
 
 def _unquoted(text: str) -> _Marked | None:

@@ -29,7 +29,7 @@ from tui_agent.policy.named import (
 )
 from tui_agent.policy.named import bare as bare_name
 from tui_agent.policy.options import SCRIPTS, Call, hint, judge_script, made_by_copying, read_options
-from tui_agent.policy.outside import fetched
+from tui_agent.policy.outside import addresses, fetched
 from tui_agent.policy.part import GIT, STREAMS, Part, started
 from tui_agent.policy.programs import Program, Table
 from tui_agent.policy.script import (
@@ -305,6 +305,7 @@ class CommandReader:
         program, operands = call.program, call.operands
         if program.most is not None and too_many(operands, program.most):
             part.turn(program.otherwise, f"{call.name} writes its last operand")
+            part.add(part.writes, [word for word in operands if word.varies])
         if program.operands == "none" and operands:
             part.turn(program.otherwise, f"{call.name} changes something")
         if program.operands == "names" and not all(self._own(word.value or "") for word in operands):
@@ -319,7 +320,8 @@ class CommandReader:
                 self._coded(part, call, text)
             if any(piece in text for piece in program.destroys):
                 part.turn(DESTRUCTIVE, f"what {call.name} is told takes something away")
-        held = [piece for word in call.words for piece in program.anywhere if piece in word.text]
+        texts = [text for word in call.words for text in (word.text, *(word.values or ()))]
+        held = [piece for text in texts for piece in program.anywhere if piece in text]
         if held:
             part.turn(program.otherwise, f"{call.name} with {held[0]} may run something")
 
@@ -355,6 +357,8 @@ class CommandReader:
         into += call.archives
         if inside and WORKSPACE in part.classes and part.places != ("",):
             part.add(part.writes, [Word(".", (".",))])
+        if program.does == READ_ONLY and program.operands in ("read", "look", "tree"):
+            addresses(part, call.name, operands)
         match "text" if inside else program.operands:
             case "text":
                 self._text(part, program, operands)

@@ -211,7 +211,7 @@ class _Options:
         if given is None:
             doubt_argument(part, call.program, call.name, word)
         known = call.program.words.get(call.options[-1])
-        if known is not None and word.value not in known:
+        if (known is not None and word.value not in known) or (word.values is None and call.program.anywhere):
             self._unlisted(f"{call.options[-1]} {word.text}")
         if call.program.first in SCRIPTS and call.options[-1] in call.program.first_by:
             judge_script(part, call, word)
@@ -234,6 +234,7 @@ class _Options:
             part.add(call.archives, [word])
         elif takes == "folder":
             part.move(word)
+            part.stand()
         elif takes == "names":
             call.chosen += _chosen(word)
         elif takes == "write":

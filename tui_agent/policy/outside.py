@@ -4,10 +4,12 @@ Invariant: pure; only a plain name counts, without a version or a place.
 """
 
 import re
+from collections.abc import Iterable
 
+from tui_agent.policy.hosts import host_of
 from tui_agent.policy.options import Call
 from tui_agent.policy.part import Part
-from tui_agent.policy.script import WORKSPACE
+from tui_agent.policy.script import NETWORK, WORKSPACE, Word
 
 _PLAIN = re.compile(r"[a-z0-9][\w.-]*", re.ASCII)
 """A program's name without a version or a place."""
@@ -24,3 +26,11 @@ def fetched(part: Part, call: Call, name: str | None) -> None:
     part.turn(program.does, f"{call.name} fetches code from outside")
     if name and _PLAIN.fullmatch(name) and not _PACKAGES & options:
         part.at_hand = f"{program.at_hand}/{name}"
+
+
+def addresses(part: Part, name: str, words: Iterable[Word]) -> None:
+    """Programs that read files may as well fetch what an address names."""
+    for value in (value for word in words for value in word.values or ()):
+        if "://" in value and not value.lower().startswith("file://"):
+            part.turn(NETWORK, f"{name} may fetch {value}")
+            part.hosts += filter(None, (host_of(value),))

@@ -10,7 +10,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from tui_agent.policy.ansi_c import ansi_c
-from tui_agent.policy.braces import braced
+from tui_agent.policy.braces import braced, endless
 from tui_agent.policy.path_words import part_of_path
 from tui_agent.policy.script import Command, Word
 from tui_agent.policy.shell_pieces import (
@@ -301,6 +301,8 @@ class WordReader:
             found = braced(text)
             if found is not None:
                 return [Word(one, (one,), glob) for one, glob in found]
+        if "{" in text and node.type in ("word", "concatenation", "brace_expression") and endless(text):
+            self._problem("braces in it make too many words")
         return [self.read(node, scope)]
 
     def read(self, node: "Node", scope: Scope) -> Word:
