@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 from urllib.parse import quote, quote_plus
 
 from tui_agent.secret_words import SECRET_KEY
+from tui_agent.store.redact_code import CODE
 from tui_agent.store.redact_commands import COMMANDS
 from tui_agent.store.redact_logins import LOGINS
 from tui_agent.store.redact_rule import Index, Places, Rule, in_low, spliced
@@ -45,7 +46,9 @@ class Redactor:
     """
 
     def __init__(self, rules: Sequence[Rule] | None = None, secrets: Mapping[str, str] | None = None) -> None:
-        self._rules = (*KEYS, *ISSUED, *TEXTS, *RULES, *LOGINS, *COMMANDS) if rules is None else tuple(rules)
+        self._rules = (
+            (*KEYS, *ISSUED, *TEXTS, *RULES, *LOGINS, *COMMANDS, *CODE) if rules is None else tuple(rules)
+        )
         self.given = dict(secrets or {})
         named = [(value.strip(), name) for name, value in self.given.items()]
         spelled = {

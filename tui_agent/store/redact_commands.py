@@ -12,6 +12,7 @@ from tui_agent.store.redact_values import (
     WORDS,
     is_placeholder,
     looks_random,
+    secret_text,
     tells_of,
     thought_up,
 )
@@ -39,25 +40,15 @@ def _given(match: re.Match[str]) -> bool:
     return not is_placeholder(value) and not TEMPLATE.search(value)
 
 
-_NO_TEXT = re.compile(r"\(|^\.|\*$|^[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}(?::\d{1,5})?$")
-"""A call, a file, a host."""
-
-
 def _long(match: re.Match[str]) -> bool:
     """Made by a generator for sure: long, of all three kinds of characters."""
     value = match["secret"]
     return looks_random(value, 24) and value != value.lower() and value != value.upper()
 
 
-_OF_NAMES = re.compile(r"^[a-z]+-[a-z]+$|(?i:password|passwd|secret|token|key|user|project|name)")
-
-
 def _secret_text(match: re.Match[str]) -> bool:
     """A text behind a name in quotes, or within a call."""
-    value = match["secret"]
-    return (
-        thought_up(value) and " " not in value and not _OF_NAMES.search(value) and not _NO_TEXT.search(value)
-    )
+    return secret_text(match["secret"])
 
 
 def _random_or_odd(match: re.Match[str]) -> bool:
@@ -67,7 +58,7 @@ def _random_or_odd(match: re.Match[str]) -> bool:
     if not thought_up(value):
         return False
     digits = sum(char.isdigit() for char in value)
-    signs_in = re.match(r"(?i)(?:\w*auth|login|credentials)\b", match.group()) is not None
+    signs_in = re.match(r"(?i)(?:\w*auth|login|credentials|authenticate)\b", match.group()) is not None
     return (signs_in and digits > 1) or not re.fullmatch(r"[\w./:-]+", value)
 
 
@@ -76,7 +67,7 @@ COMMANDS: tuple[Rule, ...] = (
         "secret",
         "-- -pass -token -secret -pw -access -api",
         r"(?i)--?(?:[a-z0-9]{1,20}-){0,4}(?:password|passwd|passphrase|(?!by)[a-z]{0,8}pass(?:word)?|pwd?|token|api-?key|secret|access-key|secret-key"
-        rf"|storepass|keypass|psk)[ =]{{1,3}}{_VALUE}",
+        rf"|storepass|keypass|psk)(?:[ =]{{1,3}}|[\"'],\s{{0,3}}(?=[\"'])){_VALUE}",
         _optioned,
         within=True,
         begins=r"-(?=[a-z-])",
@@ -90,10 +81,11 @@ COMMANDS: tuple[Rule, ...] = (
     rule("password", "pass:", r"(?<![\w])pass:(?P<secret>[^\s\"':|]{4,200})", _thought_up),
     rule(
         "password",
-        "docker podman helm mongo mongosh mongodump zip unzip 7z az sqlcmd mariadb rabbitmqadmin ldapsearch ldapadd ldapmodify wpa_passphrase",
+        "docker podman helm supabase mongo mongosh mongodump zip unzip 7z az sqlcmd mariadb rabbitmqadmin ldapsearch ldapadd ldapmodify wpa_passphrase",
         r"\b(?:(?:docker|podman|helm|nerdctl)\b[^\n|;]{0,100}?\blogin\b[^\n|;]{0,200}?\s-p[ \t]{0,2}"
         r"|mongo(?:sh|dump|restore|export|import)?\b[^\n|;]{0,200}?\s-p[ \t]{1,2}|(?:zip|unzip|sqlcmd)\b[^\n|;]{0,100}?\s-P[ \t]{0,2}"
         r"|7z[ar]?\b[^\n|;]{0,100}?\s-p|az[ \t]{1,2}login\b[^\n|;]{0,200}?\s-p[ \t]{1,2}|ldap(?:search|add|modify|delete|whoami)\b[^\n|;]{0,200}?\s-w[ \t]{0,2}"
+        r"|supabase\b[^\n|;]{0,100}?\s-p[ \t]{1,2}"
         rf"|wpa_passphrase[ \t]{{1,2}}\S{{1,64}}[ \t]{{1,2}}){_VALUE}",
         _given,
     ),
@@ -172,9 +164,9 @@ COMMANDS: tuple[Rule, ...] = (
     ),
     rule(
         "password",
-        "requirepass masterauth bindpw rootpw enable username snmp-server",
+        "requirepass masterauth bindpw rootpw enable username snmp-server rocommunity rwcommunity",
         r"(?i)(?<![^\n])[ \t+-]{0,12}(?:(?:\S{1,40}> )?config set )?(?:requirepass|masterauth|bindpw|rootpw|enable (?:secret|password)(?: \d)?"
-        r"|username \S{1,60} (?:privilege \d{1,2} )?(?:secret|password)(?: \d)?|snmp-server community)[ \t]{1,8}[\"']?"
+        r"|username \S{1,60} (?:privilege \d{1,2} )?(?:secret|password)(?: \d)?|snmp-server community|r[ow]community6?)[ \t]{1,8}(?!(?:public|private)\b)[\"']?"
         r"(?P<secret>[^\s\"'$<{][^\s\"']{3,200})",
         _given,
         within=True,
@@ -182,14 +174,14 @@ COMMANDS: tuple[Rule, ...] = (
     ),
     rule(
         "token",
-        "cargo vault npm fly",
-        r"\b(?:cargo|vault|npm|fly)\s{1,3}login\s{1,3}(?P<secret>[A-Za-z0-9._-]{16,400})",
-        lambda match: looks_random(match["secret"], 16),
+        "cargo vault npm fly wandb",
+        r"\b(?:cargo|vault|npm|fly|wandb)\s{1,3}login\s{1,3}(?:--\w{1,20}\s{1,3}){0,2}(?P<secret>[A-Za-z0-9._-]{16,400})",
+        lambda match: looks_random(match["secret"], 16) or match.group().startswith("wandb"),
     ),
     rule(
         "password",
         "net",
-        r"(?i)\bnet[ \t]{1,3}use[ \t]{1,3}(?:\S{1,10}[ \t]{1,3})?\\\\\S{1,200}[ \t]{1,3}(?:/\S{1,60}[ \t]{1,3}){0,2}(?P<secret>[^\s/]{4,200})",
+        r"(?i)\bnet[ \t]{1,3}use[ \t]{1,3}(?:(?:\S{1,10}[ \t]{1,3})?\\\\\S{1,200}|[a-z*]:?[ \t]{1,3}(?=/user:))[ \t]{0,3}(?:/\S{1,60}[ \t]{1,3}){0,2}(?P<secret>(?<=[ \t])[^\s/][^\s]{3,200})",
         _given,
     ),
     rule(
@@ -200,12 +192,29 @@ COMMANDS: tuple[Rule, ...] = (
     ),
     rule(
         "password",
-        "stdin sudo chpasswd passwd with-token",
-        r"\b(?:echo|printf)[ \t]{1,3}(?:-[ne]{1,2}[ \t]{1,3})?[\"']?(?:[\w.-]{1,40}:)?(?P<secret>[^\s\"'$:|][^\s\"':|]{3,200})[\"']?[ \t]{0,3}\|[ \t]{0,3}"
-        r"(?:sudo[ \t]{1,3}-S|sudo[ \t]{1,3}chpasswd|chpasswd|passwd|[^\n|]{1,200}(?:--password-stdin|--with-token|-stdin))",
+        "stdin sudo chpasswd passwd with-token cryptsetup passphrase-fd kinit secret insert vault login",
+        r"\b(?:echo|printf)[ \t]{1,3}(?:-[ne]{1,2}[ \t]{1,3}|[\"']?%s(?:\\n)?[\"']?[ \t]{1,3}){0,2}[\"']?(?:[\w.-]{1,40}:)?(?P<secret>[^\s\"'$:|][^\s\"':|]{3,200}?)(?:\\n)?[\"']?[ \t]{0,3}\|[ \t]{0,3}"
+        r"(?:sudo[ \t]{1,3}-S|sudo[ \t]{1,3}chpasswd|chpasswd|passwd|kinit|vault[ \t]{1,3}(?:login|kv[ \t]{1,3}put)|pass[ \t]{1,3}insert|(?:sudo[ \t]{1,3})?cryptsetup"
+        r"|[a-z]{2,12}[ \t]{1,3}secrets?[ \t]{1,3}(?:set|put|create|import|add)\b|[^\n|]{1,200}(?:--password-stdin|--with-token|-stdin|--passphrase-fd[ =]0))",
         _given,
         within=True,
         begins=r"echo|printf",
+    ),
+    rule(
+        "password",
+        "password-stdin with-token",
+        r"(?:--password-stdin|--with-token)\b[^\n|;<]{0,100}<<<[ \t]{0,3}[\"']?(?P<secret>[^\s\"'$<{`][^\s\"']{3,400})",
+        _given,
+        within=True,
+        lines=1,
+    ),
+    rule(
+        "password",
+        "http-basic",
+        r"\bconfig(?:[ \t]{1,3}--?[a-z-]{1,20}){0,2}[ \t]{1,3}http-basic\.\S{1,100}[ \t]{1,3}\S{1,60}[ \t]{1,3}[\"']?(?P<secret>[^\s\"'$<{][^\s\"']{3,200})",
+        _given,
+        within=True,
+        lines=1,
     ),
     rule(
         "secret",
@@ -236,7 +245,7 @@ COMMANDS: tuple[Rule, ...] = (
     rule(
         "secret",
         "key secret token pass pw credential pat",
-        rf"(?i)(?:\b(?:env|setx|setenv|export|arg|define)|\bset\s{{1,3}}-[a-z]{{1,4}})\s{{1,3}}(?P<name>\w{{0,60}}{SECRET_WORD}\w{{0,10}})\s{{1,3}}{_VALUE}",
+        rf"(?i)(?:\b(?:env(?:\s{{1,3}}(?:add|set))?|setx|setenv|export|arg|define)|\bset\s{{1,3}}-[a-z]{{1,4}})\s{{1,3}}(?P<name>\w{{0,60}}{SECRET_WORD}\w{{0,10}})\s{{1,3}}(?:<<<\s{{0,3}})?{_VALUE}",
         _set,
         within=True,
         begins=r"(?:env|setx|setenv|export|arg|set|define)\s",
@@ -244,7 +253,7 @@ COMMANDS: tuple[Rule, ...] = (
     rule(
         "secret",
         "key secret token pass pw credential",
-        rf"(?i){SECRET_WORD}[\"']\s{{0,3}},\s{{0,3}}b?[\"'`](?P<secret>[^\n\"'`]{{6,400}})[\"'`]",
+        rf"(?i){SECRET_WORD}[\"']\s{{0,3}},\s{{0,3}}(?:default\s{{0,2}}[=:]\s{{0,2}})?b?[\"'`](?P<secret>[^\n\"'`]{{6,400}})[\"'`]",
         _secret_text,
         within=True,
         begins=WORDS,
@@ -252,18 +261,30 @@ COMMANDS: tuple[Rule, ...] = (
     rule(
         "secret",
         "key secret token pass pw",
-        rf"(?i){SECRET_WORD}(?:str|bytes|value)?\(\s{{0,3}}[\"'`](?P<secret>[^\n\"'`]{{6,400}})[\"'`]",
+        rf"(?i){SECRET_WORD}(?:str|bytes|value)?(?:(?:::|\.)(?:new|of|from\w{{0,6}}|make))?[({{]\s{{0,3}}[\"'`](?P<secret>[^\n\"'`]{{6,400}})[\"'`]",
         _secret_text,
         within=True,
         begins=WORDS,
     ),
     rule(
         "password",
-        "auth( auth= login( connect( client( credentials(",
-        rf"(?i)(?:\bauth\s{{0,2}}=\s{{0,2}}\(|\bauth\(|(?:BasicAuth|login|Credentials|connect|Client)\()\s{{0,2}}[bfru]?[\"'][^\"'\n]{{1,100}}[\"']\s{{0,2}},\s{{0,2}}[bfru]?{_LOGIN}",
+        "auth( auth= login( connect( client( credentials( authenticate(",
+        rf"(?i)(?:\bauth\s{{0,2}}=\s{{0,2}}\(|\bauth\(|(?:BasicAuth|login|Credentials|connect|Client|authenticate)\()\s{{0,2}}[bfru]?[\"'][^\"'\n]{{1,100}}[\"']\s{{0,2}},\s{{0,2}}[bfru]?{_LOGIN}",
         _random_or_odd,
         within=True,
-        begins=r"auth\s{0,2}=\s{0,2}\(|auth\(|login\(|credentials\(|connect\(|client\(",
+        begins=r"auth\s{0,2}=\s{0,2}\(|auth\(|login\(|credentials\(|connect\(|client\(|authenticate\(",
+    ),
+    rule(
+        "password",
+        ".auth(",
+        r"(?i)\.auth\(\s{0,2}[\"'](?P<secret>[^\s\"']{6,400})[\"']\s{0,2}\)",
+        _secret_text,
+    ),
+    rule(
+        "secret",
+        "consul etcdctl",
+        rf"(?i)\b(?:consul[ \t]{{1,3}}kv|etcdctl)(?:[ \t]{{1,3}}--?\S{{1,60}}){{0,3}}[ \t]{{1,3}}put[ \t]{{1,3}}[\w./:-]{{0,200}}{SECRET_WORD}[\w-]{{0,20}}[ \t]{{1,3}}{_VALUE}",
+        _given,
     ),
     rule(
         "login token",
@@ -283,7 +304,7 @@ COMMANDS: tuple[Rule, ...] = (
     rule(
         "secret",
         "config configure",
-        rf"(?i)\bconfig(?:ure)?(?:\s{{1,3}}--?[a-z-]{{1,20}}){{0,2}}\s{{1,3}}(?:set\s{{1,3}})?[\w./:@-]{{0,100}}(?:{SECRET_WORD}|:_auth)\w{{0,10}}\s{{1,3}}{_VALUE}",
+        rf"(?i)\bconfig(?:ure)?(?:\s{{1,3}}--?[a-z-]{{1,20}}){{0,2}}\s{{1,3}}(?:set\s{{1,3}})?(?:--?[a-z-]{{1,20}}\s{{1,3}}){{0,2}}[\w./:@-]{{0,100}}(?:{SECRET_WORD}|:_auth|github-oauth|gitlab-token)[\w.]{{0,40}}\s{{1,3}}{_VALUE}",
         _thought_up,
     ),
     rule(

@@ -137,6 +137,9 @@ TOKENS: tuple[tuple[str, str, str, int, int], ...] = (
     ("wallet key", "xprv yprv zprv tprv", ALNUM, 100, 112),
     ("wallet key", "5H 5J 5K", ALNUM, 49, 49),
     ("yandex key", "AQVN", WORD, 35, 40),
+    ("yandex token", "y0_ y1_ y2_ y3_", WORD, 37, 80),
+    ("intercom token", "dG9r", "A-Za-z0-9+/=", 56, 60),
+    ("mailgun key", "pubkey-", "a-f0-9", 32, 32),
 )
 """Kind, beginnings, alphabet behind them, and how many characters of it there are, least and most."""
 
@@ -165,6 +168,8 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
         r"(?:sc|ext|scauth|authress)_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,120}",
     ),
     ("yandex token", "t1.", r"t1\.[A-Za-z0-9_-]{10,200}={0,2}\.[A-Za-z0-9_-]{86}={0,2}"),
+    ("vault token", "s.", r"s\.(?=[A-Za-z]{0,22}[0-9])(?=[A-Za-z]{0,20}[0-9][A-Za-z]{0,20}[0-9])[A-Za-z0-9]{24}(?![\w(.])"),
+    ("adyen key", "aqe", r"AQE[a-z]hm[A-Za-z0-9+/]{60,300}={0,2}(?:-[A-Za-z0-9+/]{20,100}={0,2})?(?:-[^\s\"'`]{8,40})?"),
     ("anaconda token", "ab-", r"ab-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
     ("okta token", "ssws", r"SSWS\s{1,3}00[A-Za-z0-9_-]{40}"),
 )  # fmt: skip

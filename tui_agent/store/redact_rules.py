@@ -14,6 +14,7 @@ from tui_agent.store.redact_values import (
     in_column,
     in_header,
     in_statement,
+    is_placeholder,
     issued,
     mailgun,
     mixed,
@@ -24,10 +25,18 @@ from tui_agent.store.redact_values import (
     weakly_assigned,
 )
 
-_TYPED = r"(?:(?::|\s{1,3}as)\s{0,3}(?:&(?:'\w{1,12}\s{1,3})?)?[\w.\[\]|?<>]{1,40}\s{0,3}(?==\s{0,3}[\"']))?"
+_TYPED = (
+    r"(?:(?:\[\w{0,30}\])?(?:(?:[?!]?:|\s{1,3}as)\s{0,3}(?:&(?:'\w{1,12}\s{1,3})?)?(?:[\w.\[\]|?<>]{1,40}(?:\s\|\s[\w.\[\]?<>]{1,30}){0,3}|Annotated\[[^\n\"'=]{1,60}\])"
+    r"|\s{1,3}\*?(?:[\w.]{0,20}string|str|\[\]byte)|\s{0,2}\{\s{0,2}get;[\w\s;]{0,24}\})?\s{0,3}(?==\s{0,3}(?:[\"'`]|[a-z@\[][\w.:<>\[\]\s]{0,60}\([|\s&]{0,5}[\"'`])))?"
+)
 """A type between a name and its value, which must be a text."""
 
 
+_WRAPPED = (
+    r"(?:[bfru@ls]{1,2}(?=[\"'])|(?:secret[a-z]{0,12}(?:::\w{1,12}|\.\w{1,12})?|(?:std::|new\s{1,3})?string(?:::from)?|(?:c|os)string::(?:new|from)|some|just|optional\.of|\[\]byte|text|_t"
+    r"|(?:cow|box|arc|rc)::\w{1,12}|buffer\.from|(?:base64\.)?b64decode|atob|lazy(?:lock|cell)?::new|new\s{1,3}[\w.]{0,30}(?:secret|password|token|credential|key|string)s?)\(\s{0,3}(?:\|\|\s{0,3}|&)?(?=[\"'`]))?"
+)
+"""What gives a text a type: `String::from("…")`, `new Secret("…")`, `b"…"`."""
 _STOP = r"(?![A-Za-z0-9])"
 
 ISSUED: tuple[Rule, ...] = (
@@ -107,9 +116,9 @@ RULES: tuple[Rule, ...] = (
         "secret",
         "key secret token pass pw credential connection psk pat mnemonic rediscli",
         rf"(?i)(?P<word>{SECRET_WORD}(?:s|[0-9]{{1,3}}|[_-][A-Za-z0-9_]{{1,20}}|(?-i:[A-Z][a-z0-9][A-Za-z0-9]{{0,20}}))?)"
-        rf"(?:\x1b\[[0-9;]{{0,10}}m|&quot;|[\u200b-\u200d]|\\{{0,7}}[\"']|\])*{_TYPED}\s{{0,3}}(?::=|=>|<-|->|[:=])\s{{0,6}}(?:\x1b\[[0-9;]{{0,10}}m)?"
-        r"(?:[>|][+-]?\n\s{1,12}|!![a-z]{3,6}\s{1,3}|&\w{1,30}\s{1,3})?\[?(?:[bfru@]{1,2}(?=[\"'])|secret[a-z]{0,12}\((?=[\"']))?"
-        r"(?:(?P<quote>\\{0,7}[\"'`“]|&quot;)(?=(?P<text>[^\n\"'`”]{4,4000}?)(?:\\{0,7}[\"'`”]|&quot;))|)"
+        rf"(?:\x1b\[[0-9;]{{0,10}}m|&quot;|[\u200b-\u200d]|\\{{0,7}}[\"']|\])*{_TYPED}\s{{0,3}}(?::=|=>|<-|->|={{2,3}}(?=\s{{0,3}}[\"'])|[:=])\s{{0,6}}(?:\x1b\[[0-9;]{{0,10}}m)?"
+        rf"(?:[>|][+-]?\n\s{{1,12}}|!![a-z]{{3,6}}\s{{1,3}}|&\w{{1,30}}\s{{1,3}})?\[?{_WRAPPED}"
+        r"(?:(?P<quote>\\{0,7}(?:\"\"\"|'''|[\"'`“])|&quot;)(?=(?P<text>[^\n\"'`”]{4,4000}?)(?:\\{0,7}[\"'`”]|&quot;))|)"
         r"(?P<secret>(?(text)(?P=text)|(?:[^\s\"'`“,;&)}\]<\x1b\\]|\\(?![nrt\"'\\])){6,4000}))",
         assigned,
         within=True,
@@ -118,7 +127,7 @@ RULES: tuple[Rule, ...] = (
     rule(
         "secret",
         "salt hmac jwt cookie dsn pepper session_id sessionid _auth -auth key otp",
-        rf"(?i)(?<![a-z]){WEAK_WORD}[\"']?\s{{0,3}}(?::=|=>|[:=])\s{{0,3}}[\"']?(?P<secret>[A-Za-z0-9+/=_.~!@#$%^*-]{{20,4000}})",
+        rf"(?i)(?<![a-z]){WEAK_WORD}\\{{0,7}}[\"']?\]?\s{{0,3}}(?::=|=>|[:=])\s{{0,3}}\\{{0,7}}[\"']?(?P<secret>[A-Za-z0-9+/=_.~!@#$%^*-]{{20,4000}})",
         weakly_assigned,
         begins=(WEAK_WORD),
     ),
@@ -127,6 +136,22 @@ RULES: tuple[Rule, ...] = (
         "password identified",
         r"(?i)(?:identified (?:with [\w'\"]{1,40} )?(?:by|as)|\bpassword(?:\s{0,3}=)?)\s{1,3}N?(?P<quote>['\"])(?P<secret>[^'\"\s]{4,200})['\"]",
         in_statement,
+    ),
+    *(
+        rule(
+            "password",
+            ("insert into",),
+            rf"(?i)insert into [^\s(]{{1,80}}\s{{0,3}}\((?:[^,()]{{1,60}},){{{before}}}[^,()]{{0,40}}(?P<word>{SECRET_WORD})[`\"\]]?\s{{0,3}}(?:,[^()]{{1,400}})?\)\s{{0,20}}values\s{{0,20}}\("
+            rf"(?:(?:[NEe]?'[^'\n]{{0,400}}'|[^,'()\n]{{1,60}}(?:\([^()\n]{{0,100}}\))?)\s{{0,3}},\s{{0,20}}){{{before}}}[NEe]?'(?P<secret>[^'\n]{{4,400}})'",
+            lambda match: not is_placeholder(match["secret"]),
+        )
+        for before in range(7)
+    ),
+    rule(
+        "password",
+        ("set password",),
+        r"(?i)set password(?: for [^\s=;]{1,120})?\s{0,3}=\s{0,3}(?:password\(\s{0,2})?'(?P<secret>[^'\n]{4,200})'",
+        not_placeholder,
     ),
     rule(
         "address parameter",

@@ -12,6 +12,7 @@ from tui_agent.store.redact_values import (
     is_placeholder,
     looks_random,
     mixed,
+    numbered,
     tells_of,
     thought_up,
 )
@@ -39,6 +40,7 @@ def _said(match: re.Match[str]) -> bool:
         or "(" in value
         or value.count("/") > 1
         or set(value) & set("=*")
+        or (numbered(value) and match.group()[:1] not in "pP")
     ):
         return False
     digits = sum(char.isdigit() for char in value)
@@ -278,10 +280,10 @@ TEXTS: tuple[Rule, ...] = (
     rule(
         "meta token",
         "| %7c",
-        rf"{EDGE}[0-9]{{15,16}}(?:\||%7[Cc])[A-Za-z0-9_-]{{27,40}}(?![A-Za-z0-9_-])",
+        r"(?<=[0-9]{15})(?<![A-Za-z0-9][0-9]{16})(?:\||%7[Cc])(?P<secret>[A-Za-z0-9_-]{27,40})(?![A-Za-z0-9_-])",
         mixed,
         within=True,
-        begins=r"[0-9]{15,16}(?:\||%7c)",
+        begins=r"[|%](?<=[0-9]{15}[|%])",
     ),
     rule(
         "password",
@@ -292,11 +294,33 @@ TEXTS: tuple[Rule, ...] = (
     rule(
         "secret",
         "password passphrase pwd api key token secret",
-        r"(?i)\b(?:password|passphrase|pwd|passcode|api[ -]key|access[ -](?:key|token)|secret(?: key)?|token)(?: (?:for|of) [\w@.-]{1,40})?"
+        r"(?i)\b(?:password|passphrase|pwd|passcode|api[ -]key|access[ -](?:key|token)|secret(?: key)?|token|passwd)(?: is generated)?(?: (?:for|of)(?: (?:the|user|account))? [\w@.'-]{1,40})?"
         r"(?:(?: is| was)(?: now| set to)?:?|:)\s{1,2}[\"'`]?(?P<secret>[^\s\"'`<>\x1b]{6,400})",
         _said,
         within=True,
         begins=r"pass|pwd|api[ -]key|access[ -](?:key|token)|secret|token",
+    ),
+    rule(
+        "password",
+        "pw creds credentials login",
+        r"(?i)\b(?:pw (?:is|was):?|(?:creds|credentials|login)(?:(?: is| are|:)?\s{1,2})[\w.@-]{1,40}\s?/)\s{0,2}[\"'`]?(?P<secret>[^\s\"'`<>\x1b/]{6,400})",
+        _said,
+        within=True,
+        begins=r"pw (?:is|was)|(?:creds|credentials|login)(?: is| are|:)?\s",
+    ),
+    rule(
+        "secret",
+        "api access secret personal",
+        r"(?i)\b(?:api|access|secret|personal access) (?:key|token)\s{1,3}[\"'`]?(?P<secret>[A-Za-z0-9+/_=-]{24,400})(?![A-Za-z0-9+/_=.(-])",
+        _long_random,
+        within=True,
+        begins=r"(?:api|access|secret) (?:key|token)\s",
+    ),
+    rule(
+        "password",
+        ("following password",),
+        r"(?i)following password[^\n]{0,60}:\s{1,6}(?P<secret>[^\s\"'<>]{8,200})",
+        _said,
     ),
     rule(
         "password",

@@ -22,8 +22,10 @@ WEAK_WORD = r"(?:auth|key|salt|session(?:[_-]?id)?|sid|cookie|dsn|hmac|bearer|jw
 _PLACEHOLDER = re.compile(
     r"(?i)[*x•.…-]+|<.*|@@?\w+@@?|__\w+__|:\w+|\$(?:[A-Z_]+$|[({]).*|%(?:[(]|\w+%).*|\{.*|\[.*|(?:your|my|some|the|an?|test|example|dummy|fake|changeme|placeholder|todo|insert|enter|replace)"
     r"(?:[-_].*| (?:\S+ ){0,4}(?:pass\w*|pwd|secret|token|key|value|here|credentials?)(?: \S+){0,3})|changeme|change[-_]?it|none|null|true|false|undefined|required|optional|string|redacted.*|sk-\.+|\w{2,6}[-_][x*.]{3,}.*"
-    r"|(?:user|db|the|my|your|new|old)?[-_]?(?:password|passwd|passphrase|pass|pwd|pw|secret|token|credentials?)|.*EXAMPLE(?:KEY)?"
+    r"|(?:user|db|the|my|your|new|old)?[-_]?(?:password|passwd|passphrase|pass|pwd|pw|secret|token|credentials?)|.*EXAMPLE(?:KEY)?|(?:required|nullable|sometimes|string)\|.*"
+    r"|enc\[[a-z0-9_]{3,20}(?:,.*)?|enc\([a-z0-9+/=]{16,4000}\)?|\$ANSIBLE_VAULT;.*"
 )
+"""Also what is encrypted where it stands, by sops, eyaml or Jasypt: such files are made to be shown."""
 _IN_CODE = re.compile(
     r"[(\[{<>\\]|^[$%*!&|]|\$[({]|%[(s]|\.\w+\.|^(?:os|env|self|settings|config|process|request|args|this|var|local|module|data)\.|^=|\w\.\w+[!=]="
 )
@@ -53,13 +55,13 @@ _PLACE = re.compile(
     r"(?i)(?:[a-z][a-z0-9+.-]*:)?//|^[./~]|^[a-z]:\\\\|/[\w.-]+\.[a-z0-9]{2,5}$|\.(?:py|js|ts|json|pem|txt|html?|ya?ml|toml|md|go|rs|com|org|net|io|zip|t?gz|tar|jar|whl|png|jpe?g|svg|css|xml|csv|log|pdf|parquet|lock|sh)$"
 )
 _COUNTED = re.compile(
-    r"(?i)(?<![a-z])(?:max|min|num|total|count|next|prev|page|input|output|prompt|completion|cached?|websocket|public|primary|foreign|sort|partition)[ _-]?$"
+    r"(?i)(?<![a-z])(?:max|min|num|total|count|next|prev|page|input|output|prompt|completion|cached?|websocket|public(?:[ _-]?key)?|primary|foreign|sort|partition)[ _-]?$"
 )
 
 
 _TELLS_OF = re.compile(
     r"(?i)(?:field|name|type|count|id|url|uri|file|path|length|policy|expiry|expires|ttl|size|limit|hint|label|input|icon"
-    r"|prefix|header|env|var|except|version|algorithm|mode|format|length|pattern|regexp?|timeout|days?|hours?|attempt|required|enabled|delay|interval|backend|class|hasher|validator)s?$|_(?:at|on|by|since|until)$"
+    r"|prefix|header|env|var|except|version|algorithm|mode|format|length|pattern|regexp?|timeout|days?|hours?|attempt|required|enabled|delay|interval|backend|class|encoder|lifetime|strategy|scheme|manager|endpoint|issuer|audience|scope|strength|rounds|minutes|seconds|i[sz]er|hasher|validator)s?$|_(?:at|on|by|since|until)$"
 )
 """The end of a name that holds something about a secret, not the secret."""
 
@@ -121,6 +123,13 @@ def assigned(match: re.Match[str]) -> bool:
         or _TELLS_OF.search(match["word"])
     ):
         return False
+    if value.startswith("Ag") and len(value) >= 300:
+        return False  # sealed for one cluster
+    sign = match.string[match.end("word") : match.start("secret")]
+    if "==" in sign and not secret_text(value):
+        return False
+    if not match["quote"] and "\n" in sign and value.endswith(":"):
+        return False  # the first name of a section, as `tokens:` is one
     if value.isdigit() and (len(value) > 12 or not _NAMED.search(word) or word in ("pass", "pw")):
         return False
     if _VERSION.fullmatch(value) and not _NAMED.search(word):
@@ -145,7 +154,7 @@ def assigned(match: re.Match[str]) -> bool:
 
 
 _WITHIN_NAME = re.compile(
-    r"(?i)::\w*$|(?:idempotency|lock|request|forward|backward|starting|continuation)[ _-]?$"
+    r"(?i)::\w*$|(?:idempotency|existing|lock|request|forward|backward|starting|continuation)[ _-]?$"
 )
 """Before a word that is a part of a name which is no secret's: `AWS::IAM::AccessKey`, `LockToken`."""
 _NAME_OF = re.compile(
@@ -208,6 +217,14 @@ def _two_cases(value: str) -> bool:
     return len(value) >= 12 and any(c.islower() for c in value[1:]) and any(c.isupper() for c in value[1:])
 
 
+_NUMBERED = re.compile(r"[a-z]{2,20}(?:-[a-z]{2,20})*-v?\d{1,2}")
+
+
+def numbered(value: str) -> bool:
+    """Whether it is one of several things with the same name, as `app-config-v2`."""
+    return _NUMBERED.fullmatch(value) is not None
+
+
 def _bare(value: str, word: str) -> bool:
     """Whether a word behind a secret's name is one."""
     digits = any(char.isdigit() for char in value)
@@ -216,6 +233,8 @@ def _bare(value: str, word: str) -> bool:
     if _NAMED.search(word.lower()):
         chain = value.count("-") > 1 and value.replace("-", "").isalpha()
         return (digits or odd or shouted or chain) and not (value.isidentifier() and not digits)
+    if numbered(value):
+        return False
     return (shouted and not value.isidentifier()) or (digits and (shouted or len(value) >= 12))
 
 
@@ -414,3 +433,31 @@ def thought_up(value: str) -> bool:
     odd = any(not char.isalnum() and char not in "_-./:,()" for char in value.rstrip(".,!?:;"))
     chain = value.count("-") > 1 and value.replace("-", "").isalpha()
     return letters and (digits or odd or chain)
+
+
+_NO_TEXT = re.compile(r"\(|^\.|\*$|^[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}(?::\d{1,5})?$")
+"""A call, a file, a host."""
+_OF_NAMES = re.compile(r"^[a-z]+-[a-z]+$|(?i:password|passwd|secret|token|key|user|project|name)")
+
+
+def secret_text(value: str) -> bool:
+    """Whether a text in quotes within an expression is a secret, and no name of a thing."""
+    return (
+        thought_up(value)
+        and " " not in value
+        and not _OF_NAMES.search(value)
+        and not _NO_TEXT.search(value)
+        and not _ALGORITHM.fullmatch(value)
+    )
+
+
+_ALGORITHM = re.compile(
+    r"(?i)(?:sha|md|hs|rs|es|ps|aes|utf|v|rfc|iso|http|tls|rsa|pbkdf|bcrypt|argon)[-_]?\d[\w-]{0,16}"
+)
+_HUMPS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+def plain_made(value: str) -> bool:
+    """Whether letters alone are made by a generator: capitals stand where no word begins (`zwreEwPcoB`)."""
+    humps = _HUMPS.findall(value)
+    return value.isalpha() and len(value) >= 8 and len(humps) >= 3 and len(value) <= 3 * len(humps)

@@ -24,6 +24,10 @@ def lines(name: str) -> list[str]:
     ]
 
 
+def every(*names: str) -> list[str]:
+    return [line for name in names for line in lines(f"{name}.txt")]
+
+
 def drawn(made: random.Random, count: int, alphabet: str = ALNUM) -> str:
     """With letters and digits, as nearly all that a generator makes."""
     while True:
@@ -71,7 +75,7 @@ def filled(text: str, made: random.Random) -> tuple[str, list[str]]:
     return TAG.sub(put, text), values
 
 
-@pytest.mark.parametrize("place", lines("shapes.txt"))
+@pytest.mark.parametrize("place", every("shapes", "code", "files"))
 def test_a_secret_is_found_in_every_place(place: str) -> None:
     for seed in range(6):
         text, values = filled(place, random.Random(seed))
@@ -79,7 +83,7 @@ def test_a_secret_is_found_in_every_place(place: str) -> None:
         assert not [value for value in values if len(value) > 8 and value in said], text
 
 
-@pytest.mark.parametrize("text", lines("shapes_look_alikes.txt"))
+@pytest.mark.parametrize("text", every("shapes_look_alikes", "code_look_alikes", "files_look_alikes"))
 def test_what_only_looks_so_stays(text: str) -> None:
     for seed in range(4):
         plain, _ = filled(text, random.Random(seed))
