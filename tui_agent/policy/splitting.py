@@ -11,6 +11,7 @@ from tui_agent.policy.feeding import Fed
 from tui_agent.policy.part import Part
 from tui_agent.policy.programs import Program, Table
 from tui_agent.policy.script import ARBITRARY, READ_ONLY, Word
+from tui_agent.policy.shell_sums import may_ask
 
 _TOLD_FIRST = frozenset({"printf"})
 """Programs that take no options behind their first operand."""
@@ -25,10 +26,12 @@ def doubt_operand(
     `before`: the operands in front of it; `guarded`: it is none."""
     if program.wraps is not None and len(before) < program.wraps and word.varies:
         _blind(part, name, word)
-    if guarded or program.does != READ_ONLY or word.values is not None or (word.counted and not word.many):
+    if guarded or program.does != READ_ONLY or (word.counted and not word.many):
         return
     if name in _BY_NUMBER:
-        loose = word.many or (len(before) == 1 and before[0].values is None)
+        loose = may_ask(word) or (word.values is None and len(before) == 1 and before[0].values is None)
+    elif word.values is not None:
+        loose = False
     elif name in _TOLD_FIRST:
         loose = not before and (word.many or opens(word))
     else:
