@@ -12,6 +12,7 @@ from tui_agent.policy.feeding import NOTHING, Fed, fed, found
 from tui_agent.policy.front import aliased, options_in_front, undashed
 from tui_agent.policy.git_words import add_named
 from tui_agent.policy.given import STDIN, given_text, substituted
+from tui_agent.policy.graver import note_graver
 from tui_agent.policy.hosts import host_of
 from tui_agent.policy.named import (
     MOST_STARTS,
@@ -46,7 +47,7 @@ from tui_agent.policy.splitting import doubt_first, filled, too_many
 from tui_agent.policy.wholes import note_told, note_wholes
 
 _SAME = {"python3": "python", "pip3": "pip"}
-_SILENT = ((":",), ("true",), ("cat", "/dev/null"))
+_SILENT = ((":",), ("true",), ("cat", "/dev/null"), ("echo", "-n"), ("echo", "-n", ""), ("printf", ""))
 """Commands that print nothing: a file that one of them writes is empty."""
 _DEPTH = 5
 MOST_EXECUTED = 8
@@ -82,7 +83,9 @@ class CommandReader:
             part.classes.add(READ_ONLY)
         for one in (part, *parts):
             one.settings = tuple(f"{name}={word.value or ''}" for name, word in command.assignments)
-            note_told(one, self._known(bare_name(one.program).rpartition("/")[2]))
+            program = self._known(bare_name(one.program).rpartition("/")[2])
+            note_told(one, program)
+            note_graver(one, program)
         return [part, *parts]
 
     def _harmless(self, command: Command) -> bool:

@@ -59,6 +59,8 @@ class Part:
     """The text that it reads from its standard input, where that is certain."""
     starts: bool = False
     """It starts what the parts behind it are."""
+    relays: bool = False
+    """It hands what its words name on to another machine, or into a container."""
     downloads: bool = False
     at_hand: str = ""
     """Where the program that it fetches may lie already, in a folder that it runs in or one above it."""

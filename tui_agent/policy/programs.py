@@ -81,6 +81,8 @@ class Program:
     options: Mapping[str, Takes] = field(default_factory=dict)
     other: str = ""
     turns: Mapping[str, str] = field(default_factory=dict)
+    graver: Mapping[str, str] = field(default_factory=dict)
+    relays: frozenset[str] = frozenset()
     style: Literal["getopt", "words", "text", "bundle"] = "getopt"
     numeric: bool = False
     most: int | None = None
@@ -248,9 +250,10 @@ _KINDS: dict[type, frozenset[str]] = {
             "within",
             "offline",
             "settings",
+            "relays",
         }
     ),
-    dict: frozenset({"turns", "words", "subs"}),
+    dict: frozenset({"turns", "graver", "words", "subs"}),
 }
 _WORDS: dict[str, tuple[str, ...]] = {
     "operands": get_args(Operands),
@@ -272,7 +275,7 @@ def check_entry(name: str, entry: Mapping[str, object]) -> None:
             raise ValueError(f"{name}: {key} must be a list of texts")
         if key in _WORDS and value not in _WORDS[key]:
             raise ValueError(f"{name}: {key} must be one of {', '.join(filter(None, _WORDS[key]))}")
-        if key == "turns" and isinstance(value, dict):
+        if key in ("turns", "graver") and isinstance(value, dict):
             _classes(name, *value.values())
     _classes(name, *(entry[key] for key in ("does", "other", "at_least") if key in entry))
 
@@ -303,6 +306,7 @@ def _program(name: str, entry: dict[str, object]) -> Program:
         "within",
         "offline",
         "settings",
+        "relays",
         "alone",
         "forbid",
         "mild",

@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache
 
 from tui_agent.policy.commands import CommandReader
 from tui_agent.policy.given import STDIN
+from tui_agent.policy.graver import relayed
 from tui_agent.policy.named import bare, scripts, takes_away, worse
 from tui_agent.policy.part import Part, moved
 from tui_agent.policy.programs import Table, table
@@ -34,6 +35,7 @@ _WITH_WORD = frozenset({"--rcfile", "--init-file"})
 _DESCRIPTORS = ("/dev/fd/", "/proc/")
 """What stands for something that was opened elsewhere."""
 _DEPTH = 3
+_MOST_LINES = 8
 _MOST_PATHS = 250
 _MOST = 500
 """Parts that are judged one by one; behind them only rules that deny are asked."""
@@ -190,6 +192,7 @@ def _judged(
     for part in reader.parts(command):
         tighten(part, programs.extras)
         parts.append(part)
+        _relayed(part, depth, programs)
         found = _inner(part, depth, programs)
         if found is None:
             parts += _told_to_run(part, depth, programs)
@@ -232,6 +235,18 @@ def _told_to_run(part: Part, depth: int, programs: Table) -> list[Part]:
     if not found and takes_away(texts):
         part.turn(DESTRUCTIVE, f"what {part.program} is told takes something away")
     return found if part.places == ("",) else [moved(one, part.places) for one in found]
+
+
+def _relayed(part: Part, depth: int, programs: Table) -> None:
+    """What it hands on to another machine makes it worse; files that it names there are none of this one."""
+    if not part.relays or depth >= _DEPTH:
+        return
+    lines = (*relayed(part, programs), *scripts(part.words, programs.programs))
+    for one in (one for line in lines[:_MOST_LINES] for one in _script(line, depth + 1, programs).parts):
+        if worse(one, programs.programs):
+            for name in (DESTRUCTIVE, PRIVILEGE):
+                if name in one.classes:
+                    part.turn(name, f"{part.program} hands on {one.text}")
 
 
 def _written(part: Part, depth: int, programs: Table, written: ScriptsWritten) -> "_Inner | None":

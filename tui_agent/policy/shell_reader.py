@@ -289,7 +289,8 @@ class ScriptReader:
         files = [one for one in redirects if not one.text]
         if files or extra:
             text = " ".join(self._text(child) for child in node.children if child.type.endswith("_redirect"))
-            self.commands.append(Command(text, tuple(extra), (), tuple(files), after.seen))
+            words = (Word(":", (":",)),) if body is None else tuple(extra)  # `> a` empties it as `: > a` does
+            self.commands.append(Command(text, words, (), tuple(files), after.seen))
         self.commands += behind
         return after
 
