@@ -146,6 +146,7 @@ class MeterState:
     answer: Usage
     room: int = 0
     may_take: int | None = None
+    prior: int = 0
 
 
 class ContextMeter:
@@ -167,6 +168,8 @@ class ContextMeter:
         self._room = 0
         """Tokens that the model's answer may take."""
         self._may_take: int | None = None
+        self._prior = 0
+        """Tokens of the request before the newest, as its provider counted them."""
         self._share = COMPACT
         self._packed_now: ContextPacked | None = None
         """The newest manifest, whose sections are not worked out yet, and the totals that came since."""
@@ -241,6 +244,7 @@ class ContextMeter:
             self._cache_break = _what_differs(before, packed)
         self._window, self._may_take = packed.window or self._window, packed.room
         self._packed_now, self._totals = packed, []
+        self._prior = 0 if self._answer.estimated else self._answer.input_tokens or self._prior
         self._estimated, self._answer = packed.estimated, Usage()
         self._set(packed.total_tokens)
 
@@ -254,7 +258,7 @@ class ContextMeter:
         """Take what the next request would hold, as far as we know."""
         self._sections = tuple(sections)
         self._set(used)
-        self._estimated, self._answer = True, Usage()
+        self._estimated, self._answer, self._prior = True, Usage(), 0
 
     def _set(self, used: int) -> None:
         """Take a new total; the sections are stretched so that they still add up to it."""
@@ -309,14 +313,21 @@ class ContextMeter:
         limit = self._limit()
         return self._used / limit if limit else 0.0
 
+    def _served(self) -> float:
+        """Share of what the newest request had in common with the one before that came from the provider's cache."""
+        now = self._answer
+        common = min(self._prior or now.input_tokens, now.input_tokens)
+        return min(1.0, now.cached_tokens / common) if common else 0.0
+
     def _forecast(self, new: int) -> float | None:
-        """What the next turn's first request may cost: what was sent comes from the provider's cache where it keeps
-        one, the newest answer is new to it, and the next answer is taken to be as long."""
+        """What the next turn's first request may cost: of what was sent so much comes from the provider's cache as did of
+        the newest request, the newest answer is new to it, and the next answer is taken to be as long."""
         model = self._model
         if model is None or model.input_price is None:
             return None
-        caches = self._answer.cached_tokens > 0 and model.cached_price is not None
-        again = model.cached_price if caches and model.cached_price is not None else model.input_price
+        again = model.input_price
+        if model.cached_price is not None:
+            again += self._served() * (model.cached_price - again)
         return (self._used * again + new * model.input_price + new * (model.output_price or 0.0)) / 1_000_000
 
 

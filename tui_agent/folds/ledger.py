@@ -106,6 +106,10 @@ class _Said:
 _EARLIER = _Said("earlier", "")
 _UNFOUND = "nothing in the provider's cache"
 """Nothing that was sent before is another, and yet nothing came from there: it keeps it for some minutes only."""
+_PARTLY = "only part of it in the provider's cache"
+_SERVED, _GRAIN = 0.8, 1_024
+"""Share of what a request has in common with the one before that a cache is expected to serve, and tokens that it may lack
+whatever the share: caches hold whole pieces of that size."""
 
 
 class Ledger:
@@ -124,6 +128,8 @@ class Ledger:
         self._changed: dict[str, None] = {}
         """What became of the history since the newest request."""
         self._model = ("", "")
+        self._prior = 0
+        """Tokens of the newest request, as its provider counted them."""
         self._caches = False
         """The provider has used its cache."""
         self._view: LedgerView | None = None
@@ -149,12 +155,15 @@ class Ledger:
                 self._said[ev.seq] = _Said("you", " ".join(text_preview(text)[:_WORDS].split()))
             case RepomapUsed(injected=True):
                 self._said[ev.seq] = _Said("repo map", "")
-            case ContextCompacted(through_seq=through, sections=sections):
+            case ContextCompacted(through_seq=through, sections=sections, shares=shares):
                 self._said |= {seq: said for seq, (said, _) in self._held.items()}
                 self._gone = {seq: one for seq, one in self._held.items() if seq <= through}
                 self._held = {seq: one for seq, one in self._held.items() if seq > through}
                 summary = self._said[ev.seq] = _Said("summary", "")
                 size = next((one.tokens for one in sections if one.name == "packed_context"), 0)
+                rest = next((one.chars for one in shares if one.section == "packed_context"), 0)
+                if rest:  # a person's words in it count for another section
+                    size = round(size * sum(one.chars for one in shares) / rest)
                 if size:
                     self._held[ev.seq] = summary, round(size / self._ratio)
                 self._changed["turns summarised"] = None
@@ -202,7 +211,7 @@ class Ledger:
     def _asked(self, request: RequestId, model: tuple[str, str]) -> None:
         before, self._model = self._model, model
         if before != model and before != ("", ""):
-            self._caches = False
+            self._caches, self._prior = False, 0
             if request in self._requests:
                 self._requests[request] = replace(self._requests[request], broken="another model")
 
@@ -213,6 +222,10 @@ class Ledger:
         usage = answer.usage
         unfound = self._caches and not usage.cached_tokens and not usage.estimated
         self._caches = self._caches or usage.cached_tokens > 0
+        common = 0 if usage.estimated else min(self._prior, usage.input_tokens)
+        lacks = common - usage.cached_tokens
+        partly = 0 < usage.cached_tokens < _SERVED * common and lacks > _GRAIN
+        self._prior = usage.input_tokens
         self._requests[answer.request_id] = LedgerRequest(
             asked.request_id,
             asked.seq,
@@ -221,7 +234,7 @@ class Ledger:
             None if usage.estimated else usage.input_tokens,
             None if usage.estimated else usage.cached_tokens,
             answer.cost_usd,
-            asked.broken or (_UNFOUND if unfound else ""),
+            asked.broken or (_UNFOUND if unfound else _PARTLY if partly else ""),
         )
 
     def view(self) -> LedgerView:

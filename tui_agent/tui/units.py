@@ -66,9 +66,11 @@ def about(count: int) -> str:
 
 
 def money(usd: float | None, *, digits: int = 3) -> str:
-    """`$0.097`; the empty string where no price is known."""
+    """`$0.097`; the empty string where no price is known. Whole cents have two figures more below a cent."""
     if usd is None:
         return ""
+    if digits == 2 and 0 < usd < 0.01:
+        digits = 4
     return f"${usd:.2f}" if usd >= 100 else f"${usd:.{digits}f}"
 
 

@@ -184,3 +184,13 @@ def test_a_long_session_holds_only_its_newest_requests() -> None:
 def test_the_map_of_the_repository_is_named_and_nothing_of_an_earlier_session() -> None:
     used = RepomapUsed(query="q", tokens=9, files=("a.py",), injected=True, text="a.py")
     assert [(one.who, one.tokens) for one in told(used, packed("r1", {0: 9})).messages] == [("repo map", 9)]
+
+
+def test_a_request_of_which_the_cache_served_only_a_part_says_so() -> None:
+    payloads: list[Payload] = []
+    for at, (size, cached) in enumerate(((9_000, 0), (10_000, 8_900), (11_000, 3_600), (12_000, 0))):
+        usage = Usage(input_tokens=size, output_tokens=1, cached_tokens=cached)
+        answer = answered(f"r{at}", cached).model_copy(update={"usage": usage})
+        payloads += [packed(f"r{at}", {}), asked(f"r{at}"), answer]
+    reasons = [one.broken for one in told(*payloads).requests]
+    assert reasons == ["", "", "only part of it in the provider's cache", "nothing in the provider's cache"]

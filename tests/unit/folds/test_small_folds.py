@@ -154,6 +154,19 @@ def test_the_meter_takes_the_providers_count_and_its_sections_still_add_up() -> 
     assert (view.next_tokens, view.next_cost_usd) == (410, (400 + 10 + 40) / 1_000_000)
 
 
+def test_the_next_turns_price_takes_as_much_from_the_cache_as_the_newest_request_did() -> None:
+    priced = MODEL.model_copy(update={"input_price": 1.0, "output_price": 2.0, "cached_price": 0.1})
+    fold, view = ContextMeter(), None
+    for at, (size, cached) in enumerate(((1_000, 0), (2_000, 330), (3_000, 660))):
+        asked = requested(f"r{at}").model_copy(update={"model": priced})
+        usage = Usage(input_tokens=size, output_tokens=10, cached_tokens=cached)
+        answer = responded(f"r{at}", "x").model_copy(update={"usage": usage})
+        view = told(fold, packed(f"r{at}", 100, 100, 100), asked, answer)
+    assert view is not None
+    served = 3_000 * 660 / 2_000  # of the 2,000 tokens that were sent before
+    assert view.next_cost_usd == pytest.approx((served * 0.1 + (3_000 - served) + 10 + 20) / 1_000_000)
+
+
 def test_a_model_that_is_chosen_counts_by_its_own_window_and_prices_before_it_is_asked() -> None:
     unpriced = MODEL.model_copy(update={"input_price": None, "output_price": None})
     asked = requested("r1").model_copy(update={"model": unpriced})
