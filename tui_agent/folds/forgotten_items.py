@@ -7,9 +7,10 @@ from typing import Final, Literal, TypeAlias
 
 from tui_agent.folds.forgotten import preview
 from tui_agent.folds.model_messages import ModelMessages
-from tui_agent.protocol.base import BlobText, LongText
+from tui_agent.protocol.base import BlobText, LongText, text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextPacked
+from tui_agent.protocol.events.tool import ToolCalled
 from tui_agent.protocol.ids import MAIN_AGENT, CallId
 from tui_agent.protocol.messages import (
     AssistantMessage,
@@ -19,7 +20,7 @@ from tui_agent.protocol.messages import (
     UserKind,
     UserMessage,
 )
-from tui_agent.protocol.parts import ImageContent, ToolCallPart
+from tui_agent.protocol.parts import ImageContent, TextPart, ToolCallPart
 
 Where: TypeAlias = Literal["summary", "line", "back"]
 
@@ -84,8 +85,29 @@ class CountedTokens:
         return round(counts[at] * self._ratio) if at < len(counts) else None
 
 
-def forgotten_view(fold: ModelMessages, counted: CountedTokens) -> ForgottenView:
+class CallNames:
+    """Folds what the transcript calls each call: `read src/app.py`."""
+
+    def __init__(self) -> None:
+        self._names: dict[CallId, str] = {}
+
+    def apply(self, ev: Envelope) -> bool:
+        """Take one event in; True if it named a call."""
+        if not isinstance(ev.payload, ToolCalled):
+            return False
+        self._names[ev.payload.call_id] = f"{ev.payload.verb} {ev.payload.target}".strip()
+        return True
+
+    def of(self, call: ToolCallPart) -> str:
+        """Its name; of one that was never taken up its tool and what it was about."""
+        return self._names.get(call.call_id) or f"{call.name} {_about(call)}".strip()
+
+
+def forgotten_view(
+    fold: ModelMessages, counted: CountedTokens, calls: CallNames | None = None
+) -> ForgottenView:
     """The rows of a history."""
+    calls = calls or CallNames()
     held, gone = fold.view(), fold.forgotten
     here = {one.seq for one in held}
     reduced = {one.seq for one in gone.reduced.values()}
@@ -101,6 +123,8 @@ def forgotten_view(fold: ModelMessages, counted: CountedTokens) -> ForgottenView
         back = gone.back.get(one.seq) in here
         where: Where = "line" if one.seq in here else "back" if back else "summary"
         row = _item(one, max(1, turn), where, pinned=one.seq in gone.pinned, tokens=counted.of(one.seq, at))
+        if isinstance(one, AssistantMessage):
+            row = replace(row, said=_line(_spoken(one, calls)))
         note = isinstance(one, UserMessage) and one.kind == "said" and not gone.own(one)
         about = asked.get(one.call_id, "") if isinstance(one, ToolMessage) else ""
         row = replace(row, said=f"{about}  {row.said}") if about else row
@@ -113,10 +137,23 @@ def _asked(message: Message) -> dict[CallId, str]:
     """What each call of an answer is about: the first of its arguments that is a text, mostly a path or a command."""
     parts = message.parts if isinstance(message, AssistantMessage) else ()
     calls = [part for part in parts if isinstance(part, ToolCallPart)]
-    texts = (
-        (one.call_id, [text for text in one.arguments.values() if isinstance(text, str)]) for one in calls
-    )
-    return {call: " ".join(found[0].split())[:60] for call, found in texts if found}
+    return {one.call_id: about for one in calls if (about := _about(one))}
+
+
+def _about(call: ToolCallPart) -> str:
+    texts = (text for text in call.arguments.values() if isinstance(text, str))
+    return " ".join(next(texts, "").split())[:60]
+
+
+def _spoken(message: AssistantMessage, calls: CallNames) -> str:
+    """What an answer says, then its calls."""
+    texts = [text_preview(part.text) for part in message.parts if isinstance(part, TextPart)]
+    named = [calls.of(part) for part in message.parts if isinstance(part, ToolCallPart)]
+    return " ".join([*texts, ", ".join(named)])
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:200]
 
 
 def _item(message: Message, turn: int, where: Where, *, pinned: bool, tokens: int | None) -> ForgottenItem:
@@ -126,7 +163,7 @@ def _item(message: Message, turn: int, where: Where, *, pinned: bool, tokens: in
         message.seq,
         turn,
         _who(message),
-        " ".join(preview(message).split())[:200],
+        _line(preview(message)),
         size // CHARS_PER_TOKEN if tokens is None else tokens,
         where,
         pinned,
@@ -158,6 +195,10 @@ def _texts(message: Message) -> tuple[LongText, ...]:
 
 def _said(parts: Sequence[object]) -> tuple[LongText, ...]:
     return tuple(
-        f"{part.name} {part.arguments}" if isinstance(part, ToolCallPart) else getattr(part, "text", "")
-        for part in parts
+        _whole_call(part) if isinstance(part, ToolCallPart) else getattr(part, "text", "") for part in parts
     )
+
+
+def _whole_call(call: ToolCallPart) -> str:
+    """A call with all that it was given, each on lines of its own."""
+    return "\n".join([call.name, *(f"{name}: {value}" for name, value in call.arguments.items())])

@@ -10,6 +10,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextCut,
+    ContextPinned,
     ContextReduced,
     ContextRestored,
     ContextStuck,
@@ -91,6 +92,22 @@ def _restored(draft: Draft, ev: Envelope, payload: ContextRestored) -> bool:
     back = "1 message is" if count == 1 else f"{count} messages are"
     words = "The summary was taken back: all that it stood for is" if payload.compaction is not None else back
     draft.notice(ev, "context", "info", (f"{words} in the context again.",))
+    return True
+
+
+@ON_CONTEXT.on(ContextPinned)
+def _pinned(draft: Draft, ev: Envelope, payload: ContextPinned) -> bool:
+    if ev.agent != MAIN_AGENT:
+        return False
+    one = len(payload.seqs) == 1
+    many = "1 message is" if one else f"{len(payload.seqs)} messages are"
+    them = "it" if one else "them"
+    words = (
+        f"{many} pinned: every summary to come keeps {them} word for word."
+        if payload.pinned
+        else f"{many} no longer pinned: summaries to come may leave {them} out."
+    )
+    draft.notice(ev, "context", "info", (words,))
     return True
 
 

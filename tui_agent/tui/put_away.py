@@ -4,7 +4,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from tui_agent.folds.base import branch
-from tui_agent.folds.forgotten_items import CountedTokens, ForgottenItem, ForgottenView, forgotten_view
+from tui_agent.folds.forgotten_items import (
+    CallNames,
+    CountedTokens,
+    ForgottenItem,
+    ForgottenView,
+    forgotten_view,
+)
 from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.envelope import Envelope, Record
@@ -18,12 +24,13 @@ NOTHING: Final = "Nothing was put away: everything that was said is in the conte
 
 def folded(records: Sequence[Record]) -> ForgottenView:
     """What the branch of a log has let go of."""
-    fold, counted = ModelMessages(), CountedTokens()
+    fold, counted, calls = ModelMessages(), CountedTokens(), CallNames()
     for record in branch(records):
         if isinstance(record, Envelope):
             fold.apply(record)
             counted.apply(record)
-    return forgotten_view(fold, counted)
+            calls.apply(record)
+    return forgotten_view(fold, counted, calls)
 
 
 def rows(view: ForgottenView) -> list[Item]:

@@ -163,8 +163,24 @@ async def test_one_message_is_brought_back_or_pinned() -> None:
             assert command.model_copy(update={"id": wanted.id}) == wanted
         driven.session.feed(ContextPinned(seqs=(seq,)))
         await driven.settle()
+        assert "1 message is pinned: every summary to come keeps it word for word." in driven.text()
         await listed(driven)
         assert "pinned" in driven.text()
+        await driven.press("escape")
+        driven.session.feed(ContextPinned(seqs=(seq, seq + 1), pinned=False))
+        await driven.settle()
+        assert "2 messages are no longer pinned: summaries to come may leave them out." in driven.text()
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_what_the_agent_did_is_listed_as_the_transcript_names_it(size: tuple[int, int]) -> None:
+    async with open_app(session=story(), size=size) as driven:
+        picker = await listed(driven)
+        agents = [item.about for item in picker.items if item.label == "agent"]
+        assert any("read src/timesheet/report.py" in about for about in agents), agents
+        assert any("edit src/timesheet/entry.py" in about for about in agents), agents
+        assert not any("{" in about or "read_file" in about or "edit_file" in about for about in agents)
+        assert "{" not in driven.text()
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])

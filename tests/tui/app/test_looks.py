@@ -4,13 +4,15 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from rich.color import ColorSystem
 
 from tests.tui.app.driving import ENVIRON, NOWHERE, golden, open_app
 from tui_agent.config.options import SessionOptions
 from tui_agent.tui.first_look import colour_mode, first_look, guess_theme, moves
 from tui_agent.tui.modals.lines import Lines
 from tui_agent.tui.modals.viewer import Viewer
-from tui_agent.tui.theme import bundled_folder
+from tui_agent.tui.palette import Palette
+from tui_agent.tui.theme import Role, bundled_folder, load_theme
 from tui_agent.tui.theme_watch import watch
 
 OPTIONS = SessionOptions(cwd=NOWHERE)
@@ -42,6 +44,32 @@ def test_a_broken_file_or_an_unknown_theme_gives_the_default(tmp_path: Path, con
     (tmp_path / "tui-agent").mkdir()
     (tmp_path / "tui-agent" / "config.toml").write_bytes(content)
     assert first_look(OPTIONS, {**ENVIRON, "XDG_CONFIG_HOME": str(tmp_path)}).theme.name == "night"
+
+
+@pytest.mark.parametrize("theme", ["night", "day", "beacon"])
+def test_surfaces_are_grey_in_256_colours_too(theme: str) -> None:
+    palette = Palette(load_theme(bundled_folder() / f"{theme}.toml"))
+    grounds: tuple[Role, ...] = ("sunk", "s0", "s1", "s2", "s3")
+    for ground in grounds:
+        color = palette.rich(None, ground).bgcolor
+        assert color is not None
+        red, green, blue = color.downgrade(ColorSystem.EIGHT_BIT).get_truecolor()
+        assert red == green == blue, (ground, color)
+
+
+@pytest.mark.parametrize("keys", [("f4",), ("f1",), ("ctrl+p",)])
+async def test_a_modal_has_another_grey_than_what_is_chosen_in_it_in_256_colours(
+    keys: tuple[str, ...],
+) -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.press(*keys)
+        await driven.until(lambda: len(driven.app.screen_stack) > 1)
+        sheet = driven.app.screen.query_one("#sheet")
+        ground = sheet.styles.background.rich_color.downgrade(ColorSystem.EIGHT_BIT)
+        red, green, blue = ground.get_truecolor()
+        assert red == green == blue
+        chosen = driven.app.looks.palette.rich(None, "selection").bgcolor
+        assert chosen is not None and chosen.downgrade(ColorSystem.EIGHT_BIT) != ground
 
 
 def test_colours_follow_the_terminal() -> None:

@@ -140,6 +140,42 @@ async def test_what_is_pinned_hidden_and_how_long_it_is_become_settings_of_the_s
         assert "src/report.py" in [one.path for one in page.answer.files] and len(page.files) == 3
 
 
+async def test_letters_with_shift_are_the_footers_letters() -> None:
+    program = MapProgram()
+    async with open_app(golden("night_shift"), outside=program) as driven:
+        page = await opened(driven)
+        await driven.press("down", "down", "down", "P")
+        await shown(driven)
+        assert program.option("--pin") == "src/report.py"
+        await driven.press("H")
+        await shown(driven)
+        assert program.option("--hide") == "src/report.py"
+        await driven.press("Q")
+        assert driven.app.screen is not page
+
+
+@pytest.mark.parametrize(
+    ("command", "key"),
+    [("/context", "M"), ("/trace", "J"), ("/sessions", "S"), ("/jobs", "Q"), ("/help", "Q")],
+)
+async def test_letters_with_shift_mean_the_same_on_other_screens(command: str, key: str) -> None:
+    async with open_app(golden("night_shift"), outside=MapProgram()) as driven:
+        seen = []
+        for one in (key.lower(), key):
+            await driven.type(command)
+            await driven.press("escape", "enter")
+            await driven.until(lambda: len(driven.app.screen_stack) > 1)
+            if command == "/sessions":
+                await driven.press("down")
+            before = driven.app.screen
+            await driven.press(one)
+            seen.append((type(driven.app.screen), driven.app.screen is before))
+            assert not seen[-1][1] or "Sorted by" in driven.text()
+            while len(driven.app.screen_stack) > 1:
+                await driven.press("escape")
+        assert seen[0] == seen[1]
+
+
 async def test_without_a_message_nothing_is_said_of_one_and_an_unknown_score_is_not_told() -> None:
     async def program(*words: str) -> tuple[int, str]:
         return 0, '{"path": "a.py", "score": 0.0, "reasons": [], "symbols": []}\n'

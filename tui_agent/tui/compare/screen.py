@@ -23,7 +23,7 @@ from tui_agent.tui.compare.ends import Ends
 from tui_agent.tui.compare.head import CompareHead, Moment
 from tui_agent.tui.compare.header import CompareHeader
 from tui_agent.tui.compare.layout import columns
-from tui_agent.tui.layer import takes
+from tui_agent.tui.layer import small, takes
 from tui_agent.tui.modals.lines import Lines
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.outside import Ask
@@ -199,7 +199,7 @@ class CompareScreen(Told, Screen[None]):
     def on_key(self, event: events.Key) -> None:
         if not takes(self, event):
             return
-        self.take_key(event.key)
+        self.take_key(small(event.key))
 
     def take_key(self, key: str) -> None:
         """Do what a key means here; nothing where it means nothing."""

@@ -17,7 +17,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.strip import Strip
 
-from tui_agent.tui.layer import takes
+from tui_agent.tui.layer import small, takes
 from tui_agent.tui.modals.ahead import STILL_S, TypedAhead
 from tui_agent.tui.modals.lines import Lines
 from tui_agent.tui.panes.base import Intent, LinePane, Looks
@@ -227,7 +227,8 @@ class Sheet(ModalScreen[ResultT], Generic[ResultT]):
                 self._wait = max(self._wait, STILL_S)
             return
         self.ahead = None
-        if self.take_key(event.key, event.character):
+        # A letter with Shift means what it means without, where it has no meaning of its own.
+        if any(self.take_key(key, event.character) for key in dict.fromkeys((event.key, small(event.key)))):
             return
         match event.key:
             case "escape":

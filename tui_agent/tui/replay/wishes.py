@@ -16,6 +16,7 @@ from tui_agent.tui import units
 from tui_agent.tui.actions import ACTIONS, Action
 from tui_agent.tui.branching.forking import ask_where
 from tui_agent.tui.branching.spot import Spot, make, spot_at
+from tui_agent.tui.layer import small
 from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.note import Level
@@ -33,16 +34,6 @@ if TYPE_CHECKING:
 
 WIDE = 140
 """Columns from which on the footer has room for more words."""
-
-
-_CAPITAL = "upper_"
-"""What a capital is called in the name of its key, in some terminals."""
-
-
-def _small(key: str) -> str:
-    """The letter of a key that was pressed with Shift."""
-    letter = key.removeprefix(_CAPITAL).removeprefix("shift+")
-    return letter.lower() if len(letter) == 1 else key
 
 
 LINES_OF_A_JOB = 8
@@ -98,7 +89,7 @@ class Wishes:
         if key.isdigit():
             self._screen.move(lambda head: head.tenth(int(key)))
             return
-        meant = self._keys.get(key) or self._keys.get(_small(key))
+        meant = self._keys.get(key) or self._keys.get(small(key))
         if meant is not None:
             meant()
 

@@ -15,7 +15,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 
 from tui_agent.tui.actions import Scope, footer
-from tui_agent.tui.layer import takes
+from tui_agent.tui.layer import small, takes
 from tui_agent.tui.modals.lines import Lines
 from tui_agent.tui.panes.base import Intent, LinePane, Looks
 from tui_agent.tui.panes.footer import Footer
@@ -221,7 +221,8 @@ class Page(Told, Screen[None]):
     def on_key(self, event: events.Key) -> None:
         if not takes(self, event):
             return
-        match event.key:
+        key = small(event.key)
+        match key:
             case "escape" | "q" if self._open and self.narrow:
                 self._turn(False)
             case "escape" | "q":
@@ -232,13 +233,11 @@ class Page(Told, Screen[None]):
                 self.dismiss(None)
                 self.live.app.do("help")
             case "up" | "down" | "pageup" | "pagedown" if self._open and self.narrow:
-                by = {"up": -1, "down": 1}.get(
-                    event.key, self.detail.size.height * (-1) ** (event.key == "pageup")
-                )
+                by = {"up": -1, "down": 1}.get(key, self.detail.size.height * (-1) ** (key == "pageup"))
                 self.detail.scroll_relative(y=by, animate=False, force=True)
             case _:
-                if not self.listing.take_key(event.key):
-                    self.take_key(event.key)
+                if not self.listing.take_key(key):
+                    self.take_key(key)
 
     def _enter(self) -> None:
         if self.narrow and not self._open and self.listing.count:

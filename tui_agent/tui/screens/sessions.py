@@ -12,7 +12,7 @@ from textual.strip import Strip
 
 from tui_agent.tui import units
 from tui_agent.tui.actions import Scope, footer
-from tui_agent.tui.layer import takes
+from tui_agent.tui.layer import small, takes
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.base import Intent
 from tui_agent.tui.rows import part
@@ -180,7 +180,7 @@ class SessionsScreen(Page):
             if self.top.field.key(event.key, event.character):
                 self.typed()
         else:
-            self.take_key(event.key)
+            self.take_key(small(event.key))
 
     def help(self) -> None:
         """Every key of the list."""

@@ -15,7 +15,7 @@ from tui_agent.folds.spans import Span, TraceView
 from tui_agent.protocol.commands import Interrupt
 from tui_agent.tui.actions import footer
 from tui_agent.tui.handlers.json_view import open_events
-from tui_agent.tui.layer import takes
+from tui_agent.tui.layer import small, takes
 from tui_agent.tui.panes.base import Intent
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
@@ -125,11 +125,12 @@ class TraceScreen(Screen[None]):
     def on_key(self, event: events.Key) -> None:
         if not takes(self, event):
             return
-        match event.key:
+        key = small(event.key)
+        match key:
             case "escape" | "q" | "f3":
                 self.dismiss(None)
             case "1" | "2" | "3" | "4" | "5" | "6":
-                self._filter(int(event.key) - 1)
+                self._filter(int(key) - 1)
             case "enter":
                 self._enter()
             case "j" if self.chosen is not None:
@@ -139,7 +140,7 @@ class TraceScreen(Screen[None]):
             case "c" if self.chosen is not None:
                 self.live.app.copy_text(self.detail.plain(self.chosen, self.live))
             case _:
-                self.spans.take_key(event.key)
+                self.spans.take_key(key)
 
     def _enter(self) -> None:
         span = self.chosen
