@@ -154,6 +154,8 @@ def _number(node: "Node") -> bool:
         ):
             return _number(only)
         return text.removeprefix("-").isdecimal() and text.isascii()
+    if node.type == "simple_expansion":
+        return _text(node).removeprefix("$") in _ALWAYS
     if node.type == "brace_expression":
         return all(child.type == "number" for child in node.named_children)
     if node.type == "command_substitution":

@@ -15,8 +15,8 @@ from tui_agent.policy.shell_sums import may_ask
 
 _TOLD_FIRST = frozenset({"printf"})
 """Programs that take no options behind their first operand."""
-_BY_NUMBER = frozenset({"test", "["})
-"""Programs that take for an option what stands in a certain place."""
+_BY_NUMBER = frozenset({"test", "[", "wait"})
+"""Programs that take for code what stands behind one of their words."""
 
 
 def doubt_operand(

@@ -22,7 +22,7 @@ ASKED = [
     'head -n "${a[@]:1}" b', 'head -n "${!a[@]}" b', 'head -n "${x:-$@}" b', "uniq two/*", "cd two && uniq *", "xxd *", 'a=(x y); uniq "${a[@]}"',
     "printf $(cat l)", 'printf "$x" "$y"', "[ $x ]", "x='-v a[$(id>PWN)]'; [ $x ]", "[ $(cat f) ]", "test $(cat f)", "[ ! $x ]", "[ -n $(cat f) ]",
     "while read -r l; do [ $l ] && ls; done < f", "for f in $(cat x); do [ $f ] && ls; done", '[ "$x" "$y" ]', 'test "$x" "$y"', "[ * ]",
-    '[ "$@" ]', '[ "${a[@]}" ]', "[ -n $x -a b ]", "test $(echo -v x)", "test *", "[ $(echo -v x) ]", "test -n $(ls)",
+    '[ "$@" ]', '[ "${a[@]}" ]', "[ -n $x -a b ]", "test $(echo -v x)", "wait $x", "x='-n -p a[$(id>PWN)]'; ls & wait $x", "test *", "[ $(echo -v x) ]", "test -n $(ls)",
 ]  # fmt: skip
 
 FOLLOWED = [
@@ -33,7 +33,7 @@ FOLLOWED = [
     "printf '%s\\n' $X", "x=foo; grep -e $x f", "find . -name '*.py' -exec grep -n foo {} +", "find . -name *.py", "seq $X", "basename $X",
     "x=3; timeout $x ls", 'timeout "$T" ls', 'for f in *.txt; do uniq "$f"; done', "ls | xargs -I{} find . -name {}",
     "[ $# -gt 0 ] && ls", "[ $? -eq 0 ] && ls", "[ $(wc -l < a) -gt 10 ] && ls", "i=0; while [ $i -lt 3 ]; do i=$((i+1)); done",
-    "x=main; [ $x = main ] && ls", "[ -f *.py ] && ls", "test -f *.py && ls", "x=a; test -f $x && ls", '[ "$x" = "$y" ] && ls', "[ ${#x} -gt 3 ] && ls", "[ $EUID -eq 0 ] && ls",
+    "x=main; [ $x = main ] && ls", "[ -f *.py ] && ls", "test -f *.py && ls", "x=a; test -f $x && ls", "ls & p=$!; wait $p", 'ls & p=$!; ls & q=$!; wait "$p" "$q"', "wait", "wait $!", '[ "$x" = "$y" ] && ls', "[ ${#x} -gt 3 ] && ls", "[ $EUID -eq 0 ] && ls",
     "[ -d $HOME/.config ] && ls", "[ -d $(pwd)/src ] && ls", 'test -f "$x" && ls', "n=$(grep -c foo a.txt); [ $n -gt 3 ] && ls",
 ]  # fmt: skip
 
