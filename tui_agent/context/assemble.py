@@ -362,12 +362,15 @@ def _join(share: _Share, more: _Share) -> None:
 
 
 def _lessen(shares: dict[SectionName, _Share], section: SectionName, before: Counted, after: Counted) -> None:
-    """Take what was cut of a person's words, or of a summary that has some, off its sections."""
+    """Take what was cut of a person's words, or of a summary that has some, off its sections, each by its share of it."""
     parts = _split(before, section)
     tokens, chars = before.tokens - after.tokens, before.chars - after.chars
-    for name, part in reversed(parts):
-        less = chars if name == parts[0][0] else min(chars, part.chars)
-        fewer = tokens if name == parts[0][0] else min(tokens, part.tokens)
+    for name, part in parts:
+        last = part is parts[-1][1]
+        less = chars if last else round((before.chars - after.chars) * part.chars / max(1, before.chars))
+        fewer = (
+            tokens if last else round((before.tokens - after.tokens) * part.tokens / max(1, before.tokens))
+        )
         shares[name].chars -= less
         shares[name].tokens -= fewer
         chars, tokens = chars - less, tokens - fewer

@@ -1,0 +1,114 @@
+"""For any history and room: what must not be lost stands whole in the request, or the record says so and an artifact has it."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tui_agent.context.assemble import Assembly, Wanted
+from tui_agent.context.lasting import Facts
+from tui_agent.context.summary import Summary, summary_of
+from tui_agent.context.truncate import is_artifact
+from tui_agent.protocol.base import LongText, text_preview
+from tui_agent.protocol.events.todo import TodoItem, TodoStatus
+from tui_agent.protocol.ids import CallId, RequestId
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    Message,
+    SummaryMessage,
+    ToolMessage,
+    UserMessage,
+)
+from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
+from tui_agent.protocol.settings import ModelInfo
+
+STATUS: tuple[TodoStatus, ...] = ("pending", "in_progress", "completed")
+
+
+def plain(text: LongText) -> str:
+    return text_preview(text)
+
+
+def lined(name: str, size: int) -> str:
+    """A text of about so many characters, each line of which is another one."""
+    return "\n".join(f"{name} line {at} ü" for at in range(1 + size // 20))
+
+
+@st.composite
+def facts(draw: st.DrawFn) -> Facts:
+    sizes = draw(st.lists(st.integers(0, 6_000), min_size=1, max_size=25))
+    said = [
+        UserMessage(content=(TextContent(text=lined(f"m{at}", size)),), seq=at)
+        for at, size in enumerate(sizes)
+    ]
+    held: list[Message] = [*said]
+    for at in range(draw(st.integers(0, 60))):
+        part = ToolCallPart(
+            call_id=CallId(f"c{at}"), name="write_file", arguments={"path": f"src/p{at % 7}/f{at}.py"}
+        )
+        held.append(AssistantMessage(parts=(TextPart(text=f"Because of {at}."), part), seq=100 + 2 * at))
+        held.append(
+            ToolMessage(
+                call_id=part.call_id, name=part.name, content=(TextContent(text="ok"),), seq=101 + 2 * at
+            )
+        )
+    pinned = draw(st.sets(st.integers(0, 230), max_size=5))
+    todo = [
+        TodoItem(id=str(at), content=f"todo{at} " + "t" * draw(st.integers(0, 100)), status=STATUS[at % 3])
+        for at in range(draw(st.integers(0, 40)))
+    ]
+    failing = [f"tests/test_x.py::test_it[{at}]" for at in range(draw(st.integers(0, 60)))]
+    return Facts(held, range(len(said)), pinned, todo, (), 1_000, failing)
+
+
+def missing(of: Facts, made: Summary) -> dict[str, str]:
+    """What is not whole in the summary: what it is, and the whole of it."""
+    own = [plain(one.content[0].text) for one in of.originals if isinstance(one, UserMessage)]  # type: ignore[union-attr]
+    told = {
+        "the task": own[:1],
+        "what you said since": ["> " + one.replace("\n", "\n> ") for one in own[1:]],
+        "tasks": [one.content for one in of.todo if one.status != "completed"],
+        "tests that fail": [f"- {one}\n" for one in of.failing[:-1]],
+        "files that were changed": [
+            f"f{at}.py" for at in range(sum(isinstance(one, ToolMessage) for one in of.originals))
+        ],
+    }
+    return {name: lost for name, pieces in told.items() for lost in pieces if lost not in f"{made.text}\n"}
+
+
+@settings(max_examples=120, deadline=None)
+@given(facts(), st.integers(3_000, 90_000), st.floats(0.2, 1.0))
+def test_all_that_must_not_be_lost_is_whole_or_cut_with_an_artifact_and_a_record(
+    of: Facts, room: int, wished: float
+) -> None:
+    made = summary_of(of, "The story.", room, round(room * wished), plain)
+    cut = {one.what: one for one in made.cuts}
+    assert missing(of, made).keys() <= cut.keys()
+    for one in made.cuts:
+        assert is_artifact(one.whole) in made.text and one.chars < len(one.whole)
+    assert len(made.text) < room + 3_000
+    if cut:
+        assert len(made.text) + sum(len(one.whole) - one.chars for one in made.cuts) > room - 2_000
+    by = {one.section: one for one in made.shares}
+    assert sum(one.chars for one in made.shares) == len(made.text)
+    assert (by["task_contract"].raw_chars > by["task_contract"].chars) == bool(
+        cut.keys() & {"the task", "what you said since"}
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(facts(), st.integers(8_000, 60_000), st.integers(2_000, 40_000))
+def test_a_request_tells_in_its_record_what_its_summary_has_no_room_for(
+    of: Facts, room: int, window: int
+) -> None:
+    made = summary_of(of, "The story.", room, room // 2, plain)
+    summary = SummaryMessage(text=made.text, seq=1_000, shares=made.shares)
+    model = ModelInfo(profile="m", provider="scripted", model="m", window=window)
+    newest = UserMessage(content=(TextContent(text="go on"),), seq=1_001)
+    found = Assembly().pack(Wanted(RequestId("r"), model, (), [summary, newest], (), 1_000))
+    by = {one.name: one for one in found.manifest.sections}
+    own = {"the task", "what you said since"} & {one.what for one in made.cuts}
+    assert by["task_contract"].reduced == bool(own or found.cuts)
+    assert by["packed_context"].reduced or not [one for one in made.cuts if one.what not in own]
+    sent = str(found.messages[0])
+    assert all(is_artifact(one.whole) in sent or found.cuts for one in made.cuts)
+    assert all(is_artifact(one.whole) in sent for one in found.cuts)
+    assert found.manifest.total_tokens <= max(window, 700)
