@@ -22,6 +22,7 @@ from tui_agent.checkpoints.limits import size_in_words
 from tui_agent.checkpoints.looking import Skips, listed, unfit
 from tui_agent.checkpoints.modes import Modes, most_usual
 from tui_agent.checkpoints.state import EMPTY_FOLDERS, Entry, Shadow, folder_size, put
+from tui_agent.checkpoints.stopping import while_wanted
 from tui_agent.config.repository import Repository, find_repository
 from tui_agent.ports.checkpoint import Baseline
 
@@ -84,7 +85,7 @@ def _note_size(shadow: Shadow) -> None:
 def _note_empty_folders(shadow: Shadow, untracked: list[str]) -> None:
     """Write down the folders that hold no file: a restore must not take them for the session's."""
     found: set[str] = set()
-    for name in untracked:
+    for name in while_wanted(untracked):
         if name.endswith("/"):
             found |= _without_files(shadow.workspace, name.rstrip("/"))
     put(shadow.git.folder, shadow.git.folder / EMPTY_FOLDERS, listing(sorted(found)))
@@ -92,7 +93,7 @@ def _note_empty_folders(shadow: Shadow, untracked: list[str]) -> None:
 
 def _without_files(workspace: Path, name: str) -> set[str]:
     places = set()
-    for place, _, names in os.walk(workspace / name):
+    for place, _, names in while_wanted(os.walk(workspace / name)):
         if names:
             return set()
         places.add(Path(place).relative_to(workspace).as_posix())
@@ -171,7 +172,7 @@ def _regular_text(path: Path) -> str:
     return path.read_bytes().decode("utf-8", "surrogateescape") + "\n"
 
 
-async def gather(shadow: Shadow, gathered: Gathered, paths: list[str]) -> None:
+async def gather(shadow: Shadow, gathered: Gathered, paths: Iterable[str]) -> None:
     """Read and store what stands at these paths, as far as the limits go."""
     waiting = iter(paths)
     nested: dict[str, bool] = {}
@@ -185,7 +186,7 @@ async def gather(shadow: Shadow, gathered: Gathered, paths: list[str]) -> None:
 def _batch(shadow: Shadow, gathered: Gathered, waiting: Iterator[str], nested: dict[str, bool]) -> bytes:
     stream = bytearray()
     with shadow.files.near() as near:
-        for path in waiting:
+        for path in while_wanted(waiting):
             content = _read(shadow, gathered, path, nested, near)
             if content is not None:
                 stream += b"blob\ndata %d\n" % len(content) + content + b"\n"
@@ -241,7 +242,7 @@ def all_bits(shadow: Shadow, tracked: dict[str, Entry]) -> dict[str, tuple[int, 
 
 def _found_bits(shadow: Shadow, tracked: Iterable[tuple[str, Entry]]) -> Iterator[tuple[str, Entry, int]]:
     root = f"{shadow.workspace}/"
-    for path, entry in tracked:
+    for path, entry in while_wanted(tracked):
         try:
             yield path, entry, os.lstat(root + path).st_mode & 0o7777
         except OSError:

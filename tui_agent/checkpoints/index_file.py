@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tui_agent.checkpoints.stopping import while_wanted
+
 STAT = struct.Struct(">10I")
 HEAD = struct.Struct(">4sII")
 EXTENDED, VALID, STAGE = 0x4000, 0x8000, 0x3000
@@ -86,7 +88,7 @@ def read_index(path: Path) -> list[IndexEntry]:
 def _entries(content: bytes, version: int, count: int) -> tuple[list[IndexEntry], int]:
     entries = []
     at, path = HEAD.size, b""
-    for _ in range(count):
+    for _ in while_wanted(range(count)):
         stat, oid = content[at : at + 40], content[at + 40 : at + 60]
         flags = int.from_bytes(content[at + 60 : at + 62], "big")
         name, more = at + 62, 0
@@ -139,7 +141,7 @@ def write_index(path: Path, entries: Iterable[IndexEntry], as_of: int) -> None:
     ordered = sorted(entries, key=lambda entry: entry.path)
     body = [HEAD.pack(b"DIRC", 4, len(ordered))]
     before = b""
-    for entry in ordered:
+    for entry in while_wanted(ordered):
         same = _same_start(before, entry.path)
         flags = min(len(entry.path), 0xFFF).to_bytes(2, "big")
         body += (entry.stat, entry.oid, flags, _coded(len(before) - same), entry.path[same:], b"\0")

@@ -20,6 +20,7 @@ from tui_agent.checkpoints.ignoring import patterns_from_above
 from tui_agent.checkpoints.limits import size_in_words
 from tui_agent.checkpoints.special import special
 from tui_agent.checkpoints.state import STAGING, Entry, Shadow, disk_fault, folder_size, put
+from tui_agent.checkpoints.stopping import while_wanted
 from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import Changes, FileStand
 
@@ -176,7 +177,7 @@ def other_bits(shadow: Shadow) -> list[str]:
     unusual = modes.unusual
     changed = []
     with shadow.files.folder([]) as root:
-        for path, (git_mode, _) in shadow.tracked.items():
+        for path, (git_mode, _) in while_wanted(shadow.tracked.items()):
             if git_mode == LINK:
                 continue
             try:
@@ -204,7 +205,7 @@ def examine(shadow: Shadow, candidates: Iterable[str], skips: Skips, named: bool
     found: list[Found] = []
     room = SHOWN_TOTAL * shadow.limits.shown_bytes
     with shadow.files.near() as near:
-        for path in sorted(candidates):
+        for path in while_wanted(sorted(candidates)):
             entry = shadow.tracked.get(path)
             reason = unfit(shadow, path, nested, tracked=entry is not None)
             if reason:

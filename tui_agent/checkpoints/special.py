@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from anyio.to_thread import run_sync
 
 from tui_agent.checkpoints.state import Shadow
+from tui_agent.checkpoints.stopping import while_wanted
 from tui_agent.checkpoints.strangers import ignored
 
 
@@ -25,7 +26,7 @@ def _folders(paths: Iterable[str]) -> set[str]:
 
 def _listed(shadow: Shadow, folders: Iterable[str]) -> list[str]:
     found = []
-    for folder in sorted(folders):
+    for folder in while_wanted(sorted(folders)):
         try:
             with shadow.files.folder(folder.split("/") if folder else []) as fd, os.scandir(fd) as entries:
                 names = [entry.name for entry in entries if _is_special(entry)]

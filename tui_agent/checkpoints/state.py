@@ -17,6 +17,7 @@ from tui_agent.checkpoints.anchored import Anchored
 from tui_agent.checkpoints.git import Git, names_of
 from tui_agent.checkpoints.limits import Limits
 from tui_agent.checkpoints.modes import Modes, modes_after
+from tui_agent.checkpoints.stopping import while_wanted
 from tui_agent.errors import CheckpointError
 
 T = TypeVar("T")
@@ -152,7 +153,7 @@ def _sides(info: str) -> tuple[Entry | None, Entry | None]:
 def _entries(out: bytes) -> dict[str, Entry]:
     found = {}
     modes: dict[str, int] = {}
-    for item in names_of(out):
+    for item in while_wanted(names_of(out)):
         info, path = item.split("\t", 1)
         mode, oid, _ = info.split(" ")
         found[path] = Entry(modes.setdefault(mode, int(mode, 8)), oid)
@@ -189,7 +190,7 @@ def disk_fault(place: Path, fault: OSError) -> CheckpointError:
 def folder_size(folder: Path) -> int:
     """Bytes of all files below a folder."""
     total = 0
-    for place, _, names in os.walk(folder):
+    for place, _, names in while_wanted(os.walk(folder)):
         for name in names:
             with contextlib.suppress(FileNotFoundError):
                 total += (Path(place) / name).lstat().st_size

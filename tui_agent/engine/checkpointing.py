@@ -61,6 +61,8 @@ class Checkpointing:
         self._again_at = 0.0
         self._worth = False
         """There is more than a first checkpoint of this run."""
+        self._beginning: anyio.CancelScope | None = None
+        self._leaving = False
         self._upkeep = None if self._store is None else Upkeep(self._store, clock, self.tell)
 
     @property
@@ -86,7 +88,10 @@ class Checkpointing:
         Raises `CheckpointError`; it is tried again by whatever comes next.
         """
         async with self._guard:
-            await self._begin()
+            with anyio.CancelScope() as self._beginning:
+                if not self._leaving:
+                    await self._begin()
+            self._beginning = None
 
     async def before(self, call_id: CallId, author: Author, paths: Iterable[str] = ()) -> None:
         """A call is about to run that may change files, those at `paths` for certain: what others changed since the
@@ -179,9 +184,13 @@ class Checkpointing:
             await self._upkeep.run()
 
     async def aclose(self, *, unattended: bool = False) -> None:
-        """Stop what the store does in the background. `unattended`: there was nobody to rest for, so that what upkeep would
-        do is done now, for a while."""
+        """Stop what the store does in the background. A first checkpoint that is not taken yet is left: whatever changes files
+        waits for it, so that it lacks none of the session's changes. `unattended`: there was nobody to rest for, so that what
+        upkeep would do is done now, for a while."""
         self.busy()
+        self._leaving = True
+        if self._beginning is not None:
+            self._beginning.cancel()
         if self._store is None:
             return
         await self._store.aclose()

@@ -142,7 +142,8 @@ class Engine:
             if not self._deserted:
                 self._guard(partial(close_calls, self._parts.recorder, why=INSTEAD))
             await self._edge(partial(self._heard.session_end, abandoned=self._deserted))
-            unattended = not self._parts.interactive and not self._deserted
+            stopped = self._deserted or self._parts.recorder.state.last_turn_end == "interrupted"
+            unattended = not self._parts.interactive and not stopped
             await self._checkpointing.aclose(unattended=unattended)
             group.cancel_scope.cancel()
 

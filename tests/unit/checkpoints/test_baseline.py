@@ -1,16 +1,22 @@
 """The first checkpoint: what it borrows, what it reads, and that it holds the very bytes that are on disk."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import anyio
 import pytest
+from anyio import from_thread
 
 from tests.stubs.checkpoints import begun, git, shadow, snapshot, workspace, write
+from tui_agent.checkpoints.baseline import Gathered, gather
+from tui_agent.checkpoints.git import Git
 from tui_agent.checkpoints.git_shadow import GitShadow
 from tui_agent.checkpoints.index_file import Unreadable, read_index, write_index
 from tui_agent.checkpoints.limits import Limits
-from tui_agent.checkpoints.state import folder_size
+from tui_agent.checkpoints.state import Shadow, folder_size
+
+MANY = 300_000
 
 
 async def holds_the_workspace(made: GitShadow, folder: Path, target: Path) -> None:
@@ -222,3 +228,21 @@ def test_an_index_that_is_cut_or_changed_is_refused(tmp_path: Path) -> None:
         index.write_bytes(whole[:cut] + bytes([whole[cut] ^ 1]) + whole[cut + 1 :])
         with pytest.raises(Unreadable):
             read_index(index)
+
+
+async def test_reading_many_files_stops_as_soon_as_nobody_waits_for_it(tmp_path: Path) -> None:
+    folder = workspace(tmp_path)
+    looked = Shadow(Git("git", tmp_path / "checkpoints.git", folder), folder, Limits())
+    read = 0
+
+    def gone() -> Iterator[str]:
+        nonlocal read
+        for read in range(MANY):
+            if not read:
+                from_thread.run_sync(scope.cancel)
+            yield f"gone-{read}"
+
+    with anyio.CancelScope() as scope:
+        await gather(looked, Gathered(), gone())
+    assert scope.cancelled_caught
+    assert read < MANY - 1

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from tui_agent.context.repomap.answering import Ask, from_scan
+from tui_agent.context.repomap.cleaning import Cleaner
+from tui_agent.context.repomap.ending import Ending
 from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.listing import examine
 from tui_agent.context.repomap.words import Query
@@ -18,7 +20,10 @@ def test_files_without_a_word_of_the_question_come_as_in_a_map_without_one(tmp_p
 
     def order(words: str) -> list[str]:
         ask = Ask(Query(words), 1200, None, (), frozenset(), frozenset())
-        return [one.path for one in from_scan(listing, str(tmp_path), ask, Languages(())).order]
+        return [
+            one.path
+            for one in from_scan(listing, str(tmp_path), ask, Languages(()), Cleaner({}), Ending()).order
+        ]
 
     assert order("Fasse in einem Satz zusammen.") == order("") and len(order("")) == 3
     assert order("where is mail_it")[0] == "mail.py" and sorted(order("where is mail_it")) == names
@@ -42,7 +47,7 @@ def test_a_map_without_an_index_names_no_file_that_is_no_text_and_says_why_each_
         (tmp_path / name).write_bytes(data)
     listing = examine(tmp_path, sorted(texts), bool, (0, 0))
     ask = Ask(Query(question), 1200, None, (), frozenset(), frozenset())
-    basis = from_scan(listing, str(tmp_path), ask, Languages(()))
+    basis = from_scan(listing, str(tmp_path), ask, Languages(()), Cleaner({}), Ending())
     named = {one.path for one in basis.order} | set(basis.rest)
     assert named == {"login.py", "mail.py", "main.py", "tests/test_mail.py"}
     assert basis.skipped == {"minified": 1, "generated": 1, "binary": 1}

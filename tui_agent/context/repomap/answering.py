@@ -11,6 +11,7 @@ from tui_agent.context.repomap import ranking
 from tui_agent.context.repomap.budget import detailed_files, room_of, symbols_at, tokens_of
 from tui_agent.context.repomap.cleaning import Cleaner
 from tui_agent.context.repomap.completing import completed
+from tui_agent.context.repomap.ending import Ending
 from tui_agent.context.repomap.evidence import Lines, around, chosen, telling
 from tui_agent.context.repomap.kept import Known
 from tui_agent.context.repomap.languages import Languages
@@ -99,15 +100,17 @@ def _unmatched(order: Sequence[Ranked], ranks: Mapping[str, float]) -> list[Rank
     return [Ranked(path, 0.0, NO_WORD) for _, path in others]
 
 
-def from_scan(listing: Listing, root: str, ask: Ask, known: Languages, cleaner: Cleaner) -> Basis:
-    """The order that reading every file once gives."""
+def from_scan(
+    listing: Listing, root: str, ask: Ask, known: Languages, cleaner: Cleaner, ending: Ending
+) -> Basis:
+    """The order that reading every file once gives. Raises `EnvironmentFault` once the map is closed."""
     skipped = dict(listing.skipped)
     names = by_first_name(entry.path for entry in listing.entries) if ask.query.text else {}
     alike: Alike = lambda first: names.get(first, ())  # noqa: E731 - as short as a name
     if not ask.query:
         placed = _texts_first(_by_places(listing, ask), root, room_of(ask.max_tokens), skipped)
         return Basis(_named(placed, ask, alike), [], skipped, _parsing(root, known, cleaner))
-    scan = Scan(root, listing.entries, ask.query, ask.hidden)
+    scan = Scan(root, ending.until(listing.entries), ask.query, ask.hidden)
     for reason, count in scan.skipped.items():
         skipped[reason] = skipped.get(reason, 0) + count
     values = ranking.values_of(ask.query, scan.counts, scan.total)

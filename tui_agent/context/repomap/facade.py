@@ -20,6 +20,7 @@ from typing import NamedTuple
 from tui_agent.context.repomap import history, indexing, worker
 from tui_agent.context.repomap.answering import Ask, from_index, from_scan, view
 from tui_agent.context.repomap.cleaning import Cleaner
+from tui_agent.context.repomap.ending import Ending
 from tui_agent.context.repomap.indexing import UNSETTLED
 from tui_agent.context.repomap.kept import Kept, Known, opened, place, remove
 from tui_agent.context.repomap.languages import Languages
@@ -97,6 +98,7 @@ class RepoMap:
         self._patience, self._lasting = patience, lasting
         self._cleaner = Cleaner(showing.secrets)
         self._lock = threading.RLock()
+        self._ending = Ending()
         self._kept: Kept | None = None
         self._texts = Texts(os.fspath(self.root))
         self._snapshot: Snapshot | None = None
@@ -123,7 +125,8 @@ class RepoMap:
         """The map for a question, or of the whole. `pinned` come first, `hidden` not at all (also what is pinned), `recent`
         were touched lately.
 
-        `refresh` waits until the index has every file. Raises `EnvironmentFault` where the folder cannot be read.
+        `refresh` waits until the index has every file. Raises `EnvironmentFault` where the folder cannot be read, and once
+        the map is closed.
         """
         with self._lock:
             if refresh:
@@ -161,7 +164,7 @@ class RepoMap:
                 self._discard()
                 partial = True
         return view(
-            from_scan(listing, os.fspath(self.root), ask, self._languages, self._cleaner),
+            from_scan(listing, os.fspath(self.root), ask, self._languages, self._cleaner, self._ending),
             ask,
             partial=partial,
         )
@@ -180,7 +183,7 @@ class RepoMap:
         """Wait until no worker is at work; whether none is."""
         until = time.monotonic() + seconds
         while self._is_building():
-            if time.monotonic() >= until:
+            if time.monotonic() >= until or self._ending:
                 return False
             if self._child is not None:
                 with suppress(subprocess.TimeoutExpired):
@@ -209,7 +212,8 @@ class RepoMap:
                 return []
 
     def close(self) -> None:
-        """End the worker, unless it is to last, and let go of the index."""
+        """End the worker, unless it is to last, and let go of the index. A call that is under way ends soon, without answer."""
+        self._ending.end()
         with self._lock:
             self._drop()
             self._look.close()
@@ -227,6 +231,7 @@ class RepoMap:
         return self._snapshot.known if self._snapshot is not None else {}
 
     def _shows(self, path: str) -> bool:
+        self._ending.require_open()
         if path in self._cleared or path in self._known:
             return True
         mark = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]

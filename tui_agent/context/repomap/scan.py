@@ -4,7 +4,7 @@ Invariant: nothing is kept and nothing is parsed; memory holds one file at a tim
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable
 
 from tui_agent.context.repomap.listing import Entry
 from tui_agent.context.repomap.places import weight_of
@@ -28,7 +28,7 @@ class Scan:
     """What reading all files found. `words` is what each file is worth; `skipped` counts what was no text, by reason, and
     `no_text` holds it."""
 
-    def __init__(self, root: str, entries: Sequence[Entry], query: Query, hidden: Collection[str]) -> None:
+    def __init__(self, root: str, entries: Iterable[Entry], query: Query, hidden: Collection[str]) -> None:
         self.skipped: dict[str, int] = {}
         self.no_text: set[str] = set()
         self.total = 0

@@ -3,19 +3,28 @@
 import random
 import sqlite3
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tui_agent.context.repomap import worker
+from tui_agent.context.repomap.answering import Ask, from_scan
+from tui_agent.context.repomap.cleaning import Cleaner
+from tui_agent.context.repomap.ending import Ending
 from tui_agent.context.repomap.facade import RepoMap, Showing
 from tui_agent.context.repomap.kept import place, remove
+from tui_agent.context.repomap.languages import Languages
+from tui_agent.context.repomap.listing import list_files
 from tui_agent.context.repomap.views import MapView
+from tui_agent.context.repomap.words import Query
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.repomap import MapLanguage
 
+MANY = 200
 FILES = {
     "shop/basket.py": "class Basket:\n    def add(self, item): ...\n    def remove_coupon(self, coupon): ...\n",
     "shop/coupon.py": "from shop.basket import Basket\n\ndef apply_coupon(basket):\n    return Basket()\n",
@@ -334,3 +343,38 @@ def test_what_a_plugin_teaches_is_found_by_the_worker_and_by_a_scan(root: Path) 
         mapped.close()
     assert "openTill" not in plain.map("till").text
     plain.close()
+
+
+def test_closing_ends_a_look_at_many_files_that_is_under_way(root: Path) -> None:
+    for number in range(MANY):
+        (root / f"file{number}.txt").touch()
+    asked: list[str] = []
+    begun, never = threading.Event(), threading.Event()
+
+    def may_show(path: str) -> bool:
+        asked.append(path)
+        begun.set()
+        never.wait(0.01)
+        return True
+
+    mapped = RepoMap(root, root.parent / "cache", showing=Showing(may_show))
+
+    def ask() -> None:
+        with suppress(EnvironmentFault):
+            mapped.map("coupon")
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    assert begun.wait(30)
+    mapped.close()
+    asking.join()
+    assert len(asked) < MANY
+
+
+def test_a_scan_of_many_files_ends_with_its_map(root: Path) -> None:
+    ending = Ending()
+    ending.end()
+    listing = list_files(root, bool)
+    asked = Ask(Query("coupon"), 1000, None, (), frozenset(), frozenset())
+    with pytest.raises(EnvironmentFault, match="closed"):
+        from_scan(listing, str(root), asked, Languages(()), Cleaner({}), ending)
