@@ -9,6 +9,7 @@ from typing import Final
 
 import anyio
 
+from tui_agent.config.places import is_test
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.knowledge import SymbolPlace
@@ -58,7 +59,7 @@ _DEFINES = (
 
 
 async def search_definitions(name: str, env: Environment) -> list[SymbolPlace]:
-    """Where a name is defined, by a look at the lines of the workspace's sources. Ends after a moment."""
+    """Where a name is defined, by a look at the lines of the workspace's sources, tests last. Ends after a moment."""
     pattern = re.compile(_DEFINES.replace("{name}", re.escape(name)), re.MULTILINE)
     found: list[SymbolPlace] = []
     with anyio.move_on_after(SEARCH_S):
@@ -77,11 +78,11 @@ async def search_definitions(name: str, env: Environment) -> list[SymbolPlace]:
                         SymbolPlace(name, info.path, text.count("\n", 0, _start(hit)) + 1)
                         for hit in pattern.finditer(text)
                     ]
-                if len(found) >= MOST_PLACES:
+                if sum(not is_test(one.path) for one in found) >= MOST_PLACES:
                     break
         except EnvironmentFault:
-            return found  # a file went away under the search: what was found counts
-    return found
+            pass  # a file went away under the search: what was found counts
+    return sorted(found, key=lambda one: is_test(one.path))
 
 
 def _start(hit: re.Match[str]) -> int:

@@ -12,6 +12,7 @@ from anyio import CapacityLimiter, to_thread
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import beside_sessions
+from tui_agent.config.places import is_test
 from tui_agent.config.settings import Config
 from tui_agent.context.repomap.facade import RepoMap, Showing
 from tui_agent.context.repomap.views import MapView
@@ -79,7 +80,7 @@ class SessionMaps:
             self._at_work = False
 
     async def defined(self, name: str) -> list[SymbolPlace]:
-        """Where a name is defined, the likeliest file first; `Class.method` by its last part. Nothing within
+        """Where a name is defined, the likeliest file first, tests last; `Class.method` by its last part. Nothing within
         `PATIENCE_S`: none."""
         with anyio.move_on_after(PATIENCE_S):
             return await to_thread.run_sync(self._defined, name, abandon_on_cancel=True, limiter=self._one)
@@ -94,6 +95,7 @@ class SessionMaps:
         found = [(one, file.path) for file in files for one in file.symbols if one.name == own]
         if owner:
             found = [each for each in found if each[0].parent.endswith(owner.rpartition(".")[2])] or found
+        found.sort(key=lambda each: is_test(each[1]))
         return [SymbolPlace(own, path, one.line, one.end) for one, path in found]
 
     async def aclose(self) -> None:

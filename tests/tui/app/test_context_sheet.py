@@ -16,7 +16,7 @@ WINDOW = 200_000
 def section(name: str, tokens: int, budget: int | None = None, **rest: object) -> Section:
     chars = tokens * 4
     given = {"raw_chars": chars, "chars": chars, "budget": budget, **rest}
-    return Section(name=name, tokens=tokens, **given)  # type: ignore[arg-type]
+    return Section(name=name, tokens=tokens, **given)
 
 
 SECTIONS = (

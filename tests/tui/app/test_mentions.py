@@ -10,7 +10,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.mentions import Mention
 from tui_agent.tui.prompt.indexed import of_index
-from tui_agent.tui.prompt.symbols import Symbol
+from tui_agent.tui.prompt.symbols import Symbol, of_git
 
 SAID = "Compare @src/app.py with @src/, @Cart, @.env and @old.py."
 NAMED = (
@@ -86,6 +86,25 @@ async def test_symbols_are_those_of_the_maps_index_and_without_one_those_that_gi
     assert asked[0][:4] == ("map", "--json", "--symbol", "cart") and str(tmp_path / "data") in asked[0]
     index.clear()
     assert await find(tmp_path, "cart") == [Symbol("Cartridge", "cart.py", 1)]
+
+
+async def test_a_name_of_tests_and_of_sources_is_offered_where_the_source_defines_it(tmp_path: Path) -> None:
+    for folder in ("app", "tests", "z_src"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "tests" / "cart.py").write_text("class Cartridge: ...\nclass Cart: ...\n")
+    (tmp_path / "z_src" / "cart.py").write_text("class Cartridge: ...\nclass CartTotalOfAll: ...\n")
+    (tmp_path / "app" / "test_cart.py").write_text("class Cartridge: ...\n")
+    await asyncio.to_thread(subprocess.run, ["git", "init", "-q", str(tmp_path)], check=True)
+    async with open_app(
+        golden("night_shift"), options=SessionOptions(cwd=tmp_path, data_dir=tmp_path)
+    ) as driven:
+        prompt = driven.app.prompt
+        prompt.find_symbols = of_git
+        prompt.set_root(tmp_path)
+        await driven.press("@", *"car")
+        await driven.until(lambda: "z_src/cart.py:1" in driven.text())
+        symbols = [one.help for one in prompt.menu.candidates if one.help]
+        assert symbols == ["z_src/cart.py:1", "z_src/cart.py:2", "tests/cart.py:2"]
 
 
 async def test_completing_before_a_blank_leaves_one(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ Invariant: reads the index as it is: nothing is listed, parsed or built. No more
 import re
 from typing import Final, NamedTuple
 
+from tui_agent.config.places import is_test
 from tui_agent.context.repomap.kept import Kept
 from tui_agent.context.repomap.words import STOP, split, stem
 
@@ -25,15 +26,24 @@ class Defined(NamedTuple):
 
 
 def defined(kept: Kept, query: str, most: int) -> list[Defined]:
-    """Names that hold what is typed: those that begin with it first, then the shorter, each at its first place."""
+    """Names that hold what is typed: those that begin with it first, of sources before those of tests, then the shorter;
+    each at its first place in the sources, or else in the tests."""
     wanted = query.casefold()
     found: dict[str, Defined] = {}
     for path, symbols in kept.naming(_expression(query), MOST_FILES):
         for one in symbols:
             if wanted in one.name.casefold() and one.kind not in _NO_NAME and one.name.isidentifier():
-                found.setdefault(one.name, Defined(one.name, path, one.line))
+                known = found.get(one.name)
+                if known is None or (is_test(known.path) and not is_test(path)):
+                    found[one.name] = Defined(one.name, path, one.line)
     order = sorted(
-        found.values(), key=lambda one: (not one.name.casefold().startswith(wanted), len(one.name), one)
+        found.values(),
+        key=lambda one: (
+            not one.name.casefold().startswith(wanted),
+            is_test(one.path),
+            len(one.name),
+            one,
+        ),
     )
     return order[:most]
 

@@ -7,14 +7,11 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from tui_agent.config.places import is_test
 from tui_agent.context.repomap.words import Query
 
 DEMOTED, SPOKEN_OF = 0.5, 0.7
 """What a match counts in a test, a document, foreign code or configuration, and where the question speaks of such."""
-_TEST = re.compile(
-    r"(?:^|/)(?:tests?|testing|__tests__|specs?|testdata|fixtures?|__mocks__|__snapshots__|e2e|benchmarks?)/"
-    r"|(?:^|/)(?:test_[^/]*|[^/]*(?:[._-](?:test|tests|spec)|_test))\.[a-z0-9]+$|(?:^|/)conftest\.py$|[a-z0-9]tests?\.(?:java|kt|cs|scala|swift|php)$"
-)
 _DOC = re.compile(
     r"(?:^|/)(?:docs?|documentation|examples?|samples?|demos?|playgrounds?|changelogs?|changes|news|i18n|locales?)/"
     r"|(?:^|/)(?:readme|changelog|changes|history|news|authors|contributing|licen[cs]e|release)[^/]*$|\.(?:md|mdx|rst|txt|adoc|po|pot|svg|csv|tsv|ipynb)$"
@@ -35,7 +32,7 @@ _ENTRY = re.compile(
 def kind_of(path: str) -> str:
     """`test`, `doc`, `foreign`, `settings`, or empty for what the repository is about."""
     small = path.lower()
-    if _TEST.search(small):
+    if is_test(path):
         return "test"
     if _FOREIGN.search(small):
         return "foreign"

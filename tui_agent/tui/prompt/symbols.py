@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 from textual.timer import Timer
 
 from tui_agent.config.git import ask_git
+from tui_agent.config.places import is_test
 
 MOST: Final = 20
 PAUSE_S: Final = 0.15
@@ -80,10 +81,13 @@ def defined(root: Path, query: str) -> list[Symbol]:
         number, _, text = rest.partition(":")
         hit = _LINE.search(text)
         if hit is not None and number.isdigit() and query.lower() in hit[1].lower():
-            found.setdefault(hit[1], Symbol(hit[1], path, int(number)))
+            known = found.get(hit[1])
+            if known is None or (is_test(known.path) and not is_test(path)):
+                found[hit[1]] = Symbol(hit[1], path, int(number))
     wanted = query.lower()
     ordered = sorted(
-        found.values(), key=lambda one: (not one.name.lower().startswith(wanted), len(one.name), one)
+        found.values(),
+        key=lambda one: (not one.name.lower().startswith(wanted), is_test(one.path), len(one.name), one),
     )
     return ordered[:MOST]
 
