@@ -205,7 +205,7 @@ class CommandReader:
             return word
         names = fed(word.made_by, self._harmless)
         named = names.word(word.text, program, whole=not word.split, around=word.around)
-        return replace(named, many=word.many)
+        return replace(named, many=word.many, split=word.split, around=word.around)
 
     def _executed(
         self, part: Part, call: Call, words: Sequence[Word], more: list[Part], depth: int

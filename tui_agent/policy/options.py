@@ -94,6 +94,9 @@ class _Options:
         turned = program.turns.get(value or "\0")
         if turned is not None:
             self._turn(turned, value or "", rest)
+        elif not self._ended and (glued := _glued(word, program)):
+            call.options.append(glued)
+            self._argument(program.options[glued], None, [Word(word.text, None)])
         elif self._ended or word.values is None or not _optional(word, program):
             guarded = self._ended and program.style != "text"
             doubt_operand(self._part, program, call.name, word, call.operands, guarded=guarded)
@@ -307,6 +310,18 @@ def _chosen(word: Word) -> list[Word]:
 def _only_glob(word: Word) -> bool:
     """`--include=*.py`: whatever the pattern fits, the option is the same."""
     return word.glob and len(word.values or ()) == 1 and _GLOB.isdisjoint(word.text.partition("=")[0])
+
+
+def _glued(word: Word, program: Program) -> str:
+    """The option of `--author="$(…)"`: whatever is printed, it is that option's word. Empty where it is none that is known."""
+    name, equals, _ = word.around[0].partition("=")
+    certain = word.values is None and not word.split and not word.many and bool(equals)
+    known = (
+        name.startswith("--")
+        and name not in program.turns
+        and program.options.get(name, "nothing") != "nothing"
+    )
+    return name if certain and known else ""
 
 
 def _optional(word: Word, program: Program) -> bool:

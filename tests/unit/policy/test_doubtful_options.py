@@ -78,3 +78,27 @@ def test_what_shows_the_variables_of_a_container_is_asked_about(script: str) -> 
 )  # fmt: skip
 def test_files_behind_names_are_read(script: str) -> None:
     assert verdict(script) != "allow"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        'git log --author="$(git config user.name)"', 'git log --since="$(date -d yesterday +%F)"', 'date --date="$(head -1 a)"',
+        'git log "--grep=$(git rev-parse --short HEAD)"', "hash -t ls", "make -v",
+    ],
+)  # fmt: skip
+def test_what_stands_behind_its_name_is_the_word_of_an_option(script: str) -> None:
+    assert verdict(script) == "allow"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "git log --author=$(git config user.name)", 'git log "$(cat a)--author="', 'git log --output="$(cat a)"',
+        'grep --file="$(cat a)" b', 'sed --expression="$(cat a)" b', 'sort --output="$(cat a)" b', 'rg --pre="$(cat a)" b',
+        'sort --compress-program="$(cat a)" b', 'date --set="$(cat a)"', 'git log --author="$(touch a)"', "hash -t $(cat a)",
+        "make -v clean", 'git log --au="$(cat a)" --output=b', 'jq --from-file="$(cat a)" b',
+    ],
+)  # fmt: skip
+def test_one_that_may_be_more_or_names_a_file_is_asked_about(script: str) -> None:
+    assert verdict(script) != "allow"
