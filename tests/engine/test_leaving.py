@@ -9,9 +9,10 @@ import pytest
 
 from tests.engine.harness import Bench, running, say
 from tests.engine.test_rewind import files, go, tools, turn, write
+from tests.stubs.checkpoints import workspace
 from tui_agent.checkpoints.git import Ended, run_program
 from tui_agent.checkpoints.git_shadow import GitShadow
-from tui_agent.protocol.commands import Close, Revert, SubmitPrompt
+from tui_agent.protocol.commands import Close, Interrupt, Revert, SubmitPrompt
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.turn import UserMessageReceived
@@ -101,3 +102,21 @@ async def test_what_a_later_run_changes_is_taken_back_though_an_earlier_one_ende
         assert files(tmp_path) == {"a.txt": "one", "b.txt": "two", "mine.txt": "mine"}
         await go(bench, Revert(to_seq=first))
     assert files(tmp_path) == {"mine.txt": "mine"}
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+async def test_a_run_that_was_stopped_does_no_upkeep_at_its_end(tmp_path: Path, stopped: bool) -> None:
+    folder = workspace(tmp_path, repository=True)
+    answers = [write("a.txt", "one"), [anyio.sleep_forever] if stopped else say("Written.")]
+    async with running(
+        tmp_path, answers, tools(), checkpoints=True, workspace=folder, interactive=False, serve=False
+    ) as bench:
+        async with until_its_end(bench):
+            bench.submit(SubmitPrompt(text="write"))
+            await bench.until("model.requested", 2)
+            if stopped:
+                bench.submit(Interrupt())
+            await bench.until("turn.finished")
+        assert len(bench.of(CheckpointTaken)) == 2
+    store = tmp_path / "sessions" / "ses_test" / "checkpoints.git"
+    assert (store / "objects" / "info" / "alternates").exists() == stopped
