@@ -18,10 +18,10 @@ from tui_agent.store.redact_values import (
     thought_up,
 )
 
-_TEXT = r"[bfru]?[\"'`](?P<secret>[^\n\"'`]{6,400})[\"'`]"
+_TEXT = r"[\"'`](?P<secret>[^\n\"'`]{6,400})[\"'`]"
 _OR = re.compile(
     r"(?i)(?:\|\|=?|\?\?=?|\?:|//=?|\bor|\belse|\.unwrap_or(?:_else)?\((?:\|\w?\|)?|OrElse(?:Get)?\((?:\(\)\s{0,2}->)?|\bby\s{1,2}lazy\s{0,2}\{"
-    r"|::new\(\|\|)\s{0,3}$"
+    r"|::new\(\|\|)\s{0,3}(?:(?<!\w)[bfru])?$"
 )
 """What stands before a text that is taken where nothing else is given."""
 _READS = re.compile(
@@ -29,7 +29,7 @@ _READS = re.compile(
     r"(?:[\w.]{1,40}\()?$"
 )
 """What reads a variable or a setting: the second of its arguments is what it gives where there is none."""
-_SECOND = re.compile(r"\)?\s{0,3},\s{0,3}(?:default\s{0,2}[=:]\s{0,2})?$")
+_SECOND = re.compile(r"\)?\s{0,3},\s{0,3}(?:default\s{0,2}[=:]\s{0,2})?[bfru]?$")
 _ASSIGNED = re.compile(r"[\])}]{0,3}(?:\s{0,2}[:=?]|\s{1,3}by\s|\s{0,3}(?:\|\||//|or\b|\.))")
 
 
@@ -85,8 +85,8 @@ CODE: tuple[Rule, ...] = (
     rule(
         "secret",
         "key secret token pass pw credential",
-        rf"(?i)(?P<name>{SECRET_WORD}\w{{0,20}})[\"']?(?P<way>[^\n\"'`;#,]{{2,100}})"
-        rf"(?:(?<!\|\|)(?<!\|\|\s)(?<!\?[?:])(?<!\?[?:]\s)(?<!\sor\s)[\"'][\w.:/-]{{1,60}}[\"'](?P<second>[^\n\"'`;#]{{1,60}}))?{_TEXT}",
+        rf"(?i)(?P<name>{SECRET_WORD}\w{{0,20}})[\"']?(?P<way>[^\n\"'`;#,]{{2,100}}+)"
+        rf"(?:(?<!\|\|)(?<!\|\|\s)(?<!\?[?:])(?<!\?[?:]\s)(?<!\sor\s)[\"'][\w.:/-]{{1,60}}[\"'](?P<second>[^\n\"'`;#]{{1,60}}+))?{_TEXT}",
         _default,
         within=True,
         begins=WORDS,
@@ -96,7 +96,7 @@ CODE: tuple[Rule, ...] = (
         "jwt. createhmac( hmac.new( securitykey( secretkeyspec( signwith( signingkey( hmacshakeyfor( hs256( hmac(",
         r"(?i)(?:\bjwt\.(?:sign|verify|encode|decode)|createHmac|\bhmac\.new|SymmetricSecurityKey|SecretKeySpec|signWith|verifyWith"
         r"|setSigningKey|hmacShaKeyFor|HS256|hash_hmac)\([^\n\"'`;]{0,60}(?:[\"'`](?:sha|md|hs|aes)[\w-]{1,12}[\"'`]\s{0,2},\s{0,3}[^\n\"'`;]{0,40})?"
-        rf"{_TEXT}",
+        rf"[bfru]?{_TEXT}",
         _signs,
         within=True,
         begins=(

@@ -192,7 +192,10 @@ COMMANDS: tuple[Rule, ...] = (
     ),
     rule(
         "password",
-        "stdin sudo chpasswd passwd with-token cryptsetup passphrase-fd kinit secret insert vault login",
+        (
+            *("stdin", "sudo", "chpasswd", "passwd", "with-token", "cryptsetup", "passphrase-fd", "kinit"),
+            *("secret", "pass insert", "vault login", "vault kv"),
+        ),
         r"\b(?:echo|printf)[ \t]{1,3}(?:-[ne]{1,2}[ \t]{1,3}|[\"']?%s(?:\\n)?[\"']?[ \t]{1,3}){0,2}[\"']?(?:[\w.-]{1,40}:)?(?P<secret>[^\s\"'$:|][^\s\"':|]{3,200}?)(?:\\n)?[\"']?[ \t]{0,3}\|[ \t]{0,3}"
         r"(?:sudo[ \t]{1,3}-S|sudo[ \t]{1,3}chpasswd|chpasswd|passwd|kinit|vault[ \t]{1,3}(?:login|kv[ \t]{1,3}put)|pass[ \t]{1,3}insert|(?:sudo[ \t]{1,3})?cryptsetup"
         r"|[a-z]{2,12}[ \t]{1,3}secrets?[ \t]{1,3}(?:set|put|create|import|add)\b|[^\n|]{1,200}(?:--password-stdin|--with-token|-stdin|--passphrase-fd[ =]0))",
@@ -276,9 +279,11 @@ COMMANDS: tuple[Rule, ...] = (
     ),
     rule(
         "password",
-        ".auth(",
+        "auth(",
         r"(?i)\.auth\(\s{0,2}[\"'](?P<secret>[^\s\"']{6,400})[\"']\s{0,2}\)",
         _secret_text,
+        within=True,
+        begins=r"\.auth\(",
     ),
     rule(
         "secret",

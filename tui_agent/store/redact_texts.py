@@ -302,7 +302,7 @@ TEXTS: tuple[Rule, ...] = (
     ),
     rule(
         "password",
-        "pw creds credentials login",
+        ("pw is", "pw was", "creds", "credentials", "login is", "login:", "login "),
         r"(?i)\b(?:pw (?:is|was):?|(?:creds|credentials|login)(?:(?: is| are|:)?\s{1,2})[\w.@-]{1,40}\s?/)\s{0,2}[\"'`]?(?P<secret>[^\s\"'`<>\x1b/]{6,400})",
         _said,
         within=True,
@@ -310,7 +310,7 @@ TEXTS: tuple[Rule, ...] = (
     ),
     rule(
         "secret",
-        "api access secret personal",
+        ("api key", "api token", "access key", "access token", "secret key", "secret token"),
         r"(?i)\b(?:api|access|secret|personal access) (?:key|token)\s{1,3}[\"'`]?(?P<secret>[A-Za-z0-9+/_=-]{24,400})(?![A-Za-z0-9+/_=.(-])",
         _long_random,
         within=True,
