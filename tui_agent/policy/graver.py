@@ -89,9 +89,21 @@ def _fit(pattern: str, words: Sequence[str | None]) -> bool:
         return False
     said = _plain(words)
     if anchored:
-        return len(said) >= len(plain) and all(map(_alike, said, plain))
+        return _begins(said, plain) or _begins(_plain(_behind_options(words)), plain)
     at = iter(said)
     return all(any(_alike(word, one) for word in at) for one in plain)
+
+
+def _begins(said: Sequence[str], plain: Sequence[str]) -> bool:
+    return len(said) >= len(plain) and all(map(_alike, said, plain))
+
+
+def _behind_options(words: Sequence[str | None]) -> Sequence[str | None]:
+    """What stands behind the options in front, each with a word of its own: `-C x --context y stack rm`."""
+    at = 0
+    while at < len(words) and (words[at] or "")[:1] == "-":
+        at += 1 if "=" in (words[at] or "") else 2
+    return words[at:]
 
 
 @lru_cache(maxsize=1_024)
@@ -125,5 +137,7 @@ def _is_option(name: str, value: str, word: str, after: str | None) -> bool:
         return given == name or (cluster and name[1] in word[1:])
     if given == name:
         return _alike((text if equals else after or "").casefold(), value)
-    glued = len(name) == 2 and word.startswith(name) and _alike(word[2:].removeprefix("=").casefold(), value)
+    at = word.find(name[1]) if len(name) == 2 and word[1:2] != "-" else -1
+    front = at == 1 or word[1:at].isalpha()
+    glued = at > 0 and front and _alike(word[at + 1 :].removeprefix("=").casefold(), value)
     return glued or (cluster and word.endswith(name[1]) and _alike((after or "").casefold(), value))

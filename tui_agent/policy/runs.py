@@ -241,7 +241,7 @@ def _relayed(part: Part, depth: int, programs: Table) -> None:
     """What it hands on to another machine makes it worse; files that it names there are none of this one."""
     if not part.relays or depth >= _DEPTH:
         return
-    lines = (*relayed(part, programs), *scripts(part.words, programs.programs))
+    lines = (*relayed(part, programs), *scripts((*part.words, part.told), programs.programs))
     for one in (one for line in lines[:_MOST_LINES] for one in _script(line, depth + 1, programs).parts):
         if worse(one, programs.programs):
             for name in (DESTRUCTIVE, PRIVILEGE):

@@ -34,6 +34,12 @@ def test_what_a_machine_elsewhere_is_told_names_no_file_of_this_one() -> None:
     assert decide("rm -rf /", "bypass").verdict == "deny"
 
 
+def test_what_a_machine_elsewhere_is_given_to_read_counts() -> None:
+    assert classes("echo 'rm -rf x' | ssh h bash")[-1] == "destructive"
+    assert classes("ssh h bash <<< 'rm -rf x'")[-1] == "destructive"
+    assert classes("echo a | ssh h cat")[-1] == "network"
+
+
 def test_words_that_make_more_of_a_command_can_be_told_of_any_program() -> None:
     text = '[programs.showlog]\ndoes = "network"\ngraver = { "^log drop|cut" = "destructive", "-u=root" = "privilege" }\n'
     policy = RulePolicy(programs=merged([ProgramLayer("user", "programs.toml", text)]))
@@ -45,6 +51,8 @@ def test_words_that_make_more_of_a_command_can_be_told_of_any_program() -> None:
         "showlog -u root": "privilege",
         "showlog -uroot": "privilege",
         "showlog -itu root": "privilege",
+        "showlog -ituroot": "privilege",
+        "showlog -C x --where y log drop": "destructive",
         "showlog -u=root": "privilege",
         "showlog -u ada root": "network",
         "showlog -u": "network",
