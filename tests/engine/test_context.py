@@ -29,6 +29,23 @@ async def test_each_crossing_of_a_limit_is_recorded_once_with_hysteresis(tmp_pat
     assert warned == ["near", "over", "near", "below", "compaction"]
 
 
+async def test_a_limit_that_is_crossed_again_and_again_in_a_turn_is_told_once(tmp_path: Path) -> None:
+    used = (3_300, 4_100, 2_700) * 4
+    answers: list[object] = [
+        [
+            *call(("echo", f'{{"words":"hello {at}"}}'))[:-1],
+            UsageChunk(Usage(input_tokens=one)),
+            Finished("tool_calls"),
+        ]
+        for at, one in enumerate(used)
+    ]
+    async with running(tmp_path, [*answers, _using(2_000)], [EchoTool()]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+    warned = [event.level for event in bench.of(ContextWarned) if isinstance(event, ContextWarned)]
+    assert warned == ["near", "over", "below"]
+
+
 async def test_every_request_has_its_manifest_and_the_sections_add_up(tmp_path: Path) -> None:
     sections = prompt_sections(PromptTexts(), "Linux", "bash", TOOLS)
     answers = [call(("echo", '{"words":"hello"}')), _using(0)]

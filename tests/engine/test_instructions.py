@@ -131,6 +131,10 @@ async def test_a_long_one_is_kept_as_a_blob_and_sent_whole_up_to_its_limit(
     found = await InstructionFiles(LocalEnvironment(workspace), tmp_path / "config").all()
     assert found.files[0].cut and len(str(found.files[0].text)) <= MAX_FILE_CHARS
     assert "AGENTS.md is cut" in found.notes[0]
+    async with running(tmp_path, [say("ok")], middlewares=[_reading(tmp_path)]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+    assert "[AGENTS.md goes on: " in bench.model.requests[0].system
 
 
 async def test_of_an_untrusted_folder_only_the_users_own_are_sent_and_the_note_says_so(

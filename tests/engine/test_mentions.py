@@ -9,6 +9,8 @@ import pytest
 
 from tests.engine.harness import MODEL, FakeModel, call, running, say
 from tests.stubs.tool_context import tools_of
+from tui_agent.context.mentions import Sources, expand
+from tui_agent.environments.local import LocalEnvironment
 from tui_agent.policy.rules import RulePolicy
 from tui_agent.protocol.commands import Queue, Steer, SubmitPrompt
 from tui_agent.protocol.events.context import ContextPacked
@@ -158,6 +160,17 @@ async def test_of_something_huge_or_binary_the_head_is_sent_with_a_note(
     assert "read_file reads on with offset=" in sent and "line 49999" not in sent
     assert "[binary, 506 bytes; only its beginning is here]\n7f 45 4c 46" in sent
     assert len(sent) < 40_000
+
+
+async def test_a_file_that_has_hardly_any_room_beside_others_is_not_begun(
+    tmp_path: Path, workspace: Path
+) -> None:
+    (workspace / "long.md").write_text("a line of it\n" * 2_000)
+    (workspace / "short.md").write_text("b" * 5_000)
+    sources = Sources(LocalEnvironment(workspace), lambda given, path: "", lambda data: "0" * 64, room=26_250)
+    found = await expand("@long.md and @short.md", sources)
+    assert not found[0].cut and found[1].cut
+    assert "read_file reads it" in str(found[1].text) and "b" * 20 not in str(found[1].text)
 
 
 async def test_an_image_goes_along_where_the_model_takes_images(tmp_path: Path, workspace: Path) -> None:

@@ -21,6 +21,8 @@ from tui_agent.protocol.parts import ImageContent
 
 MAX_CHARS: Final = 50_000
 MAX_LINES: Final = 2_000
+LEAST_CHARS: Final = 400
+"""A file that has less room is not begun: some words of it are taken for all."""
 MAX_ALL_CHARS: Final = 160_000
 MAX_ENTRIES: Final = 200
 MAX_IMAGE_BYTES: Final = 5_000_000
@@ -158,6 +160,11 @@ def _file(wanted: Wanted, content: FileContent, room: int) -> Mention:
     lines = decoded.splitlines()
     first = min(wanted.first_line or 1, max(len(lines), 1))
     last = min(wanted.last_line or len(lines), len(lines))
+    wanted_chars = sum(len(line) + 1 for line in lines[first - 1 : last])
+    if room < min(LEAST_CHARS, wanted_chars):
+        note = "[nothing of it has room beside the other files; read_file reads it]"
+        text = f"<file {attributes}>\n{note}\n</file>"
+        return _counted(mention.model_copy(update={"cut": True, "text": text}))
     shown, end = _bounded(lines, first, last, max(0, min(MAX_CHARS, room)))
     notes = []
     if end < last:

@@ -84,8 +84,12 @@ class Instructions(BaseMiddleware):
         return (head, *(self._fragment(at, one) for at, one in enumerate(state.instructions)))
 
     def _fragment(self, at: int, one: InstructionFile) -> Fragment:
-        text = f"# {_title(one)}\n\n{self._whole(one.text)}"
+        rest = f"\n\n[{one.path} goes on: {CUT}]" if one.cut else ""
+        text = f"# {_title(one)}\n\n{self._whole(one.text)}{rest}"
         return Fragment(id=one.path, text=text, section="instructions", priority=FIRST + 1 + at)
+
+
+CUT = "it is too long to be here whole, and what follows holds as well. Read the rest of it before you work."
 
 
 def _title(one: InstructionFile) -> str:
