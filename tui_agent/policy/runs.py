@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import chain, islice
 
 from tui_agent.policy.commands import CommandReader
 from tui_agent.policy.given import STDIN
@@ -241,8 +242,10 @@ def _relayed(part: Part, depth: int, programs: Table) -> None:
     """What it hands on to another machine makes it worse; files that it names there are none of this one."""
     if not part.relays or depth >= _DEPTH:
         return
-    lines = (*relayed(part, programs), *scripts((*part.words, part.told), programs.programs))
-    for one in (one for line in lines[:_MOST_LINES] for one in _script(line, depth + 1, programs).parts):
+    lines = chain(relayed(part, programs), scripts((*part.words, part.told), programs.programs))
+    for one in (
+        one for line in islice(lines, _MOST_LINES) for one in _script(line, depth + 1, programs).parts
+    ):
         if worse(one, programs.programs):
             for name in (DESTRUCTIVE, PRIVILEGE):
                 if name in one.classes:
