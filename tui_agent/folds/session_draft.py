@@ -93,6 +93,7 @@ class Draft:
     """When the newest event was, those of repairing the log apart."""
     sandbox: str = ""
     sandbox_why_not: str = ""
+    variables: tuple[str, ...] = ()
     forked: ForkChange | None = None
     instructions: tuple[InstructionFile, ...] = ()
     instruction_notes: tuple[str, ...] = ()

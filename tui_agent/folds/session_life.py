@@ -125,6 +125,7 @@ def _moved(fold: SessionFold, ev: Envelope, payload: SessionHeadMoved) -> bool:
 @ON_LIFE.on(EnvStarted)
 def _environment(fold: SessionFold, ev: Envelope, payload: EnvStarted) -> bool:
     fold.draft.sandbox, fold.draft.sandbox_why_not = payload.sandbox, payload.sandbox_why_not
+    fold.draft.variables = payload.variables
     return True
 
 

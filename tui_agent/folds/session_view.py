@@ -184,6 +184,8 @@ class SessionStateView:
     sandbox: str = ""
     """What confines the commands of this run; empty where nothing does (`sandbox_why_not` says why, once it is known)."""
     sandbox_why_not: str = ""
+    variables: tuple[str, ...] = ()
+    """Those with secrets that commands are shown all the same."""
     forked: ForkChange | None = None
     """The session was forked here and no turn began since: what of the fork's changes is still to be made."""
     instructions: tuple[InstructionFile, ...] = ()

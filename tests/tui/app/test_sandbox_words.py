@@ -60,6 +60,27 @@ async def test_status_says_why_there_is_no_sandbox() -> None:
         assert f"none: {MISSING}" in "\n".join(driven.rows())
 
 
+async def test_status_names_the_variables_with_secrets_that_commands_are_shown() -> None:
+    found: list[Record] = []
+    for record in records("bubblewrap", ""):
+        if isinstance(record, Envelope) and isinstance(record.payload, EnvStarted):
+            shown = record.payload.model_copy(update={"variables": ("PGPASSWORD", "NPM_TOKEN")})
+            record = record.model_copy(update={"payload": shown})
+        found.append(record)
+    async with open_app(found, size=(120, 40)) as driven:
+        await driven.type("/status")
+        await driven.press("enter")
+        said = [row for row in driven.rows() if "shown to commands" in row]
+        assert said and "PGPASSWORD, NPM_TOKEN" in said[0]
+
+
+async def test_status_says_nothing_of_variables_where_none_is_shown() -> None:
+    async with open_app(records("bubblewrap", ""), size=(120, 40)) as driven:
+        await driven.type("/status")
+        await driven.press("enter")
+        assert "shown to commands" not in "\n".join(driven.rows())
+
+
 async def test_accept_edits_without_a_sandbox_says_once_that_it_asks() -> None:
     async with open_app(records("", MISSING), size=(120, 40)) as driven:
         await switch(driven, "accept-edits")

@@ -97,6 +97,7 @@ def _status_pairs(live: "Live") -> list[tuple[str, str]]:
             ("window", f"{units.tokens(model.window) if model.window else 'not known'}, {price}"),
             ("policy", state.settings.policy),
             ("sandbox", clean_line(state.sandbox or f"none: {state.sandbox_why_not or 'not known yet'}")),
+            *([("shown to commands", clean_line(", ".join(state.variables)))] if state.variables else []),
             ("agent", state.settings.agent),
             ("context mode", state.settings.context_mode),
             *_instructions(live),
