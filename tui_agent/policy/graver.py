@@ -22,6 +22,8 @@ _UNKNOWN = (
     "delete-*|destroy-*|remove-*|purge-*|*-delete|*-destroy|*:delete|*:destroy|*:drop|*:reset|*:remove|*:purge"
 )
 """What a program that nobody knows is told where it is to take something away."""
+_WORDS = 40
+"""As many of a command that is handed on are looked at."""
 _LETTERS = 4
 """A word of more letters behind one dash is one option, not several."""
 _HARMLESS = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/pts/", "/dev/std", "/dev/fd/", "/dev/shm/", "/dev/tcp/",
@@ -71,7 +73,7 @@ def relayed(part: Part, table: Table) -> Iterator[str]:
     words = [Word(word or "", (word,)) if word is not None else Word("", None) for word in part.words]
     found = starts([*words, Word("", ("",))], table.programs.get)
     for at in (one for one in found if one):
-        yield _quoted(part.words[at:])
+        yield _quoted(part.words[at : at + _WORDS])
 
 
 def _quoted(words: Sequence[str | None]) -> str:
