@@ -272,7 +272,7 @@ _PROMPT: Final[tuple[Action, ...]] = (
     _a("complete", "complete", "Menu", keys=("tab",), scope="menu", footer="complete", rank=2),
     _a("accept", "take the chosen entry", "Menu", keys=("enter",), scope="menu", footer="run", rank=3),
     _a("close_menu", "close the menu", "Menu", keys=("escape",), scope="menu", footer="close", rank=4),
-    _a("open_block", "open the block under the cursor", "Transcript", keys=("ctrl+o",), scope="transcript", when="running", footer="open block", rank=4),
+    _a("open_block", "open the block under the cursor, or all of a cut word above the prompt", "Transcript", keys=("ctrl+o",), scope="transcript", when="running", footer="open block", rank=4),
     _a("to_chat", "from an empty prompt to the transcript, and back", "Transcript", keys=("tab",), scope="prompt"),
     _a("scroll", "scroll by page", "Transcript", keys=("pageup", "pagedown"), scope="transcript"),
     _a("to_end", "to the newest row", "Transcript", keys=("ctrl+end",), scope="transcript"),

@@ -244,7 +244,7 @@ class Frame(App[int]):
         self.note.show()
         self._said += 1
         mine = self._said
-        if not stays:
+        if not stays and not self.note.cut:
             self.set_timer(NOTE_S, lambda: self.hush() if self._said == mine else None)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:

@@ -14,6 +14,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.tui.screens.page import Page
 
 KEY = "sk-" + "proj-faultsnevershowthis0123456789abcd"
 
@@ -125,6 +126,39 @@ def test_a_fold_that_fails_is_named_once_for_each_kind_of_event() -> None:
     assert {name for name, _ in views.faults} == {"todo"} and ("todo", "todo.updated") in views.faults
     assert views.seq == records[-1].seq and not copy.faults
     assert len(views.transcript.view().entries) > 3
+
+
+LONG = " ".join(f"word{at}" for at in range(150)) + " the very end."
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40)])
+async def test_all_of_a_long_error_can_be_read(size: tuple[int, int]) -> None:
+    async with open_app(golden("night_shift"), size=size) as driven:
+        driven.app.say(LONG, "error")
+        await driven.settle()
+        assert "Ctrl+O shows all of it" in driven.text()
+        await driven.press("ctrl+o")
+        await driven.until(lambda: len(driven.app.screen_stack) > 1)
+        await driven.press("end")
+        await driven.until(lambda: "the very end." in driven.text())
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40)])
+async def test_all_of_a_long_error_on_a_page_can_be_read(size: tuple[int, int]) -> None:
+    async with open_app(golden("night_shift"), size=size) as driven:
+        await driven.type("/jobs")
+        await driven.press("escape", "enter")
+        await driven.until(lambda: isinstance(driven.app.screen, Page))
+        page = driven.app.screen
+        assert isinstance(page, Page)
+        page.say(LONG, "error")
+        await driven.until(lambda: "D shows all of it" in driven.text())
+        await driven.press("d")
+        await driven.until(lambda: driven.app.screen is not page)
+        await driven.press("end")
+        await driven.until(lambda: "the very end." in driven.text())
+        await driven.press("escape")
+        assert driven.app.screen is page
 
 
 async def test_without_a_fault_nothing_is_written(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tui_agent.tui.actions import Action, groups
 from tui_agent.tui.handlers.context import context
 from tui_agent.tui.handlers.diff import diff
 from tui_agent.tui.handlers.figures import cost, status
-from tui_agent.tui.handlers.sheets import show
+from tui_agent.tui.handlers.sheets import show, whole_note
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.outside import place
@@ -211,8 +211,11 @@ def to_chat(live: "Live", argument: str) -> None:
 
 
 def open_block(live: "Live", argument: str) -> None:
-    """Fold or open the block under the cursor."""
-    live.chat.toggle()
+    """Fold or open the block under the cursor; or show all of a word above the prompt that had no room."""
+    if whole_note(live, live.app.note):
+        live.app.hush()
+    else:
+        live.chat.toggle()
 
 
 HANDLERS: "dict[str, Callable[[Live, str], None]]" = {

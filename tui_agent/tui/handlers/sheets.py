@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from textual.strip import Strip
 
 from tui_agent.tui.modals.viewer import Viewer
+from tui_agent.tui.panes.note import Note
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
@@ -18,6 +19,15 @@ def show(live: "Live", title: str, draw: Draw, *, plain: str = "", right: str = 
     viewer = Viewer(lambda: live.app.looks, title, draw, plain=plain, right=right)
     live.app.push_screen(viewer)
     return viewer
+
+
+def whole_note(live: "Live", note: Note) -> bool:
+    """A sheet with all of a word that had no room; False where there is none."""
+    if not (note.display and note.cut):
+        return False
+    text = note.text
+    show(live, "All of it", lambda viewer, width: viewer.say(width, text, "t1"), plain=text)
+    return True
 
 
 def newest_only(live: "Live", viewer: Viewer, width: int) -> list[Strip]:

@@ -1,9 +1,10 @@
 """L7: a short word to the user above the prompt: what was refused and why, what was done.
 
-Invariant: it covers, it moves nothing; it is wrapped, never cut; it goes by itself or with the next message.
+Invariant: it covers, it moves nothing; it is wrapped, and where it has no room it names the key that shows all of it; it
+goes by itself or with the next message.
 """
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from textual.strip import Strip
 
@@ -14,6 +15,7 @@ from tui_agent.tui.theme import Role
 
 Level: TypeAlias = Literal["info", "done", "warning", "error"]
 _ROLES: dict[Level, Role] = {"info": "accent", "done": "success", "warning": "warning", "error": "error"}
+MOST_ROWS: Final = 8
 
 
 class Note(LinePane):
@@ -22,10 +24,19 @@ class Note(LinePane):
     surface = "s3"
     text: str = ""
     level: Level = "info"
+    key: str = "Ctrl+O"
+    """What shows all of it."""
+    cut: bool = False
+    """Not all of it has room."""
 
-    def lines(self, width: int) -> list[str]:
-        """The text as it stands at this width."""
-        return wrap(clean(self.text), max(10, width - 4))[:8]
+    def lines(self, width: int, most: int = MOST_ROWS) -> list[str]:
+        """The text as it stands at this width, in so many rows."""
+        pieces = wrap(clean(self.text), max(10, width - 4))
+        self.cut = len(pieces) > min(most, MOST_ROWS)
+        if not self.cut:
+            return pieces
+        held = max(0, min(most, MOST_ROWS) - 1)
+        return [*pieces[:held], f"{self.key} shows all of it, {len(pieces) - held} more lines."]
 
     def draw(self, width: int, height: int) -> list[Strip]:
         symbols = self.looks.symbols
@@ -37,7 +48,7 @@ class Note(LinePane):
         }[self.level]
         role = _ROLES[self.level]
         rows: list[Strip] = []
-        for at, line in enumerate(self.lines(width)):
+        for at, line in enumerate(self.lines(width, height)):
             left: list[Part] = [
                 (mark if at == 0 else " ", self.style(role, bold=True)),
                 (" ", self.style()),

@@ -15,6 +15,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 
 from tui_agent.tui.actions import Scope, footer
+from tui_agent.tui.handlers.sheets import whole_note
 from tui_agent.tui.layer import small, takes
 from tui_agent.tui.modals.lines import Lines
 from tui_agent.tui.panes.base import Intent, LinePane, Looks
@@ -98,6 +99,7 @@ class Page(Told, Screen[None]):
         self.listing = Listing(self.looks_of, self.draw_row)
         self.detail = Detail(self.looks_of, self.show_detail)
         self.note = Note(self.looks_of, id="page-note")
+        self.note.key = "D"
         self._open = False
         """The detail stands in place of the list."""
         self._said = 0
@@ -196,7 +198,8 @@ class Page(Told, Screen[None]):
         self.note.styles.height = len(self.note.lines(self.app.size.width))
         self.note.show()
         self.note.refresh()
-        self.set_timer(SAID_S, lambda: self.hush() if mine == self._said else None)
+        if not self.note.cut:
+            self.set_timer(SAID_S, lambda: self.hush() if mine == self._said else None)
 
     def leave(self) -> None:
         """Back to what lies below."""
@@ -227,6 +230,8 @@ class Page(Told, Screen[None]):
                 self._turn(False)
             case "escape" | "q":
                 self.dismiss(None)
+            case "d" | "ctrl+o" if whole_note(self.live, self.note):
+                self.hush()
             case "enter":
                 self._enter()
             case "f1":
