@@ -29,7 +29,7 @@ _READS = re.compile(
     r"(?:[\w.]{1,40}\()?$"
 )
 """What reads a variable or a setting: the second of its arguments is what it gives where there is none."""
-_SECOND = re.compile(r"\)?\s{0,3},\s{0,3}(?:default\s{0,2}[=:]\s{0,2})?[bfru]?$")
+_SECOND = re.compile(r"\)?\s{0,3},\s{0,3}(?:default(?:Value)?\s{0,2}[=:]\s{0,2})?[bfru]?$")
 _ASSIGNED = re.compile(r"[\])}]{0,3}(?:\s{0,2}[:=?]|\s{1,3}by\s|\s{0,3}(?:\|\||//|or\b|\.))")
 
 
@@ -44,12 +44,20 @@ def _default(match: re.Match[str]) -> bool:
         bool(default)
         and _ASSIGNED.match(way) is not None
         and not tells_of(match["name"])
-        and secret_text(match["secret"])
+        and _made_up(match["secret"])
     )
 
 
+_NAME = re.compile(r"[a-z]{2,20}(?:[-_][a-z]{2,20})*(?:[-_]?v?\d)?|0x[0-9A-Fa-f]+")
+
+
+def _made_up(value: str) -> bool:
+    """No name of a thing, which may have a figure at its end."""
+    return secret_text(value) and not _NAME.fullmatch(value)
+
+
 def _signs(match: re.Match[str]) -> bool:
-    return secret_text(match["secret"])
+    return _made_up(match["secret"])
 
 
 _HEADER = re.compile(
@@ -95,7 +103,7 @@ CODE: tuple[Rule, ...] = (
         "secret",
         "jwt. createhmac( hmac.new( securitykey( secretkeyspec( signwith( signingkey( hmacshakeyfor( hs256( hmac(",
         r"(?i)(?:\bjwt\.(?:sign|verify|encode|decode)|createHmac|\bhmac\.new|SymmetricSecurityKey|SecretKeySpec|signWith|verifyWith"
-        r"|setSigningKey|hmacShaKeyFor|HS256|hash_hmac)\([^\n\"'`;]{0,60}(?:[\"'`](?:sha|md|hs|aes)[\w-]{1,12}[\"'`]\s{0,2},\s{0,3}[^\n\"'`;]{0,40})?"
+        r"|setSigningKey|hmacShaKeyFor|HS256|hash_hmac)\((?:(?<!hmac\.new\()[^\n\"'`;)]{1,60})?(?:[\"'`](?:sha|md|hs|aes)[\w-]{1,12}[\"'`]\s{0,2},\s{0,3}[^\n\"'`;)]{0,40})?"
         rf"[bfru]?{_TEXT}",
         _signs,
         within=True,

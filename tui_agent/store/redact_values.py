@@ -126,7 +126,7 @@ def assigned(match: re.Match[str]) -> bool:
     if value.startswith("Ag") and len(value) >= 300:
         return False  # sealed for one cluster
     sign = match.string[match.end("word") : match.start("secret")]
-    if "==" in sign and not secret_text(value):
+    if "==" in sign and (len(value) < 8 or not secret_text(value)):
         return False
     if not match["quote"] and "\n" in sign and value.endswith(":"):
         return False  # the first name of a section, as `tokens:` is one
