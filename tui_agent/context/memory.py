@@ -18,6 +18,8 @@ from tui_agent.protocol.parts import TextContent, ToolCallPart
 
 MOST: Final = {"patch_summary": 200, "verified_facts": 12}
 MOST_OPEN = 8
+MOST_SHOWN = 30
+"""Lines of a block that the model is shown."""
 MOST_FAILING = 200
 _LINE = 200
 _DEFINES = re.compile(
@@ -131,7 +133,15 @@ def _line(text: str) -> str:
     return line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"
 
 
+def _few(lines: list[str]) -> list[str]:
+    """The first and the last of many."""
+    if len(lines) <= MOST_SHOWN:
+        return lines
+    half = MOST_SHOWN // 2
+    return [*lines[:half], f"(and {len(lines) - 2 * half} more)", *lines[-half:]]
+
+
 def rendered(memory: JsonMap) -> str:
     """The whole memory as a model is shown it; empty where there is nothing to tell."""
-    said = [f"{title}:\n" + "\n".join(f"- {line}" for line in some) for title, some in told(memory)]
+    said = [f"{title}:\n" + "\n".join(f"- {line}" for line in _few(some)) for title, some in told(memory)]
     return "<working_memory>\n" + "\n".join(said) + "\n</working_memory>" if said else ""

@@ -138,3 +138,10 @@ def test_it_stays_small_whatever_comes(names: list[str], texts: list[str]) -> No
     assert set(memory) <= set(BLOCKS)
     assert all(len(lines(memory, block)) <= most for block, most in (*MOST.items(), *LISTS.items()))
     assert len(rendered(memory)) < 40_000
+
+
+def test_of_a_long_block_the_model_is_shown_the_ends_though_all_is_kept() -> None:
+    text = rendered({"failing_tests": [f"test_{at}" for at in range(60)]})
+    assert (
+        "- test_0\n" in text and "- test_59\n" in text and "(and 30 more)" in text and "test_30\n" not in text
+    )
