@@ -35,6 +35,7 @@ from tui_agent.errors import BlobMissing, ConfigError, ContextOverflow, GoesInCi
 from tui_agent.folds.context_meter import COMPACT, compacts_at
 from tui_agent.folds.session_view import COMPACTING
 from tui_agent.ports.agent import Ask, AskModel
+from tui_agent.ports.log import Blobs
 from tui_agent.ports.model import ModelReply
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText, LongText, text_preview
@@ -385,14 +386,7 @@ class Compacting:
 
     async def _cuts(self, cuts: Sequence[CutText]) -> tuple[Cut, ...]:
         """What was cut, each with the artifact that has all of it."""
-        return tuple([await to_thread.run_sync(self._cut_record, one) for one in cuts])
-
-    def _cut_record(self, cut: CutText) -> Cut:
-        blobs = self._parts.blobs
-        artifact = Artifact.of(
-            cut.what, as_blob(cut.whole, blobs), lines=line_count(cut.whole), preview_size=cut.chars
-        )
-        return Cut(what=cut.what, raw_chars=len(cut.whole), chars=cut.chars, artifact=artifact)
+        return tuple([await to_thread.run_sync(_cut_record, one, self._parts.blobs) for one in cuts])
 
     async def tell(self, cuts: Sequence[CutText]) -> None:
         """Record what of a person's words the window does not hold, once for each."""
@@ -476,6 +470,12 @@ class Compacting:
     def _record_stuck(self, message: str, hint: str, *, automatic: bool) -> None:
         stuck = ContextStuck(message=message, hint=hint, automatic=automatic)
         self._parts.recorder.append(stuck, agent=self._agent)
+
+
+def _cut_record(cut: CutText, blobs: Blobs) -> Cut:
+    whole = as_blob(cut.whole, blobs)
+    artifact = Artifact.of(cut.what, whole, lines=line_count(cut.whole), preview_size=cut.chars)
+    return Cut(what=cut.what, raw_chars=len(cut.whole), chars=cut.chars, artifact=artifact)
 
 
 def _stays(message: Message) -> bool:
