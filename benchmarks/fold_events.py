@@ -39,7 +39,7 @@ from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.store.reader import read_records
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 
 MODEL = ModelInfo(profile="bench", provider="bench", model="bench", window=200_000, input_price=1.0)

@@ -19,7 +19,7 @@ from tui_agent.protocol.events.tool import ToolCalled, ToolProgress, ToolStarted
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.store.log import SessionLog
 from tui_agent.store.reader import read_records
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.scan import survey
 from tui_agent.store.sessions import SessionStore
 

@@ -32,7 +32,7 @@ from tui_agent.protocol.ids import MAIN_AGENT, CallId, RequestId, SessionId
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.session.clock import RandomIds, SystemClock
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 
 MODEL = ModelInfo(profile="mock", provider="openai-chat", model="mock", window=200_000)

@@ -22,7 +22,7 @@ from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import TextContent, TextPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.session.clock import SystemClock
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 
 SETTINGS = SessionSettings(model=ModelInfo(profile="p", provider="x", model="m"))

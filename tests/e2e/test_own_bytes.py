@@ -16,7 +16,7 @@ from tests.stubs.own_bytes import foreign
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.ids import SessionId
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 
 pytestmark = pytest.mark.e2e

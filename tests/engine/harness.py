@@ -19,7 +19,7 @@ from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.serve import Engine
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.errors import ConfigError, TuiAgentError
-from tui_agent.policy.rules import RulePolicy
+from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.checkpoint import Checkpoints
 from tui_agent.ports.delegate import Delegation
@@ -44,7 +44,7 @@ from tui_agent.session.clock import SystemClock
 from tui_agent.session.resume import Unfinished, begin, take_up
 from tui_agent.store.files import FileOps
 from tui_agent.store.log import SessionLog
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 from tui_agent.tools.registry import ToolRegistry
 

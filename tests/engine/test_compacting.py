@@ -40,7 +40,7 @@ from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage, check_pairs
 from tui_agent.protocol.parts import TextContent
 from tui_agent.session.clock import SystemClock
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 
 PROMPT = "You write the summary."

@@ -13,7 +13,7 @@ from tests.engine.talks import Talks, rules, spawn, tools, use
 from tui_agent.folds.agents_tree import AgentsTree
 from tui_agent.folds.session_state import SessionState
 from tui_agent.middleware.memory import WorkingMemory
-from tui_agent.policy.rules import RulePolicy
+from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.delegate import Delegation, Errand
 from tui_agent.ports.model import ModelFault, UsageChunk
 from tui_agent.ports.tool import ToolContext, ToolResult

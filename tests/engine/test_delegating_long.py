@@ -23,7 +23,7 @@ from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.messages import UserMessage, check_pairs
 from tui_agent.protocol.parts import TextContent, Usage
 from tui_agent.session.clock import SystemClock
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 
 LIMITS = Shrinking(prompt=PROMPT, reduce_at=0)

@@ -9,8 +9,8 @@ import pytest
 from tests.engine.harness import Bench, EchoTool, PolicyAnswer, running, say
 from tests.engine.hooking import ONE_CALL, Asked, says
 from tests.engine.talks import Talks, rules, spawn, tools, use
-from tui_agent.policy.grammar import parse_rule
-from tui_agent.policy.rules import RulePolicy
+from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.rules.grammar import parse_rule
 from tui_agent.protocol.commands import DecidePermission, SetPolicy, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested

@@ -27,7 +27,7 @@ from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
 from tui_agent.session.clock import SystemClock
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 
 __all__ = ["options"]

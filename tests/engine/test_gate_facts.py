@@ -97,7 +97,8 @@ async def test_what_is_known_of_the_workspace_is_a_fact_of_the_decision(
         return Decision("allow", "test", "the test allows it")
 
     calls = [
-        ("echo", json.dumps({"words": words})) for words in ("make > out/a", "git status", "cat ~/b link/c", "git -C vendor/x log")
+        ("echo", json.dumps({"words": words}))
+        for words in ("make > out/a", "git status", "cat ~/b link/c", "git -C vendor/x log")
     ]
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "link").symlink_to(tmp_path / "elsewhere")

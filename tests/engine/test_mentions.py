@@ -11,7 +11,7 @@ from tests.engine.harness import MODEL, FakeModel, call, running, say
 from tests.stubs.tool_context import tools_of
 from tui_agent.context.mentions import Sources, expand
 from tui_agent.environments.local import LocalEnvironment
-from tui_agent.policy.rules import RulePolicy
+from tui_agent.policy.judge import RulePolicy
 from tui_agent.protocol.commands import Queue, Steer, SubmitPrompt
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.files import FileChanged

@@ -6,7 +6,7 @@ import pytest
 
 from tests.engine.harness import Bench, EchoTool, running, say
 from tests.stubs.strict_history import faults_in
-from tui_agent.policy.rules import RulePolicy
+from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.model import Finished, ModelChunk, ToolCallChunk
 from tui_agent.protocol.commands import DecidePermission, Interrupt, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope

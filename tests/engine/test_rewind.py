@@ -20,7 +20,7 @@ from tui_agent.protocol.events.session import CommandRejected, ErrorRaised, Sess
 from tui_agent.protocol.events.todo import TodoUpdated
 from tui_agent.protocol.messages import UserMessage, check_pairs
 from tui_agent.session.clock import SystemClock
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests.stubs.clock import FakeClock
 from tui_agent.engine.cutting import MOST_HELD, safe_end
 from tui_agent.engine.merge import LIMIT, Merger
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 
 PEM = "\n".join(
     f"MIIEpAIBAAKCAQEA{number:02d}abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN" for number in range(40)

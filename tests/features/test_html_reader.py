@@ -30,7 +30,7 @@ from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.protocol.ids import CallId, RequestId, RunId
 from tui_agent.protocol.parts import ReasoningPart, TextPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 
 HOSTILE = (
     "</title></style></script></pre><script>alert(1)</script><img src=x onerror=alert(1)><svg onload=alert(1)>"

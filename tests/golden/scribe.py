@@ -20,7 +20,7 @@ from tui_agent.protocol.events.turn import IterationFinished, IterationStarted, 
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId, SessionId
 from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextContent, TextPart, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 
 SONNET = ModelInfo(

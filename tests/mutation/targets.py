@@ -33,7 +33,11 @@ TARGETS = (
     ),
     Target(
         "policy",
-        ("tui_agent/policy/rules.py", "tui_agent/policy/run_rules.py", "tui_agent/policy/findings.py"),
+        (
+            "tui_agent/policy/judge.py",
+            "tui_agent/policy/rules/run_rules.py",
+            "tui_agent/policy/rules/findings.py",
+        ),
         ("tests/unit/policy/test_decisions_exactly.py", "tests/unit/policy"),
     ),
     Target(

@@ -48,14 +48,14 @@ def test_what_is_left_out_is_there_and_little() -> None:
     assert all(found)
 
 
-PATH = "tui_agent/policy/findings.py"
+PATH = "tui_agent/policy/rules/findings.py"
 LOOKS = """
-from tui_agent.policy.findings import strongest
+from tui_agent.policy.rules.findings import strongest
 def test_none_is_asked():
     assert strongest([]).verdict == "ask"
 """
 LOOKS_AWAY = """
-import tui_agent.policy.findings
+import tui_agent.policy.rules.findings
 def test_nothing():
     pass
 """

@@ -52,7 +52,7 @@ from tui_agent.protocol.settings import PolicyName
 from tui_agent.session.forking import detach_checkpoints, fork_checkpoints
 from tui_agent.store.lineage import blobs_of, origin_of
 from tui_agent.store.reader import history_lines, read_records
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 from tui_agent.store.summary import summarise
 from tui_agent.store.verify import verify

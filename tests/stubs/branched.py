@@ -20,7 +20,7 @@ from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessag
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import TextPart, Usage
 from tui_agent.store.log import SessionLog
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 
 SESSION = "ses_0000night0shift"

@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.stubs.clock import FakeClock
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.store.files import FileOps
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 
 

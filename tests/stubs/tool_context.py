@@ -12,7 +12,7 @@ from tui_agent.environments.local import LocalEnvironment
 from tui_agent.environments.recording import RecordingEnvironment
 from tui_agent.folds.session_state import ReadFile, SessionStateView
 from tui_agent.plugin_host.modules import forget, import_from
-from tui_agent.policy.paths import Guards, Place
+from tui_agent.policy.places.paths import Guards, Place
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.tool import Answer, ToolContext, ToolResult
 from tui_agent.protocol.events.base import Payload

@@ -26,7 +26,7 @@ from tui_agent.protocol.ids import CallId, RequestId, RunId
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.store.log import SessionLog
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 
 MAIN, FORK = "ses_000000night0001", "ses_000000night0002"

@@ -13,8 +13,8 @@ from tui_agent.cli.policy_rules import PLACE
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.environments.secret_files import SecretFiles
 from tui_agent.errors import EnvironmentFault, UsageError
-from tui_agent.policy.confined import secret_inside
-from tui_agent.policy.part import GIT
+from tui_agent.policy.places.confined import secret_inside
+from tui_agent.policy.programs.part import GIT
 from tui_agent.ports.policy import Decision, Policy, PolicyFacts
 from tui_agent.protocol.effects import Runs
 from tui_agent.wiring import judging

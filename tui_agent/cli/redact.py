@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from tui_agent.cli.options import GROUPS, session_options
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.wiring.ground import ground
 
 EXAMPLES = """\

@@ -42,7 +42,7 @@ from tui_agent.protocol.events.session import RunStarted, SessionStarted
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnFinished
 from tui_agent.session.resume import begin
 from tui_agent.store.lineage import blobs_of, lineage
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 from tui_agent.wiring import judging
 from tui_agent.wiring.ground import Ground

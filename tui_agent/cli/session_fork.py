@@ -16,7 +16,7 @@ from tui_agent.cli.options import CONTEXT_MODES, EFFORTS, Parser, add_verb, sess
 from tui_agent.cli.output import say, say_json
 from tui_agent.cli.session_care import WHICH
 from tui_agent.folds.words import fork_changes
-from tui_agent.policy.paths import OWN_WORKSPACE
+from tui_agent.policy.places.paths import OWN_WORKSPACE
 from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.ids import SessionId
 from tui_agent.session.fork_files import add_folder, files_then, records_until

@@ -22,9 +22,9 @@ from tui_agent.engine.reading import allowed_tools
 from tui_agent.engine.states import StateKeeper
 from tui_agent.environments.reaching import ReachingEnvironment, reaching
 from tui_agent.errors import ConfigError, EnvironmentFault, ToolError
-from tui_agent.policy.edited import wrong_with
-from tui_agent.policy.part import GIT
-from tui_agent.policy.script import NETWORK, READ_ONLY
+from tui_agent.policy.programs.part import GIT
+from tui_agent.policy.rules.edited import wrong_with
+from tui_agent.policy.shell.script import NETWORK, READ_ONLY
 from tui_agent.ports.environment import ExecResult, FindsPrograms, KnowsOwnFiles, KnowsSecrets, SecretFile
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import Foreseeing, Preview, Tool

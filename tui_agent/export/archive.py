@@ -19,7 +19,7 @@ from tui_agent.export.bundle import shadow_of, stores
 from tui_agent.export.redacted import Outgoing
 from tui_agent.export.writing import new_file
 from tui_agent.protocol.base import Frozen
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.repair import EVENTS
 from tui_agent.store.summary import summarise
 

@@ -14,7 +14,7 @@ from tui_agent.export.jsonl import to_jsonl
 from tui_agent.export.markdown import to_markdown
 from tui_agent.export.story import load
 from tui_agent.export.writing import free_name, write_new
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 
 TextOf = Callable[[Path, Redactor, bool], str]
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tui_agent.export.redacted import Outgoing
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 
 
 def to_jsonl(folder: Path, redactor: Redactor, *, everything: bool = False) -> bytes:

@@ -17,7 +17,7 @@ from tui_agent.store.forks import named_in
 from tui_agent.store.line import seal
 from tui_agent.store.lineage import blobs_of
 from tui_agent.store.reader import read_records, stored_lines
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 
 
 @dataclass(slots=True)

@@ -27,7 +27,7 @@ from tui_agent.protocol.ids import CallId
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.lineage import blobs_of
 from tui_agent.store.reader import iterate_records
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 
 DIFF_BYTES = 1_000_000
 """A side of a change above this is told by its size only."""

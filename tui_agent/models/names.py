@@ -6,7 +6,7 @@ Invariant: the error of a refused name never holds the name, for errors of names
 import re
 
 from tui_agent.errors import ConfigError
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 
 LONGEST = 200
 

@@ -7,10 +7,18 @@ rows that are too many, those of commands that destroy or act with other rights 
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from tui_agent.policy.part import GIT, Part, started
-from tui_agent.policy.programs import Table
-from tui_agent.policy.runs import from_cwd, read_runs
-from tui_agent.policy.script import ARBITRARY, DESTRUCTIVE, NETWORK, PRIVILEGE, READ_ONLY, WORKSPACE, ranked
+from tui_agent.policy.programs.part import GIT, Part, started
+from tui_agent.policy.programs.runs import from_cwd, read_runs
+from tui_agent.policy.programs.table import Table
+from tui_agent.policy.shell.script import (
+    ARBITRARY,
+    DESTRUCTIVE,
+    NETWORK,
+    PRIVILEGE,
+    READ_ONLY,
+    WORKSPACE,
+    ranked,
+)
 from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes
 from tui_agent.protocol.events.policy import Deed, DeedEffect
 

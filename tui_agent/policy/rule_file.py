@@ -17,7 +17,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from tui_agent.errors import ConfigError
-from tui_agent.policy.grammar import (
+from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.places.paths import place
+from tui_agent.policy.programs.runs import command_line, read_runs
+from tui_agent.policy.rules.grammar import (
     VERDICTS,
     Rule,
     fits_host,
@@ -26,10 +29,7 @@ from tui_agent.policy.grammar import (
     fits_words,
     parse_rule,
 )
-from tui_agent.policy.paths import place
-from tui_agent.policy.rule_set import RuleSet, means
-from tui_agent.policy.rules import RulePolicy
-from tui_agent.policy.runs import command_line, read_runs
+from tui_agent.policy.rules.rule_set import RuleSet, means
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 

@@ -6,7 +6,7 @@ Invariant: pure; nothing that it finds is a reason to allow.
 from collections.abc import Iterator, Sequence
 
 from tui_agent.letters import concealed, disguised
-from tui_agent.policy.findings import Finding
+from tui_agent.policy.rules.findings import Finding
 from tui_agent.protocol.effects import Connects, Effect, Runs, Writes
 
 MOST_READ = 100_000

@@ -12,7 +12,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import find
 from tui_agent.config.secrets import Keys
 from tui_agent.errors import TuiAgentError
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 
 
 def fault_redactor(environ: Mapping[str, str], cwd: Path) -> Redactor:

@@ -16,7 +16,7 @@ from tui_agent.errors import BlobMissing, StoreError, StoreFull
 from tui_agent.ports.log import StoredFile
 from tui_agent.protocol.base import BlobText, JsonMap, LongText
 from tui_agent.store.files import FileOps, SystemFiles, advice, make_folder, sync_path, write_file
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 
 TEXT_LIMIT = 8 * 1024
 """Bytes of UTF-8 up to which a text stands in its event."""

@@ -19,7 +19,7 @@ from tui_agent.store.files import FileOps
 from tui_agent.store.line import decode
 from tui_agent.store.names import is_session_id
 from tui_agent.store.pieces import first_line, line_at
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 
 CRC_PLACE = slice(-10, -2)
 """Where the checksum stands in a line without its newline."""

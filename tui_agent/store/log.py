@@ -31,7 +31,7 @@ from tui_agent.store.lineage import CRC_PLACE, blobs_of, stands
 from tui_agent.store.lock import WriterLock
 from tui_agent.store.reader import iterate_records, read_records
 from tui_agent.store.recent import Recent
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.repair import EVENTS, Opened, rescue, rewrite
 from tui_agent.store.shrink import Shrinker
 

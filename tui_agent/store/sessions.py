@@ -30,7 +30,7 @@ from tui_agent.store.lock import WriterLock
 from tui_agent.store.log import Hold, SessionLog, WallClock
 from tui_agent.store.names import is_session_id
 from tui_agent.store.reader import read_records
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.repair import EVENTS, Opened, create_log, open_log, require_known, version_of_log
 from tui_agent.store.shrink import Shrinker
 from tui_agent.store.summary import SessionSummary

@@ -22,7 +22,7 @@ from tui_agent.store.blobs import (
     fits,
     whole_characters,
 )
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 
 M = TypeVar("M", bound=Frozen)
 Walked: TypeAlias = (

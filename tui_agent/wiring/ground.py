@@ -15,7 +15,7 @@ from tui_agent.config.settings import Config
 from tui_agent.errors import ConfigError
 from tui_agent.ports.clock import Clock, Ids
 from tui_agent.session.clock import RandomIds, SystemClock
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 
 NAMED = 4

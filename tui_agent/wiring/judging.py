@@ -9,11 +9,11 @@ from pathlib import Path
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.errors import ConfigError
 from tui_agent.plugin_host.offers import OfferedPolicyTable
-from tui_agent.policy.grammar import Rule
-from tui_agent.policy.program_layers import ProgramLayer, merged, user_layer
-from tui_agent.policy.programs import Table
+from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.programs.layers import ProgramLayer, merged, user_layer
+from tui_agent.policy.programs.table import Table
 from tui_agent.policy.rule_file import all_rules
-from tui_agent.policy.rules import RulePolicy
+from tui_agent.policy.rules.grammar import Rule
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Effect
 from tui_agent.protocol.events.plugin import PluginFailed

@@ -3,9 +3,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui_agent.policy.rules import RulePolicy
-from tui_agent.policy.runs import mentioned_paths
-from tui_agent.policy.shell import analyse
+from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.programs.runs import mentioned_paths
+from tui_agent.policy.shell.line import analyse
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes, digest
 from tui_agent.protocol.settings import POLICIES

@@ -3,9 +3,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui_agent.policy.grammar import parse_rule
+from tui_agent.policy.judge import RulePolicy
 from tui_agent.policy.rule_file import bounded
-from tui_agent.policy.rules import RulePolicy
+from tui_agent.policy.rules.grammar import parse_rule
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
 from tui_agent.protocol.settings import POLICIES, PolicyName

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui_agent.policy.path_shapes import intersects, names_of, same_name
+from tui_agent.policy.places.shapes import intersects, names_of, same_name
 
 
 def names(letters: str, length: int) -> list[str]:

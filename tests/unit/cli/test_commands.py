@@ -14,7 +14,7 @@ from tui_agent.errors import SessionNotFound, UsageError
 from tui_agent.protocol.events.session import SessionStarted, SessionTitled
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.session.clock import SystemClock
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 
 Call = Callable[..., tuple[int, str, str]]

@@ -15,7 +15,7 @@ from tui_agent.cli.output import plain_json, printable
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.ids import SessionId
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 
 SESSION = "ses_0000000000000abc"

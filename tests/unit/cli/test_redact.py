@@ -6,7 +6,7 @@ import pytest
 
 from tui_agent.cli.main import main
 from tui_agent.cli.redact import redacted_lines
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 
 KEY = "gh" + "p_" + "a1B2" * 9
 

@@ -20,7 +20,7 @@ from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.session.clock import SystemClock
 from tui_agent.store.reader import read_records
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 from tui_agent.wiring.session import session as opened
 

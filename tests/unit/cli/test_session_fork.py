@@ -10,7 +10,7 @@ import pytest
 from tui_agent.cli.main import main
 from tui_agent.session.clock import SystemClock
 from tui_agent.session.forking import state_of
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 
 Call = Callable[..., tuple[int, str, str]]

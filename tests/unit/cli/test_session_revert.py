@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.cli.test_session_fork import Call, call, files, log, made, seq_of, work
 from tui_agent.session.clock import SystemClock
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 
 __all__ = ["call", "work"]

@@ -19,7 +19,7 @@ from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.store.lineage import blobs_of
 from tui_agent.store.reader import read_records, stored_lines
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 
 SETTINGS = SessionSettings(model=ModelInfo(profile="p", provider="x", model="m"))
 SECRET = "correct-horse-battery-staple"

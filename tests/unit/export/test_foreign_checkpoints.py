@@ -19,7 +19,7 @@ from tui_agent.export.importing import import_archive
 from tui_agent.export.story import load
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 
 
 def recorded(root: Path, text: str = "hello") -> Path:

@@ -18,7 +18,7 @@ from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.ids import CallId
 from tui_agent.store.reader import read_records, stored_lines
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 
 HOSTILE = "```\n````\n</pre><script>alert(1)</script>\n~~~\n<img src=x onerror=alert(1)>\n# no heading"
 

@@ -10,7 +10,7 @@ from tui_agent.export.markdown import to_markdown
 from tui_agent.export.story import Story, load
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.mentions import Mention
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 
 HOSTILE = "a`<img src=x onerror=alert(1)>.py"
 MENTIONS = (

@@ -6,9 +6,9 @@ from fnmatch import fnmatchcase
 import pytest
 
 from tests.unit.policy.judging import WORKSPACE
-from tui_agent.policy.programs import Program, table
-from tui_agent.policy.rules import RulePolicy
-from tui_agent.policy.script import CLASSES
+from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.programs.table import Program, table
+from tui_agent.policy.shell.script import CLASSES
 from tui_agent.ports.environment import SecretFile
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.policy.judging import classes, verdict
-from tui_agent.policy.script import CLASSES
+from tui_agent.policy.shell.script import CLASSES
 
 DOCS = (Path(__file__).parents[3] / "docs" / "policy.md").read_text(encoding="utf-8")
 SHOWN = re.findall(r"^\| `([a-z-]+)` \| [^|]+ \| `(.+)` \|$", DOCS, re.MULTILINE)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tui_agent.policy.programs import parse_table, table
-from tui_agent.policy.rules import RulePolicy
-from tui_agent.policy.runs import mentioned_paths, read_runs
-from tui_agent.policy.sed import only_edits_text
+from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.programs.runs import mentioned_paths, read_runs
+from tui_agent.policy.programs.sed import only_edits_text
+from tui_agent.policy.programs.table import parse_table, table
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Reads, Runs, Writes
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tui_agent.policy.findings import Finding, strongest
-from tui_agent.policy.rules import RulePolicy
+from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.rules.findings import Finding, strongest
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
 from tui_agent.protocol.settings import PolicyName

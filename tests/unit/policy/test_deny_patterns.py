@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tui_agent.policy.rules import RulePolicy
+from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Runs
 from tui_agent.protocol.settings import PolicyName

@@ -4,9 +4,9 @@ import pytest
 
 from tests.unit.policy.grave import MILD, OTHER_RIGHTS, TAKING
 from tests.unit.policy.judging import classes, decide, verdict
-from tui_agent.policy.program_layers import ProgramLayer, merged
-from tui_agent.policy.rules import RulePolicy
-from tui_agent.policy.script import CLASSES
+from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.programs.layers import ProgramLayer, merged
+from tui_agent.policy.shell.script import CLASSES
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.errors import ConfigError
-from tui_agent.policy.grammar import fits_host, parse_rule
-from tui_agent.policy.hosts import candidates, read_host
+from tui_agent.policy.rules.grammar import fits_host, parse_rule
+from tui_agent.policy.rules.hosts import candidates, read_host
 
 LOOPBACK = [
     "127.0.0.1", "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.1", "0X7F.0x0.0.1", "0177.0.0.1", "017700000001",

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tui_agent.policy.confined import secret_inside
-from tui_agent.policy.paths import Guards, Place
-from tui_agent.policy.rules import RulePolicy
+from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.places.confined import secret_inside
+from tui_agent.policy.places.paths import Guards, Place
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Reads, Writes
 from tui_agent.protocol.settings import POLICIES, PolicyName

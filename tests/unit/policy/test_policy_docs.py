@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.policy.grammar import parse_rule
-from tui_agent.policy.program_layers import ProgramLayer, merged
+from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.programs.layers import ProgramLayer, merged
 from tui_agent.policy.rule_file import load_rules
-from tui_agent.policy.rules import RulePolicy
-from tui_agent.policy.script import CLASSES
+from tui_agent.policy.rules.grammar import parse_rule
+from tui_agent.policy.shell.script import CLASSES
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
 from tui_agent.protocol.settings import POLICIES

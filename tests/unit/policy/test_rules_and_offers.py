@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.errors import ConfigError
-from tui_agent.policy.grammar import fits_host, fits_path, fits_words, parse_rule
-from tui_agent.policy.rules import RulePolicy
+from tui_agent.policy.judge import RulePolicy
+from tui_agent.policy.rules.grammar import fits_host, fits_path, fits_words, parse_rule
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
 

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.unit.policy.judging import classes, decide, verdict
-from tui_agent.policy.braces import braced
-from tui_agent.policy.runs import read_runs
+from tui_agent.policy.programs.runs import read_runs
+from tui_agent.policy.shell.braces import braced
 from tui_agent.protocol.effects import Runs
 
 FOLLOWED = [

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.unit.policy.judging import classes, verdict
-from tui_agent.policy.awk import only_prints
-from tui_agent.policy.jq import only_filters
-from tui_agent.policy.sed import only_edits_text
+from tui_agent.policy.programs.awk import only_prints
+from tui_agent.policy.programs.jq import only_filters
+from tui_agent.policy.programs.sed import only_edits_text
 
 
 @pytest.mark.parametrize(

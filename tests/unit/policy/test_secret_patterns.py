@@ -4,7 +4,7 @@ decides for all others."""
 import pytest
 
 from tests.unit.policy.judging import WORKSPACE, confined, decide, verdict
-from tui_agent.policy.rules import RulePolicy
+from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.environment import SecretFile
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Runs

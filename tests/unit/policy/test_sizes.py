@@ -7,7 +7,7 @@ from types import FrameType
 import pytest
 
 from tests.unit.policy.judging import WORKSPACE, verdict
-from tui_agent.policy.rules import RulePolicy
+from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 

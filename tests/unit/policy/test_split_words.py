@@ -4,7 +4,7 @@ then."""
 import pytest
 
 from tests.unit.policy.judging import WORKSPACE, classes, decide, verdict
-from tui_agent.policy.rules import RulePolicy
+from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 

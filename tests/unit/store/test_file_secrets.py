@@ -19,7 +19,7 @@ from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.ids import CallId
 from tui_agent.session.clock import SystemClock
 from tui_agent.store.log import SessionLog
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 
 VALUE = 'Zq8w+Xv/7"1Lk\\Ä'

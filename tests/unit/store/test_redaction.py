@@ -9,7 +9,7 @@ import pytest
 from tests.stubs.store import said, store
 from tui_agent.protocol.events.tool import ToolCalled, ToolProgress
 from tui_agent.protocol.ids import CallId
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 
 DIGITS = random.Random(7)
 

@@ -6,7 +6,7 @@ import string
 
 import pytest
 
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 
 MADE = random.Random(23)
 ALNUM = string.ascii_letters + string.digits

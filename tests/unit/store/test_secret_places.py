@@ -7,8 +7,8 @@ import string
 
 import pytest
 
-from tui_agent.store.redact import Redactor
-from tui_agent.store.redact_formats import TOKENS
+from tui_agent.store.redaction.formats import TOKENS
+from tui_agent.store.redaction.redactor import Redactor
 
 MADE = random.Random(11)
 ALNUM = string.ascii_letters + string.digits

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "secrets"
 REDACTOR = Redactor()

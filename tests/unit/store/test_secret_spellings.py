@@ -14,7 +14,7 @@ from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent
 from tui_agent.session.clock import SystemClock
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.sessions import SessionStore
 
 VALUE = "correct horse/batt+ery=ä1"

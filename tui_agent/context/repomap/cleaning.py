@@ -36,7 +36,9 @@ class Cleaner:
     @property
     def _redactor(self) -> _Redacting:
         if self._made is None:
-            made: _Redacting = import_module("tui_agent.store.redact").Redactor(secrets=self.secrets)
+            made: _Redacting = import_module("tui_agent.store.redaction.redactor").Redactor(
+                secrets=self.secrets
+            )
             self._made = made
         return self._made
 

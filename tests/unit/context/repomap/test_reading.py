@@ -9,7 +9,7 @@ import pytest
 
 from tui_agent.context.repomap.reading import judged, read
 from tui_agent.export.files import FORMATS
-from tui_agent.store.redact import Redactor
+from tui_agent.store.redaction.redactor import Redactor
 
 
 @pytest.mark.parametrize("coding", ["utf-16-le", "utf-16-be", "utf-32-le"])

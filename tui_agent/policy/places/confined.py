@@ -1,0 +1,59 @@
+"""L3: the places that a sandbox guards, from the same table as the policy's guards.
+
+Invariant: pure. What the policy lets no agent read or write by name is guarded here by place.
+"""
+
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tui_agent.policy.places.paths import Guards, Place
+from tui_agent.ports.policy import PolicyFacts
+
+_OF_REPOSITORIES = frozenset({".git", "git~1", ".hg", ".svn", ".jj", ".bzr"})
+"""Commits write there; what must stay in them is named by whoever knows them."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedPlaces:
+    """`hidden` are absolute, the last part may be a pattern; `kept` and `absent` are names at a workspace's top. `trees`
+    are absolute folders that no agent writes."""
+
+    hidden: tuple[str, ...]
+    kept: tuple[str, ...]
+    absent: tuple[str, ...]
+    trees: tuple[str, ...]
+
+
+@cache
+def guarded_places(home: str) -> GuardedPlaces:
+    """For the user whose home folder this is."""
+    here = Path(__file__).parent
+    places = tomllib.loads((here / "places.toml").read_text(encoding="utf-8"))
+    more = tomllib.loads((here / "confined.toml").read_text(encoding="utf-8"))
+    secret, protected = places["secret"], places["protected"]
+    at_home = [*secret["folders"], *secret["names"], *more["hidden_at_home"]]
+    named = [f"{home.rstrip('/')}/{name}" for name in at_home]
+    folders = [name for name in protected["folders"] if name not in _OF_REPOSITORIES]
+    written = [name.split("/")[0] for name in (*protected["names"], *folders)]
+    return GuardedPlaces(
+        hidden=tuple(dict.fromkeys((*named, *more["hidden"]))),
+        kept=tuple(dict.fromkeys((*written, *more["kept"]))),
+        absent=tuple(more["absent"]),
+        trees=tuple(f"{home.rstrip('/')}/{tree}" for tree in (*protected["outside_trees"], *secret["trees"])),
+    )
+
+
+def guarded_outside(own: Sequence[str]) -> Callable[[str], bool]:
+    """Tells of an absolute path outside every workspace whether the policy lets no agent write it. `own` are the
+    product's folders."""
+    guards, nowhere = Guards(own), PolicyFacts(workspace="/nowhere", policy="ask")
+    return lambda path: bool(guards.write(Place(path, path, None), nowhere))
+
+
+def secret_inside() -> Callable[[str], bool]:
+    """Tells of a path as seen from a workspace that it lies in whether the policy lets no agent read it; of a folder, given
+    with a slash at its end, whether that holds for all in it."""
+    return Guards().secret_below

@@ -1,0 +1,233 @@
+"""L3: rules as a person writes them, one a line: `allow edit src/**`, `deny run git push *`.
+
+    RULE  = VERDICT WHAT REST
+    allow | ask | deny
+    read PATH      reading files; PATH is relative to the workspace, or absolute
+    edit PATH      making and changing files; as ask and deny also removing them
+    remove PATH    removing files
+    run WORDS      one simple command, alone or inside a longer line; a last `*` stands for any further words
+    exact LINE     this command line as it stands, run in the workspace
+    connect HOST   a host by its full name; `*.example.org` for those below, `10.0.0.0/8` for a network, `HOST:443`
+    tool NAME      every call of a tool; `mcp_*` for several
+
+In PATH `*` and `?` stay inside one name, `**` stands for any number of folders. In WORDS `*` and `?` match inside
+one word. A rule that allows needs every word to be certain, and a file's letters and name as they really are; one that
+denies or asks fits already when it may be meant, whatever the letter case.
+
+Invariant: parsing gives back what `text` prints; matching never raises.
+"""
+
+import posixpath
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache, lru_cache
+from typing import Literal, TypeAlias, get_args
+
+from tui_agent.errors import ConfigError
+from tui_agent.policy.places.shapes import folded
+from tui_agent.policy.rules.hosts import parse_pattern, read_host
+
+Verdict: TypeAlias = Literal["allow", "ask", "deny"]
+What: TypeAlias = Literal["read", "edit", "remove", "run", "exact", "connect", "tool"]
+
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+WHATS: tuple[What, ...] = get_args(What)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule. `rest` is the path, host, words or line; `source` says where it was written.
+
+    `bounded`: a project's; of commands it allows those that are certain and only read, change or run the workspace.
+    """
+
+    verdict: Verdict
+    what: What
+    rest: str
+    source: str = ""
+    bounded: bool = False
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        return f"{self.verdict} {self.what} {self.rest}"
+
+
+def parse_rule(text: str, source: str = "") -> Rule:
+    """The rule that a line says. Raises `ConfigError` that names what is wrong with it."""
+    verdict, _, tail = text.strip().partition(" ")
+    what, _, rest = tail.strip().partition(" ")
+    rest = rest.strip()
+    where = f" in {source}" if source else ""
+    for candidate in VERDICTS:
+        for kind in WHATS:
+            if (verdict, what) == (candidate, kind):
+                _check(candidate, kind, rest, text, where)
+                return Rule(candidate, kind, rest, source)
+    raise ConfigError(
+        f"{text!r}{where} is no rule.",
+        hint=f"Write {'|'.join(VERDICTS)}, then {'|'.join(WHATS)}, then what it is about: allow edit src/**",
+    )
+
+
+def _check(verdict: Verdict, what: What, rest: str, text: str, where: str) -> None:
+    if not rest:
+        raise ConfigError(f"The rule {text!r}{where} does not say what it is about.")
+    if what == "run":
+        try:
+            words = shlex.split(rest)
+        except ValueError as error:
+            raise ConfigError(f"The rule {text!r}{where} cannot be read: {error}.") from error
+        if verdict == "allow" and (not words or any(char in words[0] for char in "*?[")):
+            raise ConfigError(f"The rule {text!r}{where} would allow any program.", hint="Name the program.")
+    if what in ("connect", "tool") and verdict == "allow" and not rest.strip("*?. "):
+        thing = "host" if what == "connect" else "tool"
+        raise ConfigError(f"The rule {text!r}{where} would allow any {thing}.", hint=f"Name the {thing}.")
+    if what == "connect":
+        try:
+            parse_pattern(rest)
+        except ConfigError as error:
+            raise ConfigError(f"The rule {text!r}{where} cannot be read: {error}") from error
+    if what in ("read", "edit", "remove") and posixpath.normpath(rest).startswith(("~", "../")):
+        raise ConfigError(
+            f"The rule {text!r}{where} leads out of the workspace by ~ or ..",
+            hint="Write the whole path, from / on.",
+        )
+
+
+def fits_path(pattern: str, relative: str | None, absolute: str, *, certain: bool = True) -> bool:
+    """Whether a file is meant. A relative pattern is about the workspace only. Without `certain` letter case and the
+    way in which an accent is written do not count."""
+    target = absolute if pattern.startswith("/") else relative
+    if target is None:
+        return False
+    shape = _shape(pattern, certain)
+    if not certain:
+        target = folded(target)
+    return (not shape.begins or target.startswith(shape.begins)) and _fits(shape.shapes, target or ".")
+
+
+def may_be_below(pattern: str, relative: str | None, absolute: str) -> bool:
+    """Whether a folder may hold files that are meant."""
+    target = absolute if pattern.startswith("/") else relative
+    if target is None:
+        return False
+    fixed = [part for part in folded(fixed_part(pattern)).split("/") if part not in ("", ".")]
+    folder = [part for part in folded(target).split("/") if part]
+    shorter = min(len(fixed), len(folder))
+    return fixed[:shorter] == folder[:shorter]
+
+
+@lru_cache(maxsize=1024)
+def fixed_part(pattern: str) -> str:
+    """The beginning of a path's pattern that names one folder or file; "" where it begins with a shape."""
+    kept: list[str] = []
+    for part in pattern.split("/"):
+        if any(char in part for char in "*?["):
+            break
+        kept.append(part)
+    return "/".join(kept)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """A path's pattern, name by name. `begins`: what every path that fits begins with."""
+
+    shapes: tuple[str, ...]
+    begins: str
+
+
+def begin_of(pattern: str) -> str:
+    """The folder or file of the workspace, in small letters, in which all lies that a path's pattern means; "" where it may
+    be any, or lies elsewhere."""
+    return _shape(pattern, certain=False).begins
+
+
+@lru_cache(maxsize=1024)
+def _shape(pattern: str, certain: bool) -> _Shape:
+    shape = pattern if pattern.startswith("/") else posixpath.normpath(pattern)
+    shapes = tuple(part for part in (shape if certain else folded(shape)).split("/") if part)
+    first = shapes[0] if shapes and _SIGNS.isdisjoint(shapes[0]) else ""
+    return _Shape(shapes, "" if not first or shape.startswith("/") else first)
+
+
+def _fits(shapes: Sequence[str], path: str) -> bool:
+    names = [part for part in path.split("/") if part and part != "."]
+    reach = {0}
+    for shape in shapes:
+        if shape == "**":
+            reach = set(range(min(reach), len(names) + 1)) if reach else set()
+        else:
+            reach = {at + 1 for at in reach if at < len(names) and fnmatchcase(names[at], shape)}
+    return len(names) in reach
+
+
+def head(pattern: str) -> str:
+    """The first word of a command's pattern in small letters, where a program's name must be that; "" where it is a shape."""
+    shapes = _words(pattern)
+    return "" if not shapes or not _SIGNS.isdisjoint(shapes[0]) else shapes[0].lower()
+
+
+def fits_words(pattern: str, words: tuple[str | None, ...], *, certain: bool) -> bool:
+    """Whether a command is meant. With `certain` a word that is not known fits nothing, without it everything."""
+    shapes = _words(pattern)
+    if not shapes:
+        return False
+    open_end = shapes[-1] == "*"
+    fixed = shapes[:-1] if open_end else shapes
+    if not certain and None in words:
+        return _may_fit(fixed, words, open_end)
+    if len(words) < len(fixed) or (len(words) > len(fixed) and not open_end) or None in words:
+        return False
+    pairs = list(zip(words, fixed, strict=False))
+    if certain:
+        return all(word is not None and fnmatchcase(word, shape) for word, shape in pairs)
+    name, rest = pairs[:1], pairs[1:]  # a program's name has no letter case on some systems
+    return all(fnmatchcase(word.lower(), shape.lower()) for word, shape in name if word is not None) and all(
+        fnmatchcase(word, shape) for word, shape in rest if word is not None
+    )
+
+
+def _may_fit(fixed: Sequence[str], words: Sequence[str | None], open_end: bool) -> bool:
+    """As `fits_words`, where a word that is not known may be none, one or several; the program's name is one."""
+    reach = {0}
+    for place, word in enumerate(words):
+        if word is None and place == 0:
+            reach = {1} if fixed else {0}
+            continue
+        if word is None:
+            reach = set(range(min(reach), len(fixed) + 1))
+            continue
+        after = {len(fixed)} if open_end and len(fixed) in reach else set()
+        for at in reach - {len(fixed)}:
+            small = fixed[at].lower() if at == 0 else fixed[at]
+            if fnmatchcase(word.lower() if at == 0 else word, small):
+                after.add(at + 1)
+        if not after:
+            return False
+        reach = after
+    return len(fixed) in reach
+
+
+_SIGNS = frozenset("*?[")
+
+
+@cache
+def _words(pattern: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(pattern))
+    except ValueError:
+        return ()
+
+
+def fits_host(pattern: str, host: str, *, certain: bool = True) -> bool:
+    """Whether a host is meant, by `policy.hosts`. What is no host (a user in front, a NUL) fits nothing."""
+    found = read_host(host)
+    return found is not None and parse_pattern(pattern).fits(found, certain=certain)
+
+
+def fits_tool(pattern: str, tool: str) -> bool:
+    """By name, with `*`."""
+    return fnmatchcase(tool, pattern)
