@@ -7,7 +7,7 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -70,7 +70,7 @@ def examine(options: SessionOptions) -> Iterator[Finding]:
     """Look at one thing after the other; a thing that fails is a finding, not the end."""
     yield from (version(), terminal(), words(), programs("git"), programs("rg"))
     yield shipped()
-    yield startup()
+    yield startup(doctor_startup.folders())
     try:
         base = ground(options)
     except TuiAgentError as error:
@@ -139,9 +139,9 @@ def shipped() -> Finding:
     return Finding("installation", "ok", f"whole; litellm {litellm}")
 
 
-def startup() -> Finding:
-    """Whether anything runs at the interpreter's start that no package brought."""
-    found = doctor_startup.foreign(doctor_startup.folders())
+def startup(folders: Iterable[Path]) -> Finding:
+    """Whether anything runs at the interpreter's start that no package brought, of what lies in these folders."""
+    found = doctor_startup.foreign(folders)
     if not found:
         return Finding("startup", "ok", "nothing runs at the interpreter's start that no package brought.")
     return Finding(

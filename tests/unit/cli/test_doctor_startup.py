@@ -55,13 +55,12 @@ def test_what_makers_of_environments_write_and_other_modules_are_passed_over(tmp
     assert foreign([tmp_path]) == []
 
 
-def test_it_is_said_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_agent.cli.doctor_startup.folders", lambda: [tmp_path])
-    assert startup().state == "ok"
+def test_it_is_said_with_what_to_do(tmp_path: Path) -> None:
+    assert startup([tmp_path]).state == "ok"
     (tmp_path / "paths.pth").write_text("/somewhere/else\n")
-    assert startup().state == "note"
+    assert startup([tmp_path]).state == "note"
     (tmp_path / "evil.pth").write_text("import evil\n")
-    said = startup()
+    said = startup([tmp_path])
     assert said.state == "bad"
     assert re.search(r"evil\.pth, .*paths\.pth\.", said.found)
     assert "remove what you did not put there" in said.do
