@@ -20,10 +20,11 @@ from tui_agent.tui.prompt.completion import (
     match,
     token_at,
 )
+from tui_agent.tui.prompt.defined import defined
 from tui_agent.tui.prompt.draft import DraftFile
 from tui_agent.tui.prompt.files import PathIndex, list_files
 from tui_agent.tui.prompt.history import History
-from tui_agent.tui.prompt.symbols import Symbol, defined
+from tui_agent.tui.prompt.symbols import Symbol
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tui_agent.tui.outside import Ask, json_rows, number_of, text_of
-from tui_agent.tui.prompt.symbols import MOST, FindSymbols, Symbol, of_git
+from tui_agent.tui.prompt.defined import MOST
+from tui_agent.tui.prompt.symbols import FindSymbols, Symbol, of_git
 
 
 def of_index(ask: Ask, data_dir: Path | None) -> FindSymbols:

@@ -1,28 +1,23 @@
-"""L7: names that are defined in the workspace, for `@` completion: when they are looked for, and what git finds.
+"""L7: names that are defined in the workspace, for `@` completion: when they are looked for, and what was found.
 
-Invariant: only names that hold what was typed; no more than `MOST`; where there is no git, none. Nothing
-here is asked for while somebody types.
+Invariant: only names that hold what was typed. Nothing here is asked for while somebody types, and what looks for names
+is loaded no earlier.
 """
 
 import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 from textual.timer import Timer
 
-from tui_agent.config.git import ask_git
-from tui_agent.config.places import is_test
-
-MOST: Final = 20
 PAUSE_S: Final = 0.15
 """Without a key for so long, symbols are looked for."""
 FRESH_S: Final = 10.0
 _NAME: Final = re.compile(r"[A-Za-z_]\w{2,63}")
-_KEYWORDS: Final = "def|class|function|func|fn|struct|enum|trait|interface|type|module|const|record"
-_LINE: Final = re.compile(rf"\b(?:{_KEYWORDS})\s+(?:\([^)]*\)\s*)?(\w+)")
 
 
 class Symbol(NamedTuple):
@@ -69,29 +64,11 @@ def worth_looking(query: str) -> bool:
     return _NAME.fullmatch(query) is not None
 
 
-def defined(root: Path, query: str) -> list[Symbol]:
-    """What git finds in the lines that define something. Blocking: call it in a thread."""
-    if not worth_looking(query):
-        return []
-    pattern = rf"(^|[^[:alnum:]_])({_KEYWORDS})[[:space:]]+(\([^)]*\)[[:space:]]*)?[[:alnum:]_]*{query}"
-    said = ask_git(root, "grep", "--untracked", "-nIiE", "--max-depth", "12", "-e", pattern, "--", ".")
-    found: dict[str, Symbol] = {}
-    for line in (said or b"").decode("utf-8", "replace").splitlines():
-        path, _, rest = line.partition(":")
-        number, _, text = rest.partition(":")
-        hit = _LINE.search(text)
-        if hit is not None and number.isdigit() and query.lower() in hit[1].lower():
-            known = found.get(hit[1])
-            if known is None or (is_test(known.path) and not is_test(path)):
-                found[hit[1]] = Symbol(hit[1], path, int(number))
-    wanted = query.lower()
-    ordered = sorted(
-        found.values(),
-        key=lambda one: (not one.name.lower().startswith(wanted), is_test(one.path), len(one.name), one),
-    )
-    return ordered[:MOST]
+def _defined(root: Path, query: str) -> Sequence[Symbol]:
+    found: Sequence[Symbol] = import_module("tui_agent.tui.prompt.defined").defined(root, query)
+    return found
 
 
 async def of_git(root: Path, query: str) -> Sequence[Symbol]:
     """What git finds, off the loop."""
-    return await asyncio.to_thread(defined, root, query)
+    return await asyncio.to_thread(_defined, root, query)
