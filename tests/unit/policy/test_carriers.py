@@ -18,7 +18,7 @@ SECRETS = (SecretFile(".env", f"{WORKSPACE}/.env", in_git=False, ignored=True),)
 NO_FILES = {
     "words that are printed or counted": ": true false echo printf test exit break continue sleep wait yes openssl* expr seq factor numfmt tr figlet banner cowsay cal getopt [ c++filt addr2line",
     "names and paths as text": "basename dirname which whereis type pathchk",
-    "the manual": "man apropos whatis help tput infocmp locale getconf",
+    "the manual": "apropos whatis help tput infocmp locale getconf",
     "the system, its processes and devices": "blkid findmnt lsblk lslogins iostat last mpstat pidof pmap procs pwdx sar id ps pgrep groups w who vmstat pstree ss ip* systemctl* sysctl journalctl ifconfig",
     "packages by name": "apt* apt-cache dpkg* dpkg-query rpm* pacman* apk* snap* brew* gem* conda* pip* npm* cargo* uv* pkg-config pkgconf rustup* go* ruff*",
     "tools by their versions": "asdf* fnm* goenv* mise* nodenv* nvm* pyenv* rbenv* sdk* volta*",

@@ -9,12 +9,12 @@ from tests.unit.policy.judging import confined, verdict
     "script",
     [
         "rg $X src", 'rg "$X" src', "rg foo $X", 'rg "$(cat a.txt)" src', "rg --max-count $X foo", "rg --max-count=1 $X src",
-        "X=$(cat a.txt); rg $X src", 'while read -r p; do rg "$p" src; done < a.txt', "fd $X", "man $X", 'man "$X"',
-        "find . -name $X", "find . -name a$X", "dpkg -l $X", 'dpkg -s "$X"', "docker logs $X", 'docker images "$X"', "npm ls $X",
-        "pip show $X", "go doc $X", "openssl rand $X", 'kill -0 "$X"', "kill -0 $X", "man -k $X", "man ./git", "man -P ./x git",
-        "man -l x", "man --pager=./x git", "man -M src git", "man -C x git", "man -H git", "man *", "kill -9 -0", "kill -0 -9 1",
-        "kill -s TERM 1", "kill 0", "kill -0 -s TERM 1", "bat --paging=always a", "bat --pager=./x a", "dpkg -l --admindir=x",
-        "dpkg --pre-invoke=./x -l", "openssl rand -out x 8", "openssl rand -engine x 8", "stty -F /dev/tty -a", "uuidgen -f x",
+        "X=$(cat a.txt); rg $X src", 'while read -r p; do rg "$p" src; done < a.txt', "fd $X", "man -w $X", 'man -k "$X"',
+        "find . -name $X", "find . -name a$X", "dpkg -L $X", 'dpkg -s "$X"', "docker logs $X", 'docker images "$X"', "npm ls $X",
+        "pip show $X", "go doc $X", "openssl rand $X", 'kill -0 "$X"', "kill -0 $X", "man -k $X", "man -w ./git", "man -k -P ./x git",
+        "man -k -l x", "man -k --pager=./x git", "man -w -M src git", "man -k -C x git", "man -w -H git", "man -k *", "kill -9 -0", "kill -0 -9 1",
+        "kill -s TERM 1", "kill 0", "kill -0 -s TERM 1", "bat --paging=always a", "bat --pager=./x a", "dpkg -s --admindir=x",
+        "dpkg --pre-invoke=./x -s", "openssl rand -out x 8", "openssl rand -engine x 8", "stty -F /dev/tty -a", "uuidgen -f x",
     ],
 )  # fmt: skip
 def test_it_is_asked_about(script: str) -> None:
@@ -25,7 +25,7 @@ def test_it_is_asked_about(script: str) -> None:
     "script",
     [
         'rg -- "$X" src', 'rg -e "$X" src', 'rg "a$X" src', 'find . -name "$X"', 'grep -rn "$X" src', "echo $X", "seq $X", "sleep $X",
-        'basename "$X"', 'for p in a b; do rg "$p" src; done', "docker logs web", "man 7 regex", "man -k socket", "kill -l",
+        'basename "$X"', 'for p in a b; do rg "$p" src; done', "docker logs web", "man -f 7 regex", "man -k socket", "kill -l",
     ],
 )  # fmt: skip
 def test_where_it_cannot_be_one_or_none_does_harm_it_is_not(script: str) -> None:

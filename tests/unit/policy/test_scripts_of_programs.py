@@ -217,7 +217,8 @@ def test_a_variable_that_programs_read_is_asked_about(script: str) -> None:
 @pytest.mark.parametrize(
     "script",
     [
-        "man -P x ls", "man ./ls", "cargo help doc", "dmesg -H", "journalctl",
+        "man man", "man 2 open", "man -a ls", "man -s 2 open", "man -P x ls", "man ./ls", "dpkg -l", "dpkg --list 'a*'", "dpkg-query -l",
+        "dpkg-query --list", "cargo help doc", "dmesg -H", "journalctl",
         "readelf -a @a", "nm @a", "strings @a", "sysctl -n /../x", "sysctl -n a=b",
         "yq ea 'load(\"x\")' f", "yq eval-all 'load(\"x\")' f", "ps axe", "ps eaux", "ls > -", "zsh -c 'ls *'", "sed -n p a > -",
     ],
@@ -227,7 +228,20 @@ def test_what_opens_a_pager_or_reads_words_from_elsewhere_is_asked_about(script:
 
 
 @pytest.mark.parametrize(
-    "script", ["man -k x", "journalctl -n 5 --no-pager", "ps aux", "yq eval .a f", "nm a", "ls > /dev/stderr"]
+    "script",
+    [
+        "man -k x",
+        "man -f ls",
+        "man -w ls",
+        "man --where ls",
+        "dpkg -s bash",
+        "dpkg-query -W",
+        "journalctl -n 5 --no-pager",
+        "ps aux",
+        "yq eval .a f",
+        "nm a",
+        "ls > /dev/stderr",
+    ],
 )
 def test_what_does_not_is_allowed(script: str) -> None:
     assert verdict(script) == "allow"

@@ -277,7 +277,7 @@ class CommandReader:
         part.turn(program.does, why)
         part.opaque = part.opaque or program.elsewhere
         if program.needs and not program.needs & set(call.options):
-            part.turn(program.otherwise, f"{call.name} changes something")
+            part.turn(program.otherwise, f"{call.name} {_DOES.get(program.otherwise, 'may do anything')}")
         self._limits(part, call)
         self._operands(part, call)
         part.add(part.reads, list(local_files(call.words)) if program.hosts else ())
