@@ -48,7 +48,7 @@ def test_the_map_of_the_repository_with_its_history(hostile: Hostile, tmp_path: 
     assert "README.md" in mapped.map("readme", refresh=True).text
     mapped.close()
     kept = opened(mapped.index, mapped.key)
-    assert kept.commits()
+    assert kept.commits.known()
     kept.close()
     assert hostile.fired() == []
 

@@ -32,13 +32,13 @@ def refresh(kept: Kept, root: Path) -> None:
     if listed is None:
         return
     wanted = listed.decode("ascii", "replace").split()
-    known = kept.commits()
+    known = kept.commits.known()
     new = [sha for sha in wanted if sha not in known]
     found = _read(root, new) if new else []
     with kept.writing():
-        kept.forget_commits(known[sha] for sha in known.keys() - set(wanted))
+        kept.commits.forget(known[sha] for sha in known.keys() - set(wanted))
         for sha, message, files in found:
-            kept.put_commit(sha, message, files)
+            kept.commits.put(sha, message, files)
         kept.set_meta("history", now)
 
 

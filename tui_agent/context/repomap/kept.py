@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from tui_agent.context.repomap.commits import Commits
 from tui_agent.context.repomap.listing import Entry
 from tui_agent.context.repomap.views import Symbol
 
@@ -86,6 +87,7 @@ class Kept:
         self._db = sqlite3.connect(
             path, timeout=BUSY_MS / 1000, isolation_level=None, check_same_thread=False
         )
+        self.commits = Commits(self._db)
         try:
             self._db.execute(f"PRAGMA busy_timeout={BUSY_MS}")
             self._db.execute("PRAGMA journal_mode=WAL")
@@ -268,30 +270,6 @@ class Kept:
         """How many files it has."""
         count: int = self._db.execute("SELECT count(*) FROM files").fetchone()[0]
         return count
-
-    def commits(self) -> dict[str, int]:
-        """The commits whose messages are kept."""
-        return dict(self._db.execute("SELECT sha, id FROM commits"))
-
-    def put_commit(self, sha: str, words: str, files: Sequence[str]) -> None:
-        """Keep a commit's message and the files that it touched; call it inside `writing`."""
-        cursor = self._db.execute("INSERT INTO commits(sha,files) VALUES(?,?)", (sha, json.dumps(files)))
-        self._db.execute("INSERT INTO messages(rowid,text) VALUES(?,?)", (cursor.lastrowid, words))
-
-    def forget_commits(self, ids: Iterable[int]) -> None:
-        """Take commits out; call it inside `writing`."""
-        rows = [(at,) for at in ids]
-        self._db.executemany("DELETE FROM messages WHERE rowid=?", rows)
-        self._db.executemany("DELETE FROM commits WHERE id=?", rows)
-
-    def like(self, expression: str, most: int) -> list[tuple[float, str, list[str]]]:
-        """BM25, words and files of the commits whose messages match, best first."""
-        rows = self._db.execute(
-            "SELECT -score, text, files FROM (SELECT rowid AS at, text, bm25(messages) AS score FROM messages"
-            " WHERE messages MATCH ? ORDER BY score, rowid LIMIT ?) JOIN commits ON commits.id = at",
-            (expression, most),
-        )
-        return [(score, text, json.loads(files)) for score, text, files in rows]
 
 
 def _packed(symbols: Sequence[Symbol]) -> bytes:

@@ -110,7 +110,7 @@ class Snapshot:
 
     def like(self, expression: str, most: int) -> list[tuple[float, str, list[str]]]:
         """BM25, words and files of the commits whose messages match, best first."""
-        return self._kept.like(expression, most)
+        return self._kept.commits.like(expression, most)
 
     def _shares(self, term: str) -> Scores:
         """The files in which a word occurs, and how much it is what they are about."""

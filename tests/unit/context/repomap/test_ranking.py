@@ -140,9 +140,9 @@ def test_a_file_that_several_wider_commits_touched_counts_more_than_one_that_a_n
     repository = make({f"lib/f{n}.py": f"filler{n} = 1\n" for n in range(6)})
     said = " ".join(pieces("Round the discount"))
     with repository.kept.writing():
-        repository.kept.put_commit("narrow", said, ["lib/f0.py"])
+        repository.kept.commits.put("narrow", said, ["lib/f0.py"])
         for n in range(3):
-            repository.kept.put_commit(
+            repository.kept.commits.put(
                 f"wide{n}", said, ["lib/f1.py", "lib/f2.py", "lib/f3.py", f"lib/g{n}.py"]
             )
     past = by_history(repository.index, Query("round discount"), repository.index.text.keys())
