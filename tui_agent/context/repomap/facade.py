@@ -7,11 +7,9 @@ at any time. Synchronous: to be called in a thread. Calls of one object wait for
 import hashlib
 import os
 import sqlite3
-import struct
 import subprocess
 import threading
 import time
-import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,8 +19,9 @@ from tui_agent.context.repomap import history, indexing, worker
 from tui_agent.context.repomap.answering import Ask, from_index, from_scan, view
 from tui_agent.context.repomap.cleaning import Cleaner
 from tui_agent.context.repomap.ending import Ending
+from tui_agent.context.repomap.held import BROKEN, Held
 from tui_agent.context.repomap.indexing import UNSETTLED
-from tui_agent.context.repomap.kept import Kept, Known, opened, place, remove
+from tui_agent.context.repomap.kept import place
 from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.listing import Entry, Listing, examine
 from tui_agent.context.repomap.looking import Look
@@ -47,8 +46,6 @@ ANSWERS = 8
 """So many are kept for as long as no file changes."""
 Key = tuple[str, int, int | None, tuple[str, ...], frozenset[str], frozenset[str]]
 """What is asked for."""
-BROKEN = (sqlite3.Error, zlib.error, struct.error, ValueError, TypeError)
-"""What reading an index raises that someone else has written into."""
 
 
 def show_all(path: str) -> bool:
@@ -94,18 +91,16 @@ class RepoMap:
         self.root = Path(os.path.realpath(root))
         self._languages = Languages(languages)
         self.index = place(cache_folder, self.root, self._languages.added_digest)
+        self._held = Held(self.index, lambda: self.key)
         self._may_show, self._rules = showing.may_show, showing.rules
         self._patience, self._lasting = patience, lasting
         self._cleaner = Cleaner(showing.secrets)
         self._lock = threading.RLock()
         self._ending = Ending()
-        self._kept: Kept | None = None
         self._texts = Texts(os.fspath(self.root))
-        self._snapshot: Snapshot | None = None
         self._complete: tuple[Listing, Snapshot] | None = None
         self._answers: dict[Key, MapView] = {}
         self._answered: tuple[Listing, Snapshot | None] | None = None
-        self._version = -1
         self._look = Look(self.root, self._shows)
         self._cleared: set[str] = set()
         self._hidden: set[str] = set()
@@ -130,21 +125,21 @@ class RepoMap:
         """
         with self._lock:
             if refresh:
-                self._require_sound()
+                self._held.require_sound()
             listing = self._listed(anew=refresh)
             complete = self._brought_up(listing, refresh=refresh)
             first, out = map(self._inside, pinned), map(self._inside, hidden)
             key = (query or "", max_tokens, max_files, tuple(first), frozenset(out), frozenset(recent))
             if not complete:
                 return self._answer(listing, key, partial=True)
-            if self._answered is None or not _same(self._answered, (listing, self._snapshot)):
+            if self._answered is None or not _same(self._answered, (listing, self._held.snapshot)):
                 self._answers.clear()
             found = self._answers.get(key)
             if found is None:
                 if len(self._answers) >= ANSWERS:
                     self._answers.clear()
                 found = self._answers[key] = self._answer(listing, key, partial=False)
-            self._answered = (listing, self._snapshot)
+            self._answered = (listing, self._held.snapshot)
             return found
 
     def _inside(self, path: str) -> str:
@@ -154,14 +149,14 @@ class RepoMap:
     def _answer(self, listing: Listing, key: Key, *, partial: bool) -> MapView:
         """From the index where it has enough, else from the files themselves."""
         ask = Ask(Query(key[0]), *key[1:])
-        index = self._snapshot
+        index = self._held.snapshot
         if index is not None and len(index.known) >= ENOUGH * len(listing.entries):
             try:
                 basis = from_index(index, listing, self._texts, ask)
                 clean = basis._replace(symbols=lambda path: self._cleaner.symbols(basis.symbols(path)))
                 return view(clean, ask, partial=partial)
             except BROKEN:
-                self._discard()
+                self._held.discard()
                 partial = True
         return view(
             from_scan(listing, os.fspath(self.root), ask, self._languages, self._cleaner, self._ending),
@@ -172,7 +167,7 @@ class RepoMap:
     def touched(self, paths: Sequence[str]) -> None:
         """Files that were just written or removed: their new content counts from the next map on."""
         with self._lock:
-            if self._open() is None:
+            if self._held.open() is None:
                 return
             names = [name for name in paths if self._shows(name)]
             now = examine(self.root, sorted(names), self._shows, (0, 0)).entries
@@ -195,17 +190,17 @@ class RepoMap:
     def state(self) -> tuple[int, bool]:
         """How many files the index has now, and whether a worker is at work on it."""
         with self._lock:
-            kept = self._open()
+            kept = self._held.open()
             try:
                 return 0 if kept is None else kept.count, self._is_building()
             except sqlite3.Error as error:
-                self._fail(error)
+                self._held.fail(error)
                 return 0, self._is_building()
 
     def defined(self, name: str, most: int) -> list[Defined]:
         """Names of the index that hold this, the likeliest first; none where there is no index."""
         with self._lock:
-            kept = self._open()
+            kept = self._held.open()
             try:
                 return [] if kept is None else defined(kept, name, most)
             except BROKEN:
@@ -215,7 +210,7 @@ class RepoMap:
         """End the worker, unless it is to last, and let go of the index. A call that is under way ends soon, without answer."""
         self._ending.end()
         with self._lock:
-            self._drop()
+            self._held.drop()
             self._look.close()
             if self._child is not None:
                 worker.end(self._child, lasting=self._lasting)
@@ -226,13 +221,9 @@ class RepoMap:
         """What the index depends on beside the files."""
         return f"{self._languages.digest()} {self._rules}"
 
-    @property
-    def _known(self) -> Mapping[str, Known]:
-        return self._snapshot.known if self._snapshot is not None else {}
-
     def _shows(self, path: str) -> bool:
         self._ending.require_open()
-        if path in self._cleared or path in self._known:
+        if path in self._cleared or path in self._held.known:
             return True
         mark = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
         if mark in self._hidden:
@@ -243,82 +234,21 @@ class RepoMap:
         self._hidden.add(mark)
         return False
 
-    def _remember_hidden(self) -> None:
-        """Keep which paths are not to be shown, as hashes, so that the next process need not ask again."""
-        kept = self._open()
-        if kept is None:
-            return
-        try:
-            known = set(kept.meta("hidden").split())
-            if not self._hidden <= known:
-                with kept.writing():
-                    kept.set_meta("hidden", " ".join(sorted(self._hidden | known)))
-            self._hidden |= known
-        except sqlite3.Error as error:
-            self._fail(error)
-
     def _listed(self, *, anew: bool) -> Listing:
-        self._open()
-        self._reload()
-        self._remember_hidden()
+        self._held.reload()
+        self._held.share(self._hidden)
         try:
             listing = self._look.now(anew=anew)
         except OSError as error:
             raise EnvironmentFault(f"The folder {self.root} cannot be mapped: {error.strerror}.") from error
-        self._remember_hidden()
+        self._held.share(self._hidden)
         return listing
-
-    def _open(self) -> Kept | None:
-        if self._kept is not None and not self._kept.in_place():
-            self._drop()
-        if self._kept is None:
-            try:
-                self._kept = opened(self.index, self.key)
-            except (sqlite3.Error, OSError):
-                return None
-            self._version = -1
-        return self._kept
-
-    def _drop(self) -> None:
-        if self._kept is not None:
-            self._kept.close()
-        self._kept, self._snapshot, self._version = None, None, -1
-
-    def _discard(self) -> None:
-        """Throw the index away, to be built anew."""
-        self._drop()
-        remove(self.index)
-
-    def _fail(self, error: sqlite3.Error) -> None:
-        """The index could not be read: one that is broken is thrown away, one that is only held is tried again."""
-        if isinstance(error, sqlite3.OperationalError):
-            self._drop()
-        else:
-            self._discard()
-
-    def _require_sound(self) -> None:
-        """Throw an index away whose pages do not hold what SQLite wrote, though it opens."""
-        kept = self._open()
-        if kept is not None and not kept.is_sound():
-            self._discard()
-
-    def _reload(self) -> None:
-        """Read again what the index knows, where someone has written into it."""
-        kept = self._open()
-        if kept is None:
-            return
-        try:
-            version = kept.data_version
-            if version != self._version:
-                self._snapshot, self._version = Snapshot(kept, kept.files()), version
-        except sqlite3.Error as error:
-            self._fail(error)
 
     def _brought_up(self, listing: Listing, *, refresh: bool) -> bool:
         """Bring the index up to date as far as there is time; whether it has everything."""
-        if self._open() is None:
+        if self._held.open() is None:
             return False
-        index = self._snapshot
+        index = self._held.snapshot
         changed, gone = self._changes(listing)
         if not changed and not gone and index is not None:
             self._complete = (listing, index)
@@ -328,7 +258,7 @@ class RepoMap:
         if (
             len(changed) <= SMALL_FILES
             and sum(entry.size for entry in changed) <= SMALL_BYTES
-            and self._known
+            and self._held.known
         ):
             done = self._update(changed, gone)
             if not refresh:
@@ -336,32 +266,33 @@ class RepoMap:
             changed, gone = [], []
         size = sum(entry.size for entry in changed)
         self._begin(changed, gone)
-        self.wait(REFRESH_S if refresh else self._patience if self._known or size <= SOON_BYTES else 0.0)
-        self._reload()
+        self.wait(REFRESH_S if refresh else self._patience if self._held.known or size <= SOON_BYTES else 0.0)
+        self._held.reload()
         return not any(self._is_behind(entry) for entry in self._changes(listing)[0])
 
     def _is_behind(self, entry: Entry) -> bool:
         """Whether the index lacks a changed file: not where it was only read too soon after it was written."""
-        known = self._known.get(entry.path)
+        known = self._held.known.get(entry.path)
         return known is None or known.entry.mtime_ns != UNSETTLED
 
     def _mend(self) -> None:
         """Have the graph and the history brought up to date, where they are behind the files; nobody waits for it."""
-        if self._kept is None or time.monotonic() - self._mended < MEND_S:
+        kept = self._held.kept
+        if kept is None or time.monotonic() - self._mended < MEND_S:
             return
         self._mended = time.monotonic()
         try:
-            behind = not self._kept.meta("graph") or self._kept.meta("history") != history.head(self.root)
+            behind = not kept.meta("graph") or kept.meta("history") != history.head(self.root)
         except sqlite3.Error as error:
-            self._fail(error)
+            self._held.fail(error)
             return
-        if behind and self._known:
+        if behind and self._held.known:
             self._begin([], [])
 
     def _changes(self, listing: Listing) -> tuple[list[Entry], list[str]]:
-        if self._complete is not None and _same(self._complete, (listing, self._snapshot)):
+        if self._complete is not None and _same(self._complete, (listing, self._held.snapshot)):
             return [], []
-        known, present = self._known, {entry.path for entry in listing.entries}
+        known, present = self._held.known, {entry.path for entry in listing.entries}
         changed = [e for e in listing.entries if (old := known.get(e.path)) is None or old.entry != e]
         return changed, [path for path in known if path not in present]
 
@@ -382,15 +313,13 @@ class RepoMap:
         return worker.is_building(self.index)
 
     def _update(self, changed: list[Entry], gone: list[str]) -> bool:
-        kept = self._open()
+        kept = self._held.open()
         if kept is None:
             return False
         try:
             indexing.update(kept, os.fspath(self.root), changed, gone, self._languages, self._cleaner)
-            paths = [entry.path for entry in changed]
-            others = {path: one for path, one in self._known.items() if path not in {*paths, *gone}}
-            self._snapshot = Snapshot(kept, others | kept.some(paths), self._snapshot)
+            self._held.learn(kept, [entry.path for entry in changed], gone)
         except BROKEN:
-            self._discard()
+            self._held.discard()
             return False
         return True
