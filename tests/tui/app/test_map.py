@@ -83,7 +83,7 @@ async def shown(driven: Driven) -> None:
     await driven.pilot.pause()
     page = driven.app.screen
     assert isinstance(page, MapScreen)
-    await driven.until(lambda: not page.reading)
+    await driven.until(lambda: not page.asking.busy)
     await driven.pilot.pause()
 
 
@@ -123,7 +123,7 @@ async def test_what_is_pinned_hidden_and_how_long_it_is_become_settings_of_the_s
         await driven.press("h")
         await shown(driven)
         assert program.option("--hide") == "src/report.py"
-        assert "src/report.py" not in [one.path for one in page.answer.files]
+        assert "src/report.py" not in [one.path for one in page.asking.answer.files]
         assert page.files[-1].path == "src/report.py" and "hidden" in driven.text()
         assert page.chosen is not None and page.chosen.path == "docs/a guide.md"
         await driven.press("plus")
@@ -137,7 +137,7 @@ async def test_what_is_pinned_hidden_and_how_long_it_is_become_settings_of_the_s
         assert "--refresh" in program.asked[-1]
         await driven.press("end", "h")
         await shown(driven)
-        assert "src/report.py" in [one.path for one in page.answer.files] and len(page.files) == 3
+        assert "src/report.py" in [one.path for one in page.asking.answer.files] and len(page.files) == 3
 
 
 async def test_letters_with_shift_are_the_footers_letters() -> None:
@@ -254,7 +254,7 @@ async def test_hiding_keeps_the_cursors_place_while_the_map_is_made_anew() -> No
         page = await opened(driven)
         program.gate = asyncio.Event()
         await driven.press("h")
-        assert page.reading and page.chosen is not None
+        assert page.asking.busy and page.chosen is not None
         assert (page.chosen.path, page.map_rows.at) == ("src/report.py", 0)
         program.gate.set()
         await shown(driven)

@@ -11,24 +11,16 @@ from textual.strip import Strip
 
 from tui_agent.protocol.commands import SetMapChoice, SetRepoMap
 from tui_agent.protocol.settings import MapChoice
-from tui_agent.tui import units
 from tui_agent.tui.actions import Scope, footer
 from tui_agent.tui.layer import takes
-from tui_agent.tui.outside import json_rows, number_of
 from tui_agent.tui.panes.base import Intent
 from tui_agent.tui.rows import part, row
 from tui_agent.tui.screens.listing import Listing
-from tui_agent.tui.screens.map_answers import (
-    Answer,
-    MapFile,
-    MapLine,
-    answer_of,
-    lines_of,
-    state_words,
-    words,
-)
+from tui_agent.tui.screens.map_answers import MapFile, MapLine, lines_of
+from tui_agent.tui.screens.map_asking import Asking
+from tui_agent.tui.screens.map_detail import MapDetail
 from tui_agent.tui.screens.map_rows import MapRows
-from tui_agent.tui.screens.page import HEADS_FROM, OPENS, Facts, Page
+from tui_agent.tui.screens.page import HEADS_FROM, OPENS, Page
 from tui_agent.tui.screens.sessions_head import SessionsHead, rows_for
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme import Role
@@ -40,13 +32,9 @@ LENGTHS = (300, 600, 1_200, 2_400, 4_800, 9_600)
 """Tokens that the budget goes through."""
 MOST_QUERY = 300
 NOTHING = "Nothing to map here: no file with text was found."
-PINNED = "pinned"
-"""The reason that the ranking gives for what was pinned."""
 FOLLOW_S = 0.25
 COUNT_S = 0.8
 """Time between two looks at how far the index is, while it is waited for."""
-BUILDING = "the index is still being built"
-"""What the command line says beside a map that was made without a whole index."""
 
 
 class MapListing(Listing):
@@ -59,6 +47,11 @@ class MapListing(Listing):
         if self.lines and self.lines[at] is None:
             at += 1 if at > self.at else -1
         super().choose(at)
+
+    @property
+    def line(self) -> MapLine:
+        """What the cursor stands at."""
+        return self.lines[self.at] if self.at < len(self.lines) and len(self.lines) == self.count else None
 
 
 class MapScreen(Page):
@@ -85,15 +78,7 @@ class MapScreen(Page):
         self.top.hint = "a question, a task, names"
         self.drawing = MapRows(self.looks_of)
         self.top.columns = self.drawing.columns
-        self.answer = Answer()
-        self.reading = False
-        """An answer is waited for."""
-        self.counted = 0
-        """Files that the index has so far; 0 where nobody knows."""
-        self._built = True
-        self._counting = False
-        self._made_of = -1
-        """Files that the index had when the map was made anew because it had grown."""
+        self.asking = Asking(self)
         self.files: list[MapFile] = []
         """What the answer has, and behind it what is hidden, so that it can be shown again."""
         self._settings = live.state.settings
@@ -101,9 +86,9 @@ class MapScreen(Page):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.read()
+        self.asking.begin()
         self.set_interval(FOLLOW_S, self.follow)
-        self.set_interval(COUNT_S, self._look_at_index)
+        self.set_interval(COUNT_S, self.asking.look_at_index)
 
     def follow(self) -> None:
         """Show what became of a setting that was changed here."""
@@ -126,62 +111,24 @@ class MapScreen(Page):
 
     # -- the answer ------------------------------------------------------------------------------------------------
 
-    def read(self, *, refresh: bool = False) -> None:
-        """Ask for the map (again)."""
-        self.reading = True
-        self.show_head()
-        self.show_detail()
-        self.map_rows.set_count(max(1, len(self.map_rows.lines)), self.map_rows.at)
-        options = self.live.app.options
-        asked = words(
-            self.top.field.text.strip(),
-            self.choice,
-            str(options.cwd),
-            refresh=refresh,
-            data_dir=options.data_dir,
-        )
-        work = self._read(asked)
-        self.run_worker(work, name="map", group="map", exclusive=True, exit_on_error=False)
-
-    async def _read(self, asked: list[str]) -> None:
-        status, said = await self.live.ask(*asked)
-        self.answer, self.reading = answer_of(status, said), False
-        self._built = BUILDING not in self.answer.said
+    def show_answer(self) -> None:
+        """An answer came."""
         own = self.own and self.top.field.text
         self.top.said = "words of the last message" if own else ""
-        if self.answer.fault:
-            self.say(clean_line(self.answer.fault), "error")
+        if self.asking.answer.fault:
+            self.say(clean_line(self.asking.answer.fault), "error")
         self._arrange()
         self.show_head()
         self.show_detail()
-
-    def _look_at_index(self) -> None:
-        """How far the index is, while it is waited for; once it is whole the map is made anew from it."""
-        if (self.reading or not self._built) and self.is_current and not self._counting:
-            self._counting = True
-            self.run_worker(self._count(), name="count", exit_on_error=False)
-
-    async def _count(self) -> None:
-        options = self.live.app.options
-        try:
-            _, said = await self.live.ask(*state_words(str(options.cwd), options.data_dir))
-        finally:
-            self._counting = False
-        for state in json_rows(said)[:1]:
-            self.counted = int(number_of(state, "files"))
-            if not self.reading and not state.get("building"):
-                self._built = True
-                if self._made_of != self.counted:
-                    self._made_of = self.counted
-                    self.read()
-        self.show_head()
-        self.map_rows.refresh()
 
     def _arrange(self, *, follow: bool = True) -> None:
         """The rows of the answer. The cursor stays at its file; without `follow`, or where that is gone, at its place."""
         held = self.chosen if follow else None
         hidden = [MapFile(path, 0.0, ("hidden",), ()) for path in self.choice.hidden]
-        self.files = [*(one for one in self.answer.files if one.path not in self.choice.hidden), *hidden]
+        self.files = [
+            *(one for one in self.asking.answer.files if one.path not in self.choice.hidden),
+            *hidden,
+        ]
         lines = lines_of(self.files, airy=self.app.size.height >= HEADS_FROM)
         places = (at for at, one in enumerate(lines) if one and held and self.files[one[0]].path == held.path)
         here = next(places, self.map_rows.at)
@@ -192,33 +139,23 @@ class MapScreen(Page):
     @property
     def chosen(self) -> MapFile | None:
         """The file under the cursor."""
-        line = self._line
+        line = self.map_rows.line
         return None if line is None else self.files[line[0]]
-
-    @property
-    def _line(self) -> MapLine:
-        lines, at = self.map_rows.lines, self.map_rows.at
-        return lines[at] if at < len(lines) and len(lines) == self.map_rows.count else None
 
     # -- drawing ---------------------------------------------------------------------------------------------------
 
     def show_head(self) -> None:
         self.top.title = [("Repository map", self.top.style(bold=True))]
-        said = self._under_way() if self.map_rows.lines else ""
-        said = said or self.answer.said.partition(";")[0]
+        said = self.asking.under_way(self.looks_of().symbols.ellipsis) if self.map_rows.lines else ""
+        said = said or self.asking.answer.said.partition(";")[0]
         self.top.right = [part(said, self.top.style("t2"))] if said else []
         self.top.show()
 
-    def _under_way(self) -> str:
-        """What is waited for; empty where nothing is."""
-        if not self.reading and self._built:
-            return ""
-        files = f" {self.counted:,} {'file' if self.counted == 1 else 'files'}" if self.counted else ""
-        return f"reading the repository{self.looks_of().symbols.ellipsis}{files}"
-
     def draw_row(self, at: int, width: int, chosen: bool) -> Strip:
         if not self.map_rows.lines:
-            said = self._under_way() or ("" if self.answer.fault else NOTHING)
+            said = self.asking.under_way(self.looks_of().symbols.ellipsis) or (
+                "" if self.asking.answer.fault else NOTHING
+            )
             return row(width, [("    ", self.style()), part(said, self.style("t3"))], fill=self.style())
         ground: Role = "selection" if chosen else "s0"
         line = self.map_rows.lines[at] if at < len(self.map_rows.lines) else None
@@ -230,39 +167,11 @@ class MapScreen(Page):
         return self.drawing.file(one, width, ground, pinned=one.path in self.choice.pinned)
 
     def detail_rows(self, width: int) -> list[Strip]:
-        facts = Facts(self.looks_of(), width)
-        facts.gap()
-        one = self.chosen
-        if one is not None:
-            facts.text(one.path, bold=True)
-            facts.heading("Why it stands here")
-            for reason in one.reasons:
-                if reason != PINNED:
-                    facts.text(reason, "t2")
-            if one.path in self.choice.pinned:
-                facts.text("pinned: it always comes first", "accent")
-            if one.symbols:
-                facts.heading("Shown of it")
-            for symbol in one.symbols:
-                facts.fact(f"{symbol.line}-{symbol.end}", symbol.signature.strip())
-        elif not self.reading and self.answer.fault:
-            facts.text(self.answer.fault, "t3")
-        self._budget(facts)
-        return facts.rows
-
-    def _budget(self, facts: Facts) -> None:
-        """What the model gets of it, and by what way."""
-        facts.heading("For the model")
-        facts.fact("budget", f"{units.tokens(self.choice.max_tokens)} tokens")
-        if self.answer.files:
-            facts.fact("sees", f"{units.plural(len(self.answer.files), 'file')}, as on the left")
-        settings = self.live.state.settings
-        auto = settings is not None and settings.repo_map == "auto" and settings.context_mode != "none"
-        when = "with a session's first message, and after a compaction" if auto else "only when it asks"
-        facts.fact("gets it", when, "t1" if auto else "warning")
-        facts.fact("hidden", ", ".join(clean_line(path) for path in self.choice.hidden))
-        rest = self.answer.said.partition(";")[2].strip()
-        facts.fact("besides", rest, "t2")
+        detail = MapDetail(self.looks_of(), width)
+        detail.draw(self.chosen, self.choice, fault="" if self.asking.busy else self.asking.answer.fault)
+        detail.budget(self.choice, len(self.asking.answer.files), self.live.state.settings)
+        detail.besides(self.asking.answer.said)
+        return detail.rows
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
@@ -277,7 +186,7 @@ class MapScreen(Page):
         match event.key:
             case "enter":
                 self._look(typing=False)
-                self.read()
+                self.asking.begin()
             case "escape":
                 self._look(typing=False)
             case _:
@@ -310,7 +219,7 @@ class MapScreen(Page):
             case "i":
                 self._inject()
             case "r":
-                self.read(refresh=True)
+                self.asking.begin(refresh=True)
             case _:
                 pass
 
@@ -352,7 +261,7 @@ class MapScreen(Page):
     def _meant(self, what: str) -> MapFile | None:
         """The file under the cursor; where there is none it says why nothing is done."""
         if self.chosen is None:
-            why = "the repository is still being read" if self.reading else "no file is listed"
+            why = "the repository is still being read" if self.asking.busy else "no file is listed"
             self.say(f"There is nothing to {what} yet: {why}.", "warning")
         return self.chosen
 
@@ -371,7 +280,7 @@ class MapScreen(Page):
         self.choice = choice
         if self.live.connected:
             self.live.submit(SetMapChoice(choice=choice))
-        self.read()
+        self.asking.begin()
 
     def _inject(self) -> None:
         settings = self.live.state.settings

@@ -1,0 +1,51 @@
+"""L7: why a file of the map stands where it does, and what the model gets of the map, at the right of the list.
+
+Invariant: drawn from what the list knows; nothing is asked for it.
+"""
+
+from tui_agent.protocol.settings import MapChoice, SessionSettings
+from tui_agent.tui import units
+from tui_agent.tui.screens.map_answers import MapFile
+from tui_agent.tui.screens.page import Facts
+from tui_agent.tui.text import clean_line
+
+PINNED = "pinned"
+"""The reason that the ranking gives for what was pinned."""
+
+
+class MapDetail(Facts):
+    """Its rows, of the parts in the order in which they are called."""
+
+    def draw(self, one: MapFile | None, choice: MapChoice, *, fault: str) -> None:
+        """The chosen file; where there is none, why."""
+        self.gap()
+        if one is None:
+            if fault:
+                self.text(fault, "t3")
+            return
+        self.text(one.path, bold=True)
+        self.heading("Why it stands here")
+        for reason in one.reasons:
+            if reason != PINNED:
+                self.text(reason, "t2")
+        if one.path in choice.pinned:
+            self.text("pinned: it always comes first", "accent")
+        if one.symbols:
+            self.heading("Shown of it")
+        for symbol in one.symbols:
+            self.fact(f"{symbol.line}-{symbol.end}", symbol.signature.strip())
+
+    def budget(self, choice: MapChoice, files: int, settings: SessionSettings | None) -> None:
+        """What the model gets of it, and by what way."""
+        self.heading("For the model")
+        self.fact("budget", f"{units.tokens(choice.max_tokens)} tokens")
+        if files:
+            self.fact("sees", f"{units.plural(files, 'file')}, as on the left")
+        auto = settings is not None and settings.repo_map == "auto" and settings.context_mode != "none"
+        when = "with a session's first message, and after a compaction" if auto else "only when it asks"
+        self.fact("gets it", when, "t1" if auto else "warning")
+        self.fact("hidden", ", ".join(clean_line(path) for path in choice.hidden))
+
+    def besides(self, said: str) -> None:
+        """What the command line told beside the map."""
+        self.fact("besides", said.partition(";")[2].strip(), "t2")
