@@ -145,7 +145,7 @@ class Secrets:
     """Which files hold secrets, by the policy's table; it is read when the first unknown file is met."""
 
     def __init__(self) -> None:
-        self._table = Path(tui_agent.__file__).parent / "policy" / "places.toml"
+        self._table = Path(tui_agent.__file__).parent / "policy" / "places" / "places.toml"
 
     @property
     def digest(self) -> str:

@@ -19,7 +19,7 @@ from tui_agent.engine.merge import Ticker
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.request import RequestBuilder
 from tui_agent.engine.states import StateKeeper
-from tui_agent.errors import ContextOverflow, ModelError
+from tui_agent.errors import BlobMissing, ContextOverflow, ModelError
 from tui_agent.folds.session_state import SessionStateView
 from tui_agent.models.assembler import Assembler
 from tui_agent.models.backoff import wait
@@ -133,11 +133,15 @@ class ModelCaller:
         return self._refused[1] if self._refused[0] == model else 0
 
     async def warm(self) -> None:
-        """Count what a session that is taken up holds before it is asked with. Raises `BlobMissing`."""
+        """Count what a session that is taken up holds before it is asked with. A text that is missing is told by the first
+        request, which needs it."""
         history = self._parts.recorder.messages(self._agent)
         if not any(isinstance(message, AssistantMessage | SummaryMessage) for message in history):
             return
-        messages = self._builder.messages(history)
+        try:
+            messages = self._builder.messages(history)
+        except BlobMissing:
+            return
         async with self._counting:
             await to_thread.run_sync(self._assembly.prepare, messages)
             self._counted = max(self._counted, len(messages))

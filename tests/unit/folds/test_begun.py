@@ -6,6 +6,7 @@ from tests.golden.make import LOGS
 from tests.stubs.golden import golden
 from tui_agent.folds.base import branch
 from tui_agent.folds.begun import begun
+from tui_agent.folds.calibration import Calibration
 from tui_agent.folds.commits import Commits
 from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.folds.standing import Standing, dumped, loaded, standing
@@ -16,12 +17,13 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 
 def kept_of(records: list[Record]) -> Standing | None:
     """What an engine would keep after these."""
-    views, messages = Views(), ModelMessages()
+    views, messages, calibration = Views(), ModelMessages(), Calibration()
     for record in records:
         views.apply(record)
         if isinstance(record, Envelope):
             messages.apply(record)
-    found = standing(views.state, messages, views.meter, views.branches, Commits())
+            calibration.apply(record)
+    found = standing(views.state, messages, views.meter, views.branches, Commits(), calibration)
     return None if found is None else loaded(dumped(found))
 
 
