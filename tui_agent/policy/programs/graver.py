@@ -39,7 +39,6 @@ _SYSTEM = (
     "/sbin/",
     "/lib/",
     "/lib64/",
-    "/root/",
     "/var/spool/cron/",
 )
 
