@@ -104,7 +104,7 @@ async def test_a_folder_that_turns_into_a_link_while_its_path_is_followed_costs_
     real = os.path.realpath
 
     def turned(path: str, **said: bool) -> str:
-        if str(path).endswith("/d/a"):
+        if str(path).endswith(("/d", "/d/a")):
             raise OSError(errno.EINVAL, "Invalid argument", path)
         return real(path, **said)
 
