@@ -7,6 +7,7 @@ import pytest
 
 from tests.engine.harness import Bench, EchoTool, Words, call, running, say
 from tests.stubs.tool_context import text
+from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
@@ -160,6 +161,19 @@ async def test_where_no_one_is_there_a_question_is_a_no_of_the_engine(tmp_path: 
             "test.ask",
         )
         assert (found.reason, tool.ran) == ("the policy asks, and no one is there to answer", [])
+
+
+async def test_a_question_that_the_policy_itself_refuses_for_want_of_anyone_is_a_no_of_the_engine(
+    tmp_path: Path,
+) -> None:
+    async with running(
+        tmp_path, answers(), [EchoTool(writes=True)], policy=RulePolicy().decide, interactive=False
+    ) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        found = decided(bench)
+    assert (found.decision, found.by, found.rule_id) == ("deny", "engine", "ask.writes")
+    assert found.reason.endswith(", and no one is there to answer")
 
 
 class Quiet(EchoTool):

@@ -11,7 +11,7 @@ from tui_agent.cli.policy_rules import PLACE
 from tui_agent.errors import UsageError
 from tui_agent.policy.rule_file import load_rules
 from tui_agent.policy.rules.grammar import Rule
-from tui_agent.policy.trying import CHANGES, Change, Tally, Trial, Tried
+from tui_agent.policy.trying import CHANGES, Change, Tally, Trial, Tried, unanswered
 from tui_agent.store.decided import decided_in
 from tui_agent.wiring import judging
 from tui_agent.wiring.ground import Ground, ground
@@ -26,12 +26,14 @@ examples:
 SHOWN = 5
 HEADS: dict[Change, str] = {
     "saved": "questions saved",
-    "passes": "would run, and nobody said yes",
+    "passes": "would run, and you said no",
     "opened": "would run or be asked about, and was refused",
     "stopped": "would be stopped, and it ran",
     "asked": "would be asked about, and ran unasked",
     "same": "the same",
 }
+ALONE = "would run, and nobody was there to say yes"
+"""The head of the questions saved that nobody ever said yes to."""
 
 
 def add_verbs(verbs: "argparse._SubParsersAction[Parser]") -> None:
@@ -152,18 +154,19 @@ def _tell(tally: Tally, cases: Sequence[_Case], sessions: int, new: Sequence[Rul
             passes = counts["passes"] + counts["opened"]
             numbers = f"{counts['saved']:>7}  {passes:>9}  {counts['stopped']:>7}  {counts['asked']:>5}"
             say(f"{numbers}  {printable(rule.removeprefix('rule: '))}")
+    _examples(ALONE, [case for case in cases if case.tried.change == "saved" and unanswered(case.tried.said)])
     for change in ("passes", "opened", "stopped", "asked"):
-        _examples(change, [case for case in cases if case.tried.change == change])
+        _examples(HEADS[change], [case for case in cases if case.tried.change == change])
 
 
-def _examples(change: Change, cases: Sequence[_Case]) -> None:
+def _examples(head: str, cases: Sequence[_Case]) -> None:
     if not cases:
         return
-    say(f"\n{HEADS[change][0].upper()}{HEADS[change][1:]}:")
+    say(f"\n{head[0].upper()}{head[1:]}:")
     for case in cases[:SHOWN]:
-        head = f"  {case.session} {case.seq:>6}  "
-        what, room = printable(case.tried.what), max(20, width() - len(head))
-        say(f"{faint(head)}{what if len(what) <= room else what[: room - 1] + '…'}")
+        where = f"  {case.session} {case.seq:>6}  "
+        what, room = printable(case.tried.what), max(20, width() - len(where))
+        say(f"{faint(where)}{what if len(what) <= room else what[: room - 1] + '…'}")
     if len(cases) > SHOWN:
         say(f"  {len(cases) - SHOWN} more; --json lists all")
 

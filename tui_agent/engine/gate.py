@@ -395,7 +395,7 @@ class Gate:
                 call_id=case.call.call_id,
                 request_id=None,
                 decision="allow" if allowed else "deny",
-                by="engine" if decision.verdict == "ask" else "rule",
+                by="engine" if decision.verdict == "ask" or decision.unanswered else "rule",
                 policy=self._policy(case.agent),
                 rule_id=decision.rule_id,
                 reason=reason,

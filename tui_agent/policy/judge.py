@@ -72,7 +72,14 @@ class RulePolicy:
             )
         silent = NOBODY if not facts.interactive else NEVER_ASKS if not PROFILES[facts.policy].asks else ""
         if silent:
-            return Decision("deny", found.rule_id, f"{found.reason}, and {silent}", classes, risk=found.risk)
+            return Decision(
+                "deny",
+                found.rule_id,
+                f"{found.reason}, and {silent}",
+                classes,
+                risk=found.risk,
+                unanswered=silent == NOBODY,
+            )
         findings, found = findings + hidden, hidden[0] if hidden else found
         asked = [effect for effect, several in by_effect if strongest(several).verdict == "ask"]
         ruled = any(one.verdict == "ask" and one.ruled for one in findings)

@@ -17,8 +17,8 @@ from tui_agent.protocol.settings import PolicyName
 
 Change: TypeAlias = Literal["saved", "passes", "opened", "stopped", "asked", "same"]
 CHANGES: tuple[Change, ...] = get_args(Change)
-"""`saved`: you were asked and said yes, and would not be asked. `passes`: you said no, or nobody was there, and it would
-run. `opened`: a rule or the profile said no, and it would run or be asked about. `stopped`: it ran, and would be denied.
+"""`saved`: you were asked and said yes, or nobody was there to be asked, and it would run without a question. `passes`: you
+said no, and it would run. `opened`: a rule or the profile said no, and it would run or be asked about. `stopped`: it ran, and would be denied.
 `asked`: it ran without a question, and would be asked about. `same`: nothing would be different."""
 
 
@@ -85,7 +85,12 @@ class Trial:
 
 def was_asked(said: PermissionDecided) -> bool:
     """A person was asked, or would have been, had there been one."""
-    return said.request_id is not None or said.by == "engine"
+    return said.request_id is not None or unanswered(said)
+
+
+def unanswered(said: PermissionDecided) -> bool:
+    """It is a no because no one was there to be asked."""
+    return said.by == "engine"
 
 
 def _with_the_rest(said: PermissionDecided, now: Decision) -> Decision:
@@ -110,7 +115,7 @@ def _change(said: PermissionDecided, now: Decision) -> Change:
         case "allow", "ask":
             return "same" if asked else "asked"
         case "deny", "allow":
-            return "passes" if asked else "opened"
+            return "opened" if not asked else "saved" if unanswered(said) else "passes"
         case "deny", "ask":
             return "same" if asked else "opened"
         case _:

@@ -46,7 +46,7 @@ class Decision:
     `named`: the user's own rule for this very command line allows it, so that it may read what it names. `below`: the files
     of `PolicyFacts.secrets` that its commands would read without naming them. `sealed`: allowed only because a sandbox bounds
     what does not follow from its words, so that it may not write the repository. `own`: the paths that it was judged to find
-    only its own files at, so that nothing else may be there.
+    only its own files at, so that nothing else may be there. `unanswered`: a question that is a no because no one is there.
     """
 
     verdict: Literal["allow", "ask", "deny"]
@@ -61,6 +61,7 @@ class Decision:
     below: tuple[str, ...] = ()
     sealed: bool = False
     own: tuple[str, ...] = ()
+    unanswered: bool = False
 
 
 class Policy(Protocol):

@@ -99,7 +99,7 @@ def test_each_kind_of_change_is_counted(call: Call, tmp_path: Path, work: Path) 
     assert {seq: case["change"] for seq, case in cases.items()} == {
         saved: "saved",
         passes: "passes",
-        nobody: "passes",
+        nobody: "saved",
         stopped: "stopped",
         asked: "asked",
         opened: "opened",
@@ -117,11 +117,11 @@ def test_each_kind_of_change_is_counted(call: Call, tmp_path: Path, work: Path) 
     }
     by_rule = found.pop("by_rule")
     assert by_rule[0] == {  # type: ignore[index]
-        "rule": "rule: allow run pytest *", "saved": 1, "passes": 2, "opened": 0, "stopped": 0, "asked": 0
+        "rule": "rule: allow run pytest *", "saved": 2, "passes": 1, "opened": 0, "stopped": 0, "asked": 0
     }  # fmt: skip
     assert found == {
         "decisions": 7, "sessions": 1, "questions": 4, "instead": False,
-        "saved": 1, "passes": 2, "opened": 1, "stopped": 1, "asked": 1, "same": 1,
+        "saved": 2, "passes": 1, "opened": 1, "stopped": 1, "asked": 1, "same": 1,
     }  # fmt: skip
 
 
@@ -254,3 +254,21 @@ def test_words_that_hold_blanks_are_told_from_several(call: Call, tmp_path: Path
     session.log.close()
     cases = tried(call, rules(tmp_path, "deny run python3 *"))["cases"]
     assert [case["what"] for case in cases] == ["python3 -c 'print( 1 )'"]  # type: ignore[attr-defined]
+
+
+def test_a_question_that_nobody_could_answer_is_a_question(call: Call, tmp_path: Path, work: Path) -> None:
+    script = work / "try.yaml"
+    script.write_text(
+        "- calls: [{run_command: {command: make all}}, {read_file: {path: ../out.txt}}]\n- text: Done.\n",
+        encoding="utf-8",
+    )
+    call("run", "go", "--model", f"scripted:{script}", "--policy", "ask")
+    found = tried(call, rules(tmp_path, "deny run never *"))
+    assert (found["questions"], found["opened"], found["same"], found["cases"]) == (2, 0, 2, [])
+    file = rules(tmp_path, "allow run make *")
+    found = tried(call, file)
+    assert (found["saved"], found["opened"], found["passes"], found["same"]) == (1, 0, 0, 1)
+    _, out, _ = call("policy", "try", file)
+    assert "      1  questions saved of 2 questions" in out
+    shown = out.partition("Would run, and nobody was there to say yes:")[2]
+    assert "make all" in shown and "out.txt" not in shown
