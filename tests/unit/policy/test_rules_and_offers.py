@@ -166,6 +166,84 @@ def test_a_known_program_offers_its_calls() -> None:
 
 
 @pytest.mark.parametrize(
+    ("script", "shape"),
+    [
+        ("python3 -m pytest -q tests/test_a.py", "python3 -m pytest"),
+        ("python3.11 -m pytest -q", "python3.11 -m pytest"),
+        ("python -m unittest discover -s tests", "python -m unittest"),
+        ("python -m mypy src", "python -m mypy"),
+        ("python -m ruff format .", "python -m ruff format"),
+        ("python -m coverage run -m pytest", "python -m coverage run"),
+        ("python -m pip list", "python -m pip list"),
+        ("uv run pytest -q tests/a.py", "uv run pytest"),
+        ("uv run python -m pytest -q", "uv run python -m pytest"),
+        ("uv run ruff check .", "uv run ruff check"),
+        ("poetry run pytest -q", "poetry run pytest"),
+        ("pipenv run mypy src", "pipenv run mypy"),
+        ("pnpm exec jest a.test.js", "pnpm exec jest"),
+        ("pnpm test a", "pnpm test"),
+        ("pnpm run build", "pnpm run build"),
+        ("yarn test a", "yarn test"),
+        ("bun test", "bun test"),
+        ("bundle exec rspec spec/a_spec.rb", "bundle exec rspec"),
+        ("go test ./...", "go test"),
+        ("cargo test parses", "cargo test"),
+    ],
+)
+def test_what_is_started_by_another_program_keeps_its_words_in_front(script: str, shape: str) -> None:
+    found = offered(Runs(script=script))
+    assert found["always"] == found["session"] == (f"allow run {shape} *", f"any {shape}")
+    assert run(f"{script} --more", granted=(found["always"][0],)) == "allow"
+
+
+def test_a_rule_for_what_a_tool_starts_allows_no_other_program_by_it() -> None:
+    granted = ("allow run uv run pytest *",)
+    assert run("uv run pytest -x && uv run pytest -q", granted=granted) == "allow"
+    for script in (
+        "pytest -q",
+        "uv run mypy src",
+        "uv run python x.py",
+        "uv run pytest -q && pytest -q",
+        "uv run pytest > out.txt",
+        "uv run --with evil pytest",
+        "UV_INDEX_URL=http://evil uv run pytest",
+        "poetry run pytest",
+    ):
+        assert run(script, granted=granted) == "ask", script
+    for rule in ("allow run uv run *", "allow run uv *", "allow run uv run [p]ytest *"):
+        assert run("uv run pytest -q", granted=(rule,)) == "ask", rule
+    assert run("uv run rm -r build", granted=("allow run uv run rm *",)) == "ask"
+    assert run("uv run pytest", "deny run pytest *", granted=granted) == "deny"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "uv run script.py",
+        "uv run python x.py",
+        "uv run python -c 'print(1)'",
+        "poetry run rm -r build",
+        "bundle exec rake db:drop",
+        "python -m http.server",
+        "python -m pip install x",
+        "python -m pip list --outdated",
+        "python -m tox -e py311",
+        "python -m build",
+        "python -m virtualenv v",
+        "python -m mymodule",
+        "python -u -m mymodule",
+        "pnpm run clean",
+        "uv run touch made",
+        "uv run env A=1 pytest",
+        "uv run",
+        "pnpm run",
+    ],
+)
+def test_code_and_scripts_are_offered_generally_by_no_tool(script: str) -> None:
+    assert not offered(Runs(script=script))["always"][0].endswith("*")
+
+
+@pytest.mark.parametrize(
     ("script", "why"),
     [
         ('pip install "freezegun>=1.5" && pytest -q > report.txt', "not offered for commands that download"),

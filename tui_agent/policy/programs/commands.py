@@ -463,6 +463,8 @@ class CommandReader:
         run = Part(" ".join(word.text for word in inner), inner[0].text, places=part.places)
         words = self._appended(call, inner) if program.appends else inner
         run.words = tuple(word.value for word in words)
+        if program.at_least == WORKSPACE and part.words[-len(words) :] == run.words:
+            run.whole = part.words
         self._judge(run, words, more, depth + 1)
         more.insert(0, run)
         part.starts = True

@@ -37,6 +37,8 @@ class Part:
     """Those of the paths that are patterns."""
     words: tuple[str | None, ...] = ()
     """The command's words as a rule sees them; None where one is not certain."""
+    whole: tuple[str | None, ...] = ()
+    """The same with the words in front by which a tool of the workspace starts it, as `uv run`; () where none does."""
     why: list[str] = field(default_factory=list)
     """What keeps it from being judged harmless, as clauses."""
     may_read: list[str] = field(default_factory=list)
@@ -84,6 +86,12 @@ class Part:
     def guesses(self) -> tuple[str, ...]:
         """Patterns of all that it may touch."""
         return (*self.may_read, *self.may_write)
+
+    @property
+    def kept(self) -> tuple[str | None, ...]:
+        """The words that a rule for it keeps in front of `*`, with those by which it is started."""
+        words = self.whole or self.words
+        return words[: len(words) - len(self.words) + self.keeps]
 
     @property
     def harmless(self) -> bool:

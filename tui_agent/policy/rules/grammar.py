@@ -190,6 +190,13 @@ def fits_words(pattern: str, words: tuple[str | None, ...], *, certain: bool) ->
     )
 
 
+def begins(pattern: str, words: tuple[str | None, ...]) -> bool:
+    """Whether a rule names these very words first, without any sign that stands for others."""
+    return (
+        bool(words) and _words(pattern)[: len(words)] == words and _SIGNS.isdisjoint("".join(map(str, words)))
+    )
+
+
 def _may_fit(fixed: Sequence[str], words: Sequence[str | None], open_end: bool) -> bool:
     """As `fits_words`, where a word that is not known may be none, one or several; the program's name is one."""
     reach = {0}

@@ -137,7 +137,7 @@ def _runs(effect: Runs, facts: PolicyFacts, programs: Table | None) -> tuple[Cho
         return _refused("not offered where there is no one command")
     report = read_runs(effect, programs)
     exact = Choice(reach="session", rule=f"allow exact {command_line(effect)}", why="this exact command only")
-    parts = [part for part in report.parts if not part.harmless]
+    parts = _meant(report)
     why = _no_rule(effect, report, parts, facts)
     shapes = {} if why else dict.fromkeys(_shape(part) for part in parts)
     if len(shapes) > 1:
@@ -151,6 +151,13 @@ def _runs(effect: Runs, facts: PolicyFacts, programs: Table | None) -> tuple[Cho
     if not shape.endswith(" *"):
         return exact, Choice(reach="always", rule=rule, why="this exact command only")
     return _both(rule, f"any {shape.removesuffix(' *')}")
+
+
+def _meant(report: RunReport) -> list[Part]:
+    """What a rule has to allow. A tool that only starts what a rule may stand for is allowed with it."""
+    started_by = {part.whole: part for part in report.parts if part.whole and part.keeps and always_fit(part)}
+    meant = (started_by.get(part.words, part) for part in report.parts if not part.harmless)
+    return list({id(part): part for part in meant}.values())
 
 
 def _no_rule(effect: Runs, report: RunReport, parts: Sequence[Part], facts: PolicyFacts) -> str:
@@ -179,8 +186,12 @@ def _no_rule(effect: Runs, report: RunReport, parts: Sequence[Part], facts: Poli
 def _shape(part: Part) -> str:
     """The command as a rule means it: the program with its subcommand and `*`, or all its words where the program may
     do anything or options stand in front of the subcommand; "" where no rule could say that."""
-    words = [word or "" for word in part.words]
-    head = words[: part.keeps]
-    if ARBITRARY not in part.classes and not any(word.startswith(("-", "+")) for word in head):
+    words = [word or "" for word in part.whole or part.words]
+    head = [word or "" for word in part.kept]
+    at = len(words) - len(part.words) + 1
+    named = part.name.split()[1:]  # `-m pytest` is python's subcommand, and no option in front of one
+    rest = head[:at] + head[at + len(named) :] if head[at : at + len(named)] == named else head
+    short = bool(named) and len(part.words) < part.keeps
+    if ARBITRARY not in part.classes and not short and not any(word.startswith(("-", "+")) for word in rest):
         return f"{shlex.join(head)} *"
     return "" if any(char in word for word in words for char in _SPECIAL) else shlex.join(words)

@@ -18,7 +18,7 @@ from tui_agent.policy.programs.wholes import file_like
 from tui_agent.policy.rules.below import folders_read, left_out, read_below, rewritten, told
 from tui_agent.policy.rules.file_rules import FileRules, placed
 from tui_agent.policy.rules.findings import Finding
-from tui_agent.policy.rules.grammar import Rule, What, fits_words
+from tui_agent.policy.rules.grammar import Rule, What, begins, fits_words
 from tui_agent.policy.rules.meant import code_names, may_run
 from tui_agent.policy.rules.offers import always_fit
 from tui_agent.policy.rules.profiles import Profile
@@ -367,7 +367,7 @@ class RunJudge:
             may = rule.verdict == "allow" and (not rule.bounded or always_fit(part))
             if may and fits_words(rule.rest, part.words, certain=True):
                 return by_rule(rule)
-        return None
+        return _by_its_starter(self._rules, part)
 
     def _unclear(self, report: RunReport) -> Finding:
         policy = self._facts.policy
@@ -390,6 +390,17 @@ class RunJudge:
             return finding
         reason = finding.reason
         return Finding("ask", finding.rule_id, reason, risk, default_no=True)
+
+
+def _by_its_starter(rules: RuleSet, part: Part) -> Finding | None:
+    """A rule that names the tool which starts it, and this program behind that, allows it too."""
+    if not part.whole or not part.keeps or not always_fit(part):
+        return None
+    for rule in rules.of("run"):
+        named = rule.verdict == "allow" and begins(rule.rest, part.kept)
+        if named and fits_words(rule.rest, part.whole, certain=True):
+            return by_rule(rule)
+    return None
 
 
 def _unread(rules: RuleSet) -> Iterator[Finding]:
