@@ -308,3 +308,17 @@ async def test_a_decision_names_the_profile_that_held(tmp_path: Path, name: Poli
         await bench.until("turn.finished")
         (decided,) = bench.of(PermissionDecided)
         assert isinstance(decided, PermissionDecided) and decided.policy == name
+
+
+async def test_the_question_tells_of_programs_that_the_repository_names(tmp_path: Path) -> None:
+    class Env(Knowing):
+        steered = True
+
+    async with running(tmp_path, echo(words="git status"), [Acting()], policy=asking(), env=Env) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        request = await asked(bench)
+        bench.submit(DecidePermission(request_id=request.request_id, decision="deny"))
+        await bench.until("turn.finished")
+    (deed,) = request.deeds
+    told = [f"{one.word} {one.about}" for one in deed.effects]
+    assert told == ["runs programs that this repository names"]

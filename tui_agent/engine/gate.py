@@ -138,7 +138,7 @@ class Gate:
                 )
                 return self._by_rule(case, decision, "", judged, nobody)
             preview = await self._preview(case, judged)
-            request = self._request(case, decision, preview, await self._deeds(case))
+            request = self._request(case, decision, preview, await self._deeds(case, judged))
             if wrong:
                 request = request.model_copy(update={"wrong": wrong, "wrong_rule": wrong_rule})
             self._parts.recorder.append(request, agent=agent)
@@ -188,7 +188,7 @@ class Gate:
         judged, wrong = self._where(case), ""
         while True:
             preview = await self._preview(case, judged)
-            request = self._request(case, decision, preview, await self._deeds(case))
+            request = self._request(case, decision, preview, await self._deeds(case, judged))
             content = f"{opening_rule(paths)} {preview.content}"
             request = request.model_copy(update={"digest": self._digest(case, content), "wrong": wrong})
             self._parts.recorder.append(request, agent=case.agent)
@@ -209,7 +209,7 @@ class Gate:
             self._record(case, decision, False, NO_ONE, "")
             return f"It was not run outside the sandbox: {NO_ONE}."
         preview = await self._preview(case, judged)
-        request = self._request(case, decision, preview, await self._deeds(case))
+        request = self._request(case, decision, preview, await self._deeds(case, judged))
         outside = {"digest": self._digest(case, f"outside {preview.content}"), "confined": ""}
         request = request.model_copy(update=outside)
         self._parts.recorder.append(request, agent=agent)
@@ -247,10 +247,13 @@ class Gate:
         return ()
 
     def _judge(self, case: _Case, judged: dict[str, str], *more: str) -> Decision:
+        return self._parts.policy.decide(case.call.name, case.effects, self._facts(case, judged, *more))
+
+    def _facts(self, case: _Case, judged: dict[str, str], *more: str) -> PolicyFacts:
         state = self._parts.recorder.state_of(case.agent)
         env, programs = self._parts.env, self._programs(case)
         finder = env if isinstance(env, FindsPrograms) else None
-        facts = PolicyFacts(
+        return PolicyFacts(
             workspace=env.root,
             policy=state.settings.policy if state.settings else "ask",
             resolved=judged,
@@ -264,7 +267,6 @@ class Gate:
             own_files=env.only_confined(judged.values()) if isinstance(env, KnowsOwnFiles) else frozenset(),
             secrets=case.secrets,
         )
-        return self._parts.policy.decide(case.call.name, case.effects, facts)
 
     async def _preview(self, case: _Case, judged: dict[str, str]) -> Preview:
         """What the call would do. A call in the workspace that would fail whatever the answer raises its `ToolError`:
@@ -284,7 +286,7 @@ class Gate:
         exact = json.dumps(case.call.arguments, sort_keys=True, ensure_ascii=True)
         return digest(case.call.name, case.effects, exact + content)
 
-    async def _deeds(self, case: _Case) -> tuple[Deed, ...]:
+    async def _deeds(self, case: _Case, judged: dict[str, str]) -> tuple[Deed, ...]:
         """What its commands do, as they are judged; which files would be new is looked up."""
         if not any(isinstance(effect, Runs) for effect in case.effects):
             return ()
@@ -293,7 +295,7 @@ class Gate:
             with suppress(EnvironmentFault):  # what cannot be looked at is not called new
                 if await self._parts.env.stat(path) is None:
                     new.add(path)
-        return self._parts.policy.deeds(case.effects, new, self._where(case))
+        return self._parts.policy.deeds(case.effects, new, self._facts(case, judged))
 
     def _request(
         self, case: _Case, decision: Decision, preview: Preview, deeds: tuple[Deed, ...]

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from tui_agent.policy.programs.part import GIT, Part, started
 from tui_agent.policy.programs.runs import from_cwd, read_runs
 from tui_agent.policy.programs.table import Table
+from tui_agent.policy.rules.foreign import is_own, is_steered
 from tui_agent.policy.shell.script import (
     ARBITRARY,
     DESTRUCTIVE,
@@ -19,6 +20,7 @@ from tui_agent.policy.shell.script import (
     WORKSPACE,
     ranked,
 )
+from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes
 from tui_agent.protocol.events.policy import Deed, DeedEffect
 
@@ -32,10 +34,14 @@ _MOST_TEXT = 12_000
 
 
 def what_it_does(
-    effects: Sequence[Effect], new: Collection[str] = (), programs: Table | None = None
+    effects: Sequence[Effect],
+    new: Collection[str] = (),
+    programs: Table | None = None,
+    facts: PolicyFacts | None = None,
 ) -> tuple[Deed, ...]:
-    """Everything that the effects say, a row each. `new` are the written files that are not there yet."""
-    found = list(_deeds(effects, new, programs))
+    """Everything that the effects say, a row each. `new` are the written files that are not there yet; `facts` what the
+    workspace puts in place of programs."""
+    found = list(_deeds(effects, new, programs, facts))
     ruinous = {at for at, deed in enumerate(found) if _RUINOUS.intersection(deed.classes)}
     kept: set[int] = set()
     room = _MOST_TEXT
@@ -96,12 +102,14 @@ def written(effects: Sequence[Effect], programs: Table | None = None) -> tuple[s
     )
 
 
-def _deeds(effects: Sequence[Effect], new: Collection[str], programs: Table | None) -> Iterator[Deed]:
+def _deeds(
+    effects: Sequence[Effect], new: Collection[str], programs: Table | None, facts: PolicyFacts | None
+) -> Iterator[Deed]:
     for effect in effects:
         match effect:
             case Runs():
                 report = read_runs(effect, programs)
-                told = {id(part): _of_part(effect, part, new) for part in report.once.parts}
+                told = {id(part): _of_part(effect, part, new, facts) for part in report.once.parts}
                 for part in report.parts:
                     yield told[id(part)]
                 if report.problems and not report.parts:
@@ -124,13 +132,23 @@ def _deed(what: str, name: str, word: str, about: str, *, grave: bool = False) -
     return Deed(what=what, classes=(name,), effects=(DeedEffect(word=word, about=about, grave=grave),))
 
 
-def _of_part(effect: Runs, part: Part, new: Collection[str]) -> Deed:
-    said = (*_files(effect, part, new), *_acts(part))
+def _of_part(effect: Runs, part: Part, new: Collection[str], facts: PolicyFacts | None) -> Deed:
+    foreign = tuple(_foreign(part, facts)) if facts is not None else ()
+    said = (*foreign, *_files(effect, part, new), *_acts(part))
     if not said and not part.harmless:
         said = (DeedEffect(word="may do", about="anything", grave=True),)
     if not said and part.starts:
         said = (DeedEffect(word="starts", about="what stands below"),)
-    return Deed(what=_short(part.text), classes=ranked(frozenset(part.classes)), effects=said)
+    classes = frozenset({*part.classes, ARBITRARY} if foreign else part.classes)
+    return Deed(what=_short(part.text), classes=ranked(classes), effects=said)
+
+
+def _foreign(part: Part, facts: PolicyFacts) -> Iterator[DeedEffect]:
+    """What runs besides, or in place of, the program that the table knows."""
+    if is_steered(part, facts):
+        yield DeedEffect(word="runs", about="programs that this repository names", grave=True)
+    if is_own(part, facts):
+        yield DeedEffect(word="runs", about="a program of this workspace", grave=True)
 
 
 def _files(effect: Runs, part: Part, new: Collection[str]) -> Iterator[DeedEffect]:

@@ -4,7 +4,7 @@ Invariant: `decide` is pure and never raises; deny wins in whatever order rules 
 never allowed.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from tui_agent.policy.explain import git_folders, programs_of, what_it_does, written
@@ -15,13 +15,14 @@ from tui_agent.policy.programs.table import Table
 from tui_agent.policy.rules.below import read_below
 from tui_agent.policy.rules.file_rules import FileRules
 from tui_agent.policy.rules.findings import Finding, strongest
+from tui_agent.policy.rules.foreign import is_own, is_steered
 from tui_agent.policy.rules.grammar import Rule, parse_rule
 from tui_agent.policy.rules.hosts import read_host
 from tui_agent.policy.rules.offers import RULED, SECRET, UNSEEN, choices, only_once
 from tui_agent.policy.rules.profiles import PROFILES
 from tui_agent.policy.rules.rule_set import RuleSet, by_rule, first, granted_rules, stop
 from tui_agent.policy.rules.run_rules import RunJudge
-from tui_agent.policy.shell.script import NETWORK, READ_ONLY, WORKSPACE, ranked
+from tui_agent.policy.shell.script import ARBITRARY, NETWORK, READ_ONLY, WORKSPACE, ranked
 from tui_agent.policy.unseen import unseen
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes
@@ -63,7 +64,7 @@ class RulePolicy:
         findings = [*judge.tool(known=bool(effects)), *(one for _, several in by_effect for one in several)]
         hidden = unseen(effects)
         found = strongest([*findings, *hidden])
-        classes = classes_of(effects, programs)
+        classes = classes_of(effects, programs, facts)
         if found.verdict != "ask":
             named, below = found.rule_id.startswith(_EXACTLY), judge.below(effects)
             sealed = any(finding.bounded for finding in findings)
@@ -104,11 +105,9 @@ class RulePolicy:
         installed = places_of(effects, self._programs)
         return tuple(dict.fromkeys((*mentioned_paths(effects, self._programs), *installed, *named)))
 
-    def deeds(
-        self, effects: Sequence[Effect], new: Collection[str], resolved: Mapping[str, str]
-    ) -> tuple[Deed, ...]:
+    def deeds(self, effects: Sequence[Effect], new: Collection[str], facts: PolicyFacts) -> tuple[Deed, ...]:
         """See `ports.policy`."""
-        return what_it_does(effects, new, with_installed(effects, resolved, self._programs))
+        return what_it_does(effects, new, with_installed(effects, facts.resolved, self._programs), facts)
 
     def programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """See `ports.policy`."""
@@ -138,7 +137,9 @@ def _of_profile(finding: Finding, facts: PolicyFacts) -> bool:
     return of_profile and not finding.default_no and not finding.grave
 
 
-def classes_of(effects: Sequence[Effect], programs: Table | None = None) -> tuple[str, ...]:
+def classes_of(
+    effects: Sequence[Effect], programs: Table | None = None, facts: PolicyFacts | None = None
+) -> tuple[str, ...]:
     """The classes of a call, the most harmless first."""
     found: set[str] = set()
     for effect in effects:
@@ -150,7 +151,10 @@ def classes_of(effects: Sequence[Effect], programs: Table | None = None) -> tupl
             case Connects():
                 found.add(NETWORK)
             case Runs():
-                found |= set(read_runs(effect, programs).classes)
+                report = read_runs(effect, programs)
+                found |= set(report.classes)
+                if facts and any(is_steered(one, facts) or is_own(one, facts) for one in report.once.parts):
+                    found.add(ARBITRARY)
     return ranked(frozenset(found))
 
 

@@ -1,6 +1,6 @@
 """L2: permission decisions over effects."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -74,11 +74,9 @@ class Policy(Protocol):
         `PolicyFacts.resolved`."""
         ...
 
-    def deeds(
-        self, effects: Sequence[Effect], new: Collection[str], resolved: Mapping[str, str]
-    ) -> tuple[Deed, ...]:
-        """What the effects do, a row each, as `decide` judges them. `new` are the written files that are not there
-        yet, `resolved` what it is among the facts."""
+    def deeds(self, effects: Sequence[Effect], new: Collection[str], facts: PolicyFacts) -> tuple[Deed, ...]:
+        """What the effects do, a row each, as `decide` judges them with these facts. `new` are the written files that are
+        not there yet."""
         ...
 
     def programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 Invariant: a fault in the user's files or a trusted project's stops the start; one in a plugin's table leaves it out.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from tui_agent.config.paths import PROJECT_FOLDER
@@ -52,11 +52,9 @@ class FollowingPolicy:
         """See `ports.policy`."""
         return self._now().paths(effects, granted)
 
-    def deeds(
-        self, effects: Sequence[Effect], new: Collection[str], resolved: Mapping[str, str]
-    ) -> tuple[Deed, ...]:
+    def deeds(self, effects: Sequence[Effect], new: Collection[str], facts: PolicyFacts) -> tuple[Deed, ...]:
         """See `ports.policy`."""
-        return self._policy.deeds(effects, new, resolved)
+        return self._policy.deeds(effects, new, facts)
 
     def programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """See `ports.policy`."""

@@ -116,6 +116,7 @@ def test_a_look_by_git_is_asked_about_then(
     main(words)
     judged = json.loads(capfd.readouterr().out)
     assert judged["decision"] == "ask" and "configuration" in judged["reason"], judged
+    assert judged["classes"] == ["arbitrary"]
 
 
 @pytest.fixture

@@ -94,7 +94,8 @@ def test_rules_count_for_what_it_runs() -> None:
 
 def test_an_approval_tells_of_it_as_it_is_judged() -> None:
     policy, effects = RulePolicy(), (Runs(script="npx tsc"),)
-    assert "network" in policy.deeds(effects, (), {})[0].classes
-    for row in policy.deeds(effects, (), {"node_modules/.bin/tsc": AT_HAND["node_modules/.bin/tsc"]}):
+    assert "network" in policy.deeds(effects, (), PolicyFacts("/w", "ask"))[0].classes
+    at_hand = {"node_modules/.bin/tsc": AT_HAND["node_modules/.bin/tsc"]}
+    for row in policy.deeds(effects, (), PolicyFacts("/w", "ask", at_hand)):
         assert "network" not in row.classes
         assert "outside" not in str(row.effects)

@@ -3,6 +3,8 @@
 import pytest
 
 from tui_agent.policy.explain import what_it_does
+from tui_agent.policy.judge import RulePolicy
+from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Connects, Internal, Runs, Writes
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.ids import CallId, RequestId
@@ -102,3 +104,35 @@ def test_a_file_outside_that_a_tool_writes_is_not_said_to_come_back() -> None:
     assert rows["Undo"] == "/undo puts nothing outside this workspace back"
     rows = dict(effect_lines(asked(Writes(path="/home/ada/timesheet/a")), "ask", "/home/ada/timesheet"))
     assert rows["Undo"] == "/undo puts 1 file back; /diff shows what changed"
+
+
+STEERED = PolicyFacts("/w", "ask", git_steered=True)
+OWN = PolicyFacts("/w", "ask", own_programs=frozenset({"ls"}))
+
+
+@pytest.mark.parametrize(
+    ("script", "facts", "about"),
+    [
+        ("git status", STEERED, "programs that this repository names"),
+        ("cd src && git -C a log", STEERED, "programs that this repository names"),
+        ("ls src", OWN, "a program of this workspace"),
+    ],
+)
+def test_what_the_workspace_puts_behind_a_look_is_told_as_it_is_judged(
+    script: str, facts: PolicyFacts, about: str
+) -> None:
+    policy, effects = RulePolicy(), (Runs(script=script),)
+    row = policy.deeds(effects, (), facts)[-1]
+    said = row.effects[0]
+    assert (said.word, said.about, said.grave) == ("runs", about, True)
+    decided = policy.decide("run_command", effects, facts)
+    assert (decided.verdict, decided.classes, row.classes) == ("ask", ("arbitrary",), ("arbitrary",))
+    plain = PolicyFacts("/w", "ask")
+    assert policy.decide("run_command", effects, plain).classes == ("read-only",)
+    assert all(one.word == "looks at" for one in policy.deeds(effects, (), plain)[-1].effects)
+
+
+def test_other_commands_of_a_line_are_told_as_they_are() -> None:
+    rows = RulePolicy().deeds((Runs(script="git status; wc a; pwd"),), (), STEERED)
+    assert [row.classes for row in rows] == [("arbitrary",), ("read-only",), ("read-only",)]
+    assert "runs" not in str(rows[1:])

@@ -18,6 +18,7 @@ from tui_agent.policy.programs.wholes import file_like
 from tui_agent.policy.rules.below import folders_read, left_out, read_below, rewritten, told
 from tui_agent.policy.rules.file_rules import FileRules, placed
 from tui_agent.policy.rules.findings import Finding
+from tui_agent.policy.rules.foreign import STEERED, is_own, is_steered
 from tui_agent.policy.rules.grammar import Rule, What, begins, fits_words
 from tui_agent.policy.rules.meant import code_names, may_run
 from tui_agent.policy.rules.offers import always_fit
@@ -52,8 +53,6 @@ _DOTTED = ("dotglob", "GLOBIGNORE")
 _OWN = ("/tmp", "/var/tmp")
 _OF_OWN = Finding("allow", "reads.own", "it reads what commands of the sandbox made")
 _IN_OWN = Finding("allow", "writes.own", "it writes to a folder of the sandbox")
-
-STEERED = "this repository's configuration names programs that git would run"
 
 
 class RunJudge:
@@ -275,8 +274,8 @@ class RunJudge:
             and not self._its_own(part, path, at)
             and at.absolute not in ("/dev/null", "/dev/stdin", "/dev/stdout")
         ]
-        steered = self._facts.git_steered and started(part) == GIT
-        own = steered or (part.words[0] if part.words else part.program) in self._facts.own_programs
+        steered = is_steered(part, self._facts)
+        own = steered or is_own(part, self._facts)
         if part.harmless and not own:
             yield from files
             yield from (self._files.read(at) for at in outside)
