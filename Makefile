@@ -31,8 +31,9 @@ fmt: $(DEV) ## format and fix what can be fixed
 	@$(BIN)/ruff check --fix-only .
 	@$(BIN)/ruff format .
 
-soak: $(DEV) ## the long runs
+soak: $(DEV) ## the long runs, then mutants (with ARGS="tests/soak/…" those runs alone)
 	@$(BIN)/python -m pytest -q -m soak --timeout 0 $(ARGS)
+	@$(if $(strip $(ARGS)),,$(BIN)/python -m tests.mutation)
 
 mutants: $(DEV) ## break gate, policy, log and revert on purpose; print the share that the tests notice
 	@$(BIN)/python -m tests.mutation $(ARGS)

@@ -9,7 +9,7 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tests.mutation.covering import Covered
 from tests.mutation.equivalent import equivalents
@@ -24,15 +24,15 @@ SLOWER = 8.0
 LEAST_S = 15.0
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None, targets: Sequence[Target] = TARGETS) -> int:
     options = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__.split("\n", 1)[0])
-    options.add_argument("target", nargs="*", help=f"of {', '.join(each.name for each in TARGETS)}")
+    options.add_argument("target", nargs="*", help=f"of {', '.join(each.name for each in targets)}")
     options.add_argument("--sample", type=int, default=60, help="mutants of each target (0: all)")
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--module", default="", help="only those modules of a target whose path holds this")
     options.add_argument("--verbose", action="store_true", help="a line for every mutant")
-    given = options.parse_args()
-    chosen = [each for each in TARGETS if not given.target or each.name in given.target]
+    given = options.parse_args(words)
+    chosen = [each for each in targets if not given.target or each.name in given.target]
     try:
         shares = [_break(target, given) for target in chosen]
     except Spoiled as fault:

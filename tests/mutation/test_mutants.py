@@ -7,10 +7,11 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from tests.mutation.__main__ import main
 from tests.mutation.covering import places
 from tests.mutation.equivalent import EQUIVALENT, equivalents
 from tests.mutation.mutants import Mutant, mutants, mutated
-from tests.mutation.targets import TARGETS
+from tests.mutation.targets import TARGETS, Target
 from tests.mutation.trial import Spoiled, cover, try_out
 from tests.mutation.watching import ROOT
 
@@ -85,6 +86,24 @@ def test_a_fault_is_noticed_by_a_test_that_looks_and_by_no_other(folder: Path) -
     assert (noticed.how, noticed.test) == ("failed", looks)
     assert try_out(PATH, _fault(), {away: 60.0}).how == "unnoticed"
     assert try_out(PATH, _fault(), {}).how == "unnoticed"
+
+
+SMALL = "def more(number: int) -> int:\n    return number + 1\n"
+
+
+def test_one_target_with_too_few_faults_noticed_ends_the_count_with_a_failure(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = _written(folder, "small.py", SMALL)
+    asks = f"from {folder.relative_to(ROOT)}.small import more\n".replace("/", ".")
+    looks = _written(folder, "test_looks.py", f"{asks}def test_it():\n    assert more(4) == 5\n")
+    away = _written(folder, "test_looks_away.py", f"{asks}def test_it():\n    more(4)\n")
+    good, bad = Target("good", (small,), (looks,)), Target("bad", (small,), (away,))
+    one = ["--sample", "1"]
+    assert main([*one, "good"], (bad, good)) == 0
+    assert main(one, (bad, good)) == 1
+    assert "bad: 0 of 1 mutants noticed (0%)" in capsys.readouterr().out
+    assert main(["none"], (good,)) == 1
 
 
 def test_only_tests_that_run_a_line_are_asked_about_it(folder: Path) -> None:
