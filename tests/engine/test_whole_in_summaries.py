@@ -150,7 +150,12 @@ async def test_words_longer_than_the_window_are_told_and_can_be_read_on_in(
         assert bench.recorder.state.last_turn_end == "finished" and not compactions(bench)
         told = cuts(bench)[0]
         (cut,) = told.cuts
-        assert (told.window, cut.raw_chars) == (window, len(task)) and cut.chars < cut.raw_chars
+        learnt = {one.window for one in manifests(bench) if one.learnt}
+        assert (
+            cut.raw_chars == len(task)
+            and told.window in ({window} if window else learnt)
+            and cut.chars < cut.raw_chars
+        )
         assert bench.recorder.state.artifacts[cut.artifact.id] == cut.artifact
         assert bench.engine._parts.blobs.read(cut.artifact.sha256).decode() == task
         for request in worker.asked[len(over) :]:
@@ -184,3 +189,53 @@ async def test_a_summary_taken_back_moves_the_meter_to_what_the_history_takes(tm
         assert isinstance(back, ContextRestored)
         whole = sum(len(words(one)) for one in bench.recorder.messages()) / 4
         assert back.after_tokens > 0.9 * whole and bench.recorder.meter.fraction == back.after_tokens / 10_000
+
+
+class Small(Worker):
+    """A provider that refuses what is longer than `most` characters, and says nothing of its window. What it is asked
+    stands in `took` and `refused`."""
+
+    def __init__(self, most: int, answers: list[object]) -> None:
+        super().__init__(answers)
+        self.most = most
+        self.took = list[ModelRequest]()
+        self.refused = list[int]()
+
+    def stream(self, request: ModelRequest) -> object:
+        size = len(request.system) + len(of(request)) + len(str(request.tools))
+        if size > self.most:
+            self.refused.append(size)
+            self.work.insert(0, [fault("overflow", "The request is too long.")])
+        elif request.system != LIMITS.prompt:
+            self.took.append(request)
+        return super().stream(request)
+
+
+@pytest.mark.parametrize("most", [45_000, 52_000, 90_000])
+async def test_a_window_learnt_of_a_refusal_holds_from_then_on_and_the_task_stays_whole(
+    tmp_path: Path, most: int
+) -> None:
+    """Outputs and turns go before the words of a person, and no request of a refused length is sent again."""
+    worker = Small(most, [*work(60), say("done")])
+    async with running(tmp_path, [], [Output(3_000)], shrinking=LIMITS) as bench:
+        model_of(bench, worker, 0)
+        task = task_of(330)
+        assert 28_000 < len(task) <= 30_500
+        await turn(bench, task)
+        assert bench.recorder.state.last_turn_end == "finished" and not cuts(bench)
+        assert {seen(one, r"REQ_\d+_") for one in worker.took} == {330}
+        assert 1 <= len(worker.refused) <= 2 and worker.refused == sorted(worker.refused, reverse=True)
+        told = [one for one in manifests(bench) if one.learnt]
+        assert len(told) > 20 and all(one.window and one.room for one in told)
+        assert len({one.window for one in told}) == len(worker.refused)
+
+
+async def test_words_cut_for_a_learnt_window_stay_as_they_were_cut(tmp_path: Path) -> None:
+    worker = Small(30_000, [*work(30), say("done")])
+    async with running(tmp_path, [], [Output(1_500)], shrinking=LIMITS) as bench:
+        model_of(bench, worker, 0)
+        await turn(bench, task_of(800))
+        assert bench.recorder.state.last_turn_end == "finished" and cuts(bench)
+        sizes = [seen(one, r"REQ_\d+_") for one in worker.took]
+        assert sizes == sorted(sizes, reverse=True) and sizes[-1] > 100, sizes
+        assert len(worker.refused) <= 4, worker.refused

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tui_agent.context.budgets import KEPT, LEFT_OUT, NOT_SENT, Room
+from tui_agent.context.budgets import KEPT, LEFT_OUT, NOT_SENT, Room, least_of
 from tui_agent.context.counting import Counted, History, sections_of
 from tui_agent.context.fitting import Fitted, Fitting
 from tui_agent.context.summary import CutText
@@ -66,8 +66,10 @@ class Wanted:
     answer: int = 0
     mode: ContextMode = "pack"
     session_context: str = ""
-    refused: int = 0
-    """Tokens of the smallest request that the provider found too long."""
+    learnt: int = 0
+    """Tokens that the provider may take: it refused more."""
+    held: int = 0
+    """Tokens of the longest request that it took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ class Assembly:
 
     def pack(self, wanted: Wanted) -> Packed:
         """Compose the request and count every section."""
-        room = Room.of(wanted.model.window, wanted.answer, wanted.refused)
+        room = Room.of(wanted.model.window, wanted.answer, wanted.learnt, wanted.held)
         shares: dict[SectionName, _Share] = {name: _Share() for name in SECTION_ORDER}
         used = [
             each
@@ -185,8 +187,10 @@ class Assembly:
         portion = max(1, round(most * PORTION))
         lasting = sum(shares[name].tokens for name in KEPT) + sum(map(_lasting, counted))
         fitted = Fitted(list(counted))
-        if lasting > last:
-            self._fitting.cut_words(fitted, lasting - last, lasting - last + portion)
+        self._fitting.cut_as_before(fitted, (wanted.model.model, wanted.model.window, wanted.learnt))
+        over = lasting - last - _freed(counted, fitted)
+        if over > 0:
+            self._fitting.cut_words(fitted, over, over + portion)
         # Beside what is not shortened for the answer's sake there is room for work: the answer is shorter then.
         most = max(most, min(last, lasting - _freed(counted, fitted) + portion))
         excess = sum(share.tokens for share in shares.values()) - most - _freed(counted, fitted)
@@ -264,7 +268,8 @@ class Assembly:
         )
         return ContextPacked(
             request_id=wanted.request_id,
-            window=wanted.model.window,
+            window=least_of(wanted.model.window, wanted.learnt),
+            learnt=bool(wanted.learnt),
             total_tokens=sum(section.tokens for section in sections),
             total_chars=sum(section.chars for section in sections),
             raw_chars=sum(section.raw_chars for section in sections),

@@ -67,20 +67,22 @@ class Room:
     last: int | None = None
 
     @classmethod
-    def of(cls, window: int, answer: int, refused: int = 0) -> "Room":
-        """The room in a window; the answer never takes more than half of it. Less than `refused` tokens, where a provider
-        refused so many."""
-        if window <= 0 and not refused:
-            return cls(None)
-        below = round(refused * BELOW_REFUSED) if refused else None
+    def of(cls, window: int, answer: int, learnt: int = 0, held: int = 0) -> "Room":
+        """The room in a window; the answer never takes more than half of it. No more than the `learnt` tokens, where a
+        provider refused more; a person's words may have as many as it `held` before."""
         if window <= 0:
-            return cls(below, below)
+            return cls(learnt, max(learnt, held)) if learnt else cls(None)
         whole = round(window * (1 - _MARGIN))
         least = min(answer, max(LEAST_ANSWER, window // 16))
         rooms = max(1, whole - min(answer, window // 2)), max(1, whole - least)
-        return cls(*rooms) if below is None else cls(min(rooms[0], below), min(rooms[1], below))
+        return cls(min(rooms[0], learnt), min(rooms[1], max(learnt, held))) if learnt else cls(*rooms)
 
     def budget(self, section: SectionName) -> int | None:
         """Tokens of a section; None where it has no bound of its own."""
         share = SHARES.get(section)
         return None if share is None or self.tokens is None else round(self.tokens * share)
+
+
+def least_of(window: int, learnt: int) -> int:
+    """The tokens that count as a model's window, where its provider may have refused what its own window holds."""
+    return min(window or learnt, learnt or window)

@@ -48,6 +48,12 @@ class Fitted:
     short: dict[SectionName, list[int]] = field(default_factory=dict)
     dropped: set[int] = field(default_factory=set)
     words: dict[int, str] = field(default_factory=dict)
+    whole: dict[int, Counted] = field(default_factory=dict)
+    """What stood where words were cut."""
+
+    def cut(self, at: int, whole: Counted, after: Counted) -> None:
+        """Have this in place of words that the window does not hold."""
+        self.counted[at], self.whole[at], self.words[at] = after, whole, _words(whole.message)
 
     def messages(self) -> Iterator[Message]:
         """What is sent."""
@@ -61,6 +67,7 @@ class Fitting:
         self._recount = recount
         self._short: dict[tuple[int, bool], tuple[Message, Counted]] = {}
         self._cut: dict[int, tuple[Message, Counted]] = {}
+        self._limit: object = None
 
     def fit(
         self,
@@ -80,6 +87,16 @@ class Fitting:
         if left > 0:
             _drop_oldest(fitted, left)
 
+    def cut_as_before(self, fitted: Fitted, limit: object) -> None:
+        """What of a person's words was cut under this limit stays so: the next request begins as this one."""
+        if limit != self._limit:
+            self._limit = limit
+            self._cut.clear()
+        for at, one in enumerate(fitted.counted):
+            known = self._cut.get(id(one.message))
+            if known is not None and known[0] is one.message:
+                fitted.cut(at, one, known[1])
+
     def cut_words(self, fitted: Fitted, needed: int, wished: int) -> None:
         """Where `needed` tokens more have to go, cut the longest of what a person said, or of what a summary has, until
         `wished` of them are gone, so that there is room for work."""
@@ -92,14 +109,11 @@ class Fitting:
             if needed <= 0:
                 break
             before = fitted.counted[at]
-            known = self._cut.get(id(before.message))
-            if known is not None and known[0] is before.message and before.tokens - known[1].tokens >= needed:
-                after = known[1]  # the next request begins as this one
-            else:
-                after = self._cut_to(before, max(_LEAST_WORDS, before.tokens - left))
-                self._cut[id(before.message)] = before.message, after
+            whole = fitted.whole.get(at, before)
+            after = self._cut_to(whole, max(_LEAST_WORDS, before.tokens - left))
             if after.tokens < before.tokens:
-                fitted.counted[at], fitted.words[at] = after, _words(before.message)
+                self._cut[id(whole.message)] = whole.message, after
+                fitted.cut(at, whole, after)
                 left, needed = left - before.tokens + after.tokens, needed - before.tokens + after.tokens
 
     def _cut_to(self, before: Counted, tokens: int) -> Counted:

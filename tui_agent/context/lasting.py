@@ -114,6 +114,8 @@ def _passing(title: str, words: str, share: float) -> Block:
 def _head_and_tail(words: str, room: int, *, kept: bool) -> Short:
     dense = len(words.encode("utf-8", "replace")) / len(words)
     size = max(room - _NOTE, _LEAST)
+    grain = 1 << max(0, size.bit_length() - 4)
+    size -= size % grain  # a little more or less room cuts it at the same place
     shown = head_and_tail(words, max_bytes=round(size * dense), max_lines=2_000_000, artifact=kept)
     return Short(shown.text, cut=shown.cut)
 

@@ -12,9 +12,10 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.context.assemble import Assembly, Packed, Wanted
-from tui_agent.context.budgets import BELOW_REFUSED, LEAST_ANSWER, Room
+from tui_agent.context.budgets import LEAST_ANSWER, Room, least_of
 from tui_agent.engine.compacting import Compacting
 from tui_agent.engine.context_watch import ContextWatch
+from tui_agent.engine.learnt_window import LearntWindow
 from tui_agent.engine.merge import Ticker
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.request import RequestBuilder
@@ -88,10 +89,10 @@ class ModelCaller:
         self._of = agent if of is None else of
         self._newest = Ask()
         """What the agent asked last."""
-        self._sent = 0
-        """Tokens of the newest request."""
-        self._refused = ("", 0)
-        """A model, and tokens of the newest request that its provider found too long though all had been made smaller."""
+        self._sent: Packed | None = None
+        """The newest request."""
+        self._limits: dict[str, LearntWindow] = {}
+        """What the providers of models took and refused in this run."""
         self.room: Compacting | None = None
         """Keeps the history within the window."""
         if of is not None:
@@ -121,16 +122,18 @@ class ModelCaller:
                     raise
                 if last:
                     raise room.explained(error) from error
-                made, smaller = not smaller and await room.overflowed(), True
-                if not made:
-                    self._refused = self._model(), self._sent
+                sent = self._sent
+                assert sent is not None
+                self._limits[self._model()] = limit = self._limit().refused(sent.manifest.total_tokens)
+                room.learnt = limit
+                made, smaller = not smaller and await room.overflowed(sent), True
         raise AssertionError
 
     def _model(self) -> str:
         return _settings(self._parts.recorder.state_of(self._of).settings).model.model
 
-    def _refused_by(self, model: str) -> int:
-        return self._refused[1] if self._refused[0] == model else 0
+    def _limit(self) -> LearntWindow:
+        return self._limits.get(self._model(), LearntWindow())
 
     async def warm(self) -> None:
         """Count what a session that is taken up holds before it is asked with. A text that is missing is told by the first
@@ -154,36 +157,38 @@ class ModelCaller:
         messages = RequestBuilder(self._parts.blobs).messages(history)
         wanted = self._wanted(self._newest, messages, UNSENT)
         if whole:
-            wanted = replace(wanted, model=wanted.model.model_copy(update={"window": 0}), refused=0)
+            wanted = replace(wanted, model=wanted.model.model_copy(update={"window": 0}), learnt=0)
         return await to_thread.run_sync(self._assembly.measure, wanted)
 
     def _wanted(self, ask: Ask, messages: Sequence[Message], request_id: RequestId) -> Wanted:
         state = self._parts.recorder.state_of(self._of)
-        settings = _settings(state.settings)
+        settings, limit = _settings(state.settings), self._limit()
+        window = least_of(settings.model.window, limit.learnt)
         return Wanted(
             request_id,
             settings.model,
             self._fragments(ask, state),
             messages,
             self._parts.tools.schemas(ask.tools),
-            answer=ask.max_tokens or settings.model.max_output or _answer(settings.model.window),
+            answer=ask.max_tokens or settings.model.max_output or _answer(window),
             mode=settings.context_mode,
             session_context=state.session_context,
-            refused=self._refused_by(settings.model.model),
+            learnt=limit.learnt,
+            held=limit.held,
         )
 
     async def _asked(self, ask: Ask, room: Compacting | None) -> ModelReply:
         recorder = self._parts.recorder
         self._newest = ask if ask.messages is None else self._newest
         if room is not None:
-            room.learnt = round(self._refused_by(self._model()) * BELOW_REFUSED)
+            room.learnt = self._limit()
         history = recorder.messages(self._agent) if ask.messages is None else ask.messages
         wanted = self._wanted(ask, self._builder.messages(history), self._parts.ids.request())
         packed = await self._packed(wanted)
         if room is not None and await room.make(packed, wanted.answer):
             smaller = self._builder.messages(recorder.messages(self._agent))
             packed = await self._packed(replace(wanted, messages=smaller))
-        self._sent = packed.manifest.total_tokens
+        self._sent = packed
         if self.room is not None and packed.cuts:
             await self.room.tell(packed.cuts)
         own = recorder.history(self._agent) if ask.messages is None else None
@@ -202,7 +207,11 @@ class ModelCaller:
         chain: ModelNext = partial(self._call, packed.manifest)
         for middleware in reversed(self._parts.middlewares):
             chain = partial(_wrapped, middleware, chain)
-        return await chain(request)
+        reply = await chain(request)
+        self._limits[self._model()] = self._limit().took(
+            max(packed.manifest.total_tokens, reply.usage.input_tokens)
+        )
+        return reply
 
     def _fragments(self, ask: Ask, state: SessionStateView) -> list[Fragment]:
         """What the middlewares add; a request for a summary is what it says and nothing else."""

@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 from anyio import to_thread
 
 from tui_agent.context.assemble import Packed
-from tui_agent.context.budgets import Room
+from tui_agent.context.budgets import Room, least_of
 from tui_agent.context.lasting import Facts
 from tui_agent.context.memory import changed, failing
 from tui_agent.context.shrinking import chars_of, cut_of, needed_calls, newest_readings, reducible
@@ -28,15 +28,15 @@ from tui_agent.context.summary import (
 from tui_agent.engine.bringing import leave
 from tui_agent.engine.circles import Circles
 from tui_agent.engine.hooks import Heard, Hooks
-from tui_agent.engine.large import as_blob, line_count
+from tui_agent.engine.judging import judged
+from tui_agent.engine.large import as_blob, cut_record, line_count
+from tui_agent.engine.learnt_window import CutSize, LearntWindow
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.states import StateKeeper
 from tui_agent.errors import BlobMissing, ConfigError, ContextOverflow, GoesInCircles, ModelError
 from tui_agent.folds.context_meter import COMPACT, compacts_at
 from tui_agent.folds.session_view import COMPACTING
 from tui_agent.ports.agent import Ask, AskModel
-from tui_agent.ports.log import Blobs
-from tui_agent.ports.model import ModelReply
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText, LongText, text_preview
 from tui_agent.protocol.events.context import (
@@ -49,7 +49,7 @@ from tui_agent.protocol.events.context import (
 )
 from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage
-from tui_agent.protocol.parts import ImageContent, TextContent, TextPart, ToolCallPart
+from tui_agent.protocol.parts import ImageContent, TextContent
 from tui_agent.protocol.settings import AgentState
 
 By: TypeAlias = Literal["limit", "user", "overflow"]
@@ -68,6 +68,8 @@ HISTORY: Final[frozenset[SectionName]] = frozenset(
 )
 FULL: Final = 0.80
 """What of the window a summary may fill, with all that stands beside it, where what must not be lost needs so much."""
+NEARLY: Final = 0.97
+"""The same of a window that is learnt, which is rather more than was taken for it."""
 FULL_WHEN_CUT: Final = 0.60
 """The same where what must not be lost needs more than that all the same."""
 WORK: Final = 0.25
@@ -115,8 +117,9 @@ class Compacting:
         self._circles = Circles()
         self._floor = 0
         """Tokens that the newest summary left."""
-        self.learnt = 0
-        """Tokens that the model's provider may take: it refused more."""
+        self.learnt = LearntWindow()
+        """What the model's provider refused and took."""
+        self._cut = CutSize()
 
     async def make(self, packed: Packed, answer: int) -> bool:
         """Make room for a request and its answer, where it needs some; True if the history changed. Raises
@@ -125,9 +128,10 @@ class Compacting:
         window, limits = self._window() if packed.manifest.room else 0, self._parts.shrinking
         if not window:
             return False
-        most = compacts_at(window, answer, limits.compact_at or COMPACT)
+        most = compacts_at(window, 0 if self.learnt.last else answer, limits.compact_at or COMPACT)
         # What must not be lost can need so much room that the next summary would come at once.
-        most = max(most, min(Room.of(window, answer).last or 0, self._floor + WORK * window))
+        last = self.learnt.last or Room.of(window, answer).last or 0
+        most = max(most, min(last, self._floor + WORK * window))
         needed = max(packed.needed, round(most) if packed.short & HISTORY else 0)
         per_char = needed / max(1, packed.chars)
         freed = 0
@@ -140,15 +144,12 @@ class Compacting:
             return freed > 0
         return await self.compact("limit", before=needed - freed, per_char=per_char) or freed > 0
 
-    async def overflowed(self) -> bool:
-        """The provider found a request too long: make it smaller whatever we had counted. False: that is impossible.
+    async def overflowed(self, sent: Packed) -> bool:
+        """The provider found this request too long: make it smaller whatever we had counted. False: that is impossible.
         Raises `GoesInCircles`."""
         self._begin()
-        history = self._parts.recorder.messages(self._agent)
-        window = self._window()
-        per_char = window / max(1, total_chars(history))
-        counted = (await self._measure(history)).needed
-        freed = self._reduce(window, window, per_char, all_of_it=True, ours=counted / window)
+        needed = max(1, sent.needed)
+        freed = self._reduce(needed, self._window(), needed / max(1, sent.chars), all_of_it=True)
         if self._stopped:
             return freed > 0
         return await self.compact("overflow") or freed > 0
@@ -178,11 +179,10 @@ class Compacting:
         if self._circles.closed(history.originals(), history.forgotten.own):
             raise GoesInCircles(CIRCLES, hint=OUT_OF_CIRCLES)
 
-    def _window(self) -> int:
+    def _window(self, unknown: int = UNKNOWN_WINDOW) -> int:
         settings = self._parts.recorder.state_of(self._agent).settings
-        window = settings.model.window if settings is not None else 0
-        learnt = self.learnt
-        return min(window or learnt, learnt) if learnt else window or UNKNOWN_WINDOW
+        known = settings.model.window if settings is not None else 0
+        return least_of(known, self.learnt.learnt) or unknown
 
     # -- putting outputs away --------------------------------------------------------------------------------------
 
@@ -195,12 +195,10 @@ class Compacting:
         *,
         readings: bool = False,
         all_of_it: bool = False,
-        ours: float = 1.0,
     ) -> int:
         """Put the oldest outputs away, many at once so that a provider's cache breaks seldom; the tokens that it freed.
         None where they free less than this share of the window; `readings`: those of the files that were used last
-        too, as far as that share needs them; `ours`: what our count is of what is needed, where the provider's is another
-        one."""
+        too, as far as that share needs them."""
         limits = self._parts.shrinking
         newest, possible = self._possible(round(limits.keep * window / per_char))
         enough = least * window
@@ -219,7 +217,7 @@ class Compacting:
         for at in range(0, len(chosen), AT_ONCE):
             part = chosen[at : at + AT_ONCE]
             less = round(sum(max(0, chars_of(one) - 160) for one in part) * per_char)
-            self._put_away(part, round(before * ours), round(max(0, before - less) * ours))
+            self._put_away(part, before, max(0, before - less))
             before = max(0, before - less)
         self._look()
         return needed - before
@@ -277,8 +275,6 @@ class Compacting:
         if not before:
             before = max(1, held.needed)
             per_char = before / max(1, held.chars)
-        if by == "overflow":  # our count was wrong: it was the whole window at least
-            per_char = max(per_char, window / total)
         self._states.set(AgentState.RUNNING, COMPACTING, agent=self._agent)
         try:
             heard = await self._heard(by, focus, before, window)
@@ -315,17 +311,22 @@ class Compacting:
         gone, rest = history[:cut], history[cut:]
         through = max(one.seq for one in history[first:cut])
         base, whole = await self._measure(rest), window / per_char
-        room, facts = max(LEAST_CHARS, round(FULL * whole) - base.chars), self._facts(through)
+        # Where a provider refused a request, the window is a guess on the safe side: words go before it only by what must be.
+        full = max(FULL * window, NEARLY * self.learnt.last)
+        room, facts = max(LEAST_CHARS, round(full / per_char) - base.chars), self._facts(through)
         wished = round(self._parts.shrinking.reduce_to * whole) - base.chars
         needs = await to_thread.run_sync(needed_chars, facts, self._text)
         if needs > room:  # it is cut in any case: then there is room for work, too
-            room = max(LEAST_CHARS, round(FULL_WHEN_CUT * whole) - base.chars)
+            last = self.learnt.last
+            cut = round(FULL * last / per_char if last else FULL_WHEN_CUT * whole) - base.chars
+            cut = max(LEAST_CHARS, cut)
+            room = self._cut.within(room, cut, window) if last else cut
         left = wished - needs
         most = round(min(STORY_SHARE * whole, max(LEAST_STORY * whole, left)))
         story, request, fault = await self._story(gone, focus, window, per_char, round(TOO_LONG * whole))
         if fault:
             story = await to_thread.run_sync(partial(told, gone, most, self._text))
-        summary, smaller = await self._fitting(facts, story, room, max(wished, most), rest, base, window)
+        summary, smaller = await self._fitting(facts, story, room, max(wished, most), rest, base, full)
         after = self._floor = smaller.needed
         turns = sum(map(recorder.history(self._agent).forgotten.own, gone))
         recorder.append(
@@ -368,11 +369,11 @@ class Compacting:
         wished: int,
         rest: Sequence[Message],
         base: Packed,
-        window: int,
+        full: float,
     ) -> tuple[Summary, Packed]:
         """The summary, and what the next request holds with it; dense words have more tokens than their characters let
         expect."""
-        most = max(1, round(FULL * window) - base.needed)
+        most = max(1, round(full) - base.needed)
         for _ in range(MOST_TRIES):
             make = partial(summary_of, facts, story, room, wished, self._text)
             summary = await to_thread.run_sync(make)
@@ -386,17 +387,16 @@ class Compacting:
 
     async def _cuts(self, cuts: Sequence[CutText]) -> tuple[Cut, ...]:
         """What was cut, each with the artifact that has all of it."""
-        return tuple([await to_thread.run_sync(_cut_record, one, self._parts.blobs) for one in cuts])
+        return tuple([await to_thread.run_sync(cut_record, one, self._parts.blobs) for one in cuts])
 
     async def tell(self, cuts: Sequence[CutText]) -> None:
         """Record what of a person's words the window does not hold, once for each."""
         recorder = self._parts.recorder
+        self._cut.told(sum(one.chars for one in cuts), self._window())
         made = await self._cuts(cuts)
         new = tuple(one for one in made if one.artifact.id not in recorder.state.artifacts)
         if new:
-            settings = recorder.state_of(self._agent).settings
-            window = settings.model.window if settings is not None else 0
-            recorder.append(ContextCut(window=window, cuts=new), agent=self._agent)
+            recorder.append(ContextCut(window=self._window(unknown=0), cuts=new), agent=self._agent)
 
     def _facts(self, through: int) -> Facts:
         recorder = self._parts.recorder
@@ -434,7 +434,7 @@ class Compacting:
         except (ModelError, ContextOverflow, ConfigError) as error:
             return self._failed(error.message)
         leave(self._parts.recorder, COMPACTION_AGENT)
-        story, fault = _judged(reply, room)
+        story, fault = judged(reply, room)
         if fault:
             return self._failed(fault)
         self._failures = 0
@@ -472,24 +472,6 @@ class Compacting:
         self._parts.recorder.append(stuck, agent=self._agent)
 
 
-def _cut_record(cut: CutText, blobs: Blobs) -> Cut:
-    whole = as_blob(cut.whole, blobs)
-    artifact = Artifact.of(cut.what, whole, lines=line_count(cut.whole), preview_size=cut.chars)
-    return Cut(what=cut.what, raw_chars=len(cut.whole), chars=cut.chars, artifact=artifact)
-
-
 def _stays(message: Message) -> bool:
     """Whether a summary has all of it."""
     return isinstance(message, UserMessage) and message.kind in ("said", "map")
-
-
-def _judged(reply: ModelReply, room: int) -> tuple[str, str]:
-    """What an answer tells, and what is wrong with it as a summary."""
-    story = "\n".join(text_preview(part.text) for part in reply.parts if isinstance(part, TextPart)).strip()
-    if reply.finish == "refusal":
-        return "", "it refused"
-    if any(isinstance(part, ToolCallPart) for part in reply.parts) or not story:
-        return "", "it gave no summary"
-    if reply.finish == "length" or len(story) > room:
-        return "", "its summary was too long"
-    return story, ""

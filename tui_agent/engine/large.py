@@ -11,12 +11,14 @@ from functools import partial
 import anyio
 from anyio import to_thread
 
+from tui_agent.context.summary import CutText
 from tui_agent.context.truncate import MAX_LINES, head_and_tail
 from tui_agent.errors import BlobMissing, EnvironmentFault
 from tui_agent.ports.log import Blobs
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText, LongText
+from tui_agent.protocol.events.context import Cut
 from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.parts import Content, TextContent
 
@@ -111,3 +113,10 @@ def _shortened(content: Sequence[Content], text: str, limit: int) -> tuple[Conte
 
 def _size(text: LongText) -> int:
     return text.size if isinstance(text, BlobText) else len(text.encode("utf-8", "replace"))
+
+
+def cut_record(cut: CutText, blobs: Blobs) -> Cut:
+    """What is recorded of words that are cut, with the artifact that has all of them."""
+    whole = as_blob(cut.whole, blobs)
+    artifact = Artifact.of(cut.what, whole, lines=line_count(cut.whole), preview_size=cut.chars)
+    return Cut(what=cut.what, raw_chars=len(cut.whole), chars=cut.chars, artifact=artifact)

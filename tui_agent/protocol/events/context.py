@@ -60,8 +60,9 @@ class CountedMessage(Frozen):
 class ContextPacked(Payload):
     """The manifest of one request, before it goes out. `estimated` marks token counts that are ours.
 
-    `room` are the tokens that it may take. `counted_tokens` is what `tokenizer` counted, which a ratio learnt from the
-    provider's own counts corrects to `total_tokens`. `added` are the messages that no request before has counted.
+    `room` are the tokens that it may take; `learnt`: `window` is what the refusal of a longer request let expect.
+    `counted_tokens` is what `tokenizer` counted, which a ratio learnt from the provider's own counts corrects to
+    `total_tokens`. `added` are the messages that no request before has counted.
     """
 
     kind: Literal["context.packed"] = "context.packed"
@@ -80,6 +81,7 @@ class ContextPacked(Payload):
     added: tuple[CountedMessage, ...] = ()
     prefix_digest: str = ""
     session_context_injected: bool = False
+    learnt: bool = False
 
 
 class ContextWarned(Payload):
