@@ -11,11 +11,13 @@ import pytest
 from tests.engine.harness import MODEL, Bench, EchoTool, Words, call, running, say
 from tests.engine.test_compacting import LIMITS, Output, Worker, compact, compactions, of, turn, words, work
 from tests.stubs.tool_context import tools_of
+from tui_agent.context.assemble import RULES
 from tui_agent.context.shrinking import Shrinking
 from tui_agent.engine.recorder import Recorder
 from tui_agent.middleware.memory import WorkingMemory
 from tui_agent.models.faults import fault
-from tui_agent.ports.middleware import Middleware
+from tui_agent.plugin_api import BaseMiddleware
+from tui_agent.ports.middleware import Fragment, Middleware
 from tui_agent.ports.model import ModelRequest
 from tui_agent.ports.tool import ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.commands import PinContext, RestoreContext
@@ -239,3 +241,26 @@ async def test_words_cut_for_a_learnt_window_stay_as_they_were_cut(tmp_path: Pat
         sizes = [seen(one, r"REQ_\d+_") for one in worker.took]
         assert sizes == sorted(sizes, reverse=True) and sizes[-1] > 100, sizes
         assert len(worker.refused) <= 4, worker.refused
+
+
+class Rules(BaseMiddleware):
+    """Instructions that are longer than the window."""
+
+    name = "rules"
+
+    def contribute(self, state: object) -> tuple[Fragment, ...]:
+        text = "\n".join(f"RULE_{at}_ holds for all files of the shop" for at in range(1_200))
+        return (Fragment("instructions", text, section="instructions"),)
+
+
+async def test_instructions_longer_than_the_window_are_cut_and_that_is_told(tmp_path: Path) -> None:
+    worker = Worker([*work(2), say("done")])
+    async with running(tmp_path, [], [Output(600)], shrinking=LIMITS, middlewares=[Rules()]) as bench:
+        model_of(bench, worker, 8_000)
+        await turn(bench, task_of(20))
+        assert bench.recorder.state.last_turn_end == "finished"
+        assert all(one.total_tokens < 8_000 for one in manifests(bench))
+        assert len({one.system for one in worker.asked}) == 1 and len(cuts(bench)) == 1
+        (cut,) = cuts(bench)[0].cuts
+        assert cut.what == RULES and cut.artifact.id in worker.asked[-1].system
+        assert {seen(one, r"REQ_\d+_") for one in worker.asked} == {20}

@@ -15,6 +15,7 @@ from tui_agent.context.counting import Counted, History, sections_of
 from tui_agent.context.fitting import Fitted, Fitting
 from tui_agent.context.summary import CutText
 from tui_agent.context.tokens import CHARS_PER_TOKEN, Tokens
+from tui_agent.context.truncate import head_and_tail
 from tui_agent.ports.middleware import Fragment
 from tui_agent.ports.model import ToolSchema
 from tui_agent.protocol.events.context import (
@@ -36,6 +37,7 @@ are the first to go where there is no room."""
 PORTION = 0.25
 """A history that does not fit is shortened by so much of the room at once: else every request would begin otherwise than
 the one before, and nothing of it would be cached."""
+RULES: Final = "the text of the instructions"
 NO_ROOM: Final = "longer than the window: its beginning and end, the whole is an artifact"
 SECTION_ORDER: tuple[SectionName, ...] = (
     "system",
@@ -144,6 +146,7 @@ class Assembly:
         for one, section in zip(counted, sections, strict=True):
             for name, share in _split(one, section):
                 _join(shares[name], share)
+        rules = self._cut_rules(wanted, room, counted, used, texts, shares)
         whole = sum(share.chars for share in shares.values())
         fitted = self._fit(wanted, room, counted, sections, used, texts, shares)
         whole -= sum(counted[at].chars - fitted.counted[at].chars for at in fitted.words)
@@ -159,8 +162,38 @@ class Assembly:
             needed=round(manifest.total_tokens * max(1.0, whole / max(1, manifest.total_chars))),
             chars=whole,
             short=frozenset(name for name, share in shares.items() if share.short or share.dropped),
-            cuts=_cuts(fitted),
+            cuts=(*rules, *_cuts(fitted)),
         )
+
+    def _cut_rules(
+        self,
+        wanted: Wanted,
+        room: Room,
+        counted: Sequence[Counted],
+        used: Sequence[Fragment],
+        texts: dict[str, str],
+        shares: dict[SectionName, _Share],
+    ) -> list[CutText]:
+        """Where the window does not hold what must not be lost, the instructions have their share of it."""
+        share, budget = shares["instructions"], room.budget("instructions")
+        if budget is None or room.last is None:
+            return []
+        lasting = sum(shares[name].tokens for name in KEPT) + sum(map(_lasting, counted))
+        most = self._raw(budget, wanted)
+        if lasting <= self._raw(room.last, wanted) or share.tokens <= most:
+            return []
+        made, part = list[CutText](), most / share.tokens
+        for each in [one for one in used if one.section == "instructions"]:
+            text = texts[each.id]
+            size = int(len(text.encode("utf-8", "replace")) * part)
+            shown = head_and_tail(text, max_bytes=size, max_lines=len(text) + 1, artifact=True)
+            if shown.cut and len(shown.text) < len(text):
+                share.chars -= len(text) - len(shown.text)
+                share.tokens -= self._size(text) - self._size(shown.text)
+                share.rules.append(NO_ROOM)
+                texts[each.id] = shown.text
+                made.append(CutText(RULES, text, len(shown.text)))
+        return made
 
     def measure(self, wanted: Wanted) -> Packed:
         """What a request would hold; the next one that is packed is counted as if nobody had asked."""
