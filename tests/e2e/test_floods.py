@@ -40,7 +40,7 @@ def flooding_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def log_size(program: Program) -> int:
-    return sum(path.stat().st_size for path in Path(program.data).rglob("events.jsonl"))
+    return sum(path.stat().st_size for path in (Path(program.data) / "sessions").rglob("events.jsonl"))
 
 
 @pytest.mark.e2e

@@ -12,6 +12,7 @@ UNPARSED = [
     "}; x",
     "ls; else",
     "case a in a) ls;; *) pwd esac",
+    "case a in ls;*) pwd;; esac",
     "elif x",
 ]
 BLIND = [
@@ -53,7 +54,15 @@ def test_a_word_of_the_shell_s_own_is_no_program(line: str, policy: str) -> None
 
 
 @pytest.mark.parametrize(
-    "line", ["echo fi", "ls done", "case a in a) ls;; esac", "case a in a) ls; esac", "'f'i x"]
+    "line",
+    [
+        "echo fi",
+        "ls done",
+        "case a in a) ls;; esac",
+        "case a in a) ls; esac",
+        "case a in l|*) ls;; esac",
+        "'f'i x",
+    ],
 )
 def test_such_a_word_elsewhere_is_a_word(line: str) -> None:
     assert "parsed" not in decide(line).reason

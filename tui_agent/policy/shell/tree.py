@@ -81,14 +81,20 @@ _RESERVED = frozenset(
 """Words that are no program's where a command begins."""
 
 
+_PARTING = frozenset(b";&<>\n")
+
+
 def misplaced(root: "Node", raw: bytes) -> bool:
-    """Whether a word of the shell's own stands where a program's name is read, or ends a case without its `;;`."""
+    """Whether a word of the shell's own stands where a program's name is read, or ends a case without its `;;`, or a sign
+    that parts commands stands in a pattern."""
     stack = [root]
     while stack:
         node = stack.pop()
         if node.type == "command_name" and raw[node.start_byte : node.end_byte] in _RESERVED:
             return True
         if node.type == "case_statement" and _unended(node, raw):
+            return True
+        if node.type == "extglob_pattern" and not _PARTING.isdisjoint(raw[node.start_byte : node.end_byte]):
             return True
         stack += node.named_children
     return False
