@@ -89,7 +89,7 @@ def judgement(
     facts = PolicyFacts(env.root, "ask", resolved, GRANTED, own_programs=own)
     policy.decide(tool, effects, facts)
     if isinstance(effects[0], Runs):
-        policy.deeds(effects, frozenset(), resolved)
+        policy.deeds(effects, frozenset(), facts)
     return (time.perf_counter() - start) * 1000, (time.thread_time() - used) * 1000
 
 
