@@ -255,6 +255,8 @@ _KINDS: dict[type, frozenset[str]] = {
     ),
     dict: frozenset({"turns", "graver", "words", "subs"}),
 }
+_ORDERED = frozenset({"forbid", "mild", "lets", "destroys", "anywhere", "default"})
+"""Lists whose order counts, or which are looked for as pieces of text."""
 _WORDS: dict[str, tuple[str, ...]] = {
     "operands": get_args(Operands),
     "style": ("getopt", "words", "text", "bundle"),
@@ -293,35 +295,9 @@ def _program(name: str, entry: dict[str, object]) -> Program:
     check_entry(name, entry)
     values = dict(entry)
     values["options"] = _options(name, str(entry.get("options", "")))
-    for key in (
-        "first_by",
-        "plain",
-        "needs",
-        "deep_by",
-        "narrows",
-        "lists",
-        "rewrites",
-        "executes",
-        "code",
-        "within",
-        "offline",
-        "settings",
-        "relays",
-        "alone",
-        "forbid",
-        "mild",
-        "lets",
-        "destroys",
-        "anywhere",
-        "default",
-    ):
-        given = cast("list[str]", entry.get(key, []))
-        if key in entry:
-            values[key] = (
-                tuple(given)
-                if key in ("forbid", "mild", "lets", "destroys", "anywhere", "default")
-                else frozenset(given)
-            )
+    for key in _KINDS[list] & entry.keys():
+        given = cast("list[str]", entry[key])
+        values[key] = tuple(given) if key in _ORDERED else frozenset(given)
     subs = cast("dict[str, dict[str, object]]", entry.get("subs", {}))
     values["subs"] = {sub: _program(f"{name} {sub}", _sub(name, sub, subs, entry)) for sub in subs}
     values["heads"] = frozenset(sub.partition(" ")[0] for sub in subs)

@@ -183,24 +183,20 @@ def told(part: Part) -> Sequence[str]:
     return _from_places(part, [piece for piece in pieces if piece])
 
 
-def left_out(part: Part, shape: str) -> bool:
+def left_out(part: Part, rule: str) -> bool:
     """Whether its options leave out what a rule's path means, or choose others, or it passes over such files."""
-    names = [name for name in shape.split("/") if name not in ("", ".")]
+    names = [name for name in rule.split("/") if name not in ("", ".")]
     if any(_spared_by_git(part, word, names) for word in part.words):
         return True
     last = names[-1] if names else "**"
     chosen: list[bool] = []
-    for option, value in _options(part):
-        leaves = option in _LEAVES
-        if option in _GLOBS:
-            leaves, value = value.startswith("!"), value.removeprefix("!")
-        value = value.strip("/").removeprefix("**/").removesuffix("/**")
+    for _, shape, leaves in _choices(part):
         if leaves and any(
-            name == value or (not _SIGNS & set(name) and fnmatchcase(name, value)) for name in names
+            name == shape or (not _SIGNS & set(name) and fnmatchcase(name, shape)) for name in names
         ):
             return True
         if not leaves:
-            chosen.append("/" in value or "{" in value or same_name(value, last))
+            chosen.append("/" in shape or "{" in shape or same_name(shape, last))
     hidden = part.program in _PASSING and not _reach(part).hidden and any(n.startswith(".") for n in names)
     return hidden or (bool(chosen) and not any(chosen))
 
@@ -270,11 +266,7 @@ def _left_out(part: Part, secret: SecretFile) -> bool:
     """Whether its options leave the file out by its name, or choose others."""
     names = _names(secret)
     chosen: list[bool] = []
-    for option, value in _options(part):
-        leaves = option in _LEAVES
-        if option in _GLOBS:
-            leaves, value = value.startswith("!"), value.removeprefix("!")
-        shape = value.strip("/").removeprefix("**/").removesuffix("/**")
+    for option, shape, leaves in _choices(part):
         meant = names[:-1] if option.endswith("-dir") else names if leaves else names[-1:]
         fits = any(fnmatchcase(name, shape) for name in meant) or fnmatchcase(secret.name, shape)
         if leaves and fits:
@@ -282,6 +274,15 @@ def _left_out(part: Part, secret: SecretFile) -> bool:
         if not leaves:
             chosen.append(fits)
     return bool(chosen) and not any(chosen)
+
+
+def _choices(part: Part) -> Iterator[tuple[str, str, bool]]:
+    """Options that choose by names, each with its bare pattern, and whether it leaves out what fits or chooses it."""
+    for option, value in _options(part):
+        leaves = option in _LEAVES
+        if option in _GLOBS:
+            leaves, value = value.startswith("!"), value.removeprefix("!")
+        yield option, value.strip("/").removeprefix("**/").removesuffix("/**"), leaves
 
 
 def _options(part: Part) -> Iterator[tuple[str, str]]:
