@@ -113,6 +113,7 @@ def bench(args: argparse.Namespace) -> Iterator[Bench]:
         command = [sys.executable, "-m", "benchmarks.mock_llm", "--port", "0", "--log", str(log)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as served:
             try:
+                assert served.stdout is not None
                 url = served.stdout.readline().split()[-1]
                 other = Neighbour(args.neighbour, args.neighbour_home, Path(folder) / "neighbour", url)
                 yield Bench(home, workspace, url, log, other, args)
