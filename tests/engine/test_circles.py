@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.engine.harness import Words, call, running, say
-from tests.engine.test_compacting import (
+from tests.engine.long_histories import (
     LIMITS,
     ONLY_SUMMARIES,
     TASK,

@@ -8,8 +8,8 @@ from pathlib import Path
 import anyio
 
 from tests.engine.harness import Bench, FakeModel, running, say
+from tests.engine.long_histories import PROMPT, of, words
 from tests.engine.talks import Talks, rules, spawn, tools, use
-from tests.engine.test_compacting import PROMPT, of, words
 from tui_agent.context.shrinking import Shrinking
 from tui_agent.context.summary import TITLE
 from tui_agent.engine.delegate_brief import LAST

@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 
 from tests.engine.harness import MODEL, Bench, EchoTool, Words, call, running, say
-from tests.engine.test_compacting import LIMITS, Output, Worker, compact, compactions, of, turn, words, work
+from tests.engine.long_histories import LIMITS, Output, Worker, compact, compactions, of, turn, words, work
 from tests.stubs.tool_context import tools_of
 from tui_agent.context.assemble import RULES
 from tui_agent.context.shrinking import Shrinking
