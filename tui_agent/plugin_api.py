@@ -15,11 +15,16 @@ from typing import Protocol, TypeVar
 from pydantic import BaseModel
 
 from tui_agent.config.files import replace_private
+from tui_agent.config.notes import MAX_BYTES as NOTE_BYTES
+from tui_agent.config.notes import note_places, text_of_note
+from tui_agent.config.notes import title_of as title_of_note
 from tui_agent.errors import BlobMissing, EnvironmentFault, PluginError, StaleFile, ToolError
 from tui_agent.folds.actions import calls_for
 from tui_agent.folds.line_diff import LineDiff, line_diff
 from tui_agent.folds.path_pattern import path_pattern
 from tui_agent.folds.session_state import SessionStateView
+from tui_agent.folds.word_forms import pieces as word_forms
+from tui_agent.folds.word_forms import plain_letters
 from tui_agent.ports.agent import (
     Action,
     Agent,
@@ -209,6 +214,7 @@ def text_result(
 __all__ = [
     "API_VERSION",
     "HOOK_EVENTS",
+    "NOTE_BYTES",
     "Action",
     "Agent",
     "Answer",
@@ -298,7 +304,12 @@ __all__ = [
     "act",
     "actions",
     "line_diff",
+    "note_places",
     "path_pattern",
+    "plain_letters",
     "replace_private",
+    "text_of_note",
     "text_result",
+    "title_of_note",
+    "word_forms",
 ]

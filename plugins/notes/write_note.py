@@ -8,6 +8,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from tui_agent.plugin_api import (
+    NOTE_BYTES,
     DiffBlock,
     Effect,
     Environment,
@@ -20,9 +21,10 @@ from tui_agent.plugin_api import (
     ToolSpec,
     Writes,
     replace_private,
+    text_of_note,
 )
 
-from .folder import MAX_BYTES, MAX_TITLE, body_of, path_of, read
+from .folder import MAX_TITLE, body_of, path_of
 
 
 class WriteNoteArgs(Frozen):
@@ -63,9 +65,9 @@ class WriteNote:
                 hint="Give it another one.",
             )
         kept = ctx.blobs.text(ctx.blobs.keep(body_of(args.title, args.text)))
-        if len(kept.encode()) > MAX_BYTES:
+        if len(kept.encode()) > NOTE_BYTES:
             raise ToolError(
-                f"The note is larger than {MAX_BYTES // 1000} KB.", hint="Keep what matters of it."
+                f"The note is larger than {NOTE_BYTES // 1000} KB.", hint="Keep what matters of it."
             )
         block, new = await asyncio.to_thread(self._change, args.title, kept)
         path = path_of(self._folder, args.title)
@@ -85,7 +87,7 @@ class WriteNote:
     def _change(self, title: str, after: str) -> tuple[DiffBlock, bool]:
         """What writing changes, and whether the note is a new one."""
         path = path_of(self._folder, title)
-        before = read(path)
+        before = text_of_note(path)
         lines = list(
             unified_diff(
                 (before or "").splitlines(), after.splitlines(), path.name, path.name, lineterm="", n=3

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tui_agent.context.repomap.facade import RepoMap
 from tui_agent.context.repomap.symbols import symbols_of
 from tui_agent.context.repomap.tally import text_of, times_of
-from tui_agent.context.repomap.words import Query, raw_words, split
+from tui_agent.context.repomap.words import Query
+from tui_agent.folds.word_forms import raw_words, split
 
 SUFFIXES = [
     "py",

@@ -1,5 +1,6 @@
 """Notes across sessions: found by their words, written whole and only where the policy lets it."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -55,11 +56,11 @@ async def test_what_was_written_is_found_by_its_words_with_file_and_line(bench: 
     await bench.run("write_note", title="Payments", text="We use Stripe.\n\nRefunds go through the ledger.")
     await bench.run("write_note", title="Tests", text="Run them with make test. The ledger is faked.")
     found = await bench.run("search_notes", query="how do refunds work?")
-    assert text(found).startswith("payments.md:5\nRefunds go through the ledger.")
+    assert text(found).startswith("payments.md:5 — Payments\nRefunds go through the ledger.")
     both = await bench.run("search_notes", query="ledger refunds", max_results=5)
-    assert [line for line in text(both).splitlines() if line.endswith((":3", ":5"))] == [
-        "payments.md:5",
-        "tests.md:3",
+    assert [line for line in text(both).splitlines() if " — " in line] == [
+        "payments.md:5 — Payments",
+        "tests.md:3 — Tests",
     ]
     assert text(await bench.run("search_notes", query="ledger", max_results=1)).count(".md:") == 1
     assert "No note" in text(await bench.run("search_notes", query="kubernetes"))
@@ -90,15 +91,97 @@ async def test_a_title_never_leads_out_of_the_folder(bench: Bench, notes: Path, 
 
 async def test_links_huge_and_damaged_notes_harm_nothing(bench: Bench, notes: Path, tmp_path: Path) -> None:
     _made(notes)
-    (tmp_path / "secret.md").write_text("the password is hunter2")
-    (notes / "link.md").symlink_to(tmp_path / "secret.md")
-    (notes / "bytes.md").write_bytes(b"password \xff\xfe\x00")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret.md").write_text("the password is hunter2")
+    (notes / "link.md").symlink_to(tmp_path / "outside" / "secret.md")
+    (notes / "below").symlink_to(tmp_path / "outside")
+    (notes / "bytes.md").write_bytes(b"password \xff\xfe")
+    (notes / "picture.md").write_bytes(b"password \0\1\2")
     (notes / "folder.md").mkdir()
+    os.mkfifo(notes / "pipe.md")
     (notes / "long.md").write_text("word " * 400_000)
     found = text(await bench.run("search_notes", query="password hunter2"))
     assert "hunter2" not in found and "bytes.md:1" in found
+    assert found.endswith(
+        "[Only the first 200 KB were searched of long.md.]\n\n[No readable text: picture.md.]"
+    )
     with pytest.raises(ToolError, match="larger than 200 KB"):
         await bench.run("write_note", title="big", text="x" * 300_000)
+
+
+@pytest.mark.parametrize(
+    ("query", "note"),
+    [
+        ("round", "Amounts are rounded."),
+        ("rounding", "It rounds."),
+        ("configuration", "The config lies in etc."),
+        ("größe", "GRÖSSE IST 3."),
+        ("Groesse", "Die Größe ist 3."),
+        ("cafe", "Un cafe\u0301."),
+        ("order book", "OrderBook holds them."),
+        ("ledgers", "See `the_ledger`."),
+        ("Rundung", "Ein Rundungsfehler."),
+    ],
+)
+async def test_a_word_is_found_in_its_other_forms(bench: Bench, notes: Path, query: str, note: str) -> None:
+    _made(notes)
+    (notes / "other.md").write_text("Nothing of that kind is told here.")
+    (notes / "a.md").write_text(note)
+    found = text(await bench.run("search_notes", query=query))
+    assert found == f"a.md:1\n{note}"
+
+
+async def test_the_word_itself_comes_before_one_that_only_begins_like_it(bench: Bench, notes: Path) -> None:
+    _made(notes)
+    (notes / "a.md").write_text("A testament of the old times, and of the new ones.")
+    (notes / "b.md").write_text("A test of the old times, and of the new ones too.")
+    found = text(await bench.run("search_notes", query="tests"))
+    assert [line for line in found.splitlines() if ".md:" in line] == ["b.md:1", "a.md:1"]
+
+
+async def test_the_heading_above_counts_and_stands_with_the_place(bench: Bench, notes: Path) -> None:
+    _made(notes)
+    (notes / "shop.md").write_text(
+        "# Shop\n\nHow it works.\n\n## Rounding\n\nHalf to even.\n\n## Tax\n\nNone.\n"
+    )
+    (notes / "only.md").write_text("# Never round twice\n")
+    found = text(await bench.run("search_notes", query="round"))
+    assert "shop.md:7 — Shop › Rounding\nHalf to even." in found
+    assert "only.md:1 — Never round twice\nNever round twice" in found
+    assert "None." not in found and "How it works" not in found
+
+
+async def test_of_a_long_line_only_what_stands_around_the_word_is_shown(bench: Bench, notes: Path) -> None:
+    _made(notes)
+    (notes / "a.md").write_text("some words " * 5_000 + "the ledger is here " + "more words " * 5_000)
+    found = text(await bench.run("search_notes", query="ledger"))
+    assert "the ledger is here" in found and len(found) < 700
+
+
+async def test_nothing_to_search_and_nothing_found_are_told_apart(bench: Bench, notes: Path) -> None:
+    assert "no notes on this project yet" in text(await bench.run("search_notes", query="refund"))
+    _made(notes)
+    assert "no notes on this project yet" in text(await bench.run("search_notes", query="refund"))
+    (notes / "a.md").write_text("Something.")
+    assert "only words that are in every text" in text(await bench.run("search_notes", query="how do you"))
+    nothing = "No note holds any of these words (1 note searched)."
+    assert text(await bench.run("search_notes", query="refund")) == nothing
+
+
+async def test_of_very_many_notes_the_newest_are_searched_and_the_rest_is_told(
+    notes: Path,
+) -> None:
+    _made(notes)
+    for number in range(30):
+        (notes / f"n{number:02}.md").write_text(f"The ledger {number}.")
+        os.utime(notes / f"n{number:02}.md", (1_000 + number, 1_000 + number))
+    module = import_from("notes", PLUGINS / "notes")
+    try:
+        found = module.searching.search(notes, "ledger", 20, most_notes=20)
+    finally:
+        forget("notes")
+    assert found.left_out == 10 and found.notes == 30
+    assert {one.file for one in found.snippets} == {f"n{number:02}.md" for number in range(10, 30)}
 
 
 async def test_a_note_that_cannot_be_written_is_told(bench: Bench, notes: Path) -> None:

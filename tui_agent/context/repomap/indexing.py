@@ -17,7 +17,7 @@ from tui_agent.context.repomap.reading import read
 from tui_agent.context.repomap.symbols import symbols_of
 from tui_agent.context.repomap.tally import name_hash, pieces_of, references, text_of, times_of
 from tui_agent.context.repomap.views import Symbol
-from tui_agent.context.repomap.words import raw_words
+from tui_agent.folds.word_forms import raw_words
 
 BATCH = 200
 SHORT = 3

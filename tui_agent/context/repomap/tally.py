@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import chain, islice
 
-from tui_agent.context.repomap.words import MAX_WORD, raw_words, split
+from tui_agent.folds.word_forms import MAX_WORD, raw_words, split
 
 MAX_TIMES = 200
 """How often one word of a file counts at most: BM25 hardly tells more apart."""

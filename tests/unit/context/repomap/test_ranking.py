@@ -14,7 +14,8 @@ from tui_agent.context.repomap.places import kind_of
 from tui_agent.context.repomap.ranking import Ranked, by_history, expression, values_of
 from tui_agent.context.repomap.snapshot import Snapshot
 from tui_agent.context.repomap.texts import Texts
-from tui_agent.context.repomap.words import Query, pieces
+from tui_agent.context.repomap.words import Query
+from tui_agent.folds.word_forms import pieces
 
 Files = dict[str, str]
 

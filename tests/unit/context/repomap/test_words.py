@@ -2,7 +2,8 @@
 
 import pytest
 
-from tui_agent.context.repomap.words import MAX_TERMS, Query, pieces, split, stem
+from tui_agent.context.repomap.words import MAX_TERMS, Query
+from tui_agent.folds.word_forms import pieces, split, stem
 
 
 @pytest.mark.parametrize(
