@@ -7,7 +7,9 @@ where there is nothing: each rule's pattern runs only on a text that holds one o
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 from urllib.parse import quote, quote_plus
 
@@ -58,25 +60,15 @@ class Redactor:
             for spelling in spellings(value)
         }
         self._secrets = tuple(sorted(spelled.items(), key=_longest_first))
-        self._triggers = tuple(sorted(_shortest(set(self._trigger_bytes()))))
-        triggers = {(word, rule.starts) for rule in self._rules for word in rule.triggers}
-        begun = {word.encode() for word, starts in triggers if starts and word[0].isalnum()}
-        signed = {word.encode() for word, _ in triggers if not word[0].isalnum()}
-        self._starts = re.compile(_any_of(begun | signed, begun)) if begun | signed else None
-        self._index = Index(self._rules)
+        sieve = _sieve(self._rules)
+        self._triggers = tuple(sorted(_shortest(sieve.words | set(self._given_bytes()))))
+        self._starts = sieve.starts
+        self._index = sieve.index
 
-    def _trigger_bytes(self) -> Iterable[bytes]:
-        words = {
-            word.encode()
-            for rule in self._rules
-            for word in rule.triggers
-            if not rule.starts and word[0].isalnum()
-        }
+    def _given_bytes(self) -> Iterator[bytes]:
         for value, _ in self._secrets:
-            raw = value.encode("utf-8", "surrogateescape").lower()
-            quoted = json.dumps(value, ensure_ascii=False)[1:-1].encode("utf-8", "surrogateescape").lower()
-            words |= {raw, quoted}
-        return words
+            yield value.encode("utf-8", "surrogateescape").lower()
+            yield json.dumps(value, ensure_ascii=False)[1:-1].encode("utf-8", "surrogateescape").lower()
 
     def suspects(self, raw: bytes) -> bool:
         """Whether JSON or other text in UTF-8 may hold a secret: False is certain, True only asks for a closer look."""
@@ -144,6 +136,30 @@ class Redactor:
         return self.json(value)
 
 
+@dataclass(frozen=True)
+class _Sieve:
+    """What tells of a set of rules whether one of them may find something."""
+
+    words: frozenset[bytes]
+    """Triggers that may stand anywhere, without those in which another one stands."""
+    starts: re.Pattern[bytes] | None
+    """Triggers with which every match begins."""
+    index: Index
+
+
+@lru_cache(maxsize=4)
+def _sieve(rules: tuple[Rule, ...]) -> _Sieve:
+    """Made once for the rules of a process: it takes several milliseconds."""
+    anywhere = {
+        word.encode() for rule in rules for word in rule.triggers if not rule.starts and word[0].isalnum()
+    }
+    triggers = {(word, rule.starts) for rule in rules for word in rule.triggers}
+    begun = {word.encode() for word, starts in triggers if starts and word[0].isalnum()}
+    signed = {word.encode() for word, _ in triggers if not word[0].isalnum()}
+    starts = re.compile(_any_of(begun | signed, begun)) if begun | signed else None
+    return _Sieve(frozenset(_shortest(anywhere)), starts, Index(rules))
+
+
 def spellings(value: str) -> Iterator[str]:
     """The ways in which programs write the value of a variable: as it is, in addresses, in base64 at every offset, in
     hexadecimal digits."""
@@ -161,7 +177,7 @@ def spellings(value: str) -> Iterator[str]:
             yield coded[begin:end] if alphabet is None else coded[begin:end].translate(alphabet)
 
 
-def _shortest(words: set[bytes]) -> Iterable[bytes]:
+def _shortest(words: Set[bytes]) -> Iterable[bytes]:
     """Without those in which another one of them stands."""
     return (word for word in words if not any(other in word for other in words if other != word))
 
