@@ -26,6 +26,7 @@ from tui_agent.protocol.commands import GoOn
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import ContextCompacted, ContextCut
 from tui_agent.protocol.events.plugin import PluginFailed
+from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.wiring.ground import ground, require_decision
@@ -178,6 +179,8 @@ def telling(show: Show, record: Record) -> None:
         case PluginFailed() as failed:
             words = " ".join(f"{failed.message} ({failed.where})".split())
             say(f"tui-agent: The plugin {failed.plugin} is off. {words}", file=sys.stderr)
+        case ErrorRaised(where="agents", message=message, hint=hint):
+            say(f"tui-agent: {message} {hint}", file=sys.stderr)
         case ContextCut() as cut if record.agent == MAIN_AGENT:
             say(f"tui-agent: {too_long(cut)}", file=sys.stderr)
         case ContextCompacted(cuts=cuts) if cuts and record.agent == MAIN_AGENT:

@@ -29,7 +29,7 @@ _YES = {"true": True, "yes": True, "false": False, "no": False}
 
 @dataclass(frozen=True, slots=True)
 class AgentFault:
-    """A file that is no agent, and why."""
+    """A file, and what is wrong with it: a fault where it is no agent, else a remark."""
 
     source: str
     message: str
@@ -37,24 +37,48 @@ class AgentFault:
 
 @dataclass(frozen=True, slots=True)
 class NamedAgents:
-    """The agents that can be delegated to by name, sorted by it, and the files that are none."""
+    """The agents that can be delegated to by name, sorted by it, and the files that are none.
+
+    `hidden` are those of the user's files whose name a nearer file has.
+    """
 
     roles: tuple[Role, ...] = ()
     faults: tuple[AgentFault, ...] = ()
+    hidden: tuple[AgentFault, ...] = ()
 
 
 def named_agents(own: Path, user: Path, project: ProjectFiles | None) -> NamedAgents:
     """Read the agents of the product (`own`), of the user's folder and of a trusted project."""
     found: dict[str, Role] = {}
     faults: list[AgentFault] = []
-    for source, text in (*_of_folder(own, faults), *_of_folder(user, faults), *_of_project(project, faults)):
+    hidden: list[AgentFault] = []
+    for files in (_of_folder(own, faults), _of_folder(user, faults), _of_project(project, faults)):
+        near = _roles(files, faults)
+        hidden += [_hidden(found[name], near[name]) for name in near if name in found]
+        found |= near
+    theirs = tuple(one for one in hidden if Path(one.source).parent != own)
+    return NamedAgents(tuple(found[name] for name in sorted(found)), tuple(faults), theirs)
+
+
+def _roles(files: Iterator[tuple[str, str]], faults: list[AgentFault]) -> dict[str, Role]:
+    """The agents of one place by name; of one name the first file counts."""
+    roles: dict[str, Role] = {}
+    for source, text in files:
         try:
             role = role_of(source, text)
         except ConfigError as error:
             faults.append(AgentFault(source, error.message))
             continue
-        found[role.name] = role
-    return NamedAgents(tuple(found[name] for name in sorted(found)), tuple(faults))
+        if role.name in roles:
+            taken = f"its name {role.name!r} is that of {Path(roles[role.name].source).name}"
+            faults.append(AgentFault(source, taken))
+        else:
+            roles[role.name] = role
+    return roles
+
+
+def _hidden(far: Role, near: Role) -> AgentFault:
+    return AgentFault(far.source, f"the agent {far.name} of {near.source} is nearer and counts in its place")
 
 
 def role_of(source: str, text: str) -> Role:
@@ -62,7 +86,7 @@ def role_of(source: str, text: str) -> Role:
     fields, body = _parted(text)
     unknown = sorted(set(fields) - set(FIELDS))
     if unknown:
-        raise ConfigError(f"it has a field {unknown[0]!r}; the fields are {', '.join(FIELDS)}")
+        raise ConfigError(f"its field {unknown[0]!r} is none of {', '.join(FIELDS)}")
     name = str(fields.get("name") or Path(source).stem)
     if not NAME.fullmatch(name):
         raise ConfigError(f"its name {name!r} is none: small letters, digits, - and _, at most 32")
@@ -74,14 +98,20 @@ def role_of(source: str, text: str) -> Role:
         raise ConfigError(f"its text is longer than {MOST_PROMPT:,} characters")
     description = " ".join(str(fields.get("description", "")).split())
     model = str(fields.get("model", ""))
+    iterations, read_only = (
+        _iterations(fields.get("max_iterations")),
+        _yes(str(fields.get("read_only", "no"))),
+    )
+    if not description:
+        raise ConfigError("it has no `description`, the field that says what it is for")
     return Role(
         name=name,
         prompt=body,
         description=description[:MOST_DESCRIPTION],
         tools=_tools(fields.get("tools")),
         model="" if model == "inherit" else model,
-        max_iterations=_iterations(fields.get("max_iterations")),
-        read_only=_yes(str(fields.get("read_only", "no"))),
+        max_iterations=iterations,
+        read_only=read_only,
         source=source,
     )
 
@@ -125,10 +155,14 @@ def _of_it(name: str, error: ConfigError) -> str:
 
 
 def _parted(text: str) -> tuple[dict[str, str | list[str]], str]:
-    """The fields between the two lines `---`, and the text below; no fields where the file begins otherwise."""
+    """The fields between the two lines `---`, and the text below. Raises `ConfigError`."""
     lines = text.splitlines()
-    if not lines or lines[0].strip() != _FENCE:
-        return {}, text.strip()
+    if not lines:
+        raise ConfigError("it is empty")
+    if lines[0].strip() != _FENCE:
+        raise ConfigError(
+            "it has no fields: it begins with no line `---`, and no `description` stands below that"
+        )
     end = next((at for at, line in enumerate(lines[1:], 1) if line.strip() == _FENCE), None)
     if end is None:
         raise ConfigError("its fields have no end: a line `---` is missing")

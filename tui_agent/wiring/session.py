@@ -163,7 +163,7 @@ def _assemble(
     tools, failed = tools_of(loaded)
     judge, refused = judging.following(base, loaded.policy_tables)
     subagents = Subagents(base.config)
-    for event in [*loaded.events, *failed, *refused, *subagents.faulty]:
+    for event in [*loaded.events, *failed, *refused, *subagents.faulty(tools.names(), models.resolve)]:
         recorder.append(event)
     env = _environment(base, workspace, recorder)
     taught = [one.language for one in loaded.languages]

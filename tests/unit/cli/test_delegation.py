@@ -81,8 +81,44 @@ def test_many_files_that_are_no_agents_are_one_line_of_a_session(
         (agents / f"worse{number}.md").write_text("---\nnothing: here\n---\nText.\n")
     _, out, _ = call("run", "go", "--model", script, "--json")
     [one] = [one for one in payloads(out, "error.raised") if one["where"] == "agents"]
-    assert one["message"] == "7 files are no agents: broken.md, worse0.md, worse1.md and 4 more."
+    first, second, third, more = one["message"].split("; ")
+    assert first == "broken.md is no agent: its fields have no end: a line `---` is missing"
+    assert (
+        second.startswith("worse0.md is no agent: its field 'nothing' is none of name")
+        and "worse1.md" in third
+    )
+    assert more == "and 4 more."
     assert "tui-agent agents list" in one["hint"]
+
+
+def test_what_an_agent_names_and_is_not_there_is_told_in_the_list_and_in_the_session(
+    call: Call, script: str, tmp_path: Path, work: Path
+) -> None:
+    agents = find(work, {"HOME": str(tmp_path / "home")}).config_dir / "agents"
+    (agents / "odd.md").write_text("---\ndescription: x\ntools: grpe\nmodel: nosuch\n---\nText.\n")
+    _, out, _ = call("agents", "list", "--json")
+    remarks = [one for one in map(json.loads, out.splitlines()) if one["kind"] == "remark"]
+    assert [Path(one["source"]).name for one in remarks] == ["odd.md", "odd.md"]
+    _, out, err = call("agents", "list")
+    assert "odd.md: it names a tool that is not there: grpe (like grep)." in err and "odd " in out
+    assert "odd.md: its model nosuch cannot be used" in err
+    _, out, err = call("run", "go", "--model", script, "--json")
+    assert "tui-agent: broken.md is no agent:" in err and "agents list" in err
+    [told] = [one["message"] for one in payloads(out, "error.raised") if one["where"] == "agents"]
+    assert "odd.md: it names a tool that is not there: grpe" in told
+
+
+def test_a_projects_agents_count_where_it_is_trusted_and_hide_yours_of_the_same_name(
+    call: Call, script: str, work: Path
+) -> None:
+    inside = work / ".tui_agent" / "agents"
+    inside.mkdir(parents=True)
+    (inside / "mine.md").write_text("---\ndescription: of the project\n---\nText.\n")
+    _, out, err = call("agents", "list")
+    assert "of the project" not in out and "not trusted" in err and ".tui_agent/agents/mine.md" in err
+    _, out, err = call("agents", "list", "--trust-project")
+    assert "of the project" in out and "not trusted" not in err
+    assert "agents/mine.md: the agent mine of .tui_agent/agents/mine.md is nearer" in err
 
 
 def test_a_recording_answers_delegates_as_they_were_answered(call: Call, script: str, work: Path) -> None:

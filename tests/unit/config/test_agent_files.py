@@ -4,9 +4,18 @@ from pathlib import Path
 import pytest
 
 from tui_agent.config.agent_files import MOST_PROMPT, named_agents, role_of
+from tui_agent.config.layers import load
+from tui_agent.config.options import SessionOptions
 from tui_agent.config.project_files import look
 from tui_agent.errors import ConfigError
-from tui_agent.middleware.subagents import OWN
+from tui_agent.middleware.subagents import OWN, Subagents
+from tui_agent.protocol.settings import Effort, ModelInfo
+
+
+def said(prompt: str, **fields: str) -> str:
+    """A file of an agent."""
+    lines = [f"{field}: {value}" for field, value in {"description": "does it", **fields}.items()]
+    return "\n".join(["---", *lines, "---", prompt])
 
 
 def test_a_file_says_who_an_agent_is() -> None:
@@ -21,7 +30,7 @@ def test_a_file_says_who_an_agent_is() -> None:
 
 
 def test_fields_may_be_left_out_and_written_in_several_ways() -> None:
-    plain = role_of("x/helper.md", "You help.")
+    plain = role_of("x/helper.md", "---\ndescription: helps\n---\nYou help.")
     assert (plain.name, plain.tools, plain.model, plain.read_only) == ("helper", None, "", False)
     listed = role_of("x/a.md", "---\ndescription: one\n  two\ntools:\n- glob\n- grep\nmodel: inherit\n---\nx")
     assert (listed.tools, listed.model, listed.description) == (("glob", "grep"), "", "one two")
@@ -30,6 +39,11 @@ def test_fields_may_be_left_out_and_written_in_several_ways() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
+        ("", "empty"),
+        ("You help.", "no fields"),
+        ("# Helper\n\nYou help.", "no fields"),
+        ("---\n---\nYou help.", "no `description`"),
+        ("---\nname: helper\ndescription: ''\n---\nYou help.", "no `description`"),
         ("---\nname: a\nYou help.", "no end"),
         ("---\nname: Bad Name\n---\nx", "'Bad Name'"),
         ("---\nname: main\n---\nx", "taken"),
@@ -38,7 +52,7 @@ def test_fields_may_be_left_out_and_written_in_several_ways() -> None:
         ("---\ncolour: red\n---\nx", "colour"),
         ("---\nmax_iterations: many\n---\nx", "max_iterations"),
         ("---\nread_only: perhaps\n---\nx", "read_only"),
-        ("x" * (MOST_PROMPT + 1), "longer"),
+        ("---\ndescription: d\n---\n" + "x" * (MOST_PROMPT + 1), "longer"),
     ],
 )
 def test_what_is_no_agent_is_said(text: str, words: str) -> None:
@@ -52,19 +66,23 @@ def test_the_nearest_file_of_a_name_counts_and_a_broken_one_costs_nothing_else(t
     user.mkdir()
     inside = project / ".tui_agent" / "agents"
     inside.mkdir(parents=True)
-    (user / "verify.md").write_text("My own.")
-    (user / "mine.md").write_text("Mine.")
+    (user / "verify.md").write_text(said("My own."))
+    (user / "mine.md").write_text(said("Mine."))
     (user / "bytes.md").write_bytes(b"\xff\xfe\x00")
     (user / "notes.txt").write_text("no agent")
     os.mkfifo(user / "pipe.md")
-    (inside / "mine.md").write_text("The project's.")
+    (inside / "mine.md").write_text(said("The project's."))
     (inside / "broken.md").write_text("---\nname: x")
     found = named_agents(OWN, user, look(project))
     prompts = {role.name: role.prompt for role in found.roles}
     assert (prompts["verify"], prompts["mine"]) == ("My own.", "The project's.")
     assert "study" in prompts
     assert sorted(Path(fault.source).name for fault in found.faults) == ["broken.md", "bytes.md", "pipe.md"]
+    assert [(Path(one.source).name, one.message) for one in found.hidden] == [
+        ("mine.md", "the agent mine of .tui_agent/agents/mine.md is nearer and counts in its place")
+    ]
     untrusted = named_agents(OWN, user, None)
+    assert untrusted.hidden == ()
     assert {role.prompt for role in untrusted.roles if role.name == "mine"} == {"Mine."}
 
 
@@ -82,3 +100,47 @@ def test_what_is_wrong_with_a_file_does_not_name_the_file_again(tmp_path: Path) 
         ("bin.md", "it is not UTF-8 text (byte 0)"),
         ("dir.md", "it is no regular file"),
     ]
+
+
+def test_of_two_files_of_one_folder_with_one_name_the_first_counts_and_the_other_is_told(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.md").write_text(said("First.", name="twin"))
+    (tmp_path / "b.md").write_text(said("Second.", name="twin"))
+    found = named_agents(tmp_path / "none", tmp_path, None)
+    assert [role.prompt for role in found.roles] == ["First."]
+    assert [(Path(one.source).name, one.message) for one in found.faults] == [
+        ("b.md", "its name 'twin' is that of a.md")
+    ]
+
+
+def agents_of(tmp_path: Path, **files: str) -> Subagents:
+    folder = tmp_path / "config" / "tui-agent" / "agents"
+    folder.mkdir(parents=True)
+    for name, text in files.items():
+        (folder / f"{name}.md").write_text(text)
+    environ = {"XDG_CONFIG_HOME": str(tmp_path / "config"), "HOME": str(tmp_path)}
+    return Subagents(load(SessionOptions(cwd=tmp_path, data_dir=tmp_path / "data"), environ))
+
+
+def unknown(name: str, base_url: str, effort: Effort | None) -> ModelInfo:
+    raise ConfigError(f"There is no model {name!r}.")
+
+
+def test_tools_and_models_that_are_not_there_are_told_with_the_files_name(tmp_path: Path) -> None:
+    below = agents_of(
+        tmp_path,
+        bad="You do things.",
+        odd=said("x", tools="read_file, grpe, Bash", model="nosuch"),
+        good=said("x", tools="read, shell"),
+    )
+    tools = ("read_file", "grep", "run_command")
+    assert sorted(role.name for role in below.roles) == ["good", "odd", "study", "verify"]
+    assert [(Path(one.source).name, one.message) for one in below.remarks(tools, unknown)] == [
+        ("odd.md", "it names a tool that is not there: grpe (like grep)"),
+        ("odd.md", "its model nosuch cannot be used: There is no model 'nosuch'"),
+    ]
+    [event] = below.faulty(tools, unknown)
+    assert event.message.startswith("bad.md is no agent: it has no fields")
+    assert "; odd.md: it names a tool that is not there: grpe" in event.message
+    assert "agents list" in event.hint
