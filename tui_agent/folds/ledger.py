@@ -66,7 +66,7 @@ class LedgerSum:
 
 @dataclass(frozen=True, slots=True)
 class LedgerRequest:
-    """One request of the main agent's. `sections` are tokens by section; `input_tokens`, `cached_tokens` and `cost_usd` as the
+    """One request of the main agent's. `sections` are tokens by section, `chars` characters; `input_tokens`, `cached_tokens` and `cost_usd` as the
     provider counted, None until it answered. `broken` says why its cache could not serve all that the request before held;
     empty where it could."""
 
@@ -74,6 +74,7 @@ class LedgerRequest:
     seq: int
     tokens: int
     sections: Mapping[SectionName, int]
+    chars: Mapping[SectionName, int]
     input_tokens: int | None = None
     cached_tokens: int | None = None
     cost_usd: float | None = None
@@ -90,9 +91,12 @@ class LedgerView:
     requests: tuple[LedgerRequest, ...] = ()
 
     def difference(self, before: int, after: int) -> dict[SectionName, int]:
-        """Tokens that each section has more (or less) in one request than in another; those that differ."""
-        old, new = self.requests[before].sections, self.requests[after].sections
-        both = {name: new.get(name, 0) - old.get(name, 0) for name in (*old, *new)}
+        """Tokens that each section has more (or less) in one request than in another; those that differ.
+
+        A section of as many characters as before was only counted anew: of what grew the new characters count.
+        """
+        old, new = self.requests[before], self.requests[after]
+        both = {name: _grown(old, new, name) for name in (*old.sections, *new.sections)}
         return {name: change for name, change in both.items() if change}
 
 
@@ -203,6 +207,7 @@ class Ledger:
             seq,
             packed.total_tokens,
             {section.name: section.tokens for section in packed.sections},
+            {section.name: section.chars for section in packed.sections},
             broken=", ".join(reasons),
         )
         if len(self._requests) > REQUESTS:
@@ -231,6 +236,7 @@ class Ledger:
             asked.seq,
             asked.tokens,
             asked.sections,
+            asked.chars,
             None if usage.estimated else usage.input_tokens,
             None if usage.estimated else usage.cached_tokens,
             answer.cost_usd,
@@ -251,6 +257,14 @@ class Ledger:
                 tuple(self._requests.values()),
             )
         return self._view
+
+
+def _grown(old: LedgerRequest, new: LedgerRequest, name: SectionName) -> int:
+    """Tokens that came to a section, or went, by the counts of the request that has more of it."""
+    change = new.chars.get(name, 0) - old.chars.get(name, 0)
+    more = new if change > 0 else old
+    whole = more.chars.get(name, 0)
+    return round(more.sections.get(name, 0) * change / whole) if whole else 0
 
 
 def _differs(before: ContextPacked, now: ContextPacked) -> list[str]:

@@ -42,6 +42,7 @@ class Frames:
         with app.batch_update():
             if "state" in changed:
                 guarded("what is in force", self._take_state)
+            self._look_again(changed)
             if changed & {"state", "meter"}:
                 guarded("the header", self._show_header)
             if changed & {"todo", "trace", "meter"}:
@@ -63,7 +64,6 @@ class Frames:
         self._live.sending.under_way = False
         self._live.beginning.refresh()
         self._live.defaults.look(self._live.state)
-        self._look_again()
 
     def _show_header(self) -> None:
         self._live.app.header.set_views(self._live.state, self._live.views.meter.view())
@@ -72,10 +72,10 @@ class Frames:
         app, views = self._live.app, self._live.views
         app.sidebar.set_views(views.todo.view(), views.trace.view(), views.meter.view(), app.clock())
 
-    def _look_again(self) -> None:
+    def _look_again(self, changed: frozenset[ViewName]) -> None:
         """An open sheet shows what is in force and known now."""
         for screen in self._live.app.screen_stack:
-            if isinstance(screen, PolicySheet) or (isinstance(screen, Viewer) and screen.live):
+            if isinstance(screen, Viewer | PolicySheet) and screen.follows & changed:
                 self._live.faults.guarded("the sheet", screen.redraw)
 
     def show_figures(self, views: Views) -> None:

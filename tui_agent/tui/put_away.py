@@ -18,8 +18,8 @@ from tui_agent.tui import units
 from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.text import clean_line
 
-TITLE: Final = "Not in the context as it was said"
-NOTHING: Final = "Nothing was put away: everything that was said is in the context."
+TITLE: Final = "Put away or summarised"
+NOTHING: Final = "Nothing yet: everything that was said is in the context."
 
 
 def folded(records: Sequence[Record]) -> ForgottenView:
@@ -45,7 +45,7 @@ def _row(at: int, item: ForgottenItem) -> Item:
         str(at),
         clean_line(item.who)[:16],
         clean_line(item.said),
-        right=f"{pin}{where}~{units.about(item.tokens)} tokens",
+        right=f"{pin}{where}~{units.tokens(item.tokens)} tokens",
         group=f"Turn {item.turn}",
     )
 

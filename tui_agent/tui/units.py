@@ -60,6 +60,19 @@ def kilo(count: int) -> str:
     return f"{count / 1000:.1f}k" if count < 999_950 else f"{count / 1_000_000:.2f}M"
 
 
+def adding_up(counts: Sequence[int]) -> list[str]:
+    """A column of tokens that adds up, as it is written, to its total: plain below a thousand, `3.9k` from there on and
+    `<0.1k` for what is too little for that."""
+    total = sum(counts)
+    if total < KILO:
+        return [str(count) for count in counts]
+    tenths_of = _largest_remainder(counts, tenths(total))
+    return [
+        "<0.1k" if count and not share else kilo(share * KILO // 10)
+        for count, share in zip(counts, tenths_of, strict=True)
+    ]
+
+
 def about(count: int) -> str:
     """A forecast: `43k`, `900`, without a decimal it cannot keep."""
     return str(count) if count < 1000 else f"{round(count / 1000)}k" if count < 999_500 else tokens(count)
@@ -81,12 +94,17 @@ def percent(fraction: float) -> str:
 
 def shares(counts: Sequence[int]) -> list[int]:
     """Whole percentages that add up to 100 (largest remainder); all zero when there is nothing to share."""
+    return _largest_remainder(counts, 100)
+
+
+def _largest_remainder(counts: Sequence[int], whole: int) -> list[int]:
+    """Whole numbers in the proportion of `counts` that add up to `whole`; all zero when there is nothing to share."""
     total = sum(counts)
     if total <= 0:
         return [0] * len(counts)
-    exact = [count * 100 / total for count in counts]
+    exact = [count * whole / total for count in counts]
     floors = [int(value) for value in exact]
-    missing = 100 - sum(floors)
+    missing = whole - sum(floors)
     by_rest = sorted(range(len(exact)), key=lambda i: (floors[i] - exact[i], i))
     for index in by_rest[:missing]:
         floors[index] += 1

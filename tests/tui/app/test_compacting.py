@@ -207,7 +207,7 @@ async def test_the_list_is_filtered_by_a_path_a_turn_or_what_became_of_a_message
 async def test_nothing_put_away_is_said_and_no_way_on_is_a_warning() -> None:
     async with open_app(golden("night_shift")) as driven:
         await listed(driven)
-        assert "Nothing was put away" in driven.text()
+        assert "Nothing yet: everything" in driven.text()
         await driven.press("escape")
         driven.session.feed(ContextStuck(message="The summary freed only 3 of 900 tokens.", hint="/new"))
         await driven.settle()

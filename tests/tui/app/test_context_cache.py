@@ -16,7 +16,8 @@ async def test_hits_and_misses_stand_with_their_reason_in_the_rows_of_the_reques
             name = f"req_{number}"
             # The system prompt is the same: it is only counted anew.
             sections = {"system": 49 + number, "messages": 51 - number}
-            driven.session.feed(packed(name, {}, prefix=prefix, **sections), requested(name))
+            manifest = packed(name, {}, prefix=prefix, chars={"system": 200}, **sections)
+            driven.session.feed(manifest, requested(name))
             driven.session.feed(answered(name, cached))
         await driven.settle()
         await driven.type("/context")
@@ -27,5 +28,5 @@ async def test_hits_and_misses_stand_with_their_reason_in_the_rows_of_the_reques
             await driven.press("pageup")
         text = "\n".join(rows)
         assert "newest requests" in text and "cached" in text
-        assert any("messages -1 100 80 %" in row for row in rows), text
+        assert any("messages −1 100 80 %" in row for row in rows), text
         assert any("instructions changed 100 0 %" in row for row in rows), text

@@ -7,8 +7,10 @@ from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.protocol.commands import Compact
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.context import ContextPacked, Section
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.actions import BY_NAME
+from tui_agent.tui.handlers.context import ContextSheet
 
 WINDOW = 200_000
 
@@ -111,3 +113,37 @@ async def test_no_key_of_the_context_means_another_thing_in_other_sheets(size: t
         await driven.press("s")
         assert isinstance(driven.session.submitted[-1], Compact)
         assert BY_NAME["view_copy"].keys == ("c",) and BY_NAME["context_summarise"].keys == ("s",)
+
+
+async def test_the_sheet_follows_the_turn_that_runs_under_it() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        rows = await opened(driven, packed(section("messages", 20_000)))
+        assert any("20.0k of 200k tokens 10 % below soft limit" in row for row in rows)
+        driven.session.feed(packed(section("messages", 20_000), section("tool_results", 68_000)), after=1.0)
+        await driven.settle()
+        assert "88.0k of 200k tokens   44 %  over soft limit" in driven.text()
+        await driven.press("home")
+        assert "68.0k" in driven.text() and "20.0k of" not in driven.text()
+
+
+async def test_summarising_waits_for_the_end_of_the_turn() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.session.feed(TurnStarted(turn=3))
+        await opened(driven, packed(*SECTIONS))
+        assert "summarise now" not in driven.text() and "Esc close" in driven.text()
+        await driven.press("s")
+        assert isinstance(driven.app.screen, ContextSheet)
+        assert not any(isinstance(one, Compact) for one in driven.session.submitted)
+        driven.session.feed(TurnFinished(turn=3, reason="finished"))
+        await driven.settle()
+        assert "S summarise now" in driven.text()
+
+
+async def test_the_sections_add_up_as_they_are_written() -> None:
+    sizes = {"system": 340, "repo_map": 840, "mentions": 840, "messages": 12, "tool_results": 3_745}
+    async with open_app(golden("night_shift")) as driven:
+        rows = await opened(driven, packed(*(section(name, tokens) for name, tokens in sizes.items())))
+        names = ("system", "repo map", "mentions", "tool results")
+        figures = [float(row_of(rows, one).removeprefix(one).split()[0][:-1]) for one in names]
+        assert row_of(rows, "messages").split()[1] == "<0.1k"
+        assert round(sum(figures), 1) == float(row_of(rows, "total").split()[1][:-1]) == 5.8

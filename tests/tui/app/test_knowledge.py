@@ -121,7 +121,7 @@ async def test_a_live_sheet_takes_what_comes_before_it_is_composed_and_after_it_
         for _ in range(2):
             live.act("memory", "")
             sheet = driven.app.screen
-            assert isinstance(sheet, Viewer) and sheet.live
+            assert isinstance(sheet, Viewer) and sheet.follows
             live.frames.show(ALL)
             await _until(driven, lambda: "Of this task" in driven.text())
             await driven.press("escape")

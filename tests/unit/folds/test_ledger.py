@@ -1,5 +1,7 @@
 """What fills the context: by message, tool and file, and how one request differs from another."""
 
+from collections.abc import Mapping
+
 from tests.stubs.story import Story, finished, responded, tool_call
 from tui_agent.folds.ledger import REQUESTS, Ledger, LedgerView
 from tui_agent.protocol.events.base import Payload
@@ -22,8 +24,14 @@ from tui_agent.protocol.settings import ModelInfo
 
 
 def packed(
-    request: str, added: dict[int, int], ratio: float = 1.0, prefix: str = "a", **sections: int
+    request: str,
+    added: dict[int, int],
+    ratio: float = 1.0,
+    prefix: str = "a",
+    chars: Mapping[str, int] | None = None,
+    **sections: int,
 ) -> ContextPacked:
+    """A manifest; a section's characters are its tokens where `chars` says nothing else."""
     whole = sum(sections.values())
     names: dict[SectionName, int] = sections  # type: ignore[assignment]
     return ContextPacked(
@@ -35,7 +43,8 @@ def packed(
         prefix_digest=prefix,
         added=tuple(CountedMessage(seq=seq, tokens=tokens) for seq, tokens in added.items()),
         sections=tuple(
-            Section(name=name, raw_chars=1, chars=tokens, tokens=tokens) for name, tokens in names.items()
+            Section(name=name, raw_chars=1, chars=(chars or {}).get(name, tokens), tokens=tokens)
+            for name, tokens in names.items()
         ),
     )
 
@@ -91,6 +100,19 @@ def test_two_requests_differ_by_their_sections_and_what_the_provider_counted_is_
     assert second.broken == "instructions changed"
     assert view.difference(0, 1) == {"system": 20, "tool_results": 30}
     assert view.difference(1, 0) == {"system": -20, "tool_results": -30}
+
+
+def test_what_was_only_counted_anew_is_no_difference_of_two_requests() -> None:
+    same = {"repo_map": 3_000, "mentions": 4_000}
+    view = told(
+        ASKED,
+        packed("r1", {0: 10}, chars={**same, "messages": 40}, repo_map=1_200, mentions=1_100, messages=10),
+        packed("r2", {}, chars={**same, "messages": 80}, repo_map=700, mentions=560, messages=16),
+        packed("r3", {}, chars=same, repo_map=700, mentions=560),
+    )
+    # Of 80 characters in 16 tokens the 40 new ones are 8; of what is gone nobody counts anew.
+    assert view.difference(0, 1) == {"messages": 8}
+    assert view.difference(1, 2) == {"messages": -16}
 
 
 def asked(request: str, model: str = "m") -> ModelRequested:

@@ -72,3 +72,23 @@ def test_shares_are_whole_and_add_up(counts: list[int]) -> None:
     assert all(
         abs(share - count * 100 / total) < 1 for share, count in zip(shares, counts, strict=True) if total
     )
+
+
+@pytest.mark.parametrize(
+    ("counts", "written"),
+    [
+        ([], []),
+        ([300, 45, 200], ["300", "45", "200"]),
+        ([1_700, 45, 0, 3_740], ["1.7k", "<0.1k", "0.0k", "3.8k"]),
+        ([3_900, 5_200, 1_100, 4_000, 10_200, 17_800], ["3.9k", "5.2k", "1.1k", "4.0k", "10.2k", "17.8k"]),
+    ],
+)
+def test_a_column_of_tokens_adds_up_as_it_is_written(counts: list[int], written: list[str]) -> None:
+    assert units.adding_up(counts) == written
+
+
+@given(st.lists(st.integers(0, 80_000), min_size=1, max_size=12).filter(lambda counts: sum(counts) >= 1_000))
+def test_any_column_of_tokens_adds_up_to_its_total(counts: list[int]) -> None:
+    tenths = [0 if one == "<0.1k" else round(float(one[:-1]) * 10) for one in units.adding_up(counts)]
+    assert all(one.endswith("k") for one in units.adding_up(counts))
+    assert sum(tenths) == units.tenths(sum(counts))

@@ -25,43 +25,53 @@ _INTENTS: Final[Mapping[str, str]] = {
     "context_map": "map",
 }
 """What the keys of the registry's scope `context` do."""
+_IDLE: Final = ("context_summarise",)
+"""Of these the ones that wait for the end of a turn."""
 _WHY: Final = 22
 """Cells that are left free for why a section is not whole before a bar is drawn."""
 
 
-def context(live: "Live", argument: str) -> None:
-    """What fills the context."""
+class ContextSheet(Viewer):
+    """What fills the context, as it is now: it follows the turn that runs under it."""
 
-    def draw(viewer: Viewer, width: int) -> list[Strip]:
-        view = live.views.meter.view()
+    def __init__(self, live: "Live") -> None:
+        super().__init__(lambda: live.app.looks, "Context", self._rows)
+        self.follows = frozenset({"state", "meter"})
+        self._session = live
+
+    def prepare(self, width: int) -> None:
+        view, running = self._session.views.meter.view(), self._session.running
+        mark = "~" if view.estimated else ""
+        of = f" of {units.tokens(view.window)}{' (assumed)' if view.assumed else ''}" if view.window else ""
+        self.right = f"{mark}{units.tokens(view.used)}{of} tokens" if view.used else ""
+        shown = bool(view.used and view.window)
+        self.verdict = (
+            (f"   {units.percent(view.fraction)}  {words(view)}", meter_role(view)) if shown else ("", "t2")
+        )
+        actions = [
+            (key, one.footer, _INTENTS[one.name])
+            for one in self._session.app.actions
+            if one.scope == "context" and not (running and one.name in _IDLE)
+            for key in one.keys[:1]
+        ]
+        self.extra = tuple(actions if view.used else actions[-1:])
+
+    def _rows(self, viewer: Viewer, width: int) -> list[Strip]:
+        views = self._session.views
+        view = views.meter.view()
         if not view.used:
             return viewer.say(width, "Empty until the first message.", "t3")
         rows = _bar(viewer, view, width) if view.window else []
         rows += _sections(viewer, view, width)
-        settings = live.views.state.view().settings
+        settings = views.state.view().settings
         rows += [viewer.gap(width), *_next(viewer, view, width)]
         price = settings.model.input_price if settings is not None else None
-        return [*rows, *ledger_rows(viewer, live.views.ledger.view(), width, price)]
+        return [*rows, *ledger_rows(viewer, views.ledger.view(), width, price)]
 
-    view = live.views.meter.view()
-    mark = "~" if view.estimated else ""
-    of = f" of {units.tokens(view.window)}{' (assumed)' if view.assumed else ''}" if view.window else ""
-    actions = [
-        (key, one.footer, _INTENTS[one.name])
-        for one in live.app.actions
-        if one.scope == "context"
-        for key in one.keys[:1]
-    ]
-    viewer = Viewer(
-        lambda: live.app.looks,
-        "Context",
-        draw,
-        right=f"{mark}{units.tokens(view.used)}{of} tokens" if view.used else "",
-        actions=actions if view.used else actions[-1:],
-    )
-    if view.used and view.window:
-        viewer.verdict = f"   {units.percent(view.fraction)}  {words(view)}", meter_role(view)
-    live.app.push_screen(viewer)
+
+def context(live: "Live", argument: str) -> None:
+    """What fills the context."""
+    live.app.push_screen(ContextSheet(live))
 
 
 def _bar(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
@@ -94,12 +104,13 @@ def _sections(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]
     )
     rows = [viewer.line(width, [("".join(heads), viewer.style("t3"))])]
     shares = units.shares([one.tokens for one in view.sections])
-    for section, share in zip(view.sections, shares, strict=True):
-        rows.append(viewer.line(width, _section(viewer, columns, section, share, width)))
+    figures = units.adding_up([one.tokens for one in view.sections])
+    for section, share, figure in zip(view.sections, shares, figures, strict=True):
+        rows.append(viewer.line(width, _section(viewer, columns, section, (figure, share), width)))
     total = sum(section.tokens for section in view.sections)
     last = (
         "total".ljust(columns.name),
-        units.kilo(total).rjust(8),
+        (units.kilo(total) if total >= units.KILO else str(total)).rjust(8),
         ("100 %" if total else "0 %").rjust(8) if columns.share else "",
         units.kilo(view.room).rjust(9) if columns.budget and view.room else "",
     )
@@ -144,12 +155,15 @@ class _Columns(NamedTuple):
         return self.state and self.taken + 2 + cell_len(section.rule) <= width
 
 
-def _section(viewer: Viewer, columns: _Columns, section: MeterSection, share: int, width: int) -> list[Part]:
+def _section(
+    viewer: Viewer, columns: _Columns, section: MeterSection, figures: tuple[str, int], width: int
+) -> list[Part]:
+    tokens, share = figures
     symbols = viewer.looks.symbols
     whole = section.state == "whole"
     parts: list[Part] = [
         part(clean_line(section.name)[: columns.name - 1].ljust(columns.name), viewer.style()),
-        (units.kilo(section.tokens).rjust(8), viewer.style()),
+        (tokens.rjust(8), viewer.style()),
     ]
     if columns.share:
         parts.append((f"{share} %".rjust(8), viewer.style("t2")))

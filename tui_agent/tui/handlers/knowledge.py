@@ -80,7 +80,7 @@ def memory(live: "Live", argument: str) -> None:
         _one_note(live, argument)
         return
     viewer = show(live, "Memory", draw)
-    viewer.live = True
+    viewer.follows = frozenset({"state"})
 
     async def look() -> None:
         nonlocal held

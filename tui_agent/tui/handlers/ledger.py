@@ -1,7 +1,7 @@
 """L7: the context screen's lower half: which tools, files and messages fill the context, and how requests differ."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
@@ -13,13 +13,13 @@ from tui_agent.tui.text import clean_line, fit
 
 if TYPE_CHECKING:
     from tui_agent.folds.ledger import LedgerRequest, LedgerSum, LedgerView
+    from tui_agent.protocol.events.context import SectionName
 
 MOST = 8
 """Rows of each table."""
 _REQUESTS = 6
 _COLUMNS = 28
 """Cells of the numbers: a count, tokens, a price."""
-_FIXED: Final = ("system", "instructions", "available_tools")
 
 
 def ledger_rows(viewer: Viewer, view: "LedgerView", width: int, price: float | None) -> list[Strip]:
@@ -28,7 +28,7 @@ def ledger_rows(viewer: Viewer, view: "LedgerView", width: int, price: float | N
         return []
     tools = _sums(viewer, "by tool and speaker", view.tools, width, price)
     files = _sums(viewer, "by file", view.files, width, price)
-    return [*tools, *files, *_messages(viewer, view, width, price), *_requests(viewer, view.requests, width)]
+    return [*tools, *files, *_messages(viewer, view, width, price), *_requests(viewer, view, width)]
 
 
 def _sums(
@@ -64,15 +64,15 @@ def _messages(viewer: Viewer, view: "LedgerView", width: int, price: float | Non
     return rows
 
 
-def _requests(viewer: Viewer, requests: "Sequence[LedgerRequest]", width: int) -> list[Strip]:
+def _requests(viewer: Viewer, view: "LedgerView", width: int) -> list[Strip]:
     """The newest requests, each with what it holds more than the one before and what came from the provider's cache."""
-    newest = requests[-_REQUESTS:]
+    newest = view.requests[-_REQUESTS:]
     room = max(12, width - _COLUMNS + 8)
     head = [(f"{'newest requests'.ljust(room)}{'tokens'.rjust(9)}{'cached'.rjust(11)}", viewer.style("t3"))]
     rows = [viewer.gap(width), viewer.line(width, head)]
-    first = len(requests) - len(newest)
+    first = len(view.requests) - len(newest)
     for at, one in enumerate(newest, start=first):
-        said = one.broken or _change(requests[at - 1] if at else None, one)
+        said = one.broken or (_change(viewer, view.difference(at - 1, at)) if at else "the first")
         cached = "" if one.cached_tokens is None or not one.input_tokens else _share(one)
         left: list[Part] = [
             part(_fitted(viewer, said, room), viewer.style("warning" if one.broken else "t1")),
@@ -87,14 +87,10 @@ def _share(request: "LedgerRequest") -> str:
     return units.percent((request.cached_tokens or 0) / (request.input_tokens or 1))
 
 
-def _change(before: "LedgerRequest | None", now: "LedgerRequest") -> str:
-    if before is None:
-        return "the first"
-    # What stands fixed before the messages is the same (else the request says that it changed): only its count is newer.
-    names = [name for name in dict.fromkeys((*before.sections, *now.sections)) if name not in _FIXED]
-    changes = {name: now.sections.get(name, 0) - before.sections.get(name, 0) for name in names}
-    largest = sorted((one for one in changes.items() if one[1]), key=lambda one: -abs(one[1]))[:3]
-    said = [f"{NAMES[name]} {'+' if size > 0 else '-'}{units.tokens(abs(size))}" for name, size in largest]
+def _change(viewer: Viewer, changes: "Mapping[SectionName, int]") -> str:
+    minus = viewer.looks.symbols.minus
+    largest = sorted(changes.items(), key=lambda one: -abs(one[1]))[:3]
+    said = [f"{NAMES[name]} {'+' if size > 0 else minus}{units.tokens(abs(size))}" for name, size in largest]
     return ", ".join(said) or "the same"
 
 

@@ -6,10 +6,11 @@ shown.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from textual.strip import Strip
 
+from tui_agent.folds.views import ViewName
 from tui_agent.tui.modals.sheet import Sheet
 from tui_agent.tui.panes.base import Looks
 from tui_agent.tui.panes.policy import COLUMNS, GRID, policy_role
@@ -48,6 +49,8 @@ class InForce:
 
 class PolicySheet(Sheet[None]):
     """Switches profiles and takes rules of the session back; stays open until Esc. `files` is None while they come."""
+
+    follows: ClassVar[frozenset[ViewName]] = frozenset({"state"})
 
     def __init__(
         self,

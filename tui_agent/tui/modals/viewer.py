@@ -6,6 +6,7 @@ from typing import ClassVar
 from textual import events
 from textual.strip import Strip
 
+from tui_agent.folds.views import ViewName
 from tui_agent.tui.modals.sheet import Sheet
 from tui_agent.tui.panes.base import Intent, Looks
 from tui_agent.tui.rows import Part, part, wrap
@@ -38,8 +39,8 @@ class Viewer(Sheet[None]):
         self.verdict: tuple[str, Role] = "", "t2"
         """What stands behind `right`, in its colour."""
         self.extra = tuple(actions)
-        self.live = False
-        """It shows what changes while it is open."""
+        self.follows: frozenset[ViewName] = frozenset()
+        """The views that it shows as they change; with none it stands as it was opened."""
         self.opened_by = ""
         """The action of the registry that opened it, where one did."""
 
