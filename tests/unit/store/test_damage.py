@@ -23,7 +23,7 @@ TEXT = 'A message with ünïcödé, "quotes", \\ and {"v":1,"seq":0} inside. '
 
 def long_log(tmp_path: Path) -> bytes:
     """A log of at least 64 KiB whose messages hold what a parser could stumble over."""
-    path = write_log(tmp_path, "long", [f"{number} {TEXT * 28}" for number in range(36)])
+    path = write_log(tmp_path, "long", [f"{number} {TEXT * 23}" for number in range(36)])
     data = path.read_bytes()
     assert len(data) >= 64 * 1024
     return data
@@ -79,13 +79,15 @@ def changes(byte: int) -> tuple[int, int, int]:
     return byte ^ 0x01, byte ^ 0x20, 0x00 if byte else 0xFF
 
 
-def windows(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
-    lines = data.splitlines(keepends=True)
-    yield from ((lines[at - 1], lines[at], lines[at + 1]) for at in range(1, len(lines) - 1))
+def windows(tmp_path: Path) -> Iterator[tuple[bytes, bytes, bytes]]:
+    """Every line of a long log between two of another one, which are short: those are read with each change."""
+    lines = long_log(tmp_path).splitlines(keepends=True)
+    short = write_log(tmp_path, "short", ["a"] * len(lines)).read_bytes().splitlines(keepends=True)
+    yield from ((short[at - 1], lines[at], short[at + 1]) for at in range(1, len(lines) - 1))
 
 
 def test_no_changed_byte_is_missed_and_reading_goes_on_behind_it(tmp_path: Path) -> None:
-    for before, line, after in windows(long_log(tmp_path)):
+    for before, line, after in windows(tmp_path):
         first, own, last = records(before + line + after, NO_BLOBS)
         content = bytearray(line)
         for at, byte in enumerate(line):
