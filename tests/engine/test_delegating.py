@@ -10,6 +10,7 @@ import pytest
 
 from tests.engine.harness import Bench, EchoTool, Words, call, running, say
 from tests.engine.talks import Talks, rules, spawn, tools, use
+from tests.stubs.tool_context import tools_of
 from tui_agent.folds.agents_tree import AgentsTree
 from tui_agent.folds.session_state import SessionState
 from tui_agent.middleware.memory import WorkingMemory
@@ -21,6 +22,7 @@ from tui_agent.protocol.commands import Delegate, Interrupt, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.context import MemoryUpdated
+from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import CommandRejected
@@ -44,7 +46,7 @@ async def talking(
     async with running(
         tmp_path,
         [],
-        tools(),
+        [*tools(), *more.pop("more_tools", ())],
         policy=more.pop("policy", judged),
         policy_name=more.pop("policy_name", "accept-edits"),
         delegation=delegation or rules(),
@@ -422,6 +424,30 @@ async def test_a_tool_that_writes_and_delegates_does_not_wait_for_itself(tmp_pat
         bench.use(talks)
         assert (await turn(bench)).reason == "finished"
         assert "Written." in str(results(bench, "handing")[0].content)
+
+
+async def test_what_a_delegates_commands_make_and_change_is_in_its_report(tmp_path: Path) -> None:
+    script = "echo new > made.txt; echo more >> known.txt; rm gone.txt; echo x > away.txt"
+    talks = Talks(
+        Main=[spawn("Child: make", allowed_tools=["run_command", "write_file"]), say("Done.")],
+        Child=[
+            use("run_command", command=script),
+            use("write_file", path="own.txt", content="1\n"),
+            use("run_command", command="rm away.txt"),
+            say("Made."),
+        ],
+    )
+    (tmp_path / "workspace").mkdir()
+    for name in ("known.txt", "gone.txt"):
+        (tmp_path / "workspace" / name).write_text("one\n")
+    shell = [tools_of("shell")["run_command"]]
+    async with talking(tmp_path, talks, policy_name="bypass", checkpoints=True, more_tools=shell) as bench:
+        assert (await turn(bench)).reason == "finished"
+        report = told(results(bench)[0])
+        assert sorted(report["files_created"]) == ["made.txt", "own.txt"]
+        assert sorted(report["files_modified"]) == ["gone.txt", "known.txt"]
+        by = {one.payload.path: one.agent for one in bench.events if isinstance(one.payload, FileChanged)}
+        assert set(by.values()) == {"subtask-1"}
 
 
 async def test_what_a_delegate_looks_at_does_not_fill_the_memory_above_it(tmp_path: Path) -> None:

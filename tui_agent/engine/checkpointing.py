@@ -17,13 +17,14 @@ from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.upkeep import Upkeep
 from tui_agent.engine.whose import Missed, file_changed, holds, left_by_a_run, sort_out
 from tui_agent.errors import CheckpointError
+from tui_agent.folds.session_view import SessionStateView
 from tui_agent.ports.checkpoint import Baseline, Changes, Checkpoints
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.log import Blobs
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import PATHS_NAMED, Author, CheckpointTaken
 from tui_agent.protocol.events.session import ErrorRaised
-from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
 
 ResultT = TypeVar("ResultT")
 
@@ -299,14 +300,19 @@ class Checkpointing:
 
     async def _tell(self, changes: Changes, author: Author, call_id: CallId | None) -> None:
         """What was told of a file already is not told again."""
-        told = self._recorder.state.unkept
+        told, agent = self._recorder.state.unkept, _agent_of(self._recorder.state, call_id)
         for file in changes.files:
             known = told[file.path].change if file.path in told else None
             if known is not None and holds(known, file):
                 continue
             who = "human" if file.path in changes.doubtful else author
             make = partial(file_changed, self._blobs, file, who, call_id, known)
-            self._emit(await to_thread.run_sync(make))
+            self._emit(await to_thread.run_sync(make), agent)
 
-    def _emit(self, payload: Payload) -> None:
-        self._recorder.append(payload)
+    def _emit(self, payload: Payload, agent: AgentId = MAIN_AGENT) -> None:
+        self._recorder.append(payload, agent=agent)
+
+
+def _agent_of(state: SessionStateView, call_id: CallId | None) -> AgentId:
+    """Whose call it is: what a delegate's command changed stands under the delegate."""
+    return next((call.agent for call in state.open_calls if call.call_id == call_id), MAIN_AGENT)
