@@ -1,22 +1,30 @@
 """AGENTS.md files: which are read, when, what the model is sent of them, and what is left out with a note."""
 
+import json
 import os
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from tests.engine.harness import call, running, say
+from tests.engine.talks import Talks, rules, use
+from tests.engine.talks import tools as all_tools
+from tests.engine.test_delegating import judged
 from tests.stubs.tool_context import tools_of
-from tui_agent.context.instructions import MAX_FILE_CHARS, InstructionFiles, joined
+from tui_agent.context.assemble import SEPARATOR
+from tui_agent.context.instructions import LEAST_CHARS, MAX_FILE_CHARS, InstructionFiles, joined
 from tui_agent.engine.recorder import Recorder
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.middleware.instructions import Instructions
 from tui_agent.ports.middleware import Middleware
 from tui_agent.protocol.base import LongText
-from tui_agent.protocol.commands import SubmitPrompt
-from tui_agent.protocol.events.context import ContextPacked
+from tui_agent.protocol.commands import Compact, RestoreContext, SubmitPrompt
+from tui_agent.protocol.events.context import ContextCompacted, ContextPacked
 from tui_agent.protocol.events.instructions import InstructionsLoaded
+from tui_agent.protocol.messages import Message, ToolMessage, UserMessage
+from tui_agent.protocol.parts import TextContent
 from tui_agent.store.blobs import BlobStore
 
 
@@ -34,12 +42,22 @@ def _reading(tmp_path: Path, *, project: bool = True) -> Callable[[Recorder], Mi
     def whole(text: LongText) -> str:
         return BlobStore(tmp_path / "sessions" / "ses_test" / "blobs").text(text)
 
-    return lambda recorder: Instructions(files, lambda: recorder.state, whole)
+    def made(recorder: Recorder) -> Middleware:
+        return Instructions(
+            files, recorder.state_of, lambda event, agent: recorder.append(event, agent=agent), whole
+        )
+
+    return made
 
 
 def _put(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
+
+
+def _text(message: Message) -> str:
+    content = message.content if isinstance(message, UserMessage | ToolMessage) else ()
+    return "\n".join(str(one.text) for one in content if isinstance(one, TextContent))
 
 
 async def _notes(tmp_path: Path, *, project: bool = True) -> tuple[list[str], tuple[str, ...]]:
@@ -89,13 +107,19 @@ async def test_one_below_the_workspace_joins_once_a_file_of_its_folder_is_read(
         await bench.until("turn.finished")
         bench.submit(SubmitPrompt(text="more"))
         await bench.until("turn.finished", 2)
-    first, second, third = (request.system for request in bench.model.requests)
-    assert "Rules of src." not in first
-    assert second.index("Root rules.") < second.index("Rules of src.") < second.index("Rules of deep.")
-    assert second.startswith(first), "what was sent before stays the beginning: the provider's cache holds"
-    assert third == second
+    first, second, third = bench.model.requests
+    assert "Root rules." in first.system and first.system == second.system == third.system
+    assert second.messages[: len(first.messages)] == first.messages
+    assert third.messages[: len(second.messages)] == second.messages
+    _, result, joined = second.messages[len(first.messages) :]
+    assert isinstance(result, ToolMessage) and isinstance(joined, UserMessage)
+    assert joined.kind == "instructions"
+    assert _text(joined).index("Rules of src.") < _text(joined).index("Rules of deep.")
+    assert "For files below src/deep/ they go before those of every folder above it" in _text(joined)
     loaded = [event for event in bench.of(InstructionsLoaded) if isinstance(event, InstructionsLoaded)]
     assert [event.why for event in loaded] == ["turn", "nested"]
+    manifest = [event for event in bench.of(ContextPacked) if isinstance(event, ContextPacked)][1]
+    assert {section.name for section in manifest.sections} >= {"instructions", "recent_observations"}
     assert loaded[1].order == ("AGENTS.md", "src/AGENTS.md", "src/deep/AGENTS.md")
 
 
@@ -207,12 +231,36 @@ async def test_together_they_are_bounded_and_the_nearest_stay(tmp_path: Path, wo
         _put(folder / "AGENTS.md", f"{number}" * (MAX_FILE_CHARS - 1))
     files = InstructionFiles(LocalEnvironment(workspace), tmp_path / "config")
     assert len((await files.all()).files) == 3
-    _put(workspace / "src" / "AGENTS.md", "n" * 500)
+    _put(workspace / "src" / "AGENTS.md", "new\n" * 1_000)
     known = (await files.all()).files
-    held = joined(known, await files.below(["src"], known))
-    for found in (held, await files.all(["src/AGENTS.md"])):
-        assert [one.path for one in found.files] == ["../AGENTS.md", "AGENTS.md", "src/AGENTS.md"]
-        assert "config/AGENTS.md is left out" in found.notes[0] and "too long together" in found.notes[0]
+    below = await files.below(["src"], known, MAX_FILE_CHARS)
+    assert [len(str(one.text)) for one in below.files] == [LEAST_CHARS] and below.files[0].cut
+    assert "src/AGENTS.md is cut: 2,000 of its 3,999 characters" in below.notes[0]
+    held = joined(known, below.files)
+    later = await files.all(held)
+    assert (later.files, later.notes) == (tuple(held), ()), "what was told stays as it was told"
+
+
+async def test_where_there_is_no_room_for_all_the_farthest_goes_first_and_the_users_own_last(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / ".git").mkdir()
+    workspace = tmp_path / "a" / "b" / "workspace"
+    folders = [tmp_path / "config", tmp_path, tmp_path / "a", tmp_path / "a" / "b", workspace]
+    for number, folder in enumerate(folders):
+        _put(folder / "AGENTS.md", f"{number}" * (MAX_FILE_CHARS - 1_001 * number))
+    found = await InstructionFiles(LocalEnvironment(workspace), tmp_path / "config").all()
+    kept = [(one.path, len(str(one.text))) for one in found.files]
+    assert kept == [
+        (str(tmp_path / "config" / "AGENTS.md"), MAX_FILE_CHARS),
+        ("../../AGENTS.md", 7_007),
+        ("../AGENTS.md", MAX_FILE_CHARS - 3_003),
+        ("AGENTS.md", MAX_FILE_CHARS - 4_004),
+    ]
+    assert [note.split(" characters")[0] for note in found.notes] == [
+        "../../AGENTS.md is cut: 7,007 of its 29,998",
+        "../../../AGENTS.md is left out: the instructions are too long together.",
+    ]
 
 
 async def test_one_that_joins_late_stands_before_those_of_the_folders_below_its_own(
@@ -239,8 +287,126 @@ async def test_one_that_joins_late_stands_before_those_of_the_folders_below_its_
             await bench.until("turn.finished", count)
     order = [one.path for one in bench.recorder.state.instructions]
     assert order.index("src/AGENTS.md") < order.index("src/deep/AGENTS.md") and len(order) == 3
-    for request in bench.model.requests[-2:]:
-        assert request.system.index("Rules of src.") < request.system.index("Rules of deep.")
+    *_, before, last = bench.model.requests
+    assert last.messages[: len(before.messages)] == before.messages
+    assert sum("Rules of src." in _text(one) for one in last.messages) == 1
+
+
+async def test_one_that_joined_and_is_changed_or_gone_is_told_behind_what_was_sent(
+    tmp_path: Path, workspace: Path
+) -> None:
+    _put(workspace / "AGENTS.md", "Root rules.")
+    _put(workspace / "src" / "AGENTS.md", "Old rules.")
+    _put(workspace / "src" / "a.py", "x = 1\n")
+    answers = [call(("read_file", '{"path": "src/a.py"}')), say("1"), say("2"), say("3"), say("4")]
+    tools = list(tools_of("files").values())
+    async with running(tmp_path, answers, tools, middlewares=[_reading(tmp_path)]) as bench:
+        for count, change in enumerate((None, "New rules.", "", None), start=1):
+            if change:
+                _put(workspace / "src" / "AGENTS.md", change)
+            elif change == "":
+                (workspace / "src" / "AGENTS.md").unlink()
+            bench.submit(SubmitPrompt(text="go"))
+            await bench.until("turn.finished", count)
+    for before, after in pairwise(bench.model.requests):
+        assert after.system == before.system
+        assert after.messages[: len(before.messages)] == before.messages
+    changed, gone, same = (_text(request.messages[-1]) for request in bench.model.requests[-3:])
+    assert "What was told above of src/AGENTS.md holds no more" in changed and "New rules." in changed
+    assert "What was told above of src/AGENTS.md holds no more" in gone and "rules." not in gone
+    assert same == "go"
+    assert [one.path for one in bench.recorder.state.instructions] == ["AGENTS.md"]
+
+
+async def test_calls_side_by_side_bring_the_instructions_of_their_folder_once(
+    tmp_path: Path, workspace: Path
+) -> None:
+    _put(workspace / "src" / "AGENTS.md", "Rules of src.")
+    names = [f"src/{name}.py" for name in "abcd"]
+    for name in names:
+        _put(workspace / name, "x = 1\n")
+    answers = [call(*(("read_file", f'{{"path": "{name}"}}') for name in names)), say("read")]
+    tools = list(tools_of("files").values())
+    async with running(tmp_path, answers, tools, middlewares=[_reading(tmp_path)]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+    last = bench.model.requests[-1]
+    assert [_text(one).count("Rules of src.") for one in last.messages][-1:] == [1]
+    assert sum("Rules of src." in _text(one) for one in last.messages) == 1 and not last.system
+
+
+async def test_after_a_compaction_they_stand_in_the_prompt_and_once(tmp_path: Path, workspace: Path) -> None:
+    _put(workspace / "src" / "AGENTS.md", "Rules of src.")
+    _put(workspace / "src" / "a.py", "x = 'a long line'\n" * 300)
+    answers = [call(("read_file", '{"path": "src/a.py"}')), *map(say, ("1", "2", "a story", "3", "4"))]
+    tools = list(tools_of("files").values())
+    async with running(tmp_path, answers, tools, middlewares=[_reading(tmp_path)]) as bench:
+        for count in (1, 2):
+            bench.submit(SubmitPrompt(text="go " * 400))
+            await bench.until("turn.finished", count)
+        bench.submit(Compact())
+        compacted = await bench.until("context.compacted")
+        made = compacted.payload
+        assert isinstance(made, ContextCompacted)
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished", 3)
+        system, messages = bench.model.requests[-1].system, bench.model.requests[-1].messages
+        assert system.count("Rules of src.") == 1
+        assert not any("Rules of src." in _text(one) for one in messages)
+        sizes = [one for one in made.sections if one.name == "instructions"]
+        assert [one.chars for one in sizes] == [len(system.replace(SEPARATOR, ""))], "counted where it stands"
+        bench.submit(RestoreContext(compaction=compacted.seq))
+        await bench.until("context.restored")
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished", 4)
+    assert "Rules of src." not in bench.model.requests[-1].system
+    assert sum("Rules of src." in _text(one) for one in bench.model.requests[-1].messages) == 1
+
+
+async def test_a_delegate_has_those_of_the_folders_that_it_works_in_and_nobody_else(
+    tmp_path: Path, workspace: Path
+) -> None:
+    _put(workspace / "AGENTS.md", "Root rules.")
+    for name in ("src", "docs"):
+        _put(workspace / name / "AGENTS.md", f"Rules of {name}.")
+        _put(workspace / name / "a.py", "x = 1\n")
+    read_src, read_docs = (use("read_file", path=f"{name}/a.py") for name in ("src", "docs"))
+    both = [("spawn_subtask", json.dumps({"prompt": f"{key}: go"})) for key in ("One", "Two")]
+    look = ("delegate_readonly", '{"task": "Look: go"}')
+    talks = Talks(
+        Main=[call(*both), call(look), read_docs, say("done")],
+        One=[read_src, use("read_file", path="src/AGENTS.md"), say("read")],
+        Two=[read_docs, say("read")],
+        Look=[read_src, say("seen")],
+    )
+    more = {"policy": judged, "policy_name": "accept-edits", "delegation": rules()}
+    async with running(tmp_path, [], all_tools(), middlewares=[_reading(tmp_path)], **more) as bench:
+        bench.use(talks)
+        bench.submit(SubmitPrompt(text="Main: go"))
+        await bench.until("turn.finished")
+    for key, there in (("One", "Rules of src."), ("Two", "Rules of docs."), ("Main", "Rules of docs.")):
+        first, *_, last = talks.of(key)
+        assert "Root rules." in first.system and first.system == last.system
+        told = [words for words in map(_text, last.messages) if "Rules of" in words]
+        assert [there in words for words in told][:1] == [True], key
+        assert len([words for words in told if "[The program adds" in words]) == 1, key
+    assert not any("ules" in words for words in map(_text, talks.of("Look")[-1].messages))
+    assert [one.path for one in bench.recorder.state.instructions] == ["AGENTS.md", "docs/AGENTS.md"]
+
+
+async def test_in_a_small_window_only_the_beginning_of_a_long_one_joins(
+    tmp_path: Path, workspace: Path
+) -> None:
+    _put(workspace / "src" / "AGENTS.md", "Rules of src.\n" + "One more rule.\n" * 2_000)
+    _put(workspace / "src" / "a.py", "x = 1\n")
+    answers = [call(("read_file", '{"path": "src/a.py"}')), say("read")]
+    tools = list(tools_of("files").values())
+    async with running(tmp_path, answers, tools, middlewares=[_reading(tmp_path)]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+    words = _text(bench.model.requests[-1].messages[-1])
+    assert 3_000 < len(words) < 5_000 and "[src/AGENTS.md goes on: " in words
+    assert "src/AGENTS.md is cut: " in bench.recorder.state.instruction_notes[0]
 
 
 async def test_they_come_back_with_the_session(tmp_path: Path, workspace: Path) -> None:

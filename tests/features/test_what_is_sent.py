@@ -1,6 +1,8 @@
 """What a model server is sent of instructions, skills and mentions: the whole product against a server that answers."""
 
+import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,10 @@ import pytest
 from tests.stubs.sse_server import Reply, running
 from tui_agent.cli.headless import run_turn
 from tui_agent.config.options import SessionOptions
+from tui_agent.folds.context_meter import ContextMeter
+from tui_agent.folds.ledger import Ledger
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.wiring.session import session
 
 
@@ -40,12 +46,15 @@ READ = Reply(calls=(("c1", "read_file", '{"path": "src/cart.py"}'),))
 CART = "class Cart:"
 
 
-async def _bodies(options: SessionOptions, prompt: str, *replies: Reply) -> list[list[dict[str, object]]]:
-    """The messages of every request of one turn."""
+async def _bodies(
+    options: SessionOptions, prompt: str, *replies: Reply, seen: list[Record] | None = None
+) -> list[list[dict[str, object]]]:
+    """The messages of every request of one turn; `seen` takes what was recorded."""
+    records: list[Record] = [] if seen is None else seen
     async with running() as server:
         server.replies += replies
         async with session(replace(options, base_url=f"{server.url}/v1")) as opened:
-            await run_turn(opened, prompt, lambda record: None)
+            await run_turn(opened, prompt, records.append)
     return [asked.body["messages"] for asked in server.requests]
 
 
@@ -59,8 +68,41 @@ async def test_instructions_skills_and_mentions_are_in_the_request(options: Sess
     [said] = [str(message["content"]) for message in first if message["role"] == "user"]
     assert said.startswith('Explain @src/cart.py and @src/\n\n---\n\n<file path="src/cart.py">')
     assert CART in said and "cart.py\n" in said
-    assert "Rule of src: no prints." in str(second[0]["content"])
-    assert str(second[0]["content"]).startswith(system)
+    assert said.index(CART) < said.index("Rule of src: no prints."), "it is worked in from the mention on"
+    assert second[: len(first)] == first and "Rule of src" not in str(second[len(first) :])
+
+
+async def test_instructions_found_on_the_way_leave_every_byte_that_was_sent_as_it_was(
+    options: SessionOptions,
+) -> None:
+    deep = options.cwd / "src" / "deep"
+    deep.mkdir()
+    (deep / "AGENTS.md").write_text("Rule of deep: no loops.")
+    (deep / "till.py").write_text("x = 1\n")
+    other = Reply(calls=(("c2", "read_file", '{"path": "src/deep/till.py"}'),))
+    again = Reply(calls=(("c3", "read_file", '{"path": "src/cart.py"}'),))
+    records: list[Record] = []
+    sent = await _bodies(options, "Explain", READ, other, again, Reply(text="A cart."), seen=records)
+    for before, after in pairwise(sent):
+        assert json.dumps(after).startswith(json.dumps(before)[:-1])
+    last = [str(one["content"]) for one in sent[-1]]
+    for rule, at in (("Rule of src: no prints.", 1), ("Rule of deep: no loops.", 2)):
+        assert [rule in str(one[-1]["content"]) for one in sent] == [each == at for each in range(4)]
+        assert sum(rule in words for words in last) == 1
+    meter, ledger = ContextMeter(), Ledger()
+    for record in records:
+        if isinstance(record, Envelope):
+            meter.apply(record)
+            ledger.apply(record)
+    assert (meter.view().cache_breaks, meter.view().cache_break) == (0, "")
+    assert [one.broken for one in ledger.view().requests] == ["", "", "", ""]
+    packed = [one.payload for one in records if isinstance(one, Envelope)]
+    sizes = [
+        next(section.chars for section in one.sections if section.name == "instructions")
+        for one in packed
+        if isinstance(one, ContextPacked)
+    ]
+    assert sizes[0] < sizes[1] < sizes[2] == sizes[3]
 
 
 async def test_of_a_project_that_is_not_trusted_neither_instructions_nor_skills_are_sent(

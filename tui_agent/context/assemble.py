@@ -132,11 +132,7 @@ class Assembly:
         """Compose the request and count every section."""
         room = Room.of(wanted.model.window, wanted.answer, wanted.learnt, wanted.held)
         shares: dict[SectionName, _Share] = {name: _Share() for name in SECTION_ORDER}
-        used = [
-            each
-            for each in sorted(wanted.fragments, key=lambda each: (each.priority, each.id))
-            if each.section not in LEFT_OUT[wanted.mode]
-        ]
+        used = _used(wanted)
         texts = {each.id: self._clip(each, shares[each.section]) for each in used}
         for tool in wanted.tools:
             chars, tokens = self._tool_size(tool)
@@ -347,6 +343,16 @@ class Assembly:
             text = f"{tool.name}{tool.description}{json.dumps(tool.parameters)}"
             known = self._tool_sizes[tool.name] = tool, len(text), self.tokens.count(text)
         return known[1], known[2]
+
+
+def _used(wanted: Wanted) -> list[Fragment]:
+    """The fragments that the mode lets through and no message of the history says, in their order."""
+    said = {one.seq for one in wanted.messages if isinstance(one, UserMessage) and one.kind == "instructions"}
+    return [
+        each
+        for each in sorted(wanted.fragments, key=lambda each: (each.priority, each.id))
+        if each.section not in LEFT_OUT[wanted.mode] and each.joined not in said
+    ]
 
 
 def _sent(wanted: Wanted) -> Sequence[Message]:

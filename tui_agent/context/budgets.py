@@ -45,7 +45,7 @@ LEFT_OUT: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
 """The sections whose fragments a context mode leaves out."""
 
 NOT_SENT: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
-    "none": frozenset(("repo_map", "session_context")),
+    "none": frozenset(("repo_map", "session_context", "instructions")),
     "pack": frozenset(),
     "memory": frozenset(),
 }

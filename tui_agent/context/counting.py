@@ -103,8 +103,13 @@ def _chars(text: LongText) -> int:
 def sections_of(messages: Sequence[Message], carried: str) -> list[SectionName]:
     """The section of each message. Results behind the user's newest words are recent; `carried` is what was taken over of
     an earlier session, where the history begins with it."""
-    newest = max((at for at, one in enumerate(messages) if isinstance(one, UserMessage)), default=-1)
+    newest = max((at for at, one in enumerate(messages) if _opens(one)), default=-1)
     return [_section(at, one, carried, recent=at > newest) for at, one in enumerate(messages)]
+
+
+def _opens(message: Message) -> bool:
+    """Whether it comes with words of the user's: not the instructions that a call's result brought."""
+    return isinstance(message, UserMessage) and message.kind != "instructions"
 
 
 _SECTIONS: Final[dict[UserKind, SectionName]] = {
@@ -113,6 +118,7 @@ _SECTIONS: Final[dict[UserKind, SectionName]] = {
     "map": "repo_map",
     "passing": "working_memory",
     "restored": "packed_context",
+    "instructions": "instructions",
 }
 
 

@@ -6,7 +6,7 @@ size, and follows nothing that a text names; what is left out is told in a note.
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -21,7 +21,11 @@ NAMES = ("AGENTS.md", "CLAUDE.md")
 """Of each folder the first of these that is there."""
 MAX_FILE_CHARS = 32_000
 MAX_ALL_CHARS = 96_000
-"""Together; where there is more, those farther away are left out first."""
+"""Together; where there is more, those farther away give way first, the user's own last."""
+LEAST_CHARS = 2_000
+"""A file that has less room is left out; one that joins on the way has so much in any case."""
+JOINING = 0.10
+"""Share of the window that one file may take which joins on the way."""
 MAX_READ_BYTES = 1_000_000
 CHARS_PER_TOKEN = 4
 
@@ -76,24 +80,29 @@ class InstructionFiles:
         self._user = user
         self._project = project
 
-    async def all(self, nested: Sequence[str] = ()) -> Found:
-        """Those that hold from the start, and below the workspace those of `nested` that have joined already."""
+    async def all(self, known: Sequence[InstructionFile] = ()) -> Found:
+        """Those that hold from the start, and below the workspace those that are `known` already. What is as it was known
+        is given as it was known."""
         reading = _Reading()
         await to_thread.run_sync(self._users, reading)
         if self._project:
             root = Path(self._env.root)
             await to_thread.run_sync(self._above, reading, root)
             await self._one(reading, "", "project")
-            for path in nested:
-                await self._one(reading, str(PurePosixPath(path).parent), "nested")
+            for one in known:
+                if one.scope == "nested":
+                    await self._one(reading, str(PurePosixPath(one.path).parent), "nested")
         elif await self._there(""):
             reading.notes.append(
                 "The instructions of this folder are left out: its own files are not trusted (/trust)."
             )
-        return _within(reading.files, reading.notes)
+        told = {(one.path, one.sha256): one for one in known}
+        files = [told.get((one.path, one.sha256), one) for one in reading.files]
+        return _within(files, reading.notes, told)
 
-    async def below(self, folders: Sequence[str], known: Sequence[InstructionFile]) -> Found:
-        """Those of folders below the workspace that have not joined yet, the farthest first; they are not `joined`."""
+    async def below(self, folders: Sequence[str], known: Sequence[InstructionFile], room: int) -> Found:
+        """Those of folders below the workspace that have not joined yet, the farthest first; each has `room` characters at
+        most."""
         reading = _Reading()
         if not self._project:
             return Found()
@@ -101,7 +110,11 @@ class InstructionFiles:
         for folder in folders:
             if folder not in joined:
                 await self._one(reading, folder, "nested")
-        return Found(tuple(reading.files), tuple(reading.notes))
+        left, files = MAX_ALL_CHARS - sum(map(_chars, known)), list[InstructionFile]()
+        for one in reading.files:
+            files.append(_cut(one, max(LEAST_CHARS, min(room, left)), reading.notes))
+            left -= _chars(files[-1])
+        return Found(tuple(files), tuple(reading.notes))
 
     def _users(self, reading: _Reading) -> None:
         for name in NAMES:
@@ -158,15 +171,19 @@ class InstructionFiles:
             return
 
 
-def joined(known: Sequence[InstructionFile], found: Found) -> Found:
-    """All that hold where these join the known ones: each behind those of the folders above it, and the nearest where
-    there is no room for all."""
+def room_of(window: int) -> int:
+    """Characters that one file may have which joins on the way; `window` is 0 where nobody knows it."""
+    return round(window * JOINING * CHARS_PER_TOKEN) if window else MAX_FILE_CHARS
+
+
+def joined(known: Sequence[InstructionFile], fresh: Sequence[InstructionFile]) -> list[InstructionFile]:
+    """All that hold where these join the known ones: each behind those of the folders above it."""
     order = list(known)
-    for one in found.files:
+    for one in fresh:
         folder = PurePosixPath(one.path).parent
         below = (at for at, other in enumerate(order) if _lies_below(other, folder))
         order.insert(next(below, len(order)), one)
-    return _within(order, [*found.notes])
+    return order
 
 
 def _lies_below(one: InstructionFile, folder: PurePosixPath) -> bool:
@@ -210,16 +227,32 @@ def _read_plain(
     return True
 
 
-def _within(files: Sequence[InstructionFile], notes: list[str]) -> Found:
-    """The nearest ones, as many as there is room for."""
-    room, kept = MAX_ALL_CHARS, []
-    for one in reversed(files):
-        room -= _chars(one)
-        if room >= 0:
-            kept.append(one)
-        else:
-            notes.append(f"{one.path} is left out: the instructions are too long together.")
-    return Found(tuple(reversed(kept)), tuple(notes))
+def _within(files: Sequence[InstructionFile], notes: list[str], told: Collection[tuple[str, str]]) -> Found:
+    """As many as there is room for: what was told stays, then the user's own has it, then the nearest."""
+    ranks = [((one.path, one.sha256) not in told, one.scope != "user", -at) for at, one in enumerate(files)]
+    room, kept = MAX_ALL_CHARS, dict[int, InstructionFile]()
+    for rank, at in sorted((rank, at) for at, rank in enumerate(ranks)):
+        one = files[at]
+        if _chars(one) > room and rank[0]:
+            if room < LEAST_CHARS:
+                notes.append(f"{one.path} is left out: the instructions are too long together.")
+                continue
+            one = _cut(one, room, notes)
+        kept[at], room = one, room - _chars(one)
+    return Found(tuple(kept[at] for at in sorted(kept)), tuple(notes))
+
+
+def _cut(one: InstructionFile, room: int, notes: list[str]) -> InstructionFile:
+    """The file with so many characters of its text at most."""
+    text = text_preview(one.text)
+    if len(text) <= room:
+        return one
+    shown = text[:room]
+    shown = shown[: shown.rfind("\n") + 1] or shown
+    notes.append(
+        f"{one.path} is cut: {len(shown):,} of its {len(text):,} characters are used, for want of room."
+    )
+    return one.model_copy(update={"text": shown, "tokens": -(-len(shown) // CHARS_PER_TOKEN), "cut": True})
 
 
 def _chars(one: InstructionFile) -> int:

@@ -38,6 +38,7 @@ _BESIDE: Final[dict[UserKind, str]] = {
     "map": "MAP of the repository, made by the program",
     "passing": "NOTE of the program",
     "restored": "BROUGHT BACK by the user",
+    "instructions": "INSTRUCTIONS that stay in the prompt",
 }
 _LEAST: Final = 400
 _TRIES: Final = 5

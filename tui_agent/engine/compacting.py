@@ -474,4 +474,4 @@ class Compacting:
 
 def _stays(message: Message) -> bool:
     """Whether a summary has all of it."""
-    return isinstance(message, UserMessage) and message.kind in ("said", "map")
+    return isinstance(message, UserMessage) and message.kind in ("said", "map", "instructions")

@@ -4,8 +4,9 @@ Invariant: everything here comes from `agent.spawned` and what followed under th
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from tui_agent.folds.instructed import Instructed
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentSpawned
@@ -42,6 +43,7 @@ class DelegateState:
     """Its request that has no end yet."""
     files_created: tuple[str, ...] = ()
     files_modified: tuple[str, ...] = ()
+    instructed: Instructed = field(default_factory=Instructed)
 
     def spent(self, usage: Usage, cost: float | None) -> "DelegateState":
         """With a model call of its own."""
@@ -69,8 +71,8 @@ class DelegateState:
         return self.changed(path, created=False)
 
 
-def spawned(ev: Envelope, payload: AgentSpawned) -> DelegateState:
-    """A delegate as it begins."""
+def spawned(ev: Envelope, payload: AgentSpawned, instructed: Instructed) -> DelegateState:
+    """A delegate as it begins, with the instructions that it has from whoever delegated."""
     return DelegateState(
         agent=ev.agent,
         name=payload.name,
@@ -84,6 +86,7 @@ def spawned(ev: Envelope, payload: AgentSpawned) -> DelegateState:
         max_tokens=payload.max_tokens,
         max_iterations=payload.max_iterations,
         start_seq=ev.seq,
+        instructed=instructed,
     )
 
 

@@ -36,6 +36,7 @@ _SAID: Final[dict[UserKind, str]] = {
     "map": "the map of the repository",
     "passing": "a note",
     "restored": "what was brought back before",
+    "instructions": "instructions of a folder",
 }
 RESTORED = "[Brought back from before the summary: "
 

@@ -31,6 +31,7 @@ _WHO: Final[dict[UserKind, str]] = {
     "map": "map",
     "passing": "note",
     "restored": "note",
+    "instructions": "instructions",
 }
 
 
@@ -118,7 +119,7 @@ def forgotten_view(
         at = of_event[one.seq]
         of_event[one.seq] += 1
         turn += gone.own(one)
-        if one.seq in here and one.seq not in reduced:
+        if (one.seq in here and one.seq not in reduced) or _stands_in_the_prompt(one):
             continue
         back = gone.back.get(one.seq) in here
         where: Where = "line" if one.seq in here else "back" if back else "summary"
@@ -169,6 +170,11 @@ def _item(message: Message, turn: int, where: Where, *, pinned: bool, tokens: in
         pinned,
         texts,
     )
+
+
+def _stands_in_the_prompt(message: Message) -> bool:
+    """Instructions that joined on the way are in the prompt once their message is gone."""
+    return isinstance(message, UserMessage) and message.kind == "instructions"
 
 
 def _who(message: Message) -> str:

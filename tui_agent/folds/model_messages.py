@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.forgotten import Forgotten, ForgottenState, called
+from tui_agent.folds.instructed import joining
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText, LongText, lean
 from tui_agent.protocol.envelope import Envelope
@@ -22,6 +23,7 @@ from tui_agent.protocol.events.context import (
     RepomapUsed,
 )
 from tui_agent.protocol.events.hook import HookRan
+from tui_agent.protocol.events.instructions import InstructionsLoaded
 from tui_agent.protocol.events.job import JobEnd, JobFinished
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.session import RunStarted, SessionContextLoaded, SessionForked
@@ -344,6 +346,12 @@ def _spawned(fold: ModelMessages, ev: Envelope, payload: AgentSpawned) -> bool:
 @_ON.on(SessionContextLoaded)
 def _loaded(fold: ModelMessages, ev: Envelope, payload: SessionContextLoaded) -> bool:
     return fold.preface(SummaryMessage(text=payload.summary, seq=ev.seq))
+
+
+@_ON.on(InstructionsLoaded)
+def _instructed(fold: ModelMessages, ev: Envelope, payload: InstructionsLoaded) -> bool:
+    content = joining(payload)
+    return bool(content) and fold.add(UserMessage(content=content, seq=ev.seq, kind="instructions"))
 
 
 @_ON.on(RepomapUsed)

@@ -3,11 +3,12 @@
 from dataclasses import dataclass, field
 
 from tui_agent.folds.delegates import DelegateState
+from tui_agent.folds.instructed import Instructed
 from tui_agent.folds.session_view import OpenCall, ReadFile, Totals
 from tui_agent.folds.unkept import ToldChange
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import JsonMap
-from tui_agent.protocol.events.instructions import InstructionFile, SkillRecord
+from tui_agent.protocol.events.instructions import SkillRecord
 from tui_agent.protocol.events.job import JobStarted
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import ForkChange
@@ -79,6 +80,7 @@ class Draft:
     artifacts: dict[str, Artifact] = field(default_factory=dict)
     explored: dict[str, None] = field(default_factory=dict)
     memory: JsonMap = field(default_factory=dict)
+    mentioned: tuple[str, ...] = ()
     mapped: bool = False
     map_late: str = ""
     totals: Totals = field(default_factory=Totals)
@@ -95,8 +97,7 @@ class Draft:
     sandbox_why_not: str = ""
     variables: tuple[str, ...] = ()
     forked: ForkChange | None = None
-    instructions: tuple[InstructionFile, ...] = ()
-    instruction_notes: tuple[str, ...] = ()
+    instructed: Instructed = field(default_factory=Instructed)
     skills: tuple[SkillRecord, ...] = ()
     extra: JsonMap = field(default_factory=dict)
 

@@ -1,5 +1,7 @@
 """L1: what changes a session's state beside its turns: runs, settings, branches, checkpoints, files, plugins' values."""
 
+from dataclasses import replace
+
 from pydantic import ValidationError
 
 from tui_agent.folds.delegates import line_of
@@ -231,9 +233,11 @@ def _changed(fold: SessionFold, ev: Envelope, payload: FileChanged) -> bool:
 @ON_LIFE.on(InstructionsLoaded)
 def _instructions(fold: SessionFold, ev: Envelope, payload: InstructionsLoaded) -> bool:
     now = fold.draft
-    known = {one.path: one for one in (*now.instructions, *payload.files)}
-    now.instructions = tuple(known[path] for path in payload.order if path in known)
-    now.instruction_notes = payload.notes
+    one = now.delegates.get(ev.agent)
+    if one is not None:
+        now.delegates[ev.agent] = replace(one, instructed=one.instructed.taking(payload, ev.seq))
+    elif ev.agent == MAIN_AGENT:
+        now.instructed = now.instructed.taking(payload, ev.seq)
     return True
 
 

@@ -124,6 +124,7 @@ def _message(fold: SessionFold, ev: Envelope, payload: UserMessageReceived) -> b
     if payload.queue_id is not None:
         now.queue.pop(payload.queue_id, None)
     _seen(fold, payload.mentions)
+    now.mentioned = tuple(one.path for one in payload.mentions if one.text)
     fold.taken_on("message")
     return True
 
@@ -359,7 +360,9 @@ def _spawned(fold: SessionFold, ev: Envelope, payload: AgentSpawned) -> bool:
         ev.agent,
         payload.delegate_level,
     )
-    now.delegates[ev.agent] = spawned(ev, payload)
+    above = now.delegates.get(payload.parent_agent)
+    has = now.instructed if above is None else above.instructed
+    now.delegates[ev.agent] = spawned(ev, payload, has.handed_on())
     now.agents_begun += 1
     call = now.open_calls.get(payload.call_id) if payload.call_id is not None else None
     if call is not None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tui_agent.folds.delegates import DelegateState
+from tui_agent.folds.instructed import Instructed
 from tui_agent.folds.unkept import ToldChange
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import JsonMap
@@ -162,6 +163,8 @@ class SessionStateView:
     explored: tuple[str, ...] = ()
     memory: JsonMap = field(default_factory=dict)
     """The task's working memory: blocks by name. Not to be changed."""
+    mentioned: tuple[str, ...] = ()
+    """Paths that the message which began the newest turn mentions; folders end in `/`."""
     mapped: bool = False
     """A map of the repository stands in the model's history."""
     map_late: str = ""
@@ -188,10 +191,7 @@ class SessionStateView:
     """Those with secrets that commands are shown all the same."""
     forked: ForkChange | None = None
     """The session was forked here and no turn began since: what of the fork's changes is still to be made."""
-    instructions: tuple[InstructionFile, ...] = ()
-    """The files of instructions that hold, the farthest first; nested ones as they joined."""
-    instruction_notes: tuple[str, ...] = ()
-    """What of them was left out, and why."""
+    instructed: Instructed = field(default_factory=Instructed)
     skills: tuple[SkillRecord, ...] = ()
     extra: JsonMap = field(default_factory=dict)
     """A plugin's task-specific values: plugin.event named `state`, by plugin."""
@@ -211,12 +211,23 @@ class SessionStateView:
         )
 
     @property
+    def instructions(self) -> tuple[InstructionFile, ...]:
+        """The files of instructions that the agent has, the farthest first."""
+        return self.instructed.files
+
+    @property
+    def instruction_notes(self) -> tuple[str, ...]:
+        """What of them was left out, and why."""
+        return self.instructed.notes
+
+    @property
     def confirmation_mode(self) -> bool:
         """Whether writes and commands ask first."""
         return self.settings is not None and self.settings.policy in ("ask", "plan")
 
     def seen_by(self, agent: AgentId) -> "SessionStateView":
-        """The session as this agent has it: a delegate its own task, model, policy, and count and limit of iterations."""
+        """The session as this agent has it: a delegate its own task, model, policy, instructions, and count and limit of
+        iterations."""
         one = next((each for each in self.delegates if each.agent == agent), None)
         if one is None or self.settings is None:
             return self
@@ -237,6 +248,7 @@ class SessionStateView:
             turn_iterations=one.local_iteration,
             start_seq=one.start_seq,
             session_context="",
+            instructed=one.instructed,
             steers=0,
             todo=(),
         )

@@ -20,7 +20,8 @@ from tui_agent.protocol.parts import ToolCallPart
 class Fragment:
     """A piece of the system prompt or context. Lower `priority` numbers come first; `max_tokens` caps it.
 
-    Without a text it is not sent, and `missing` tells in the manifest why.
+    Without a text it is not sent, and `missing` tells in the manifest why. Nor is one that `joined` the conversation with
+    the message of that event, as long as the history has it.
     """
 
     id: str
@@ -29,6 +30,7 @@ class Fragment:
     priority: int = 100
     max_tokens: int | None = None
     missing: str = ""
+    joined: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from tui_agent.protocol.base import Frozen, LongText
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import Content, ModelPart, ToolCallPart
 
-UserKind: TypeAlias = Literal["said", "mentions", "map", "passing", "restored"]
+UserKind: TypeAlias = Literal["said", "mentions", "map", "passing", "restored", "instructions"]
 """What was said; the files that the message before it mentions; the map of the repository; what stands in this one
-request only; what a summary stood for and was brought back."""
+request only; what a summary stood for and was brought back; instructions of a folder that is worked in now."""
 
 
 class UserMessage(Frozen):

@@ -6,6 +6,7 @@ Invariant: a project's instructions and skills are there only where nothing of i
 import platform
 import sys
 from collections.abc import Collection, Sequence
+from functools import partial
 
 from tui_agent.context.instructions import InstructionFiles
 from tui_agent.context.skills import FOLDER, SkillShelf
@@ -22,6 +23,8 @@ from tui_agent.ports.delegate import Role
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.knowledge import Knowledge
 from tui_agent.ports.middleware import Middleware
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.ids import AgentId
 from tui_agent.store.log import SessionLog
 from tui_agent.wiring.ground import Ground
 from tui_agent.wiring.mapping import SessionMaps
@@ -66,10 +69,14 @@ class Contributing:
         files = InstructionFiles(env, config.paths.config_dir, project=not config.ignored)
         return [
             *prompt_sections(texts, system, "bash", tools, roles),
-            Instructions(files, lambda: recorder.state, log.blobs.text),
+            Instructions(files, recorder.state_of, partial(_record, recorder), log.blobs.text),
             Skills(self._shelf, readable=READ_SKILL in tools),
             StuckNotice(lambda: recorder.state),
             WorkingMemory(lambda: recorder.state),
             RepoMapSection(self._maps),
             *(offered.middleware for offered in loaded.middlewares),
         ]
+
+
+def _record(recorder: Recorder, payload: Payload, agent: AgentId) -> None:
+    recorder.append(payload, agent=agent)

@@ -24,12 +24,17 @@ class InstructionFile(Frozen):
 
 
 class InstructionsLoaded(Payload):
-    """Which files of instructions hold from now on. `files` are those that are new or changed, `order` names all of them,
-    the farthest first; `notes` say what was left out, and why."""
+    """Which files of instructions an agent has from now on. `files` are those that are new or changed, `order` names all
+    of them, the farthest first; `notes` say what was left out, and why.
+
+    `why` `turn`: `files` stand in its prompt; `nested`: they join its conversation here, and what stands in it of `gone`
+    holds no more.
+    """
 
     kind: Literal["instructions.loaded"] = "instructions.loaded"
     why: Literal["turn", "nested"]
     files: tuple[InstructionFile, ...] = ()
+    gone: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
