@@ -123,10 +123,17 @@ def why_unpinned(file: Path, path: str, hidden: Sequence[str]) -> str:
     return "is left out of every map (docs/repomap.md)" if file.is_file() else "is not there"
 
 
+_NOUNS = frozenset({"link", "lock file", "session export", "submodule", "translation"})
+"""The reasons that are things; the others say how a file is."""
+
+
 def summary(shown: MapView) -> str:
     """What the objects alone do not tell."""
     words = f"{len(shown.files)} of {shown.total} files, about {shown.tokens} tokens"
-    left_out = ", ".join(f"{count} {reason}" for reason, count in sorted(shown.skipped.items()))
+    left_out = ", ".join(
+        f"{count} {reason}{'s' if reason in _NOUNS and count != 1 else ''}"
+        for reason, count in sorted(shown.skipped.items())
+    )
     words += f"; left out: {left_out}" if left_out else ""
     return words + ("; the index is still being built" if shown.partial else "")
 

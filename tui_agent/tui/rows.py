@@ -107,3 +107,8 @@ def wrap(text: str, room: int) -> list[str]:
             rest = rest[at:].removeprefix(" ")
         lines.append(rest)
     return lines
+
+
+def wide(keys: Sequence[tuple[str, str]]) -> int:
+    """Cells of a row of keys."""
+    return sum(len(key) + len(word) + 4 for key, word in keys) - 3

@@ -259,3 +259,61 @@ async def test_hiding_keeps_the_cursors_place_while_the_map_is_made_anew() -> No
         program.gate.set()
         await shown(driven)
         assert page.chosen is not None and page.chosen.path == "src/report.py"
+
+
+async def test_a_new_question_begins_empty_and_esc_brings_the_one_back_that_is_answered() -> None:
+    program = MapProgram()
+    async with open_app(golden("night_shift"), outside=program) as driven:
+        page = await opened(driven, "hours")
+        await driven.press("slash", "w", "x")
+        assert page.top.field.text == "wx"
+        await driven.press("escape")
+        assert page.top.field.text == "hours" and len(program.asked) == 1
+        await driven.press("slash", "w", "e", "e", "k", "enter")
+        await shown(driven)
+        assert program.option("--query") == "week"
+        # Keys that edit take the question up that stands there; Enter alone asks it again.
+        await driven.press("slash", "end", "s", "enter")
+        await shown(driven)
+        assert program.option("--query") == "weeks"
+        await driven.press("slash", "enter")
+        await shown(driven)
+        assert program.option("--query") == "weeks"
+
+
+async def test_the_map_opens_at_its_first_file_whatever_is_hidden() -> None:
+    program = MapProgram()
+    async with open_app(golden("night_shift"), outside=program) as driven:
+        page = await opened(driven)
+        await driven.press("end", "h")
+        await shown(driven)
+        await driven.press("escape")
+        program.gate = asyncio.Event()
+        driven.app.do("map", "")
+        await driven.until(lambda: isinstance(driven.app.screen, MapScreen) and driven.app.screen is not page)
+        page = driven.app.screen
+        assert isinstance(page, MapScreen)
+        page.choice = page.choice.model_copy(update={"hidden": ("docs/a guide.md",)})
+        page._arrange()
+        program.gate.set()
+        await shown(driven)
+        assert [one.path for one in page.files][-1] == "docs/a guide.md"
+        assert page.chosen is not None and page.chosen.path == FILES[0][0]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (100, 30), (120, 40)])
+async def test_the_way_back_is_among_the_keys_at_any_width(size: tuple[int, int]) -> None:
+    async with open_app(golden("night_shift"), size=size, outside=MapProgram()) as driven:
+        await opened(driven)
+        assert "Esc back" in driven.rows()[-1] and "F1 help" in driven.rows()[-1]
+
+
+async def test_a_reason_says_what_it_means_and_one_line_is_one_number() -> None:
+    async with open_app(golden("night_shift"), outside=MapProgram()) as driven:
+        page = await opened(driven)
+        await driven.press("end")
+        text = driven.text()
+        assert "documents come behind code" in text and "3 files, as listed" in text
+        await driven.press("home", "down", "down", "down", "down")
+        assert page.chosen is not None and page.chosen.path == "src/report.py"
+        assert "2-2" not in driven.text()

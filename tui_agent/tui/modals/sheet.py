@@ -7,7 +7,7 @@ are handled, and from when the sheet was first drawn; what was being written is 
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import ClassVar, Generic, TypeVar
 
 from rich.style import Style
@@ -21,7 +21,7 @@ from tui_agent.tui.layer import small, takes
 from tui_agent.tui.modals.ahead import STILL_S, TypedAhead
 from tui_agent.tui.modals.lines import Lines
 from tui_agent.tui.panes.base import Intent, LinePane, Looks
-from tui_agent.tui.rows import Part, intent_of, row
+from tui_agent.tui.rows import Part, intent_of, row, wide
 from tui_agent.tui.theme import Role
 
 ResultT = TypeVar("ResultT")
@@ -39,11 +39,6 @@ class Rows(LinePane):
 
     def draw(self, width: int, height: int) -> list[Strip]:
         return self.given[:height]
-
-
-def wide(keys: Sequence[tuple[str, str]]) -> int:
-    """Cells of a row of keys."""
-    return sum(len(key) + len(word) + 4 for key, word in keys) - 3
 
 
 class Sheet(ModalScreen[ResultT], Generic[ResultT]):

@@ -1,11 +1,12 @@
-"""L7: the footer: the keys that work now, most useful first, help last. Invariant: it never names a dead key."""
+"""L7: the footer: the keys that work now, most useful first, help last. Invariant: it never names a dead key, and where
+there is no room for all the way out is not among those that go."""
 
 from collections.abc import Sequence
 
 from textual.strip import Strip
 
 from tui_agent.tui.panes.base import LinePane
-from tui_agent.tui.rows import Part, cells, doing, row
+from tui_agent.tui.rows import Part, cells, doing, row, wide
 
 
 class Footer(LinePane):
@@ -25,16 +26,17 @@ class Footer(LinePane):
             (" help", doing(self.style("t3"), "help")),
         ]
         left: list[Part] = [(" " * self.shape.indent, self.style())]
-        room = width - 4 - cells(help_parts)
-        for key, word in self.keys:
-            if key == "F1":
-                continue
-            wide = len(key) + len(word) + 1
-            if cells(left) + wide > room:
-                break
+        for key, word in self._fitting(width - 4 - cells(help_parts) - cells(left)):
             left += [
                 (key, self.style("t2", bold=True)),
                 (f" {word}", self.style("t3")),
                 ("   ", self.style()),
             ]
         return [row(width, left, help_parts, fill=self.style())]
+
+    def _fitting(self, room: int) -> list[tuple[str, str]]:
+        """Of too many keys the last go, the way out never."""
+        shown = [one for one in self.keys if one[0] != "F1"]
+        while shown and wide(shown) > room:
+            shown.remove(next((one for one in reversed(shown) if one[0] != "Esc"), shown[-1]))
+        return shown

@@ -13,6 +13,7 @@ from tui_agent.protocol.commands import SetMapChoice, SetRepoMap
 from tui_agent.protocol.settings import MapChoice
 from tui_agent.tui.actions import Scope, footer
 from tui_agent.tui.layer import takes
+from tui_agent.tui.modals.field import Field
 from tui_agent.tui.panes.base import Intent
 from tui_agent.tui.rows import part, row
 from tui_agent.tui.screens.listing import Listing
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 LENGTHS = (300, 600, 1_200, 2_400, 4_800, 9_600)
 """Tokens that the budget goes through."""
 MOST_QUERY = 300
+HINT = "a question, a task, names"
+EDITS = frozenset({"left", "right", "home", "end", "backspace", "delete", "ctrl+a", "ctrl+e", "ctrl+w"})
+"""Keys that change the question that stands there, where any other begins another one."""
 NOTHING = "Nothing to map here: no file with text was found."
 FOLLOW_S = 0.25
 COUNT_S = 0.8
@@ -75,7 +79,9 @@ class MapScreen(Page):
         self.top.field.insert(query or newest)
         self.top.field.at = 0
         self.top.typing = False
-        self.top.hint = "a question, a task, names"
+        self.top.hint = HINT
+        self._anew = False
+        """Another question begins: nothing of it is typed yet."""
         self.drawing = MapRows(self.looks_of)
         self.top.columns = self.drawing.columns
         self.asking = Asking(self)
@@ -113,21 +119,25 @@ class MapScreen(Page):
 
     def show_answer(self) -> None:
         """An answer came."""
-        own = self.own and self.top.field.text
-        self.top.said = "words of the last message" if own else ""
+        self._show_whose()
         if self.asking.answer.fault:
             self.say(clean_line(self.asking.answer.fault), "error")
         self._arrange()
         self.show_head()
         self.show_detail()
 
+    def _show_whose(self) -> None:
+        own = self.own and not self.top.typing and self.top.field.text
+        self.top.said, self.top.hint = "words of the last message" if own else "", HINT
+
     def _arrange(self, *, follow: bool = True) -> None:
         """The rows of the answer. The cursor stays at its file; without `follow`, or where that is gone, at its place."""
         held = self.chosen if follow else None
-        hidden = [MapFile(path, 0.0, ("hidden",), ()) for path in self.choice.hidden]
+        # Alone in the list the first of them would be the one that the cursor stays at.
+        hidden = self.choice.hidden if self.asking.answered else ()
         self.files = [
             *(one for one in self.asking.answer.files if one.path not in self.choice.hidden),
-            *hidden,
+            *(MapFile(path, 0.0, ("hidden",), ()) for path in hidden),
         ]
         lines = lines_of(self.files, airy=self.app.size.height >= HEADS_FROM)
         places = (at for at, one in enumerate(lines) if one and held and self.files[one[0]].path == held.path)
@@ -185,26 +195,31 @@ class MapScreen(Page):
     def _typed(self, event: events.Key) -> None:
         match event.key:
             case "enter":
-                self._look(typing=False)
+                self._look(typing=False, keep=not self._anew)
                 self.asking.begin()
             case "escape":
                 self._look(typing=False)
             case _:
-                self.own = False
+                if self._anew and event.key in EDITS:
+                    self.top.field.insert(self.asking.asked)
+                self._anew = False
+                self.top.hint = HINT
                 self.top.field.key(event.key, event.character)
                 self.top.show()
 
     def on_paste(self, event: events.Paste) -> None:
         event.stop()
-        self._look(typing=True)
-        self.own = False
+        if not self.top.typing:
+            self.top.field = Field()
+            self._look(typing=True)
+        self._anew = False
         self.top.field.insert(event.text)
         self.top.show()
 
     def take_key(self, key: str) -> None:
         match key:
             case "slash":
-                self.top.field.at = len(self.top.field.text)
+                self.top.field, self._anew = Field(), True
                 self._look(typing=True)
             case "at":
                 self.use()
@@ -295,11 +310,22 @@ class MapScreen(Page):
             else "New sessions and compactions get a map."
         )
 
-    def _look(self, *, typing: bool) -> None:
-        if typing != self.top.typing:
-            self.top.typing = typing
-            self.show_keys()
-            self.top.show()
+    def _look(self, *, typing: bool, keep: bool = False) -> None:
+        """Type into the field, or no more: without `keep` the question whose answer is listed stands there again."""
+        if typing == self.top.typing:
+            return
+        self.top.typing = typing
+        if typing:
+            self.top.said, self.top.hint = "", self.asking.asked if self._anew else HINT
+        else:
+            self._anew = False
+            if not keep:
+                self.top.field = Field(self.asking.asked)
+            elif self.top.field.text != self.asking.asked:
+                self.own = False
+            self._show_whose()
+        self.show_keys()
+        self.top.show()
 
     @on(Intent)
     def _pressed(self, event: Intent) -> None:

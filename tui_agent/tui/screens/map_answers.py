@@ -21,6 +21,11 @@ class MapSymbol:
     end: int
     kind: str
 
+    @property
+    def lines(self) -> str:
+        """Where it stands: `3-5`, `28`."""
+        return f"{self.line}-{self.end}" if self.end > self.line else str(self.line)
+
 
 @dataclass(frozen=True, slots=True)
 class MapFile:

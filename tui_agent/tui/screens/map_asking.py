@@ -6,6 +6,7 @@ is made anew once that is whole.
 
 from typing import TYPE_CHECKING
 
+from tui_agent.tui import units
 from tui_agent.tui.outside import json_rows, number_of
 from tui_agent.tui.screens.map_answers import Answer, answer_of, state_words, words
 
@@ -22,6 +23,10 @@ class Asking:
     def __init__(self, screen: "MapScreen") -> None:
         self._screen = screen
         self.answer = Answer()
+        self.answered = False
+        """Some answer came."""
+        self.asked = ""
+        """The question of the newest answer, or of the one that is waited for."""
         self.busy = False
         """An answer is waited for."""
         self._counted = 0
@@ -34,13 +39,13 @@ class Asking:
     def begin(self, *, refresh: bool = False) -> None:
         """Ask for the map (again)."""
         screen = self._screen
-        self.busy = True
+        self.busy, self.asked = True, screen.top.field.text
         screen.show_head()
         screen.show_detail()
         screen.map_rows.set_count(max(1, len(screen.map_rows.lines)), screen.map_rows.at)
         options = screen.live.app.options
         asked = words(
-            screen.top.field.text.strip(),
+            self.asked.strip(),
             screen.choice,
             str(options.cwd),
             refresh=refresh,
@@ -50,7 +55,7 @@ class Asking:
 
     async def _ask(self, asked: list[str]) -> None:
         status, said = await self._screen.live.ask(*asked)
-        self.answer, self.busy = answer_of(status, said), False
+        self.answer, self.answered, self.busy = answer_of(status, said), True, False
         self._built = BUILDING not in self.answer.said
         self._screen.show_answer()
 
@@ -80,5 +85,5 @@ class Asking:
         """What is waited for; empty where nothing is."""
         if not self.busy and self._built:
             return ""
-        files = f" {self._counted:,} {'file' if self._counted == 1 else 'files'}" if self._counted else ""
+        files = f" {units.plural(self._counted, 'file')}" if self._counted else ""
         return f"reading the repository{ellipsis}{files}"

@@ -3,6 +3,8 @@
 Invariant: drawn from what the list knows; nothing is asked for it.
 """
 
+from typing import Final
+
 from tui_agent.protocol.settings import MapChoice, SessionSettings
 from tui_agent.tui import units
 from tui_agent.tui.screens.map_answers import MapFile
@@ -11,6 +13,24 @@ from tui_agent.tui.text import clean_line
 
 PINNED = "pinned"
 """The reason that the ranking gives for what was pinned."""
+MEANT: Final = {
+    "named": "the question names it",
+    "words": "it has words of the question",
+    "window": "several stand close together",
+    "history": "such commits changed it before",
+    "neighbour": "it goes with the first files",
+    "no word": "it has no word of the question",
+    "recent": "it was changed lately",
+    "entry": "a program begins here",
+    "graph": "other files lean on it",
+    "place": "it lies where such files lie",
+    "test": "tests come behind code",
+    "doc": "documents come behind code",
+    "foreign": "it comes from elsewhere",
+    "settings": "settings come behind code",
+    "hidden": "you hid it; H shows it again",
+}
+"""What the ranking's reasons mean."""
 
 
 class MapDetail(Facts):
@@ -26,21 +46,23 @@ class MapDetail(Facts):
         self.text(one.path, bold=True)
         self.heading("Why it stands here")
         for reason in one.reasons:
-            if reason != PINNED:
+            if reason in MEANT:
+                self.fact(reason, MEANT[reason])
+            elif reason != PINNED:
                 self.text(reason, "t2")
         if one.path in choice.pinned:
-            self.text("pinned: it always comes first", "accent")
+            self.fact(PINNED, "it always comes first", "accent")
         if one.symbols:
             self.heading("Shown of it")
         for symbol in one.symbols:
-            self.fact(f"{symbol.line}-{symbol.end}", symbol.signature.strip())
+            self.fact(symbol.lines, symbol.signature.strip())
 
     def budget(self, choice: MapChoice, files: int, settings: SessionSettings | None) -> None:
         """What the model gets of it, and by what way."""
         self.heading("For the model")
         self.fact("budget", f"{units.tokens(choice.max_tokens)} tokens")
         if files:
-            self.fact("sees", f"{units.plural(files, 'file')}, as on the left")
+            self.fact("sees", f"{units.plural(files, 'file')}, as listed")
         auto = settings is not None and settings.repo_map == "auto" and settings.context_mode != "none"
         when = "with a session's first message, and after a compaction" if auto else "only when it asks"
         self.fact("gets it", when, "t1" if auto else "warning")

@@ -1,5 +1,6 @@
 """L7: the rows of the map of the repository: files with their score, and below them what is shown of them."""
 
+import re
 from collections.abc import Callable
 
 from rich.style import Style
@@ -12,6 +13,12 @@ from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme import Role
 
 _BAR = 9
+_SIGNATURE = re.compile(
+    r"(\s*(?:(?:export|default|public|private|protected|static|pub|abstract|final|async|unsafe|extern)\s+)*"
+    r"(?:def|class|fn|func|fun|function|struct|enum|trait|interface|type|impl|mod|module|namespace|object|union)\s+)"
+    r"([\w$.:]+)(.*)"
+)
+"""What makes a symbol, and its name."""
 _SCORE_FROM = 60
 """Cells of the list from which on the score has a bar."""
 
@@ -62,15 +69,26 @@ class MapRows:
         fill = self._style(ground=ground)
         indent = " " * (2 + (_BAR + 6 if width >= _SCORE_FROM else 0))
         mark = symbols.chosen if ground == "selection" else " "
-        lines = f"{one.line}-{one.end}" if one.end > one.line else str(one.line)
-        room = max(8, width - len(indent) - len(lines) - 6)
+        room = max(8, width - len(indent) - len(one.lines) - 6)
         text = fit(clean_line(one.signature), room, symbols.ellipsis)
         left: list[Part] = [
             (mark, self._style("accent", ground=ground)),
             (f" {indent}", fill),
-            (text, self._style("t1", ground=ground)),
+            *self._coloured(text, ground),
         ]
-        return row(width, left, [(lines, self._style("t3", ground=ground))], fill=fill)
+        return row(width, left, [(one.lines, self._style("t3", ground=ground))], fill=fill)
+
+    def _coloured(self, text: str, ground: Role) -> list[Part]:
+        """A signature with its keyword and its name in the colours of code; the chosen row has none."""
+        found = _SIGNATURE.match(text) if ground == "s0" else None
+        if found is None:
+            return [(text, self._style("t1", ground=ground))]
+        keyword, name, rest = found.groups()
+        return [
+            (keyword, self._style("keyword")),
+            (name, self._style("function")),
+            (rest, self._style("t2")),
+        ]
 
     def _style(self, text: Role = "t1", *, bold: bool = False, ground: Role = "s0") -> Style:
         return self._looks().palette.rich(text, ground, bold=bold)
