@@ -124,5 +124,6 @@ def _warned(draft: Draft, ev: Envelope, payload: ContextWarned) -> bool:
     if payload.level == "below" or ev.agent != MAIN_AGENT:
         return False
     level: NoticeLevel = "warning" if payload.level == "compaction" else "info"
-    draft.notice(ev, "context", level, (f"{_WARNINGS[payload.level]} {payload.fraction:.0%} is used.",))
+    said = f"{_WARNINGS[payload.level]} {payload.fraction * 100:.0f} % is used."
+    draft.notice(ev, "context", level, (said,))
     return True
