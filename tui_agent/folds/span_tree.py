@@ -157,7 +157,9 @@ class SpanTree:
         count = verbs.total()
         several = "tool call" if node.kind == "subtask" else "call"
         verb = next(iter(verbs)) if len(verbs) == 1 and node.kind != "subtask" else several
-        ending = "" if count == 1 else "es" if verb.endswith(("ch", "sh", "s")) else "s"
+        if verb.endswith("s"):  # it names more than one already: `todos`
+            return verb if count == 1 else f"{count} {several}s"
+        ending = "" if count == 1 else "es" if verb.endswith(("ch", "sh")) else "s"
         return f"{count} {verb}{ending}" if count else ""
 
     @staticmethod

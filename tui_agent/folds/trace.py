@@ -212,11 +212,13 @@ def _failed(fold: Trace, ev: Envelope, payload: ModelFailed) -> bool:
     node = fold.requests.pop(payload.request_id, None)
     if node is None:
         return False
-    node.outcome, node.detail = payload.fault.replace("_", " "), payload.message
+    stopped = payload.fault == "cancelled"
+    node.outcome = "stopped" if stopped else payload.fault.replace("_", " ")
+    node.detail = payload.message
     fold.tree.spend(node, payload.usage, payload.cost_usd)
     if fold.tree.until is not None:
         return True  # a run broke off in its answer: it lasted as long as the turn, and ends with it
-    fold.tree.end(node, ev, "interrupted" if payload.fault == "cancelled" else "failed")
+    fold.tree.end(node, ev, "interrupted" if stopped else "failed")
     return True
 
 
@@ -312,6 +314,7 @@ def _agent_finished(fold: Trace, ev: Envelope, payload: AgentFinished) -> bool:
 @_ON.on(ContextCompacted)
 def _compacted(fold: Trace, ev: Envelope, payload: ContextCompacted) -> bool:
     node = fold.tree.open("compaction", "compaction", ev, fold.place(ev.agent))
-    node.outcome = f"{payload.turns} turns, {payload.before_tokens} to {payload.after_tokens} tokens"
+    turns = f"{payload.turns} turn{'s' if payload.turns != 1 else ''}"
+    node.outcome = f"{turns}, {payload.before_tokens} to {payload.after_tokens} tokens"
     fold.tree.end(node, ev, "done")
     return True

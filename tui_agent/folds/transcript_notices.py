@@ -1,5 +1,6 @@
 """L1: the transcript's side of what happens beside the talk: faults, settings, compaction, repairs."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pydantic import JsonValue
@@ -7,6 +8,7 @@ from pydantic import JsonValue
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.entries import NoticeEntry, NoticeLevel
 from tui_agent.folds.growing import TAIL
+from tui_agent.folds.transcript_context import short_tokens
 from tui_agent.folds.transcript_draft import Draft
 from tui_agent.folds.words import fork_changes, stepped_over, unknown_events, unpriced
 from tui_agent.protocol.base import text_preview
@@ -37,7 +39,7 @@ _SETTINGS = {
     "agent": "agent",
     "context_mode": "context mode",
     "repo_map": "repository map",
-    "map": "map choice",
+    "map": "map",
     "budgets": "limits",
 }
 _SET_PRICE = "input_price and output_price in its profile set it."
@@ -154,10 +156,21 @@ def _say_settings(draft: Draft, ev: Envelope, payload: SettingsChanged) -> bool:
 def _value(value: JsonValue) -> str:
     if not isinstance(value, dict):
         return str(value)
+    if "pinned" in value:
+        return _map(value)
     if "profile" in value:
         return " ".join(str(value[key]) for key in ("profile", "effort") if value.get(key))
     said = ", ".join(f"{key} {_count(item)}" for key, item in value.items() if item is not None)
     return said or "none"
+
+
+def _map(value: Mapping[str, JsonValue]) -> str:
+    """What became of the map: `2.4k tokens, 1 pinned, 1 hidden`."""
+    tokens = value.get("max_tokens")
+    said = [f"{short_tokens(tokens)} tokens"] if isinstance(tokens, int) else []
+    paths = {which: value.get(which) for which in ("pinned", "hidden")}
+    said += [f"{len(some)} {which}" for which, some in paths.items() if isinstance(some, list) and some]
+    return ", ".join(said)
 
 
 def _count(item: JsonValue) -> JsonValue:

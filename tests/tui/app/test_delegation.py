@@ -6,6 +6,7 @@ from tui_agent.protocol.commands import Delegate, Interrupt
 from tui_agent.protocol.display import MarkdownBlock
 from tui_agent.protocol.effects import Writes
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
+from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import IterationStarted, TurnStarted
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId
@@ -85,6 +86,27 @@ async def test_x_in_the_trace_stops_the_chosen_subtask_alone() -> None:
         await driven.until(lambda: "X stop it" not in driven.text())
         await driven.press("x")
         assert len(driven.session.submitted) == 1
+
+
+async def test_x_is_offered_on_the_rows_of_a_subtask_that_runs_alone() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await begun(driven)
+        await driven.press("f3")
+        assert "X stop it" in driven.rows()[-1]
+        await driven.press("home")
+        assert "X stop it" not in driven.rows()[-1]
+        await driven.press("end")
+        assert "X stop it" in driven.rows()[-1]
+
+
+async def test_what_was_stopped_is_called_stopped_in_the_trace_too() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await begun(driven)
+        stopped = ModelFailed(request_id=RequestId("m3"), fault="cancelled", message="stopped")
+        driven.session.feed(stopped, agent=CHILD)
+        await driven.settle()
+        await driven.press("f3")
+        assert "model fast-1   stopped" in driven.text() and "cancelled" not in driven.text()
 
 
 async def test_an_approval_says_which_subtask_asks() -> None:

@@ -48,6 +48,9 @@ SPAWNED = AgentSpawned(
 STEP = IterationStarted(iteration=1, local_iteration=1)
 
 
+ITERATED = IterationFinished(iteration=1, action="calls", duration_ms=10.0)
+
+
 def outline(view: Any) -> list[tuple[int, str, str]]:
     return [(span.depth, span.kind, span.state) for span in view.spans]
 
@@ -67,7 +70,7 @@ def test_a_trace_is_a_tree_whose_costs_add_up() -> None:
         ("h", responded("r2", "three", tokens=5_000)),
         ("h", AgentFinished(success=True, summary="3", reason="completed")),
         finished("c1"),
-        IterationFinished(iteration=1, action="calls", duration_ms=10.0),
+        ITERATED,
         TurnFinished(turn=1, reason="finished", duration_ms=12.0),
     )
     assert outline(view) == [
@@ -84,6 +87,23 @@ def test_a_trace_is_a_tree_whose_costs_add_up() -> None:
     assert view.roots == (0,)
     assert (iteration.children, subtask.parent) == ((2, 3), 1)
     assert (turn.duration_ms, subtask.outcome, iteration.outcome) == (12.0, "sum c1", "1 subtask")
+
+
+@pytest.mark.parametrize(
+    ("verbs", "said"),
+    [
+        (("read",), "1 read"),
+        (("read", "read"), "2 reads"),
+        (("search", "search"), "2 searches"),
+        (("read", "search"), "2 calls"),
+        (("todos",), "todos"),
+        (("todos", "todos"), "2 calls"),
+    ],
+)
+def test_an_iteration_says_what_it_called(verbs: tuple[str, ...], said: str) -> None:
+    calls = [called(f"c{at}", verb, "a") for at, verb in enumerate(verbs)]
+    view = told(Trace(), TurnStarted(turn=1), STEP, requested("r1"), responded("r1"), *calls, ITERATED)
+    assert view.spans[1].outcome == said
 
 
 def test_what_is_open_when_a_turn_ends_is_interrupted() -> None:

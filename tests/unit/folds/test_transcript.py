@@ -19,6 +19,7 @@ from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.display import DiffBlock, TerminalBlock
 from tui_agent.protocol.envelope import UnknownEvent
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
+from tui_agent.protocol.events.context import ContextWarned
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.model import ModelFailed, ModelRetried
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
@@ -414,7 +415,22 @@ def test_every_setting_of_a_session_can_change_and_is_told_in_a_line() -> None:
         (entry,) = views.transcript.view().entries
         assert isinstance(entry, NoticeEntry) and entry.kind == "settings", key
         if key == "map":
-            assert entry.lines == ("map choice pinned 0, hidden 0, max_tokens 1200",)
+            assert entry.lines == ("map 1.2k tokens",)
+
+
+def test_what_became_of_the_map_is_told_in_words() -> None:
+    views, story = Views(), Story()
+    choice = {"pinned": ["a.py"], "hidden": ["b.py", "c.py"], "max_tokens": 2_400}
+    views.apply(story(SettingsChanged(key="map", previous=None, value=choice)))
+    (entry,) = views.transcript.view().entries
+    assert isinstance(entry, NoticeEntry) and entry.lines == ("map 2.4k tokens, 1 pinned, 2 hidden",)
+
+
+def test_a_share_of_the_context_is_written_as_everywhere_else() -> None:
+    views, story = Views(), Story()
+    views.apply(story(ContextWarned(level="near", fraction=0.334)))
+    (entry,) = views.transcript.view().entries
+    assert isinstance(entry, NoticeEntry) and entry.lines[0].endswith("33 % is used.")
 
 
 def unknown(seq: int, version: int = 1) -> UnknownEvent:

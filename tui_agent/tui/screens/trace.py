@@ -86,10 +86,14 @@ class TraceScreen(Screen[None]):
         self.head.styles.height = 4 if height >= 24 else 1
 
     def _offer(self) -> None:
-        running = bool(self.live.state.delegates)
-        if running != self._stoppable:
-            self._stoppable = running
-            self.footer.set_keys(footer(self.live.app.actions, ("trace",), running=running))
+        stoppable = self.chosen is not None and self._runs(self.chosen)
+        if stoppable != self._stoppable:
+            self._stoppable = stoppable
+            self.footer.set_keys(footer(self.live.app.actions, ("trace",), running=stoppable))
+
+    def _runs(self, span: Span) -> bool:
+        """Whether the subtask that the span belongs to still works."""
+        return any(one.agent == span.agent for one in self.live.state.delegates)
 
     def follow(self) -> None:
         """Take the session's newest spans in."""
@@ -101,8 +105,8 @@ class TraceScreen(Screen[None]):
         if stand == self._stand and not running:
             return
         self._stand, self.head.older = stand, older
-        self._offer()
         self.spans.set_view(view, now)
+        self._offer()
         self.head.set_view(view, self.spans.filter, self.live.views.metrics.view().cost_usd, self.spans)
         self.header.set_views(self.live.state, self.live.views.meter.view())
         self._show_detail()
@@ -115,6 +119,7 @@ class TraceScreen(Screen[None]):
     @on(SpanList.Chosen)
     def _chosen(self, event: SpanList.Chosen) -> None:
         event.stop()
+        self._offer()
         self._show_detail()
 
     def _show_detail(self) -> None:
@@ -155,7 +160,7 @@ class TraceScreen(Screen[None]):
     def _stop(self, span: Span) -> None:
         """End the subtask that the span belongs to, and nothing else."""
         live = self.live
-        if any(one.agent == span.agent for one in live.state.delegates):
+        if self._runs(span):
             live.submit(Interrupt(scope="agent", agent=span.agent))
         else:
             live.app.say("That is no subtask that runs.", "warning")
