@@ -42,17 +42,27 @@ class Cleaner:
             self._made = made
         return self._made
 
+    def prepare(self) -> None:
+        """Load what redacts, for many files."""
+        assert self._redactor
+
     def shown(self, texts: Sequence[tuple[str, str]]) -> list[str]:
         """Signatures with their kinds, redacted; each for itself, as in the file others stand between them."""
         made = [text for _, text in texts]
-        given = self._given_in(made)
-        looked = [at for at, (kind, text) in enumerate(texts) if given or kind in FREE or _VALUE.search(text)]
-        if looked and self._redactor.suspects(
-            "\n".join([made[at] for at in looked]).encode("utf-8", "replace")
-        ):
+        if not self._given_in(made):
+            looked = [at for at, (kind, _) in enumerate(texts) if kind in FREE]
+            if _VALUE.search("\n".join(made)):
+                looked = [at for at, (kind, text) in enumerate(texts) if kind in FREE or _VALUE.search(text)]
+        else:
+            looked = list(range(len(made)))
+        if looked and self._suspects("\n".join([made[at] for at in looked])):
             for at in looked:
-                made[at] = self._redactor.text(made[at])
+                if self._suspects(made[at]):
+                    made[at] = self._redactor.text(made[at])
         return made
+
+    def _suspects(self, text: str) -> bool:
+        return self._redactor.suspects(text.encode("utf-8", "replace"))
 
     def symbols(self, symbols: tuple[Symbol, ...]) -> tuple[Symbol, ...]:
         """Symbols of an index that may have been built without these secrets."""

@@ -138,6 +138,8 @@ def _cleaned(symbols: list[Symbol], cleaner: Cleaner) -> tuple[Symbol, ...]:
         apart, cleaner.shown([(symbols[at].kind, symbols[at].name) for at in apart]), strict=True
     ):
         names[at] = name
+    if _is_as_kept(symbols, names, signatures):
+        return tuple(symbols)
     parents = {one.name: name for one, name in zip(symbols, names, strict=True)}
     return tuple(
         Symbol(
@@ -149,6 +151,18 @@ def _cleaned(symbols: list[Symbol], cleaner: Cleaner) -> tuple[Symbol, ...]:
             parents.get(one.parent, one.parent)[:MAX_NAME],
         )
         for one, name, text in zip(symbols, names, signatures, strict=True)
+    )
+
+
+def _is_as_kept(symbols: list[Symbol], names: list[str], signatures: list[str]) -> bool:
+    """Whether nothing of them was redacted and nothing is to be cut, as in nearly every file."""
+    return (
+        max(map(len, names), default=0) <= MAX_NAME
+        and max(map(len, signatures), default=0) <= MAX_SIGNATURE
+        and all(
+            one.name == name and one.signature == text
+            for one, name, text in zip(symbols, names, signatures, strict=True)
+        )
     )
 
 
