@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tui_agent.context.repomap.facade import RepoMap
 from tui_agent.context.repomap.symbols import symbols_of
-from tui_agent.context.repomap.tally import text_of, times_of
+from tui_agent.context.repomap.tally import times_of, told
 from tui_agent.context.repomap.words import Query
 from tui_agent.folds.word_forms import raw_words, split
 
@@ -128,4 +128,4 @@ def test_the_words_of_any_bytes_are_counted_as_they_stand(data: bytes) -> None:
 @given(words=st.lists(st.text(alphabet="abcXYZ_19", min_size=1, max_size=12), max_size=30))
 def test_pieces_of_words_are_counted_as_often_as_they_are_said(words: list[str]) -> None:
     said = sorted(piece for word in words for piece in split(word))
-    assert text_of(Counter(words)).split() == said
+    assert told(Counter(words))[1].split() == said

@@ -77,6 +77,9 @@ def split(word: str) -> tuple[str, ...]:
     """The comparable pieces of one identifier or word."""
     if len(word) > MAX_WORD:
         return ()
+    if word.isascii() and word.isalpha() and word.islower():
+        form = _formed(word)
+        return (form,) if form else ()
     if word.isascii() and word.replace("_", "a").isalpha():
         return tuple(filter(None, map(_formed, _LETTERS.findall(word))))
     if len(word) >= LEAST_MADE and any(map(_is_made, _RUN.findall(word))):

@@ -6,7 +6,6 @@ words.
 
 import time
 from array import array
-from collections import Counter
 from collections.abc import Sequence
 
 from tui_agent.context.repomap.cleaning import PLAIN, Cleaner
@@ -15,9 +14,8 @@ from tui_agent.context.repomap.languages import KNOWN, Languages
 from tui_agent.context.repomap.listing import Entry
 from tui_agent.context.repomap.reading import read
 from tui_agent.context.repomap.symbols import symbols_of
-from tui_agent.context.repomap.tally import name_hash, pieces_of, references, text_of, times_of
+from tui_agent.context.repomap.tally import name_hash, pieces_of, times_of, told
 from tui_agent.context.repomap.views import Symbol
-from tui_agent.folds.word_forms import raw_words
 
 BATCH = 200
 SHORT = 3
@@ -37,17 +35,18 @@ def find(
         return Found(entry, "", source.reason)
     language, symbols = symbols_of(entry.path, source.data, known, parse=parse, cleaner=cleaner)
     times = times_of(cleaner.body(source.data))
-    names = {symbol.name for symbol in symbols}
+    spoken_of, body = told(times)
+    named = "\n".join({symbol.name for symbol in symbols}).encode("utf-8", "replace")
     return Found(
         entry,
         language,
         "",
         symbols,
-        array("I", references(times)).tobytes(),
+        array("I", spoken_of).tobytes(),
         definitions(symbols),
         pieces_of(entry.path.encode("utf-8", "replace").decode()),
-        text_of(Counter(raw_words("\n".join(names)))),
-        text_of(times),
+        told(times_of(named))[1],
+        body,
     )
 
 

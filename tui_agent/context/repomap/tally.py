@@ -6,8 +6,9 @@ Invariant: the same bytes give the same text; what is remembered of words is bou
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from itertools import chain, islice
+from collections.abc import Mapping
+from itertools import islice
+from operator import itemgetter
 
 from tui_agent.folds.word_forms import MAX_WORD, raw_words, split
 
@@ -27,27 +28,16 @@ def name_hash(name: str) -> int:
     return zlib.crc32(name.encode("utf-8", "replace"))
 
 
-class Pieces(dict[str, tuple[str, ...]]):
-    """`split` that remembers. Bounded: it forgets all when it holds `LIMIT` words."""
+class Words(dict[str, tuple[int, tuple[str, ...]]]):
+    """Of each word what is kept of it: its hash where it may name something, else 0, and its pieces; worked out once.
+    Bounded: it forgets all when it holds `LIMIT` words."""
 
     LIMIT = 200_000
 
-    def __missing__(self, word: str) -> tuple[str, ...]:
+    def __missing__(self, word: str) -> tuple[int, tuple[str, ...]]:
         if len(self) >= self.LIMIT:
             self.clear()
-        found = self[word] = split(word)
-        return found
-
-
-class Names(dict[str, int]):
-    """The hash of a word that may name something, else 0. Bounded in the same way."""
-
-    LIMIT = Pieces.LIMIT
-
-    def __missing__(self, word: str) -> int:
-        if len(self) >= self.LIMIT:
-            self.clear()
-        found = self[word] = name_hash(word) if _is_telling(word) else 0
+        found = self[word] = (name_hash(word) if _is_telling(word) else 0, split(word))
         return found
 
 
@@ -57,7 +47,8 @@ def _is_telling(word: str) -> bool:
     return len(word) <= MAX_WORD and _TELLING.match(word) is not None
 
 
-_pieces, _names = Pieces(), Names()
+_words = Words()
+_hash_of = itemgetter(0)
 
 
 def times_of(data: bytes) -> "Counter[str]":
@@ -89,24 +80,24 @@ def _bare(words: "Counter[str]") -> "Counter[str]":
     return found
 
 
-def text_of(words: Mapping[str, int]) -> str:
-    """The pieces of words, as often as they occur, in order."""
-    found = Counter(chain.from_iterable(map(_pieces.__getitem__, words)))
+def told(words: Mapping[str, int]) -> tuple[list[int], str]:
+    """The first names that a file speaks of, as hashes in order; and the pieces of its words, as often as they occur, in
+    order."""
+    known = list(map(_words.__getitem__, words))
+    names = sorted(set(islice(filter(None, map(_hash_of, known)), MAX_REFS)))
+    found: dict[str, int] = {}
     get = found.get
-    for word, times in words.items():
-        if times > 1:
-            for piece in _pieces[word]:
-                found[piece] = get(piece, 0) + times - 1
-    return " ".join(
-        [piece if n == 1 else " ".join([piece] * min(n, MAX_TIMES)) for piece, n in sorted(found.items())]
+    for (_, pieces), times in zip(known, words.values(), strict=True):
+        for piece in pieces:
+            found[piece] = get(piece, 0) + times
+    return names, " ".join(
+        [
+            piece if (n := found[piece]) == 1 else " ".join([piece] * min(n, MAX_TIMES))
+            for piece in sorted(found)
+        ]
     )
 
 
 def pieces_of(path: str) -> str:
     """The pieces of a path, in its order."""
-    return " ".join(chain.from_iterable(map(_pieces.__getitem__, raw_words(path))))
-
-
-def references(words: Iterable[str]) -> list[int]:
-    """The first names that a file speaks of, as hashes in order."""
-    return sorted(set(islice(filter(None, map(_names.__getitem__, words)), MAX_REFS)))
+    return " ".join([piece for word in raw_words(path) for piece in _words[word][1]])
