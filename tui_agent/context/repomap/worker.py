@@ -19,7 +19,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple
 from pathlib import Path
 from struct import Struct
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tui_agent.context.repomap import graph, history, indexing, kept
 from tui_agent.context.repomap.cleaning import Cleaner
@@ -87,8 +87,18 @@ def start(
         "gone": gone,
         "lasting": lasting,
     }
-    child = _spawn(build.file.parent)
-    _give(child.stdin, job, entries)
+    child = subprocess.Popen(
+        [sys.executable, "-P", "-m", "tui_agent.context.repomap.worker"],
+        cwd=build.file.parent,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert child.stdin is not None
+    with suppress(BrokenPipeError):
+        child.stdin.write(json.dumps({**job, "entries": entries}).encode("ascii") + b"\n")
+        child.stdin.flush()
     return child
 
 
@@ -105,25 +115,6 @@ def end(child: subprocess.Popen[bytes], *, lasting: bool) -> None:
         child.wait()
 
 
-def _spawn(folder: Path, pass_fds: Sequence[int] = ()) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "tui_agent.context.repomap.worker"],
-        cwd=folder,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        pass_fds=pass_fds,
-    )
-
-
-def _give(pipe: IO[bytes] | None, job: dict[str, Any], entries: Sequence[Entry]) -> None:
-    assert pipe is not None
-    with suppress(BrokenPipeError):
-        pipe.write(json.dumps({**job, "entries": entries}).encode("ascii") + b"\n")
-        pipe.flush()
-
-
 def main() -> None:
     """Do what standard input says."""
     job = json.loads(sys.stdin.buffer.readline() or b"null")
@@ -131,20 +122,15 @@ def main() -> None:
         return
     os.nice(10)
     gc.disable()  # nothing here is in a circle, and what is remembered of words is much to go through
-    entries = [Entry(*one) for one in job["entries"]]
-    index, root = Path(job["index"]), job["root"]
-    if "part" in job:
-        with _discarding(index), closing(kept.opened(index, job["key"])) as keeping:
-            _read_all(keeping, index, root, _chunks(entries), job)
-        return
+    index = Path(job["index"])
     fd = os.open(f"{index}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return
-        with _discarding(index), closing(kept.opened(index, job["key"])) as keeping:
-            _whole(keeping, index, root, entries, job)
+        with _discarding(index):
+            _whole(index, [Entry(*one) for one in job["entries"]], job)
 
 
 @contextmanager
@@ -170,24 +156,72 @@ def is_building(index: Path) -> bool:
     return False
 
 
-def _whole(keeping: kept.Kept, index: Path, root: str, entries: list[Entry], job: dict[str, Any]) -> None:
+class _Work(NamedTuple):
+    """What one or two processes do. `queue`: a pipe with the numbers of `chunks` that nobody has begun with; the history
+    is behind the last."""
+
+    file: Path
+    key: str
+    root: str
+    chunks: list[list[Entry]]
+    queue: int
+    known: Languages
+    cleaner: Cleaner
+    lasting: bool
+
+
+def _whole(index: Path, entries: list[Entry], job: dict[str, Any]) -> None:
     chunks = _chunks(entries)
+    known = Languages([MapLanguage(*one) for one in job["languages"]])
+    cleaner = Cleaner(job["secrets"])
     queue = _queue(len(chunks) + 1)
+    work = _Work(index, job["key"], job["root"], chunks, queue, known, cleaner, job["lasting"])
     helper = None
     if sum(entry.size for entry in entries) > SPLIT_BYTES and (os.cpu_count() or 1) > 1:
-        helper = _spawn(index.parent, (queue,))
-        _give(helper.stdin, {**job, "part": 1, "queue": queue}, entries)
-    _read_all(keeping, index, root, chunks, {**job, "queue": queue})
-    os.close(queue)
-    if helper is not None:
-        with suppress(subprocess.TimeoutExpired):
-            helper.wait(PATIENCE_S)
-        end(helper, lasting=False)
-    if job["gone"]:
-        with keeping.writing():
-            keeping.forget(job["gone"])
-    if _go_on(job):
-        graph.write(keeping)
+        kept.opened(
+            index, work.key
+        ).close()  # made by one; what is open in two processes must be opened by each
+        _prepare(work, entries)
+        helper = _Helper(work)
+    with closing(kept.opened(index, work.key)) as keeping:
+        _read_all(keeping, work, 0)
+        os.close(queue)
+        if helper is not None:
+            helper.join(PATIENCE_S)
+        if job["gone"]:
+            with keeping.writing():
+                keeping.forget(job["gone"])
+        if _goes_on(work):
+            graph.write(keeping)
+
+
+def _prepare(work: _Work, entries: list[Entry]) -> None:
+    """Load what both processes need, before the second begins from the first."""
+    for language in {work.known.language_of(entry.path) for entry in entries} - {""}:
+        work.known.ready(language)
+    work.cleaner.prepare()
+
+
+class _Helper:
+    """A second process, which begins with all that this one has loaded and ends when nothing is left to be done."""
+
+    def __init__(self, work: _Work) -> None:
+        self._alive, ends = os.pipe()
+        self._pid = os.fork()
+        if not self._pid:
+            try:
+                with _discarding(work.file), closing(kept.opened(work.file, work.key)) as keeping:
+                    _read_all(keeping, work, 1)
+            finally:
+                os._exit(0)
+        os.close(ends)
+
+    def join(self, seconds: float) -> None:
+        """Wait until it has ended, and end it when it takes longer."""
+        if not select.select([self._alive], [], [], seconds)[0]:
+            os.kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)
+        os.close(self._alive)
 
 
 def _chunks(entries: list[Entry]) -> list[list[Entry]]:
@@ -213,24 +247,21 @@ def _queue(count: int) -> int:
     return reads
 
 
-def _read_all(
-    keeping: kept.Kept, index: Path, root: str, chunks: list[list[Entry]], job: dict[str, Any]
-) -> None:
+def _read_all(keeping: kept.Kept, work: _Work, process: int) -> None:
     """Do pieces of work as long as there are any; behind the files comes the history."""
-    hard = ended_by(index)
-    known = Languages([MapLanguage(*one) for one in job["languages"]])
-    cleaner = Cleaner(job["secrets"])
-    note = Note(index, job.get("part", 0))
-    while _go_on(job) and (drawn := os.read(job["queue"], _NUMBER.size)):
+    hard = ended_by(work.file)
+    note = Note(work.file, process)
+    while _goes_on(work) and (drawn := os.read(work.queue, _NUMBER.size)):
         (number,) = _NUMBER.unpack(drawn)
-        if number == len(chunks):
-            history.refresh(keeping, Path(root))
+        if number == len(work.chunks):
+            history.refresh(keeping, Path(work.root))
             continue
         found = []
-        for entry in chunks[number]:
+        for entry in work.chunks[number]:
             note.say(entry.path)
             signal.setitimer(signal.ITIMER_PROF, FILE_S)
-            found.append(indexing.find(root, entry, known, parse=entry.path not in hard, cleaner=cleaner))
+            parse = entry.path not in hard
+            found.append(indexing.find(work.root, entry, work.known, parse=parse, cleaner=work.cleaner))
         signal.setitimer(signal.ITIMER_PROF, 0)
         note.say("")
         with keeping.writing():
@@ -239,9 +270,9 @@ def _read_all(
     note.done()
 
 
-def _go_on(job: dict[str, Any]) -> bool:
+def _goes_on(work: _Work) -> bool:
     """Whether someone still waits for the index: the other end of standard input is open."""
-    if job["lasting"]:
+    if work.lasting:
         return True
     readable, _, _ = select.select([sys.stdin], [], [], 0)
     return not readable
