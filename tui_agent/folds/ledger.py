@@ -107,7 +107,7 @@ class _Said:
     path: str = ""
 
 
-_EARLIER = _Said("earlier", "")
+_OTHER = _Said("other", "")
 _UNFOUND = "nothing in the provider's cache"
 """Nothing that was sent before is another, and yet nothing came from there: it keeps it for some minutes only."""
 _PARTLY = "only part of it in the provider's cache"
@@ -187,7 +187,7 @@ class Ledger:
             self._held.pop(restored.compaction, None)
             self._held, self._gone = self._gone | self._held, {}
         for one in restored.added:
-            said, _ = self._held.get(one.seq) or gone.get(one.seq) or (_EARLIER, 0)
+            said, _ = self._held.get(one.seq) or gone.get(one.seq) or (_OTHER, 0)
             whole = one.seq in self._held or restored.compaction is not None
             self._held[one.seq if whole else seq] = said, one.tokens
         self._changed["messages brought back"] = None
@@ -195,7 +195,7 @@ class Ledger:
     def _packed(self, seq: int, packed: ContextPacked) -> None:
         for one in packed.added:
             known = self._held.get(one.seq)
-            said = self._said.get(one.seq, known[0] if known is not None else _EARLIER)
+            said = self._said.get(one.seq, known[0] if known is not None else _OTHER)
             self._held[one.seq] = said, one.tokens
         self._said = {}
         if packed.counted_tokens:

@@ -149,7 +149,7 @@ def ready_choices() -> list[Choice]:
     """The rows of the page before the first message, where a model is set."""
     group = "Begin"
     return [
-        Choice("Write", "what should change or what you want to know; Enter sends", "", "write", group),
+        Choice("Write", "what should change, or what you want to know", "", "write", group),
         Choice("Sessions", "go on with an earlier session of this folder", "", "sessions", group),
         Choice("Help", "keys and commands", "F1", "help", group),
     ]

@@ -204,6 +204,14 @@ async def test_the_list_is_filtered_by_a_path_a_turn_or_what_became_of_a_message
         assert {item.group for item in picker.shown} == {"Turn 1"}
 
 
+async def test_an_empty_list_says_why_in_whole_words_on_a_narrow_screen() -> None:
+    async with open_app(golden("night_shift"), size=(60, 20)) as driven:
+        await listed(driven)
+        rows = driven.rows()
+        at = next(at for at, row in enumerate(rows) if "Nothing yet: everything that was said is in" in row)
+        assert "context." in rows[at] + rows[at + 1] and "…" not in rows[at]
+
+
 async def test_nothing_put_away_is_said_and_no_way_on_is_a_warning() -> None:
     async with open_app(golden("night_shift")) as driven:
         await listed(driven)

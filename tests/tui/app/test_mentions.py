@@ -55,6 +55,8 @@ async def test_files_folders_and_symbols_are_offered_behind_an_at(tmp_path: Path
         labels = [one.label for one in prompt.menu.candidates]
         assert labels == ["src/cart.py", "Cartridge"] and asked[-1] == "cart"
         await driven.until(lambda: "src/cart.py:1" in driven.text())
+        # It is only put into the text: what runs is a command.
+        assert "Enter take it" in driven.rows()[-1] and "Enter run" not in driven.rows()[-1]
         await driven.press("down", "tab")
         assert prompt.editor.text == "see @Cartridge "
         await driven.press("space")

@@ -147,7 +147,7 @@ def test_after_a_summary_it_stands_with_what_is_left_and_taken_back_all_is_there
     view = told(before, summed)
     assert [(one.seq, one.who, one.tokens) for one in view.messages] == [
         (1, "summary", 40),
-        (2, "earlier", 30),
+        (2, "other", 30),
     ]
     assert told(before, summed, ContextRestored(compaction=1)).messages == plain.messages
 

@@ -91,6 +91,12 @@ def test_symbols_stand_behind_the_first_files_with_their_place() -> None:
     assert (found[5].label, found[5].insert, found[5].help) == ("Cart", "@Cart ", "src/shop.py:12")
 
 
+def test_a_symbol_stands_before_files_that_only_have_its_letters() -> None:
+    paths = ["app/context_meter.py", "app/context/memory.py", "app/context/mentions.py"]
+    found = file_candidates("ContextMe", paths, [Symbol("ContextMeter", "app/context_meter.py", 152)])
+    assert [one.label for one in found[:2]] == ["app/context_meter.py", "ContextMeter"]
+
+
 def test_letters_in_their_order_find_a_path_where_nothing_holds_the_query() -> None:
     paths = ["src/session_model.py", "src/other.py", "docs/smdl.txt"]
     assert [one.label for one in file_candidates("ssmdl", paths)] == ["src/session_model.py", "docs/smdl.txt"]

@@ -13,7 +13,7 @@ from tui_agent.tui.modals.field import Field
 from tui_agent.tui.modals.sheet import Sheet
 from tui_agent.tui.panes.base import Looks
 from tui_agent.tui.prompt.completion import match
-from tui_agent.tui.rows import Part, cut, doing, part
+from tui_agent.tui.rows import Part, cut, doing, part, wrap
 from tui_agent.tui.text import clean_line, width
 from tui_agent.tui.theme import Role
 
@@ -113,7 +113,9 @@ class Picker(Sheet[str | None]):
         shown = self.shown
         if not shown:
             said = self.empty if not self.field.text else self._nothing()
-            return [self.line(width, [part(said, self.style("t3"))])]
+            return [
+                self.line(width, [part(one, self.style("t3"))]) for one in wrap(clean_line(said), width - 1)
+            ]
         labels = min(max(len(clean_line(item.label)) for item in shown) + 3, max(12, width // 2))
         rows: list[Strip] = []
         self._row_of: dict[int, int] = {}

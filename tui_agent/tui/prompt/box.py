@@ -299,6 +299,11 @@ class Prompt(Vertical):
                 self.editor.put("")
                 self._complete()
 
+    @property
+    def runs(self) -> bool:
+        """Whether Enter in the menu sends what it takes; a mention, or a message of before, only comes into the text."""
+        return self._searching is None and self._token is not None and self._token.kind != "file"
+
     def _take(self, *, run: bool) -> None:
         candidate, token = self.menu.candidate, self._token
         if candidate is None:

@@ -12,7 +12,9 @@ from tui_agent.tui.prompt.files import PathIndex, name_of
 from tui_agent.tui.prompt.symbols import Symbol
 
 BEFORE_SYMBOLS = 5
-"""So many files stand before the symbols."""
+"""So many files stand before the symbols, where their names hold what is typed; of the others the best one alone."""
+_SCATTERED = 100
+"""From this score on a text has the letters in their order only."""
 TokenKind: TypeAlias = Literal["command", "argument", "file"]
 MENTION = re.compile(r"(?:^|(?<=[\s(\[\"']))@(\"[^\"\n]*|[^\s@]*)$")
 
@@ -67,7 +69,7 @@ def match(query: str, text: str) -> tuple[int, tuple[int, ...]] | None:
         hits.append(start)
         start += 1
     gaps = hits[-1] - hits[0] - len(hits) + 1
-    return 100 + 4 * gaps + len(held) // 8, tuple(hits)
+    return _SCATTERED + 4 * gaps + len(held) // 8, tuple(hits)
 
 
 def command_candidates(query: str, commands: Sequence[Action], *, running: bool) -> list[Candidate]:
@@ -123,9 +125,11 @@ def file_candidates(
         elif (in_path := match(query, path)) is not None:
             scored.append((in_path[0] + 60, len(path), path, in_path[1]))
     scored.sort()
+    holding = sum(one[0] < _SCATTERED for one in scored[:BEFORE_SYMBOLS])
     found = [_path_candidate(path, hits) for _, _, path, hits in scored[:most]]
     named = [_symbol_candidate(query, one) for one in symbols]
-    return [*found[:BEFORE_SYMBOLS], *named, *found[BEFORE_SYMBOLS:]][:most]
+    ahead = max(1, holding)
+    return [*found[:ahead], *named, *found[ahead:]][:most]
 
 
 def _path_candidate(path: str, hits: tuple[int, ...] = ()) -> Candidate:
