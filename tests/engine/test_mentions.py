@@ -162,15 +162,72 @@ async def test_of_something_huge_or_binary_the_head_is_sent_with_a_note(
     assert len(sent) < 40_000
 
 
-async def test_a_file_that_has_hardly_any_room_beside_others_is_not_begun(
+def _sources(workspace: Path, room: int) -> Sources:
+    return Sources(LocalEnvironment(workspace), lambda given, path: "", lambda data: "0" * 64, room=room)
+
+
+async def test_short_files_are_whole_whatever_stands_before_them_and_long_ones_share_the_rest(
+    workspace: Path,
+) -> None:
+    for name, lines in (("long.md", 2_000), ("other.md", 1_900), ("short.md", 200)):
+        (workspace / name).write_text("a line of it\n" * lines)
+    found = await expand(
+        "@long.md and @other.md, as @short.md and @src/app.py say", _sources(workspace, 20_000)
+    )
+    assert [one.path for one in found] == ["long.md", "other.md", "short.md", "src/app.py"]
+    assert [one.cut for one in found] == [True, True, False, False]
+    sizes = [len(str(one.text)) for one in found]
+    assert abs(sizes[0] - sizes[1]) < 200 and 19_000 < sum(sizes) < 20_500
+
+
+async def test_where_there_is_hardly_any_room_no_file_is_begun(workspace: Path) -> None:
+    for name in ("one.md", "two.md"):
+        (workspace / name).write_text("b" * 5_000)
+    found = await expand("@one.md and @two.md", _sources(workspace, 700))
+    assert all(one.cut and "read_file reads it" in str(one.text) for one in found)
+    assert "b" * 20 not in "".join(str(one.text) for one in found)
+
+
+async def test_lines_are_counted_as_the_tools_count_them(tmp_path: Path, workspace: Path) -> None:
+    (workspace / "page.txt").write_bytes(b"one\x0ctwo\r\nthree\xe2\x80\xa8four\r\nfive")
+    mentions, sent = await _mentions(tmp_path, "@page.txt:2 and @page.txt:3")
+    assert [one.first_line for one in mentions] == [2, 3]
+    assert ">\nthree\u2028four\n</file>" in sent and ">\nfive\n</file>" in sent
+
+
+async def test_a_text_that_is_no_utf_8_is_shown_as_read_file_shows_it(
     tmp_path: Path, workspace: Path
 ) -> None:
-    (workspace / "long.md").write_text("a line of it\n" * 2_000)
-    (workspace / "short.md").write_text("b" * 5_000)
-    sources = Sources(LocalEnvironment(workspace), lambda given, path: "", lambda data: "0" * 64, room=26_250)
-    found = await expand("@long.md and @short.md", sources)
-    assert not found[0].cut and found[1].cut
-    assert "read_file reads it" in str(found[1].text) and "b" * 20 not in str(found[1].text)
+    (workspace / "latin.txt").write_bytes("ein schönes Café".encode("latin-1"))
+    (workspace / "broken.txt").write_bytes("schöne Grüße ".encode() + b"\xff")
+    _, sent = await _mentions(tmp_path, "@latin.txt @broken.txt")
+    assert "ein schönes Café\n[Latin-1]" in sent
+    assert "schöne Grüße \ufffd\n[UTF-8 with invalid bytes]" in sent
+
+
+async def test_what_leads_out_of_the_workspace_by_a_link_is_told_of_whatever_its_name(
+    tmp_path: Path, workspace: Path
+) -> None:
+    (workspace / "etcdir").symlink_to("/etc")
+    [told], sent = await _mentions(tmp_path, "see @etcdir/passwd")
+    assert (told.kind, sent) == ("missing", "see @etcdir/passwd") and "outside the workspace" in told.note
+
+
+async def test_a_submodules_own_link_to_its_repository_is_not_listed(tmp_path: Path, workspace: Path) -> None:
+    (workspace / "lib").mkdir()
+    (workspace / "lib" / ".git").write_text("gitdir: ../.git/modules/lib\n")
+    (workspace / "lib" / "a.py").write_text("")
+    _, sent = await _mentions(tmp_path, "@lib/")
+    assert '<directory path="lib/">\na.py\n</directory>' in sent
+
+
+async def test_lines_that_a_file_has_not_are_told_of(tmp_path: Path, workspace: Path) -> None:
+    mentions, sent = await _mentions(tmp_path, "@src/app.py:500-600 and @src/app.py:3-900")
+    assert [(one.kind, one.note, one.last_line) for one in mentions] == [
+        ("missing", "it has 6 lines", 0),
+        ("file", "", 6),
+    ]
+    assert sent.count("<file ") == 1
 
 
 async def test_an_image_goes_along_where_the_model_takes_images(tmp_path: Path, workspace: Path) -> None:

@@ -115,3 +115,18 @@ async def test_of_a_project_that_is_not_trusted_neither_instructions_nor_skills_
     [sent] = await _bodies(without, "hello", Reply(text="hi"))
     system = str(sent[0]["content"])
     assert "User rule" in system and "Project rule" not in system and "evil" not in system
+
+
+@pytest.mark.parametrize("words", ["look at src/shelf/till.py", "see `src/shelf/till.py:2`, it is slow"])
+async def test_of_a_path_without_a_sign_nothing_is_sent_but_the_map_begins_with_it(
+    options: SessionOptions, words: str
+) -> None:
+    for name in ("cash", "door", "floor", "lamp", "shop", "stock", "till", "wall", "look", "slow"):
+        path = options.cwd / "src" / "shelf" / f"{name}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"def {name}():\n    return '{name} of the shop'\n")
+    [sent] = await _bodies(options, words, Reply(text="Read."))
+    said = "\n".join(str(message["content"]) for message in sent if message["role"] == "user")
+    assert said.startswith(words) and "of the shop" not in said and "<file" not in said
+    map_lines = said.partition("<repo_map>")[2].strip().splitlines()
+    assert map_lines[1] == "src/shelf/till.py", map_lines[:4]

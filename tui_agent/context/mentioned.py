@@ -11,7 +11,8 @@ from typing import Final
 MOST: Final = 20
 MOST_PASTED: Final = 5
 _AT = re.compile(
-    r"""(?<![^\s(\[{"'`<,;>])@(?:"(?P<quoted>[^"\n]{1,1000})"|(?P<plain>[^\s@"'`<>|]{1,1000}))"""
+    r"""(?<![^\s(\[{"'`<,;>])@(?:"(?P<quoted>[^"\n]{1,1000})"(?P<lines>:\d{1,7}(?:-\d{1,7})?|\#L\d{1,7}(?:-L?\d{1,7})?)?"""
+    r"""|(?P<plain>(?:\\\x20|[^\s@"`<>|]){1,1000}))"""
 )
 _PASTED = re.compile(
     r"""(?<![^\s("'`])(?:"(?P<double>/[^"\n]{1,1000})"|'(?P<single>/[^'\n]{1,1000})'|(?P<plain>/(?:\\\x20|[^\s"'`<>|]){1,1000}))"""
@@ -117,12 +118,15 @@ def _at(text: str, fences: list[tuple[int, int]]) -> Iterator[tuple[int, Possibl
     for found in _AT.finditer(text):
         quoted, plain = found["quoted"], found["plain"]
         if quoted is not None:
-            yield found.start(), Possible(quoted, (Wanted(quoted, quoted), *_with_lines(quoted)), meant=True)
+            lines = f"{quoted}{found['lines'] or ''}"
+            whole = () if found["lines"] else (Wanted(quoted, quoted),)
+            yield found.start(), Possible(lines, (*whole, *_with_lines(lines)), meant=True)
             continue
-        bare = _bare(plain)
+        plain = plain.replace("\\ ", " ")
+        bare = _bare(plain.partition("'")[0])
         if not bare.strip("./"):
             continue
-        readings = [Wanted(one, one) for one in dict.fromkeys((plain, bare))]
+        readings = [Wanted(one, one) for one in dict.fromkeys((plain, _bare(plain), bare))]
         readings += _with_lines(bare)
         named = bare if _SYMBOL.fullmatch(bare) and not _inside(found.start(), fences) else ""
         yield found.start(), Possible(bare, tuple(readings), named.removesuffix("()"), _is_path(bare))

@@ -1,14 +1,17 @@
 """L3: looks up what a message mentions, through the environment, and puts it into words for the model.
 
-Invariant: nothing is read that `may_read` refuses; what is sent of one mention, and of all, is bounded; a fault of one
-mention is its note, never the message's end.
+Invariant: nothing is read that `may_read` refuses; what is sent of one mention, and of all, is bounded: where all have no
+room the short ones are whole and the long ones share what is left; a fault of one mention is its note, never the message's
+end.
 """
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
+import anyio
 from anyio import to_thread
 
 from tui_agent.context.definitions import end_of, search_definitions
@@ -28,6 +31,8 @@ MAX_ENTRIES: Final = 200
 MAX_IMAGE_BYTES: Final = 5_000_000
 MOST_SYMBOLS: Final = 5
 """So many names of a message are looked up as symbols: each may take a moment."""
+NAMES_S: Final = 4.0
+"""And all of them no longer than this, where nothing is indexed yet."""
 SYMBOL_LINES: Final = 60
 SYMBOL_PLACES: Final = 3
 HEX_BYTES: Final = 64
@@ -49,6 +54,19 @@ class Sources:
     room: int = MAX_ALL_CHARS
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A mention with all of it that may be sent, and how it is with so many characters of text; None: only as it is."""
+
+    mention: Mention
+    within: Callable[[int], Mention] | None = None
+
+    @property
+    def chars(self) -> int:
+        """Characters of its text."""
+        return len(self.mention.text) if isinstance(self.mention.text, str) else self.mention.text.size
+
+
 def may_mention(text: str, root: str) -> bool:
     """Whether it is worth looking closer. Cheap."""
     return "@" in text or root in text
@@ -57,19 +75,32 @@ def may_mention(text: str, root: str) -> bool:
 async def expand(text: str, sources: Sources) -> tuple[Mention, ...]:
     """What the message mentions, in order; only those that are found, refused, or could only have been meant as one."""
     places = await to_thread.run_sync(possible, text, sources.env.root)
-    found: list[Mention] = []
-    room, names = sources.room, 0
+    found: list[_Found] = []
+    names, until = 0, anyio.current_time() + NAMES_S
     for place in places:
         names += bool(place.symbol)
-        mention = await _mention(place, sources, room, named=names <= MOST_SYMBOLS)
-        if mention is None or any(_same(mention, one) for one in found):
-            continue
-        room -= len(mention.text) if isinstance(mention.text, str) else 0
-        found.append(mention)
-    return tuple(found)
+        one = await _mention(place, sources, until if names <= MOST_SYMBOLS else 0.0)
+        if one is not None and not any(_same(one.mention, other.mention) for other in found):
+            found.append(one)
+    rooms = shared([one.chars for one in found], sources.room)
+    return tuple(
+        one.mention if one.within is None or one.chars <= room else one.within(room)
+        for one, room in zip(found, rooms, strict=True)
+    )
 
 
-async def _mention(place: Possible, sources: Sources, room: int, *, named: bool) -> Mention | None:
+def shared(needs: Sequence[int], room: int) -> list[int]:
+    """The room of each: what it needs where that is no more than an even share; the longer ones share what is left."""
+    rooms = [0] * len(needs)
+    by_need = sorted(range(len(needs)), key=needs.__getitem__)
+    for done, at in enumerate(by_need):
+        rooms[at] = min(needs[at], room // (len(needs) - done))
+        room -= rooms[at]
+    return rooms
+
+
+async def _mention(place: Possible, sources: Sources, until: float) -> _Found | None:
+    """`until`: when a look for a symbol ends at the latest."""
     refused = ""
     for wanted in place.readings:
         try:
@@ -80,16 +111,17 @@ async def _mention(place: Possible, sources: Sources, room: int, *, named: bool)
         if info is None:
             continue
         try:
-            return await _found(wanted, info, sources, room)
+            return await _found(wanted, info, sources)
         except EnvironmentFault as fault:
-            return Mention(given=wanted.given, kind="refused", path=wanted.path, note=fault.message)
-    if place.symbol and named:
-        symbol = await _symbol(place, sources, room)
-        if symbol is not None:
-            return symbol
-    if not place.meant:
+            return _Found(Mention(given=wanted.given, kind="refused", path=wanted.path, note=fault.message))
+    if place.symbol and not refused and anyio.current_time() < until:
+        with anyio.CancelScope(deadline=until):
+            symbol = await _symbol(place, sources)
+            if symbol is not None:
+                return symbol
+    if not place.meant and (not refused or place.given.startswith("/")):
         return None
-    return Mention(given=place.given, kind="missing", note=refused or "there is no such file")
+    return _Found(Mention(given=place.given, kind="missing", note=refused or "there is no such file"))
 
 
 async def _look(path: str, sources: Sources) -> FileInfo | None:
@@ -100,22 +132,22 @@ async def _look(path: str, sources: Sources) -> FileInfo | None:
     return await sources.env.stat(sources.env.resolve(path))
 
 
-async def _found(wanted: Wanted, info: FileInfo, sources: Sources, room: int) -> Mention:
+async def _found(wanted: Wanted, info: FileInfo, sources: Sources) -> _Found:
     path = wanted.path.rstrip("/") or "."
     why = sources.may_read(path, sources.env.resolve(path))
     if why:
-        return Mention(given=wanted.given, kind="refused", path=path, note=why)
+        return _Found(Mention(given=wanted.given, kind="refused", path=path, note=why))
     if info.kind == "directory":
-        return await _directory(wanted, info.path, sources)
+        return _Found(await _directory(wanted, info.path, sources))
     content = await sources.env.read(path)
     media = image_type(content.data)
     if media:
-        return await _image(wanted, content, media, sources)
-    return await to_thread.run_sync(_file, wanted, content, room)
+        return _Found(await _image(wanted, content, media, sources))
+    return await to_thread.run_sync(_file, wanted, content)
 
 
 async def _directory(wanted: Wanted, path: str, sources: Sources) -> Mention:
-    entries = [one for one in await sources.env.listdir(path) if one.path != ".git"]
+    entries = [one for one in await sources.env.listdir(path) if one.path.rpartition("/")[2] != ".git"]
     names = [one.path.rpartition("/")[2] + ("/" if one.kind == "directory" else "") for one in entries]
     shown = "\n".join(_printable(name) for name in names[:MAX_ENTRIES])
     more = len(names) - MAX_ENTRIES
@@ -146,45 +178,62 @@ async def _image(wanted: Wanted, content: FileContent, media: str, sources: Sour
     return _counted(mention.model_copy(update={"image": image, "text": text}))
 
 
-def _file(wanted: Wanted, content: FileContent, room: int) -> Mention:
+def _file(wanted: Wanted, content: FileContent) -> _Found:
     mention = Mention(
         given=wanted.given, kind="file", path=content.path, sha256=content.digest, size=len(content.data)
     )
     decoded = _decoded(content.data)
-    attributes = f"path={_quoted(content.path)}"
     if decoded is None:
         head = content.data[:HEX_BYTES].hex(" ")
         note = f"binary, {len(content.data):,} bytes; only its beginning is here"
-        text = f"<file {attributes}>\n[{note}]\n{head}\n</file>"
-        return _counted(mention.model_copy(update={"cut": True, "note": "binary", "text": text}))
-    lines = decoded.splitlines()
-    first = min(wanted.first_line or 1, max(len(lines), 1))
+        text = f"<file path={_quoted(content.path)}>\n[{note}]\n{head}\n</file>"
+        return _Found(_counted(mention.model_copy(update={"cut": True, "note": "binary", "text": text})))
+    lines, note = _split(decoded[0]), decoded[1]
+    if wanted.first_line > max(len(lines), 1):
+        why = f"it has {len(lines):,} lines"
+        return _Found(mention.model_copy(update={"kind": "missing", "note": why}))
+    first = wanted.first_line or 1
     last = min(wanted.last_line or len(lines), len(lines))
-    wanted_chars = sum(len(line) + 1 for line in lines[first - 1 : last])
-    if room < min(LEAST_CHARS, wanted_chars):
-        note = "[nothing of it has room beside the other files; read_file reads it]"
-        text = f"<file {attributes}>\n{note}\n</file>"
-        return _counted(mention.model_copy(update={"cut": True, "text": text}))
-    shown, end = _bounded(lines, first, last, max(0, min(MAX_CHARS, room)))
-    notes = []
-    if end < last:
-        notes.append(f"[lines {first}-{end} of {len(lines)}; read_file reads on with offset={end + 1}]")
-    if not lines:
-        notes.append("[the file is empty]")
-    if first > 1 or last < len(lines):
-        attributes += f' lines="{first}-{end}"'
-    text = "\n".join((f"<file {attributes}>", *shown, *notes, "</file>"))
-    part = bool(wanted.first_line) or end < len(lines)
-    return _counted(
-        mention.model_copy(
-            update={
-                "first_line": first if part else 0,
-                "last_line": end if part else 0,
-                "cut": end < last,
-                "text": text,
-            }
-        )
-    )
+    held, _ = _bounded(lines, first, last, MAX_CHARS)
+    part = _Part(wanted, mention, held, first, last, len(lines), note)
+    return _Found(part.within(MAX_CHARS), part.within)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The lines from `first` to `last` of a file that has `count`, as many of them `held` as may ever be sent; `note` says
+    something of its encoding."""
+
+    wanted: Wanted
+    mention: Mention
+    held: Sequence[str]
+    first: int
+    last: int
+    count: int
+    note: str
+
+    def within(self, room: int) -> Mention:
+        """As many lines as there is room for."""
+        attributes = f"path={_quoted(self.mention.path)}"
+        if room < min(LEAST_CHARS, sum(len(line) + 1 for line in self.held)):
+            note = "[nothing of it has room beside the other files; read_file reads it]"
+            text = f"<file {attributes}>\n{note}\n</file>"
+            return _counted(self.mention.model_copy(update={"cut": True, "text": text}))
+        shown, end = _bounded(self.held, 1, len(self.held), room)
+        end += self.first - 1
+        cut, notes = end < self.last, [self.note] if self.note else []
+        if cut:
+            notes.append(
+                f"[lines {self.first}-{end} of {self.count}; read_file reads on with offset={end + 1}]"
+            )
+        if not self.count:
+            notes.append("[the file is empty]")
+        if self.first > 1 or self.last < self.count:
+            attributes += f' lines="{self.first}-{end}"'
+        told = (self.first, end) if self.wanted.first_line or cut else (0, 0)
+        text = "\n".join((f"<file {attributes}>", *shown, *notes, "</file>"))
+        changed = {"first_line": told[0], "last_line": told[1], "cut": cut, "text": text}
+        return _counted(self.mention.model_copy(update=changed))
 
 
 def _bounded(lines: Sequence[str], first: int, last: int, room: int) -> tuple[list[str], int]:
@@ -200,13 +249,22 @@ def _bounded(lines: Sequence[str], first: int, last: int, room: int) -> tuple[li
     return shown, first + len(shown) - 1
 
 
-async def _symbol(place: Possible, sources: Sources, room: int) -> Mention | None:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a symbol is defined, with as many lines of it as may be sent."""
+
+    path: str
+    first: int
+    lines: Sequence[str]
+
+
+async def _symbol(place: Possible, sources: Sources) -> _Found | None:
     name = re.split(r"\.|::", place.symbol)[-1]
     places: Sequence[SymbolPlace] = ()
     if sources.symbols is not None:
         places = await sources.symbols(place.symbol)
     places = places or await search_definitions(name, sources.env)
-    texts, paths = [], []
+    found = list[_Place]()
     for one in places[:SYMBOL_PLACES]:
         if sources.may_read(one.path, sources.env.resolve(one.path)):
             continue
@@ -214,42 +272,60 @@ async def _symbol(place: Possible, sources: Sources, room: int) -> Mention | Non
             content = await sources.env.read(one.path)
         except EnvironmentFault:
             continue  # it was there a moment ago; another place may still be
-        lines = (_decoded(content.data) or "").splitlines()
+        lines = _split((_decoded(content.data) or ("", ""))[0])
         last = min(one.last_line or end_of(lines, one.line), one.line + SYMBOL_LINES - 1, len(lines))
-        body, last = _bounded(lines, one.line, last, min(room, MAX_CHARS))
-        if not body:
-            continue
-        head = f'<symbol name={_quoted(place.symbol)} path={_quoted(one.path)} lines="{one.line}-{last}">'
-        texts.append("\n".join((head, *body, "</symbol>")))
-        paths.append((one, last))
-        room -= len(texts[-1])
-    if not texts:
+        body, _ = _bounded(lines, one.line, last, MAX_CHARS // SYMBOL_PLACES)
+        if body:
+            found.append(_Place(one.path, one.line, body))
+    if not found:
         return None
-    first, last = paths[0]
-    more = len(places) - len(texts)
-    note = f"{len(texts)} places" if len(texts) > 1 else ""
+    within = partial(_defined, place, found, len(places))
+    return _Found(within(MAX_CHARS), within)
+
+
+def _defined(place: Possible, found: Sequence[_Place], count: int, room: int) -> Mention:
+    texts, last = [], 0
+    for one in found:
+        body, end = _bounded(one.lines, 1, len(one.lines), max(0, room))
+        end += one.first - 1
+        head = f'<symbol name={_quoted(place.symbol)} path={_quoted(one.path)} lines="{one.first}-{end}">'
+        texts.append("\n".join((head, *body, "</symbol>")))
+        last, room = last or end, room - len(texts[-1])
     return _counted(
         Mention(
             given=place.given,
             kind="symbol",
-            path=first.path,
-            first_line=first.line,
+            path=found[0].path,
+            first_line=found[0].first,
             last_line=last,
-            cut=more > 0,
-            note=note,
+            cut=count > len(texts),
+            note=f"{len(texts)} places" if len(texts) > 1 else "",
             text="\n".join(texts),
         )
     )
 
 
-def _decoded(data: bytes) -> str | None:
-    """The content as text; None where it is binary."""
+def _split(text: str) -> list[str]:
+    """Its lines as the tools count them: only a line feed ends one."""
+    lines = text.split("\n")
+    return [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]
+
+
+def _decoded(data: bytes) -> tuple[str, str] | None:
+    """The content as text, as `read_file` shows it, and what is to be said of its encoding; None where it is binary."""
     for bom, codec in ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
         if data.startswith(bom):
-            return data[len(bom) :].decode(codec, "replace")
+            return data[len(bom) :].decode(codec, "replace"), ""
     if b"\0" in data[:8192]:
         return None
-    return data.decode("utf-8", "replace")
+    try:
+        return data.decode(), ""
+    except UnicodeDecodeError:
+        carried = data.decode("utf-8", "surrogateescape")
+    bad = sum("\udc80" <= char <= "\udcff" for char in carried)
+    if bad > sum(char > "\x7f" for char in carried) - bad:
+        return data.decode("latin-1"), "[Latin-1]"
+    return data.decode("utf-8", "replace"), "[UTF-8 with invalid bytes]"
 
 
 def image_type(data: bytes) -> str:

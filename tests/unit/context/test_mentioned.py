@@ -22,6 +22,10 @@ def _meant(text: str) -> list[str]:
         ("(@src/app.py)", "src/app.py"),
         ("@src/", "src/"),
         ('see @"my notes.md" please', "my notes.md"),
+        ("see @my\\ notes.md please", "my notes.md"),
+        ("see @it's.md", "it's.md"),
+        ("what is @app.py's size", "app.py"),
+        ("in '@src/app.py'", "src/app.py"),
         ("- @a.py, @b.py", "a.py"),
         ("/home/me/shop/src/app.py is slow", "src/app.py"),
         ("'/home/me/shop/my file.py'", "my file.py"),
@@ -30,6 +34,13 @@ def _meant(text: str) -> list[str]:
 )
 def test_these_are_looked_up(text: str, found: str) -> None:
     assert found in _paths(text)
+
+
+@pytest.mark.parametrize("lines", [":2-3", "#L2-L3", "#L2-3"])
+def test_lines_may_stand_behind_a_quoted_path(lines: str) -> None:
+    [one] = possible(f'see @"my notes.md"{lines}, please', ROOT)
+    assert one.given == f"my notes.md{lines}" and one.meant
+    assert [(each.path, each.first_line, each.last_line) for each in one.readings] == [("my notes.md", 2, 3)]
 
 
 def test_points_behind_a_path_and_lines_are_tried_without() -> None:

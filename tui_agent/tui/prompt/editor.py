@@ -16,6 +16,7 @@ from textual.widgets import TextArea
 
 from tui_agent.tui.panes.base import Looks
 from tui_agent.tui.prompt.chips import Chips
+from tui_agent.tui.prompt.dropped import dropped
 from tui_agent.tui.prompt.history import History
 from tui_agent.tui.prompt.vim import Vim
 from tui_agent.tui.text import typed
@@ -178,8 +179,8 @@ class Editor(CleanArea, inherit_css=False):
         self.paste(event.text)
 
     def paste(self, text: str) -> None:
-        """Insert foreign text: cleaned, a picture's path or a long text as a chip."""
-        label = self.chips.picture(text, self.root)
+        """Insert foreign text: cleaned, a picture's path or a long text as a chip, paths of the workspace as mentions."""
+        label = self.chips.picture(text, self.root) or dropped(text, self.root)
         inserted = label if label is not None else self.chips.fold(typed(text))
         result = self.replace(inserted, *sorted(self.selection))
         self.move_cursor(result.end_location)
