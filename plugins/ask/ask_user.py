@@ -64,7 +64,7 @@ class AskUser:
             content=(TextContent(text=said or "The user gave no answer."),),
             summary=(said.split("\n")[0] or "no answer")[:60],
             display=(TextBlock(text=said),) if said else (),
-            data={"choice": answer.choice},
+            data={"choice": answer.choice, "answer": said},
         )
 
 

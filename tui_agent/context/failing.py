@@ -42,6 +42,11 @@ def still_failing(held: Sequence[str], run: TestFinished, most: int) -> list[str
     return [*own, *old][:most]
 
 
+def runs_all(command: str) -> bool:
+    """Whether a test command names no tests of its own."""
+    return not _chosen(command)
+
+
 def _failed(command: str) -> str:
     return f"`{command}` failed"
 

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from tui_agent.folds.delegates import line_of
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.folds.memory_words import with_newest
+from tui_agent.folds.memory_words import after_change, after_update
 from tui_agent.folds.session_draft import SessionFold
 from tui_agent.folds.session_view import ReadFile
 from tui_agent.folds.unkept import told_after
@@ -175,7 +175,7 @@ def _error(fold: SessionFold, ev: Envelope, payload: ErrorRaised) -> bool:
 def _memory(fold: SessionFold, ev: Envelope, payload: MemoryUpdated) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
-    fold.draft.memory = with_newest({**fold.draft.memory, **payload.blocks}, payload.newest)
+    fold.draft.memory = after_update(fold.draft.memory, payload)
     return True
 
 
@@ -214,6 +214,8 @@ def _changed(fold: SessionFold, ev: Envelope, payload: FileChanged) -> bool:
     """Only what the agent wrote is known to it: after another author's change its reading is out of date."""
     now = fold.draft
     now.unkept[payload.path] = told_after(now.unkept, payload, ev.at)
+    if now.settings is not None and now.settings.context_mode != "none":
+        now.memory = after_change(now.memory, payload)
     for one in line_of(now.delegates, ev.agent):
         created = payload.held is None
         gone = payload.holds is None
@@ -221,12 +223,11 @@ def _changed(fold: SessionFold, ev: Envelope, payload: FileChanged) -> bool:
             one.removed(payload.path) if gone else one.changed(payload.path, created=created)
         )
     if payload.holds is None:
-        return now.read_files.pop(payload.path, None) is not None
-    if payload.author != "agent":
-        return False
-    known = now.read_files.get(payload.path)
-    whole = payload.held is None or (known is not None and known.whole)
-    now.read_files[payload.path] = ReadFile(payload.holds, whole)
+        now.read_files.pop(payload.path, None)
+    elif payload.author == "agent":
+        known = now.read_files.get(payload.path)
+        whole = payload.held is None or (known is not None and known.whole)
+        now.read_files[payload.path] = ReadFile(payload.holds, whole)
     return True
 
 

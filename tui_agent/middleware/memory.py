@@ -6,10 +6,11 @@ Invariant: what it knows stands in the log (`memory.updated`) and comes back by 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tui_agent.context.memory import begun, explored, learnt, rendered
+from tui_agent.context.memory import begun, learnt, rendered
 from tui_agent.folds.session_state import SessionStateView
 from tui_agent.plugin_api import BaseMiddleware, Fragment, ToolCallPart, ToolNext, ToolResult, TurnContext
 from tui_agent.protocol.events.context import MemoryUpdated
+from tui_agent.protocol.ids import MAIN_AGENT
 
 MAX_TOKENS = 1500
 
@@ -44,13 +45,15 @@ class WorkingMemory(BaseMiddleware):
         """The result as it is, with what it changes in the memory."""
         result = await nxt(call)
         state = self._state()
-        own = _keeps(state) and not state.delegates  # what a delegate found out, its report says
-        if not own:
+        if not _keeps(state) or _below(state, call):  # what a delegate found out, its report says
             return result
-        changed, newest = learnt(state.memory, call, result), explored(state.memory, result)
-        if not changed and not newest:
-            return result
-        return replace(result, events=(*result.events, MemoryUpdated(blocks=changed, newest=newest)))
+        update = learnt(state.memory, call, result)
+        return result if update is None else replace(result, events=(*result.events, update))
+
+
+def _below(state: SessionStateView, call: ToolCallPart) -> bool:
+    """Whether it is a delegate's call."""
+    return any(one.call_id == call.call_id and one.agent != MAIN_AGENT for one in state.open_calls)
 
 
 def _keeps(state: SessionStateView) -> bool:

@@ -2,14 +2,14 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
-from tui_agent.context.memory import MOST, begun, explored, learnt, rendered
-from tui_agent.folds.memory_words import BLOCKS, lines, with_newest
-from tui_agent.folds.memory_words import MOST as LISTS
+from tui_agent.context.memory import begun, learnt, rendered
+from tui_agent.folds.memory_words import BLOCKS, MOST, MOST_CHANGED, after_change, after_update, lines
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.eval import TestFinished
-from tui_agent.protocol.events.files import FileRead
+from tui_agent.protocol.events.files import Author, FileChanged, FileRead
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 
@@ -23,8 +23,27 @@ def read(path: str, text: str = "") -> ToolResult:
     return ToolResult(ok=True, content=(TextContent(text=text),), data={"path": path}, events=(event,))
 
 
-def changed(path: str, added: int, removed: int) -> ToolResult:
-    return ToolResult(ok=True, content=(), data={"path": path, "added": added, "removed": removed})
+def changed(
+    memory: JsonMap,
+    path: str,
+    added: int = 1,
+    removed: int = 0,
+    *,
+    author: Author = "agent",
+    gone: bool = False,
+) -> JsonMap:
+    event = FileChanged(
+        path=path,
+        before="a" * 64,
+        after=None if gone else "b" * 64,
+        before_size=1,
+        after_size=1,
+        mode=None,
+        author=author,
+        added=added,
+        removed=removed,
+    )
+    return after_change(memory, event)
 
 
 def a_run(status: int, *failures: str, passed: int = 3, command: str = "pytest -q") -> ToolResult:
@@ -45,8 +64,8 @@ def ran(status: int, output: str = "") -> ToolResult:
 
 
 def after(memory: JsonMap, name: str, result: ToolResult, **arguments: str) -> JsonMap:
-    new = learnt(memory, a_call(name, **arguments), result)
-    return with_newest({**memory, **new}, explored(memory, result))
+    update = learnt(memory, a_call(name, **arguments), result)
+    return memory if update is None else after_update(memory, update)
 
 
 def test_the_first_words_stay_the_goal() -> None:
@@ -70,11 +89,23 @@ def test_files_that_were_read_and_the_symbols_in_them() -> None:
     ]
 
 
-def test_the_patch_adds_up_by_file() -> None:
-    memory = after({}, "edit_file", changed("a.py", 3, 1))
-    memory = after(memory, "write_file", changed("b.py", 10, 0))
-    memory = after(memory, "edit_file", changed("a.py", 2, 2))
+def test_the_patch_adds_up_by_file_whoever_of_the_agents_changed_it() -> None:
+    memory = changed({}, "a.py", 3, 1)
+    memory = changed(memory, "b.py", 10, 0, author="command")
+    memory = changed(memory, "mine.py", 5, 5, author="human")
+    memory = changed(memory, "a.py", 2, 2)
     assert lines(memory, "patch_summary") == ["b.py +10 -0", "a.py +5 -3"]
+    memory = changed(memory, "b.py", 0, 10, gone=True)
+    memory = changed(memory, "old.py", 0, 7, gone=True)
+    assert lines(memory, "patch_summary") == ["a.py +5 -3", "old.py +0 -7"]
+
+
+def test_a_file_that_is_gone_was_not_looked_at_and_defines_nothing() -> None:
+    memory = after({}, "read_file", read("lib/a.py", "def first():"))
+    memory = after(memory, "read_file", read("a.py", "def second():"))
+    memory = changed(memory, "a.py", 0, 1, gone=True)
+    assert lines(memory, "explored_files") == ["lib/a.py"]
+    assert lines(memory, "relevant_symbols") == ["first (lib/a.py)"]
 
 
 def test_failing_tests_stand_until_they_pass() -> None:
@@ -111,15 +142,151 @@ def test_a_command_that_failed_is_open_until_it_runs() -> None:
     assert lines(after(memory, "run_command", ran(0), command="make all"), "open_questions") == []
 
 
+def test_a_search_that_finds_nothing_is_no_open_question() -> None:
+    for command, output in (
+        ("grep -rn foo src", ""),
+        ("test -f x", ""),
+        ("cat a | diff - b", "1c1"),
+        ("true", ""),
+    ):
+        assert learnt({}, a_call("run_command", command=command), ran(1, output)) is None
+    memory = after({}, "run_command", ran(2, "grep: src: No such file"), command="grep -rn foo src")
+    assert lines(memory, "open_questions") == ["`grep -rn foo src` ended with 2: grep: src: No such file"]
+
+
+def test_what_checks_the_code_and_what_failed_before_holds_once_it_ends_well() -> None:
+    memory = after({}, "run_command", ran(0), command="ls")
+    memory = after(memory, "run_command", ran(0), command="cd web && npm run build")
+    memory = after(memory, "run_command", ran(0), command="mypy src | tail")
+    memory = after(memory, "run_command", ran(1, "no module"), command="python setup.py")
+    memory = after(memory, "run_command", ran(0), command="python setup.py")
+    assert lines(memory, "verified_facts") == [
+        "`cd web && npm run build` ended with 0",
+        "`python setup.py` ended with 0",
+    ]
+    assert lines(memory, "open_questions") == []
+    memory = after(memory, "run_command", ran(1, "no module"), command="python setup.py")
+    assert lines(memory, "verified_facts") == ["`cd web && npm run build` ended with 0"]
+
+
+def test_what_passed_before_a_file_was_changed_says_so_until_it_passes_again() -> None:
+    memory = after({}, "run_tests", a_run(0, passed=1))
+    memory = after(memory, "ask_user", answered("8080"), question="Which port?")
+    memory = changed(memory, "src/a.py")
+    memory = changed(memory, "src/b.py", author="human")
+    assert lines(memory, "verified_facts") == [
+        "`pytest -q` passed (1 test); src/a.py was changed since",
+        "the user, asked “Which port?”: 8080",
+    ]
+    memory = after(memory, "run_tests", a_run(0, passed=2))
+    assert lines(memory, "verified_facts") == [
+        "the user, asked “Which port?”: 8080",
+        "`pytest -q` passed (2 tests)",
+    ]
+    again = changed(memory, "src/a.py")
+    assert lines(after(again, "run_tests", a_run(0, passed=2)), "verified_facts") == lines(
+        memory, "verified_facts"
+    )
+
+
+def test_where_all_tests_pass_those_of_a_part_need_no_line_that_doubts_them() -> None:
+    memory = after({}, "run_tests", a_run(0, command="pytest test_a.py"))
+    memory = changed(memory, "a.py")
+    memory = after(memory, "run_tests", a_run(0, command="pytest test_b.py"))
+    assert len(lines(memory, "verified_facts")) == 2
+    memory = after(memory, "run_tests", a_run(0))
+    assert lines(memory, "verified_facts") == [
+        "`pytest test_b.py` passed (3 tests)",
+        "`pytest -q` passed (3 tests)",
+    ]
+
+
+def test_of_many_facts_those_that_may_hold_no_more_go_first() -> None:
+    memory: JsonMap = {}
+    for at in range(4):
+        memory = after(memory, "ask_user", answered(f"{at}"), question=f"What is {at}?")
+        memory = after(memory, "run_tests", a_run(0, command=f"pytest a{at}.py"))
+    memory = changed(memory, "a.py")
+    for at in range(4, 12):
+        memory = after(memory, "ask_user", answered(f"{at}"), question=f"What is {at}?")
+    facts = lines(memory, "verified_facts")
+    assert len(facts) == MOST["verified_facts"] and all(fact.startswith("the user") for fact in facts)
+
+
+def answered(words: str) -> ToolResult:
+    return ToolResult(ok=True, content=(TextContent(text=words or "nothing"),), data={"answer": words})
+
+
+def found(
+    ok: bool = True, confidence: str = "high", questions: tuple[str, ...] = (), summary: str = "It is."
+) -> ToolResult:
+    evidence: list[JsonValue] = [
+        {"path": "src/app.py", "lines": "10-24", "what": "it"},
+        {"path": "src/app.py", "lines": "900", "what": "", "not_found": "not found: the file has 30 lines"},
+        {"path": "b.py", "lines": "", "what": ""},
+    ]
+    data: JsonMap = {
+        "summary": summary,
+        "evidence": evidence,
+        "confidence": confidence,
+        "open_questions": list(questions),
+    }
+    return ToolResult(ok=ok, content=(), data=data)
+
+
+def test_what_the_user_answers_holds_and_a_newer_answer_takes_its_place() -> None:
+    memory = after({}, "ask_user", answered(""), question="Which port\n is it?")
+    assert lines(memory, "open_questions") == ["the user gave no answer to: Which port is it?"]
+    memory = after(memory, "ask_user", answered("80"), question="Which port is it?")
+    memory = after(memory, "ask_user", answered("8080"), question="Which port is it?")
+    assert lines(memory, "open_questions") == []
+    assert lines(memory, "verified_facts") == ["the user, asked “Which port is it?”: 8080"]
+    lost = ToolResult(ok=False, content=(TextContent(text="No one is there"),))
+    assert learnt({}, a_call("ask_user", question="Which?"), lost) is None
+
+
+def test_what_an_investigator_leaves_open_is_open_until_it_is_taken_up() -> None:
+    asked = ("Who calls it?", "Is the cache shared?")
+    memory = after({}, "delegate_readonly", found(questions=asked), task="Find the parser")
+    memory = after(memory, "delegate_readonly", found(questions=asked[:1]), task="Find the parser again")
+    assert lines(memory, "open_questions") == ["Is the cache shared?", "Who calls it?"]
+    memory = after(memory, "ask_user", answered("No."), question="Is the cache shared?")
+    memory = after(memory, "delegate_readonly", found(False), task="Who calls it? Look in src.")
+    assert lines(memory, "open_questions") == ["Who calls it?"]
+    memory = after(memory, "delegate_readonly", found(), task="Who calls it? Look in src.")
+    assert lines(memory, "open_questions") == []
+
+
+def test_what_an_investigator_is_sure_of_holds_until_one_of_its_files_is_changed() -> None:
+    memory = after({}, "delegate_readonly", found(summary="The parser\nis there."), task="Find")
+    memory = after(memory, "delegate_readonly", found(confidence="medium", summary="Guessed."), task="Find")
+    memory = after(memory, "delegate_readonly", found(False, summary="Failed."), task="Find")
+    fact = "The parser is there. [src/app.py:10-24, b.py]"
+    assert lines(memory, "verified_facts") == [fact]
+    memory = changed(memory, "c.py")
+    assert lines(memory, "verified_facts") == [fact]
+    assert lines(changed(memory, "b.py"), "verified_facts") == [f"{fact}; b.py was changed since"]
+    assert lines(changed(memory, "src/app.py"), "verified_facts") == [f"{fact}; src/app.py was changed since"]
+
+
+def test_a_subtask_that_did_not_go_well_is_open_until_one_of_its_task_does() -> None:
+    stopped = ToolResult(ok=False, content=(), data={"reason": "budget", "success": False})
+    memory = after({}, "spawn_subtask", stopped, prompt="Write it.")
+    assert lines(memory, "open_questions") == ["subtask “Write it.” did not go well: budget"]
+    done = ToolResult(ok=True, content=(), data={"reason": "completed", "success": True})
+    assert lines(after(memory, "spawn_subtask", done, prompt="Write it."), "open_questions") == []
+
+
 def test_what_changes_nothing_is_not_told() -> None:
     memory = after({}, "read_file", read("a.py"))
-    assert learnt(memory, a_call("read_file"), read("a.py")) == {}
-    assert learnt(memory, a_call("glob"), ToolResult(ok=True, content=())) == {}
+    assert learnt(memory, a_call("read_file"), read("a.py")) is None
+    assert learnt(memory, a_call("glob"), ToolResult(ok=True, content=())) is None
+    assert learnt({}, a_call("run_command", command="ls"), ran(0)) is None
 
 
 def test_a_model_reads_only_blocks_that_hold_something() -> None:
     assert rendered({}) == ""
-    memory = after(begun({}, "Fix it"), "edit_file", changed("a.py", 1, 0))
+    memory = changed(begun({}, "Fix it"), "a.py", 1, 0)
     assert rendered(memory) == (
         "<working_memory>\nTask:\n- goal: Fix it\nChanged so far:\n- a.py +1 -0\n</working_memory>"
     )
@@ -133,10 +300,14 @@ def test_it_stays_small_whatever_comes(names: list[str], texts: list[str]) -> No
     memory: JsonMap = begun({}, texts[0])
     for at, name in enumerate(names):
         text = texts[at % len(texts)]
-        for result in (read(name, text), changed(name, at, at), a_run(at % 2, *names), ran(at % 3, text)):
+        memory = changed(memory, name, at, at)
+        for result in (read(name, text), a_run(at % 2, *names), ran(at % 3, text)):
             memory = after(memory, "run_command", result, command=name)
+        memory = after(memory, "delegate_readonly", found(questions=tuple(names), summary=text), task=name)
     assert set(memory) <= set(BLOCKS)
-    assert all(len(lines(memory, block)) <= most for block, most in (*MOST.items(), *LISTS.items()))
+    assert all(
+        len(lines(memory, block)) <= most for block, most in (*MOST.items(), ("patch_summary", MOST_CHANGED))
+    )
     assert len(rendered(memory)) < 40_000
 
 

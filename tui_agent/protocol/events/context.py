@@ -183,14 +183,17 @@ class ContextStuck(Payload):
 
 
 class MemoryUpdated(Payload):
-    """Blocks of the task's working memory have new values; to those of `newest`, lists, something came at the end.
+    """Blocks of the task's working memory have new values; from those of `gone`, lists, something went, and to those of
+    `newest` something came at the end.
 
-    What calls that run at once add is told so, and nothing that one of them found is lost by another one.
+    What calls that run at once add is told so, and nothing that one of them found is lost by another one. What was
+    changed so far, and which facts rest on a file that was changed since, `file.changed` says by itself.
     """
 
     kind: Literal["memory.updated"] = "memory.updated"
     blocks: dict[str, JsonValue] = Field(default_factory=dict)
     newest: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    gone: dict[str, tuple[str, ...]] = Field(default_factory=dict)
 
 
 class RepomapBuilt(Payload):
