@@ -11,7 +11,7 @@ import pytest
 from tests.engine.harness import MODEL, Bench, EchoTool, Words, call, running, say
 from tests.engine.long_histories import LIMITS, Output, Worker, compact, compactions, of, turn, words, work
 from tests.stubs.tool_context import tools_of
-from tui_agent.context.assemble import RULES
+from tui_agent.context.rules import RULES
 from tui_agent.context.shrinking import Shrinking
 from tui_agent.engine.recorder import Recorder
 from tui_agent.middleware.memory import WorkingMemory
@@ -262,5 +262,5 @@ async def test_instructions_longer_than_the_window_are_cut_and_that_is_told(tmp_
         assert all(one.total_tokens < 8_000 for one in manifests(bench))
         assert len({one.system for one in worker.asked}) == 1 and len(cuts(bench)) == 1
         (cut,) = cuts(bench)[0].cuts
-        assert cut.what == RULES and cut.artifact.id in worker.asked[-1].system
+        assert cut.what == f"{RULES}instructions" and cut.artifact.id in worker.asked[-1].system
         assert {seen(one, r"REQ_\d+_") for one in worker.asked} == {20}

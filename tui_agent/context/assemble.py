@@ -13,9 +13,9 @@ from typing import Final
 from tui_agent.context.budgets import KEPT, LEFT_OUT, NOT_SENT, Room, least_of
 from tui_agent.context.counting import Counted, History, sections_of
 from tui_agent.context.fitting import Fitted, Fitting
+from tui_agent.context.rules import RULES, cut_rules
 from tui_agent.context.summary import CutText
 from tui_agent.context.tokens import CHARS_PER_TOKEN, Tokens
-from tui_agent.context.truncate import head_and_tail
 from tui_agent.ports.middleware import Fragment
 from tui_agent.ports.model import ToolSchema
 from tui_agent.protocol.events.context import (
@@ -37,7 +37,6 @@ are the first to go where there is no room."""
 PORTION = 0.25
 """A history that does not fit is shortened by so much of the room at once: else every request would begin otherwise than
 the one before, and nothing of it would be cached."""
-RULES: Final = "the text of the instructions"
 NO_ROOM: Final = "longer than the window: its beginning and end, the whole is an artifact"
 SECTION_ORDER: tuple[SectionName, ...] = (
     "system",
@@ -178,17 +177,17 @@ class Assembly:
         most = self._raw(budget, wanted)
         if lasting <= self._raw(room.last, wanted) or share.tokens <= most:
             return []
-        made, part = list[CutText](), most / share.tokens
-        for each in [one for one in used if one.section == "instructions"]:
-            text = texts[each.id]
-            size = int(len(text.encode("utf-8", "replace")) * part)
-            shown = head_and_tail(text, max_bytes=size, max_lines=len(text) + 1, artifact=True)
-            if shown.cut and len(shown.text) < len(text):
-                share.chars -= len(text) - len(shown.text)
-                share.tokens -= self._size(text) - self._size(shown.text)
-                share.rules.append(NO_ROOM)
-                texts[each.id] = shown.text
-                made.append(CutText(RULES, text, len(shown.text)))
+        made = list[CutText]()
+        ids = [each.id for each in used if each.section == "instructions" and texts[each.id]]
+        held = [texts[name] for name in ids]
+        chars, tokens = sum(map(len, held)), sum(map(self._size, held))
+        for name, (text, cut) in zip(ids, cut_rules(ids, held, chars * most // max(1, tokens)), strict=True):
+            if cut is not None:
+                share.chars -= len(cut.whole) - len(text)
+                share.tokens -= self._size(cut.whole) - self._size(text)
+                share.rules.append(f"{name}: {cut.chars:,} of {len(cut.whole):,} characters, {NO_ROOM}")
+                texts[name] = text
+                made.append(cut)
         return made
 
     def measure(self, wanted: Wanted) -> Packed:
@@ -430,13 +429,17 @@ def _freed(counted: Sequence[Counted], fitted: Fitted) -> int:
 
 def _cuts(fitted: Fitted) -> tuple[CutText, ...]:
     return tuple(
-        CutText(
-            "a summary" if isinstance(fitted.counted[at].message, SummaryMessage) else "your message",
-            words,
-            fitted.counted[at].chars,
-        )
+        CutText(_called(fitted.counted[at].message), words, fitted.counted[at].chars)
         for at, words in fitted.words.items()
     )
+
+
+def _called(message: Message) -> str:
+    """What a person reads that a message is."""
+    if isinstance(message, SummaryMessage):
+        return "a summary"
+    joined = isinstance(message, UserMessage) and message.kind == "instructions"
+    return f"{RULES}a folder" if joined else "your message"
 
 
 def _passing(texts: Sequence[str]) -> list[Message]:

@@ -185,7 +185,7 @@ class Fitting:
 def _words(message: Message) -> str:
     """What of a message a person said, or a summary's text."""
     match message:
-        case UserMessage(kind="said", content=content):
+        case UserMessage(kind="said" | "instructions", content=content):
             texts = (one.text for one in content if isinstance(one, TextContent))
             return max((text for text in texts if isinstance(text, str)), key=len, default="")
         case SummaryMessage(text=str() as text):

@@ -15,6 +15,7 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.context.definitions import end_of, search_definitions
+from tui_agent.context.evenly import shared
 from tui_agent.context.mentioned import Possible, Wanted, possible
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import Environment, FileContent, FileInfo
@@ -87,16 +88,6 @@ async def expand(text: str, sources: Sources) -> tuple[Mention, ...]:
         one.mention if one.within is None or one.chars <= room else one.within(room)
         for one, room in zip(found, rooms, strict=True)
     )
-
-
-def shared(needs: Sequence[int], room: int) -> list[int]:
-    """The room of each: what it needs where that is no more than an even share; the longer ones share what is left."""
-    rooms = [0] * len(needs)
-    by_need = sorted(range(len(needs)), key=needs.__getitem__)
-    for done, at in enumerate(by_need):
-        rooms[at] = min(needs[at], room // (len(needs) - done))
-        room -= rooms[at]
-    return rooms
 
 
 async def _mention(place: Possible, sources: Sources, until: float) -> _Found | None:

@@ -11,10 +11,11 @@ from typing import Final, Literal, TypeAlias
 
 from anyio import to_thread
 
-from tui_agent.context.assemble import RULES, Packed
+from tui_agent.context.assemble import Packed
 from tui_agent.context.budgets import Room, least_of
 from tui_agent.context.lasting import Facts
 from tui_agent.context.memory import changed, failing
+from tui_agent.context.rules import RULES
 from tui_agent.context.shrinking import chars_of, cut_of, needed_calls, newest_readings, reducible
 from tui_agent.context.summary import (
     CutText,
@@ -392,7 +393,7 @@ class Compacting:
     async def tell(self, cuts: Sequence[CutText]) -> None:
         """Record what of a person's words the window does not hold, once for each."""
         recorder = self._parts.recorder
-        self._cut.told(sum(one.chars for one in cuts if one.what != RULES), self._window())
+        self._cut.told(sum(one.chars for one in cuts if not one.what.startswith(RULES)), self._window())
         made = await self._cuts(cuts)
         new = tuple(one for one in made if one.artifact.id not in recorder.state.artifacts)
         if new:

@@ -13,13 +13,15 @@ HELPS: Final = (
 def too_long(cut: ContextCut) -> str:
     """That a message is longer than the window, and what the model is sent of it."""
     window = f" of {cut.window:,} tokens" if cut.window else ""
-    parts = " and ".join(dict.fromkeys(one.what for one in cut.cuts))
-    is_are = "is" if len({one.what for one in cut.cuts}) == 1 else "are"
-    sent = sum(one.chars for one in cut.cuts)
-    whole = sum(one.raw_chars for one in cut.cuts)
+    sizes = [f"{one.chars:,} of {one.raw_chars:,} characters" for one in cut.cuts]
+    if len(cut.cuts) == 1:
+        parts, sent = f"{cut.cuts[0].what} is", f", {sizes[0]},"
+    else:
+        named = [f"{one.what} ({size})" for one, size in zip(cut.cuts, sizes, strict=True)]
+        parts, sent = f"{', '.join(named[:-1])} and {named[-1]} are", ""
     return (
-        f"{parts[:1].upper()}{parts[1:]} {is_are} longer than this model's window{window}: it is sent the beginning and"
-        f" the end, {sent:,} of {whole:,} characters, and can read the rest ({_ids(cut.cuts)})."
+        f"{parts[:1].upper()}{parts[1:]} longer than this model's window{window}: it is sent the beginning and"
+        f" the end{sent} and can read the rest ({_ids(cut.cuts)})."
     )
 
 
