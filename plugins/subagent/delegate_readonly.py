@@ -62,22 +62,25 @@ class DelegateReadonly:
 
 
 async def _not_there(paths: Collection[str], env: Environment) -> set[str]:
-    """The paths that an investigator named and that lead nowhere."""
+    """The paths that an investigator named and that lead nowhere, or out of what can be looked at."""
     gone: set[str] = set()
     for path in paths:
-        with suppress(EnvironmentFault, ValueError):
-            if await env.stat(path) is None:
-                gone.add(path)
+        try:
+            there = await env.stat(path) is not None
+        except (EnvironmentFault, ValueError):
+            there = False
+        if not there:
+            gone.add(path)
     return gone
 
 
 async def _lengths(paths: Collection[str], env: Environment) -> dict[str, int]:
-    """How many lines each of these files has, as far as they can be read; an editor's empty last one counts."""
+    """How many lines each of these files has, as far as they can be read."""
     lines: dict[str, int] = {}
     for path in paths:
         with suppress(EnvironmentFault, ValueError):
             data = (await env.read(path)).data
-            lines[path] = data.count(b"\n") + 1
+            lines[path] = data.count(b"\n") + (bool(data) and not data.endswith(b"\n"))
     return lines
 
 

@@ -15,11 +15,13 @@ Confidence: TypeAlias = Literal["high", "medium", "low"]
 
 MOST = 40
 MOST_WORDS = 400
+LAST_EMPTY = 1
+"""The line behind the last line feed, which editors count."""
 _LEVELS: dict[str, Confidence] = {"high": "high", "medium": "medium", "moderate": "medium", "low": "low"}
 _PLACE = re.compile(
-    r"(?<![\w/.:-])((?:[\w.@+-]+/)*[\w.@+-]*\.?[\w+-]+\.[A-Za-z]\w{0,7}):(\d+)(?:\s*[-–]\s*(\d+))?"
+    r"(?<![\w/.:-])((?:[\w.@+-]+/)*[\w.@+-]*\.?[\w+-]+\.[A-Za-z]\w{0,7}):(\d{1,9})(?:\s*[-–]\s*(\d{1,9}))?"
 )
-_LINES = re.compile(r"(\d+)\s*(?:[-–:,]|to)?\s*L?(\d+)?")
+_LINES = re.compile(r"(\d{1,9})\s*(?:[-–:,]|to)?\s*L?(\d{1,9})?")
 _CONFIDENCE = re.compile(r"confidence\W{0,6}(high|medium|moderate|low)\b", re.IGNORECASE)
 _OPEN = re.compile(r"^\W*open questions?\b\W*$", re.IGNORECASE)
 _FENCED = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
@@ -65,11 +67,11 @@ class Findings:
         return replace(self, evidence=kept, confidence=sure, not_there=told)
 
     def ending(self, lines: Mapping[str, int]) -> "Findings":
-        """The same where the files end after so many lines: places behind that are marked. With no other place nothing is
-        sure."""
+        """The same where the files have so many lines: places behind them are marked, but for an editor's empty last line.
+        With no other place nothing is sure."""
         marked = tuple(
             replace(one, not_found=_ends(lines[one.path]))
-            if one.last > lines.get(one.path, one.last)
+            if one.last > lines.get(one.path, one.last) + LAST_EMPTY
             else one
             for one in self.evidence
         )
@@ -196,7 +198,7 @@ def _lines(raw: Mapping[str, object]) -> str:
 def _range(lines: str) -> str:
     """`10`, or `10-24`; empty where there is no number."""
     match = _LINES.search(lines)
-    if match is None:
+    if match is None or not int(match[1]):
         return ""
     first, last = match[1], match[2]
     return f"{first}-{last}" if last and int(last) > int(first) else first

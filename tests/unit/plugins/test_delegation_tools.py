@@ -78,6 +78,16 @@ def test_an_answer_that_cannot_be_read_is_the_summary_with_low_confidence(text: 
     assert (found["summary"], found["evidence"], found["confidence"]) == (text.strip(), [], "low")
 
 
+def test_a_lines_number_that_nobody_can_count_to_is_read_too() -> None:
+    endless = "9" * 5_000
+    for text in (
+        f"It is in a.py:{endless}.",
+        json.dumps({"summary": "x", "evidence": [{"path": "a.py", "lines": endless}]}),
+    ):
+        [place] = EVIDENCE(text).evidence
+        assert place.last == 999_999_999
+
+
 def test_one_that_did_not_end_well_is_never_sure() -> None:
     assert read('{"summary": "x", "confidence": "high"}', trusted=False)["confidence"] == "low"
 
@@ -143,10 +153,10 @@ async def test_places_that_an_investigator_made_up_are_told_apart(tmp_path: Path
 
 async def test_lines_behind_a_files_end_are_marked_as_not_found(tmp_path: Path) -> None:
     bench = Bench(tmp_path, TOOLS)
-    bench.write("short.py", "a = 1\nb = 2\nc = 3")
+    bench.write("short.py", "a = 1\nb = 2\nc = 3\n")
     said: dict[str, Any] = {
         "summary": "There.",
-        "evidence": [{"path": "short.py", "lines": "2-3"}, {"path": "short.py", "lines": "3-40"}],
+        "evidence": [{"path": "short.py", "lines": "2-4"}, {"path": "short.py", "lines": "3-40"}],
         "confidence": "high",
     }
     for confidence, places in (("high", said["evidence"]), ("low", said["evidence"][1:])):
@@ -159,3 +169,18 @@ async def test_lines_behind_a_files_end_are_marked_as_not_found(tmp_path: Path) 
             "not found: the file has 3 lines",
         ]
         assert found["confidence"] == confidence
+
+
+async def test_places_outside_the_workspace_and_lines_before_the_first_are_no_evidence(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path, TOOLS)
+    bench.write("a.py", "a = 1\n")
+    places = [{"path": "/etc/passwd", "lines": "1"}, {"path": "../x.py"}, {"path": "a.py", "lines": "0-3"}]
+    said = {"summary": "There.", "evidence": places, "confidence": "high"}
+    tool = TOOLS["delegate_readonly"]
+    context = replace(bench.context(), delegate=FakeDelegate(said))
+    result = await tool.run(tool.spec.args(task="where?"), context)
+    found = json.loads(result.content[0].text)  # type: ignore[union-attr, arg-type]
+    assert found["not_there"] == ["/etc/passwd", "../x.py"]
+    assert found["evidence"] == [{"path": "a.py", "lines": "", "what": ""}]
