@@ -1,8 +1,10 @@
 """`/compact`: the command, the row that tells of it, and the list of what was put away."""
 
+import asyncio
 import re
 
 import pytest
+from textual.strip import Strip
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
@@ -17,7 +19,8 @@ from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived, Use
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import Usage
 from tui_agent.protocol.settings import AgentState, ModelInfo
-from tui_agent.tui.modals.picker import Picker
+from tui_agent.tui.handlers.compacting import LOOKING
+from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.screens.map import MapScreen
 
 
@@ -46,6 +49,7 @@ async def listed(driven: Driven) -> Picker:
     await driven.until(lambda: isinstance(driven.app.screen, Picker))
     screen = driven.app.screen
     assert isinstance(screen, Picker)
+    await driven.until(lambda: LOOKING not in driven.text())
     return screen
 
 
@@ -202,6 +206,50 @@ async def test_the_list_is_filtered_by_a_path_a_turn_or_what_became_of_a_message
             await driven.press("escape")
         await driven.type("turn 1")
         assert {item.group for item in picker.shown} == {"Turn 1"}
+
+
+async def test_the_list_opens_before_a_long_session_is_read() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        live = driven.app.live
+        assert live is not None
+        gate, read = asyncio.Event(), live.reading.events_between
+
+        async def held(first: int, last: int, most: int) -> list[Record]:
+            await gate.wait()
+            return await read(first, last, most)
+
+        live.reading.events_between = held  # type: ignore[method-assign]
+        await driven.type("/compact list")
+        await driven.press("enter")
+        await driven.until(lambda: LOOKING in driven.text())
+        await driven.press("enter", "escape")
+        assert not isinstance(driven.app.screen, Picker)
+        gate.set()
+        await driven.pilot.pause()
+        await listed(driven)
+        assert "Nothing yet" in driven.text()
+
+
+async def test_a_key_draws_two_rows_of_a_long_list_and_not_all() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        items = [Item(str(at), f"file {at}") for at in range(500)]
+        picker = Picker(lambda: driven.app.looks, "Files", items)
+        driven.app.push_screen(picker)
+        await driven.until(lambda: "file 3" in driven.text())
+        drawn: list[int] = []
+        draw = picker._item
+
+        def counted(cells: int, at: int, item: Item, labels: int) -> Strip:
+            drawn.append(at)
+            return draw(cells, at, item, labels)
+
+        picker._item = counted  # type: ignore[method-assign]
+        await driven.press("down")
+        assert set(drawn) == {0, 1}
+        driven.app.do("theme", "day")
+        drawn.clear()
+        await driven.press("down")
+        assert len(set(drawn)) == 500
 
 
 async def test_an_empty_list_says_why_in_whole_words_on_a_narrow_screen() -> None:

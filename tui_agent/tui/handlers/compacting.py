@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tui_agent.tui.live import Live
 
 LIST: Final = "list"
+LOOKING: Final = "The session is being read."
 UNDO: Final = "undo"
 MOST: Final = 1_000_000
 
@@ -25,23 +26,32 @@ MOST: Final = 1_000_000
 def compact(live: "Live", argument: str) -> None:
     """Summarise what was said, or show what was."""
     if argument.strip() == LIST:
-        live.worker(_list(live), "compactions")
+        _list(live)
     else:
         live.submit(Compact(focus=argument.strip()))
 
 
-async def _list(live: "Live") -> None:
-    records = await live.reading.events_between(0, live.views.seq, MOST)
-    view = await asyncio.to_thread(folded, records)
+def _list(live: "Live") -> None:
+    """The list opens at once; a long session is read while it stands there."""
+    held: list[ForgottenView] = []
 
     def chosen(value: str | None) -> None:
-        if value == UNDO:
-            live.submit(RestoreContext(compaction=view.compaction))
-        elif value is not None:
-            _deeds(live, view.items[int(value)])
+        for view in held:
+            if value == UNDO:
+                live.submit(RestoreContext(compaction=view.compaction))
+            elif value is not None:
+                _deeds(live, view.items[int(value)])
 
-    picker = Picker(lambda: live.app.looks, TITLE, _rows(view), empty=NOTHING)
+    async def fill() -> None:
+        records = await live.reading.events_between(0, live.views.seq, MOST)
+        view = await asyncio.to_thread(folded, records)
+        held.append(view)
+        picker.empty = NOTHING
+        picker.set_items(_rows(view))
+
+    picker = Picker(lambda: live.app.looks, TITLE, [], empty=LOOKING)
     live.app.push_screen(picker, chosen)
+    live.worker(fill(), "compactions")
 
 
 def _rows(view: ForgottenView) -> list[Item]:

@@ -46,6 +46,11 @@ class Picker(Sheet[str | None]):
         free: str = "",
     ) -> None:
         super().__init__(looks)
+        self._drawn: dict[tuple[int, str, int, int, bool], Strip] = {}
+        """Rows as they were drawn: of a long list a key changes two."""
+        self._drawn_with: Looks | None = None
+        self._fit: tuple[str, list[Item]] | None = None
+        """What fits what is typed."""
         self.named = title
         self.items = list(items)
         self.field = Field()
@@ -58,7 +63,8 @@ class Picker(Sheet[str | None]):
     def set_items(self, items: Sequence[Item]) -> None:
         """Late rows."""
         held = self.current
-        self.items = list(items)
+        self.items, self._fit = list(items), None
+        self._drawn.clear()
         self.chosen = next((at for at, one in enumerate(self.shown) if held and one.value == held.value), 0)
         self.redraw()
 
@@ -68,6 +74,12 @@ class Picker(Sheet[str | None]):
         query = self.field.text.strip()
         if not query:
             return self.items
+        if self._fit is None or self._fit[0] != query:
+            self._fit = query, self._fitting(query)
+            self._drawn.clear()
+        return self._fit[1]
+
+    def _fitting(self, query: str) -> list[Item]:
         texts = [f"{item.label} {item.about} {item.right} {item.group}" for item in self.items]
         # In long rows any letters stand in some order: that counts only where no row has them together.
         together = [at for at, text in enumerate(texts) if query.casefold() in text.casefold()]
@@ -117,6 +129,9 @@ class Picker(Sheet[str | None]):
                 self.line(width, [part(one, self.style("t3"))]) for one in wrap(clean_line(said), width - 1)
             ]
         labels = min(max(len(clean_line(item.label)) for item in shown) + 3, max(12, width // 2))
+        if self._drawn_with is not self.looks:
+            self._drawn_with = self.looks
+            self._drawn.clear()
         rows: list[Strip] = []
         self._row_of: dict[int, int] = {}
         group = ""
@@ -127,8 +142,15 @@ class Picker(Sheet[str | None]):
                 rows.append(self.line(width, [part(item.group, self.style("t2", bold=True))]))
                 group = item.group
             self._row_of[at] = len(rows)
-            rows.append(self._item(width, at, item, labels))
+            key = (at, self.field.text.strip(), width, labels, at == self.chosen)
+            if key not in self._drawn:
+                self._drawn[key] = self._item(width, at, item, labels)
+            rows.append(self._drawn[key])
         return rows
+
+    def on_resize(self) -> None:
+        self._drawn.clear()
+        super().on_resize()
 
     def _nothing(self) -> str:
         return f'Nothing matches "{self.field.text}". Esc clears.'
