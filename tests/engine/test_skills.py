@@ -1,5 +1,6 @@
 """Skills: what the model is told of them, what it reads on demand, and what is wrong with broken ones."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -124,7 +125,19 @@ def _a_folder(folder: Path) -> None:
     (folder / "SKILL.md").mkdir(parents=True)
 
 
-@pytest.mark.parametrize("make", [_no_head, _no_description, _bad_name, _latin, _huge, _absent, _a_folder])
+def _no_end(folder: Path) -> None:
+    _put(folder, "---\nname: pdf\ndescription: d\nbody")
+
+
+def _round(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").symlink_to("SKILL.md")
+
+
+BROKEN = (_no_head, _no_end, _no_description, _bad_name, _latin, _huge, _absent, _a_folder, _round)
+
+
+@pytest.mark.parametrize("make", BROKEN)
 def test_a_broken_one_is_listed_with_what_is_wrong_and_the_others_work(
     tmp_path: Path, make: Callable[[Path], None]
 ) -> None:
@@ -134,6 +147,45 @@ def test_a_broken_one_is_listed_with_what_is_wrong_and_the_others_work(
     faults = {one.path.rpartition("/")[2]: one.fault for one in shelf.records}
     assert faults["broken"] and faults["pdf"] == ""
     assert "pdftotext" in shelf.read("pdf").text
+
+
+@pytest.mark.parametrize(
+    ("make", "fault"),
+    [
+        (_absent, "it has no SKILL.md"),
+        (_no_end, "the description at its beginning does not end: a line --- is missing"),
+    ],
+)
+def test_the_fault_names_what_is_missing(tmp_path: Path, make: Callable[[Path], None], fault: str) -> None:
+    make(tmp_path / "broken")
+    assert [one.fault for one in SkillShelf(tmp_path).records] == [fault]
+
+
+def test_of_two_of_the_users_with_one_name_the_second_says_where_the_first_is(tmp_path: Path) -> None:
+    first = _put(tmp_path / "a")
+    _put(tmp_path / "b")
+    faults = [one.fault for one in SkillShelf(tmp_path).records]
+    assert faults == ["", f"{first} has the name pdf too, and is used in its place"]
+
+
+def test_a_description_is_read_without_signs_that_nobody_sees_and_without_a_comment(tmp_path: Path) -> None:
+    _put(tmp_path / "x", '---\ndescription: "Use when: \u202ea\0b" # why\n---\nbody')
+    [record] = SkillShelf(tmp_path).records
+    assert (record.name, record.description, record.fault) == ("x", "Use when: ab", "")
+
+
+async def test_a_folder_whose_name_is_no_utf_8_costs_no_session(tmp_path: Path) -> None:
+    odd = os.fsencode(tmp_path / "skills") + b"/caf\xe9"
+    os.makedirs(odd)  # noqa: PTH103 - a name that is no text
+    _put(tmp_path / "skills" / "pdf")
+    shelf = SkillShelf(tmp_path / "skills")
+    async with running(tmp_path, [say("ok")], middlewares=[Skills(shelf)]) as bench:
+        for count in (1, 2):
+            bench.submit(SubmitPrompt(text="go"))
+            await bench.until("turn.finished", count)
+    assert len(bench.of(SkillsLoaded)) == 1
+    assert "- pdf: Reads and fills PDF files." in bench.model.requests[0].system
+    assert [one.name for one in bench.recorder.state.skills] == ["caf\ufffd", "pdf"]
 
 
 def test_a_link_in_a_skill_leads_nowhere_else(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ MAX_SKILLS: Final = 100
 MAX_FILES: Final = 200
 MAX_DESCRIPTION: Final = 1_024
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_QUOTED: Final = re.compile(r"""(["'])(.*)\1[ \t]*(?:\#.*)?""")
 _KEY: Final = re.compile(r"([A-Za-z][\w-]*)[ \t]*:[ \t]*(.*)")
 
 
@@ -60,7 +61,10 @@ class SkillShelf:
         for one in found[:MAX_SKILLS]:
             record = one.record
             if not record.fault and record.name in skills:
-                fault = f"the project has a skill {record.name} too, which is used in its place"
+                first = skills[record.name].record
+                fault = f"{first.path} has the name {record.name} too, and is used in its place"
+                if first.origin != record.origin:
+                    fault = f"the project has a skill {record.name} too, which is used in its place"
                 record = record.model_copy(update={"fault": fault})
             elif not record.fault:
                 skills[record.name] = one
@@ -125,12 +129,15 @@ class SkillShelf:
 
     def _of_user(self) -> Iterator[_Skill]:
         try:
-            folders = sorted(one for one in self._user.iterdir() if one.is_dir() and one.name[0] != ".")
+            folders = sorted(one for one in self._user.iterdir() if _is_folder(one) and one.name[0] != ".")
         except OSError:
             return  # there is no such folder: there are none
         for folder in folders[: MAX_SKILLS + 1]:
             try:
                 content = read_regular(folder / GUIDE, MAX_BYTES + 1)
+            except FileNotFoundError:
+                yield _broken(folder.name, "user", str(folder), f"it has no {GUIDE}")
+                continue
             except OSError as error:
                 yield _broken(folder.name, "user", str(folder), f"{GUIDE} cannot be read: {error.strerror}")
                 continue
@@ -168,19 +175,21 @@ def _made(
     if len(content) > MAX_BYTES:
         return _broken(folder_name, origin, path, f"{GUIDE} is larger than {MAX_BYTES // 1000} KB")
     try:
-        head, body = parted(content.decode("utf-8-sig"))
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         return _broken(folder_name, origin, path, f"{GUIDE} is not UTF-8 text")
+    head, body = parted(text)
     name = head.get("name", folder_name)
     if not head:
-        return _broken(
-            folder_name, origin, path, f"{GUIDE} does not begin with --- and the skill's description"
-        )
+        begun = text.lstrip().startswith("---")
+        fault = "the description at its beginning does not end: a line --- is missing"
+        fault = fault if begun else f"{GUIDE} does not begin with --- and the skill's description"
+        return _broken(folder_name, origin, path, fault)
     if _NAME.fullmatch(name) is None:
         return _broken(
             folder_name, origin, path, f"its name {name[:40]!r} may have letters, digits, _ and - only"
         )
-    description = " ".join(head.get("description", "").split())
+    description = _seen(" ".join(head.get("description", "").split()))
     if not description:
         return _broken(
             name, origin, path, "it has no description, by which the model would know when to use it"
@@ -189,14 +198,26 @@ def _made(
         name=name,
         description=description[:MAX_DESCRIPTION],
         origin="project" if origin == "project" else "user",
-        path=path,
+        path=_seen(path),
     )
     return _Skill(record, body, folder, dict(held or {}))
 
 
+def _is_folder(path: Path) -> bool:
+    """False too where nobody can look."""
+    return os.path.isdir(path)  # noqa: PTH112 - it raises nothing
+
+
+def _seen(text: str) -> str:
+    """Without signs that nobody sees; a name that is no UTF-8 as far as it is one."""
+    return "".join(
+        filter(str.isprintable, text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+    )
+
+
 def _broken(name: str, origin: str, path: str, fault: str) -> _Skill:
     kind = "project" if origin == "project" else "user"
-    return _Skill(SkillRecord(name=name, description="", origin=kind, path=path, fault=fault))
+    return _Skill(SkillRecord(name=_seen(name), description="", origin=kind, path=_seen(path), fault=fault))
 
 
 def parted(text: str) -> tuple[dict[str, str], str]:
@@ -223,9 +244,8 @@ def _plain(value: str) -> str:
     value = value.strip()
     if value in (">", "|", ">-", "|-", ">+", "|+"):
         return ""
-    if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
-        return value[1:-1]
-    return value
+    quoted = _QUOTED.fullmatch(value)
+    return quoted[2] if quoted is not None else value
 
 
 def _listed(files: tuple[str, ...]) -> str:
