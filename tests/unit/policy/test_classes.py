@@ -3,8 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
-
+from tests.stubs.rows import rows
 from tests.unit.policy.judging import classes, verdict
 from tui_agent.policy.shell.script import CLASSES
 
@@ -25,9 +24,7 @@ def test_the_table_has_a_row_for_each_class() -> None:
     assert set(KINDS) == set(CLASSES)
 
 
-@pytest.mark.parametrize(
-    ("name", "script"), [*SHOWN, *((name, one) for name in KINDS for one in KINDS[name])]
-)
+@rows("name, script", [*SHOWN, *((name, one) for name in KINDS for one in KINDS[name])])
 def test_a_line_is_of_its_class_and_no_worse(name: str, script: str) -> None:
     assert classes(script)[-1] == name
     assert (verdict(script) == "allow") == (name == "read-only")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stubs.rows import rows
 from tui_agent.policy.judge import RulePolicy
 from tui_agent.policy.programs.runs import mentioned_paths, read_runs
 from tui_agent.policy.programs.sed import only_edits_text
@@ -297,7 +298,7 @@ NEVER = [
 ]
 
 
-@pytest.mark.parametrize("script", READS)
+@rows("script", READS)
 def test_what_only_reads_the_workspace_runs_unasked_in_every_profile(script: str) -> None:
     for policy in ("plan", "ask", "accept-edits", "bypass"):
         found = decide(script, policy)
@@ -305,14 +306,14 @@ def test_what_only_reads_the_workspace_runs_unasked_in_every_profile(script: str
         assert found.classes == ("read-only",)
 
 
-@pytest.mark.parametrize("script", ASKS)
+@rows("script", ASKS)
 def test_everything_else_is_asked_about(script: str) -> None:
     assert decide(script, "ask").verdict == "ask"
     assert decide(script, "accept-edits").verdict == "ask"
     assert decide(script, "plan").verdict == "deny"
 
 
-@pytest.mark.parametrize("script", NEVER)
+@rows("script", NEVER)
 def test_ruin_secrets_and_protected_files_are_refused_in_every_profile(script: str) -> None:
     for policy in ("plan", "ask", "accept-edits", "bypass"):
         assert decide(script, policy).verdict == "deny", policy
@@ -473,7 +474,7 @@ BUILTINS_THAT_ACT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", BUILTINS_THAT_ACT)
+@rows("name", BUILTINS_THAT_ACT)
 def test_no_builtin_that_changes_the_shell_runs_unasked(name: str) -> None:
     assert decide(f"{name} PATH").verdict == "ask"
     assert decide(f"{name} PATH=x").verdict == "ask"

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stubs.rows import rows
 from tui_agent.policy.judge import RulePolicy
 from tui_agent.policy.rules.findings import Finding, strongest
 from tui_agent.ports.policy import Decision, PolicyFacts
@@ -190,7 +191,7 @@ BY_PROFILE: list[tuple[tuple[Effect, ...], tuple[str, ...], bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("effects", "rules", "wanted"), BY_PROFILE)
+@rows("effects, rules, wanted", BY_PROFILE)
 def test_only_where_the_profile_alone_is_careful_does_it_say_so(
     effects: tuple[Effect, ...], rules: tuple[str, ...], wanted: bool
 ) -> None:

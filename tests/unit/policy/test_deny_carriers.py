@@ -3,6 +3,7 @@ folder, or names them in code."""
 
 import pytest
 
+from tests.stubs.rows import rows
 from tests.unit.policy.judging import WORKSPACE
 from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
@@ -284,13 +285,13 @@ mypy --exclude keep src
 """)
 
 
-@pytest.mark.parametrize("line", CHANGES_ALL)
+@rows("line", CHANGES_ALL)
 def test_what_changes_all_that_there_is_is_asked_about_where_a_rule_is_against_some(line: str) -> None:
     assert verdict(line, EDIT) in ("ask", "deny")
     assert verdict(line, "ask edit keep/**") == "ask"
 
 
-@pytest.mark.parametrize("line", IN_PLACE)
+@rows("line", IN_PLACE)
 def test_what_rewrites_files_in_place_changes_all_below(line: str) -> None:
     assert verdict(line, EDIT) in ("ask", "deny")
 
@@ -307,19 +308,19 @@ def test_what_a_program_is_told_to_read_is_read(line: str) -> None:
     assert verdict(line, READ) in ("ask", "deny")
 
 
-@pytest.mark.parametrize("line", FILLS + OUTPUTS)
+@rows("line", FILLS + OUTPUTS)
 def test_a_folder_that_a_program_fills_is_changed(line: str) -> None:
     assert verdict(line, EDIT) in ("ask", "deny")
     assert verdict(line, EDIT) == "deny" or verdict(line, "deny edit other/**") == "allow"
 
 
-@pytest.mark.parametrize("line", SHOWS_ALL)
+@rows("line", SHOWS_ALL)
 def test_what_shows_all_that_there_is_is_asked_about_where_a_rule_is_against_some(line: str) -> None:
     assert verdict(line, READ) == "ask"
     assert verdict(line, SHAPE) == "ask"
 
 
-@pytest.mark.parametrize("line", FREE)
+@rows("line", FREE)
 def test_what_spares_such_files_is_free(line: str) -> None:
     assert verdict(line, READ, EDIT) == "allow"
 
@@ -358,7 +359,7 @@ tclsh <<< 'open {}'
 """)
 
 
-@pytest.mark.parametrize("line", CODE)
+@rows("line", CODE)
 def test_code_that_names_a_file_may_touch_it(line: str) -> None:
     assert verdict(line.format("priv/a"), READ) in ("ask", "deny")
     assert verdict(line.format("src/.env.local"), SHAPE) in ("ask", "deny")
@@ -366,7 +367,7 @@ def test_code_that_names_a_file_may_touch_it(line: str) -> None:
     assert verdict(line.format("src/a"), READ, EDIT, SHAPE) == "allow"
 
 
-@pytest.mark.parametrize("line", CODE)
+@rows("line", CODE)
 def test_code_that_names_a_secret_is_asked_about_where_no_sandbox_keeps_it(line: str) -> None:
     assert verdict(line.format(".env")) in ("ask", "deny")
     assert verdict(line.format(".env"), "allow run python *", "allow run node *", policy="ask") != "allow"

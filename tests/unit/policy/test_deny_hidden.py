@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stubs.rows import rows
 from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
@@ -46,7 +47,7 @@ def test_a_text_that_a_shell_is_given_is_read_and_judged(script: str) -> None:
     assert in_all(script, f"ask run {PUSH}") == {"ask"}
 
 
-@pytest.mark.parametrize(
+@rows(
     "script",
     [
         "cat x | sh",
@@ -117,7 +118,7 @@ FREE = [
 ]
 
 
-@pytest.mark.parametrize("script", FREE)
+@rows("script", FREE)
 def test_what_names_it_in_no_code_is_free(script: str) -> None:
     assert verdict(script, f"deny run {PUSH}") == "allow"
 

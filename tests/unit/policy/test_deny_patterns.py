@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from tests.stubs.rows import rows
 from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Runs
@@ -78,7 +79,7 @@ DENIED = [
 ]
 
 
-@pytest.mark.parametrize("script", DENIED)
+@rows("script", DENIED)
 def test_a_pattern_that_may_stand_for_what_a_rule_denies_is_denied_in_every_profile(script: str) -> None:
     assert verdicts(script, "deny read private/**") == {"deny"}
     assert verdicts(script, "ask read private/**") == {"ask"}
@@ -119,7 +120,7 @@ ASKED = [
 ]
 
 
-@pytest.mark.parametrize("script", ASKED)
+@rows("script", ASKED)
 def test_what_reads_below_a_folder_or_what_is_not_certain_is_asked_about_in_every_profile(
     script: str,
 ) -> None:
@@ -151,8 +152,8 @@ def test_what_cannot_be_meant_is_free(script: str) -> None:
     assert judged(script, "deny read private/**").verdict == "allow"
 
 
-@pytest.mark.parametrize(
-    ("script", "expected"),
+@rows(
+    "script, expected",
     [
         ("echo x > kee*/k", "deny"),
         ("sed -i s/a/b/ kee*/k", "deny"),

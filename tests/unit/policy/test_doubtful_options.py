@@ -2,21 +2,60 @@
 
 import pytest
 
+from tests.stubs.rows import rows
 from tests.unit.policy.judging import confined, verdict
 
 
-@pytest.mark.parametrize(
+@rows(
     "script",
     [
-        "rg $X src", 'rg "$X" src', "rg foo $X", 'rg "$(cat a.txt)" src', "rg --max-count $X foo", "rg --max-count=1 $X src",
-        "X=$(cat a.txt); rg $X src", 'while read -r p; do rg "$p" src; done < a.txt', "fd $X", "man -w $X", 'man -k "$X"',
-        "find . -name $X", "find . -name a$X", "dpkg -L $X", 'dpkg -s "$X"', "docker logs $X", 'docker images "$X"', "npm ls $X",
-        "pip show $X", "go doc $X", "openssl rand $X", 'kill -0 "$X"', "kill -0 $X", "man -k $X", "man -w ./git", "man -k -P ./x git",
-        "man -k -l x", "man -k --pager=./x git", "man -w -M src git", "man -k -C x git", "man -w -H git", "man -k *", "kill -9 -0", "kill -0 -9 1",
-        "kill -s TERM 1", "kill 0", "kill -0 -s TERM 1", "bat --paging=always a", "bat --pager=./x a", "dpkg -s --admindir=x",
-        "dpkg --pre-invoke=./x -s", "openssl rand -out x 8", "openssl rand -engine x 8", "stty -F /dev/tty -a", "uuidgen -f x",
+        "rg $X src",
+        'rg "$X" src',
+        "rg foo $X",
+        'rg "$(cat a.txt)" src',
+        "rg --max-count $X foo",
+        "rg --max-count=1 $X src",
+        "X=$(cat a.txt); rg $X src",
+        'while read -r p; do rg "$p" src; done < a.txt',
+        "fd $X",
+        "man -w $X",
+        'man -k "$X"',
+        "find . -name $X",
+        "find . -name a$X",
+        "dpkg -L $X",
+        'dpkg -s "$X"',
+        "docker logs $X",
+        'docker images "$X"',
+        "npm ls $X",
+        "pip show $X",
+        "go doc $X",
+        "openssl rand $X",
+        'kill -0 "$X"',
+        "kill -0 $X",
+        "man -k $X",
+        "man -w ./git",
+        "man -k -P ./x git",
+        "man -k -l x",
+        "man -k --pager=./x git",
+        "man -w -M src git",
+        "man -k -C x git",
+        "man -w -H git",
+        "man -k *",
+        "kill -9 -0",
+        "kill -0 -9 1",
+        "kill -s TERM 1",
+        "kill 0",
+        "kill -0 -s TERM 1",
+        "bat --paging=always a",
+        "bat --pager=./x a",
+        "dpkg -s --admindir=x",
+        "dpkg --pre-invoke=./x -s",
+        "openssl rand -out x 8",
+        "openssl rand -engine x 8",
+        "stty -F /dev/tty -a",
+        "uuidgen -f x",
     ],
-)  # fmt: skip
+)
 def test_it_is_asked_about(script: str) -> None:
     assert verdict(script) != "allow"
 

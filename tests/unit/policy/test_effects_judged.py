@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stubs.rows import rows
 from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes, digest
@@ -23,8 +24,8 @@ def verdicts(effect: Effect) -> list[str]:
     return [decide(effect, policy).verdict for policy in POLICIES]
 
 
-@pytest.mark.parametrize(
-    ("effect", "expected"),
+@rows(
+    "effect, expected",
     [
         (Internal(what="todos"), "allow allow allow allow"),
         (Reads(path="src/a.py"), "allow allow allow allow"),

@@ -2,13 +2,14 @@
 
 import pytest
 
+from tests.stubs.rows import rows
 from tests.unit.policy.judging import WORKSPACE, classes, verdict
 from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 
 
-@pytest.mark.parametrize(
+@rows(
     "script",
     [
         "git symbolic-ref --short HEAD",
@@ -79,8 +80,8 @@ def test_what_only_tells_something_is_allowed(script: str) -> None:
     assert verdict(script) == "allow"
 
 
-@pytest.mark.parametrize(
-    ("script", "name"),
+@rows(
+    "script, name",
     [
         ("git symbolic-ref HEAD refs/heads/x", "workspace"),
         ("git ls-remote origin", "network"),
@@ -170,7 +171,7 @@ def test_what_does_more_is_asked_about_in_its_class(script: str, name: str) -> N
     assert verdict(script) != "allow"
 
 
-@pytest.mark.parametrize(
+@rows(
     "script",
     [
         "cat $(dirname ~)/x",

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stubs.rows import rows
 from tests.unit.policy.judging import classes, confined
 from tests.unit.policy.test_deny_patterns import judged, verdicts
 
@@ -44,7 +45,7 @@ READ = [
 ]
 
 
-@pytest.mark.parametrize("line", DENIED)
+@rows("line", DENIED)
 def test_what_git_names_in_its_own_ways_is_held(line: str) -> None:
     assert verdicts(line, "deny read private/**") == {"deny"}
 
@@ -120,7 +121,7 @@ MAY_RUN = [
 ]
 
 
-@pytest.mark.parametrize("line", HIDDEN)
+@rows("line", HIDDEN)
 def test_an_option_in_front_hides_no_destruction(line: str) -> None:
     assert "destructive" in classes(line)
     assert confined(line).verdict == "ask"

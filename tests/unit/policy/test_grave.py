@@ -1,7 +1,6 @@
 """What takes something away for good, or acts with other rights, is of no milder class; what only looks like it is."""
 
-import pytest
-
+from tests.stubs.rows import rows
 from tests.unit.policy.grave import MILD, OTHER_RIGHTS, TAKING
 from tests.unit.policy.judging import classes, decide, verdict
 from tui_agent.policy.judge import RulePolicy
@@ -11,19 +10,19 @@ from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Runs
 
 
-@pytest.mark.parametrize("line", TAKING)
+@rows("line", TAKING)
 def test_what_takes_something_away_is_of_no_milder_class(line: str) -> None:
     assert CLASSES.index(classes(line)[-1]) >= CLASSES.index("destructive")
     assert verdict(line) != "allow"
 
 
-@pytest.mark.parametrize("line", OTHER_RIGHTS)
+@rows("line", OTHER_RIGHTS)
 def test_what_acts_with_other_rights_is_of_no_milder_class(line: str) -> None:
     assert classes(line)[-1] == "privilege"
     assert verdict(line) != "allow"
 
 
-@pytest.mark.parametrize(("name", "line"), [(name, line) for name in MILD for line in MILD[name]])
+@rows("name, line", [(name, line) for name in MILD for line in MILD[name]])
 def test_what_only_looks_like_it_is_of_its_own_class(name: str, line: str) -> None:
     assert classes(line)[-1] == name
 

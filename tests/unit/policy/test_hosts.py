@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.stubs.rows import rows
 from tui_agent.errors import ConfigError
 from tui_agent.policy.rules.grammar import fits_host, parse_rule
 from tui_agent.policy.rules.hosts import candidates, read_host
@@ -20,7 +21,7 @@ LOOPBACK = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("host", LOOPBACK)
+@rows("host", LOOPBACK)
 def test_an_address_is_denied_in_every_spelling(host: str) -> None:
     assert fits_host("127.0.0.0/8", host, certain=False), read_host(host)
     assert fits_host("127.0.0.1", host, certain=False)
@@ -35,24 +36,58 @@ def test_an_address_of_the_newer_kind_is_denied_in_every_spelling(host: str) -> 
     assert fits_host("::1", host, certain=False)
 
 
-@pytest.mark.parametrize(
+@rows(
     "host",
     [
-        "", ".", "..", "a..b", ".example.org", "example.org..", "example.org\0", "example.org\0.evil.net", "ex ample.org",
-        "user@example.org", "user:pw@example.org", "example.org/", "example.org\\", "example.org#", "example.org?x",
-        "example.org%2e", "http://example.org", "example.org:", "example.org:0", "example.org:99999", "example.org:80:80",
-        "[example.org]", "[::1", "::1]", "[::1]x", "fe80::1%eth0", "1.2.3.4.5", "256.1.1.1.1", "0xzz.1", "4294967296", "-a.org",
-        "a-.org", "a\nb", "exa\u200bmple\0.org", "\ud800.org", "a" * 64 + ".org", "é" * 300, "example.org:８０", "1.2.3.999",
+        "",
+        ".",
+        "..",
+        "a..b",
+        ".example.org",
+        "example.org..",
+        "example.org\0",
+        "example.org\0.evil.net",
+        "ex ample.org",
+        "user@example.org",
+        "user:pw@example.org",
+        "example.org/",
+        "example.org\\",
+        "example.org#",
+        "example.org?x",
+        "example.org%2e",
+        "http://example.org",
+        "example.org:",
+        "example.org:0",
+        "example.org:99999",
+        "example.org:80:80",
+        "[example.org]",
+        "[::1",
+        "::1]",
+        "[::1]x",
+        "fe80::1%eth0",
+        "1.2.3.4.5",
+        "256.1.1.1.1",
+        "0xzz.1",
+        "4294967296",
+        "-a.org",
+        "a-.org",
+        "a\nb",
+        "exa\u200bmple\0.org",
+        "\ud800.org",
+        "a" * 64 + ".org",
+        "é" * 300,
+        "example.org:８０",
+        "1.2.3.999",
     ],
-)  # fmt: skip
+)
 def test_what_is_no_host_has_no_reading(host: str) -> None:
     assert read_host(host) is None
     assert not fits_host("example.org", host, certain=False)
     assert not fits_host("*", host)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "host", "allows", "stops"),
+@rows(
+    "pattern, host, allows, stops",
     [
         ("example.org", "EXAMPLE.org.", True, True),
         ("example.org", "example.org:443", True, True),
@@ -107,16 +142,31 @@ def test_a_rule_that_names_no_host_is_refused(rest: str) -> None:
         parse_rule(f"deny connect {rest}")
 
 
-@pytest.mark.parametrize(
+@rows(
     "word",
     [
-        "evil.example", "http://evil.example", "https://EVIL.example:8443/x?y#z", "http://good.org@evil.example/",
-        "http://evil.example\\@good.org/", "http://good.org\\@evil.example/", "http://good.org#@evil.example/",
-        "http://evil.example#@good.org/", "http:evil.example", "http:/evil.example", "http:///evil.example", "//evil.example/x",
-        "git@evil.example:a/b.git", "user:pw@evil.example", "--url=https://evil.example", "ftp://evil.example.", "evil.example:22",
-        "ssh://git@evil.example:22/x", "http:\\\\evil.example\\x", "http://u:p@evil.example:80@good.org/",
+        "evil.example",
+        "http://evil.example",
+        "https://EVIL.example:8443/x?y#z",
+        "http://good.org@evil.example/",
+        "http://evil.example\\@good.org/",
+        "http://good.org\\@evil.example/",
+        "http://good.org#@evil.example/",
+        "http://evil.example#@good.org/",
+        "http:evil.example",
+        "http:/evil.example",
+        "http:///evil.example",
+        "//evil.example/x",
+        "git@evil.example:a/b.git",
+        "user:pw@evil.example",
+        "--url=https://evil.example",
+        "ftp://evil.example.",
+        "evil.example:22",
+        "ssh://git@evil.example:22/x",
+        "http:\\\\evil.example\\x",
+        "http://u:p@evil.example:80@good.org/",
     ],
-)  # fmt: skip
+)
 def test_a_denied_host_is_found_in_a_word_of_a_command(word: str) -> None:
     assert any(
         fits_host("evil.example", name, certain=False) for host in candidates(word) for name in host.names

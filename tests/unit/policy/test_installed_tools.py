@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stubs.rows import rows
 from tests.unit.policy.judging import WORKSPACE, classes, confined, decide
 from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
@@ -41,14 +42,39 @@ def test_it_is_looked_for_in_the_folders_above_the_one_it_runs_in() -> None:
     assert (found.verdict, found.classes) == ("allow", ("workspace",))
 
 
-@pytest.mark.parametrize(
+@rows(
     "line",
-    ["npx vue", "npx tsc@latest", "npx -p typescript tsc", "npx --package=x tsc", "npx ./x", "npx", "npx create-foo app",
-     "npx tsc; npx vue", "pnpm dlx tsc", "yarn dlx tsc", "uvx ruff", "pipx run black", "yarn", "yarn install", "yarn add x",
-     "yarn --frozen-lockfile", "npm exec vue", "npx github:a/b", "pnpm", "pnpm i", "pnpm --filter web add x", "pnpm --registry=http://x.org tsc",
-     "pnpm create vite", "bun x vue", "bun x github:a/b", "yarn workspace web add x", "yarn workspaces focus",
-     "yarn workspaces foreach -A npm publish"],
-)  # fmt: skip
+    [
+        "npx vue",
+        "npx tsc@latest",
+        "npx -p typescript tsc",
+        "npx --package=x tsc",
+        "npx ./x",
+        "npx",
+        "npx create-foo app",
+        "npx tsc; npx vue",
+        "pnpm dlx tsc",
+        "yarn dlx tsc",
+        "uvx ruff",
+        "pipx run black",
+        "yarn",
+        "yarn install",
+        "yarn add x",
+        "yarn --frozen-lockfile",
+        "npm exec vue",
+        "npx github:a/b",
+        "pnpm",
+        "pnpm i",
+        "pnpm --filter web add x",
+        "pnpm --registry=http://x.org tsc",
+        "pnpm create vite",
+        "bun x vue",
+        "bun x github:a/b",
+        "yarn workspace web add x",
+        "yarn workspaces focus",
+        "yarn workspaces foreach -A npm publish",
+    ],
+)
 def test_what_is_not_comes_from_outside(line: str) -> None:
     found = installed(line)
     assert found.verdict == "ask"

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stubs.rows import rows
 from tests.unit.policy.judging import WORKSPACE, classes, decide, verdict
 from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
@@ -40,7 +41,7 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("script", ASKED)
+@rows("script", ASKED)
 def test_it_is_asked_about_by_what_it_does(script: str) -> None:
     assert verdict(script) == "ask"
     assert ASKED[script] in classes(script)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stubs.rows import rows
 from tests.unit.policy.judging import verdict
 
 
@@ -22,18 +23,35 @@ def test_they_are_read_as_numbers(script: str) -> None:
     assert verdict(script) == "allow"
 
 
-@pytest.mark.parametrize(
+@rows(
     "found",
     [
-        'grep -n "$X" a.py | cut -d: -f1', "grep -n '-A1 x' a.py | cut -d: -f1", "grep -A1 -n x a.py | cut -d: -f1",
-        "grep -nA1 x a.py | cut -d: -f1", "grep -nr x a.py | cut -d: -f1", "grep -nH x a.py | cut -d: -f1", "grep -n x *.py | cut -d: -f1",
-        "grep -n x a b | cut -d: -f1", "grep -n x 'a[$(id)]' | cut -d: -f1", "grep -n x a.py | cut -d: -f2", "grep -n x a.py | head -1",
-        "grep x a.py | cut -d: -f1", "grep -n x a.py | sed s/a/b/ | cut -d: -f1", "grep -n x a.py | cut -d: -f1 | tee b",
-        'grep -n "x$(id)" a.py | cut -d: -f1', "grep -n -f a.py x | cut -d: -f1", "grep -n x a.py | cut -d: -f1 --output-delimiter=x",
-        "grep -n x | cut -d: -f1", "cat a.py", "grep -n x a.py | cut -d: -f1-2", "grep -n x $X | cut -d: -f1", "rg -n x a.py | cut -d: -f1",
-        "grep -n x a.py | head -1 b | cut -d: -f1", "grep -n --label=x x a.py | cut -d: -f1",
+        'grep -n "$X" a.py | cut -d: -f1',
+        "grep -n '-A1 x' a.py | cut -d: -f1",
+        "grep -A1 -n x a.py | cut -d: -f1",
+        "grep -nA1 x a.py | cut -d: -f1",
+        "grep -nr x a.py | cut -d: -f1",
+        "grep -nH x a.py | cut -d: -f1",
+        "grep -n x *.py | cut -d: -f1",
+        "grep -n x a b | cut -d: -f1",
+        "grep -n x 'a[$(id)]' | cut -d: -f1",
+        "grep -n x a.py | cut -d: -f2",
+        "grep -n x a.py | head -1",
+        "grep x a.py | cut -d: -f1",
+        "grep -n x a.py | sed s/a/b/ | cut -d: -f1",
+        "grep -n x a.py | cut -d: -f1 | tee b",
+        'grep -n "x$(id)" a.py | cut -d: -f1',
+        "grep -n -f a.py x | cut -d: -f1",
+        "grep -n x a.py | cut -d: -f1 --output-delimiter=x",
+        "grep -n x | cut -d: -f1",
+        "cat a.py",
+        "grep -n x a.py | cut -d: -f1-2",
+        "grep -n x $X | cut -d: -f1",
+        "rg -n x a.py | cut -d: -f1",
+        "grep -n x a.py | head -1 b | cut -d: -f1",
+        "grep -n --label=x x a.py | cut -d: -f1",
     ],
-)  # fmt: skip
+)
 def test_what_may_be_any_text_is_not(found: str) -> None:
     assert verdict(f"l=$({found}); echo $((l+10))") != "allow"
     assert verdict(f'sed -n "$({found}),+20p" a.py') != "allow"

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stubs.rows import rows
 from tests.unit.policy.judging import WORKSPACE, decide
 from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.environment import SecretFile
@@ -50,7 +51,7 @@ cat "$D/.env"
 LINES = GUARDED.replace("\n}", "\0}").splitlines()
 
 
-@pytest.mark.parametrize("line", [line.replace("\0", "\n") for line in LINES])
+@rows("line", [line.replace("\0", "\n") for line in LINES])
 def test_no_profile_lifts_a_guard_by_a_place_where_a_file_is_named(line: str) -> None:
     found = decide(line, "bypass")
     assert found.verdict == "deny", found

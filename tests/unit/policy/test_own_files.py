@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stubs.rows import rows
 from tests.unit.policy.judging import WORKSPACE, decide
 from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
@@ -81,7 +82,7 @@ echo 'rm -rf src' > /tmp/x; sh /tmp/x
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("script", NOT_MINE)
+@rows("script", NOT_MINE)
 def test_what_lies_there_outside_or_leads_on_is_asked_about(script: str) -> None:
     assert judged(script).verdict != "allow"
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.stubs.rows import rows
 from tui_agent.policy.judge import RulePolicy
 from tui_agent.policy.places.confined import secret_inside
 from tui_agent.policy.places.paths import Guards, Place
@@ -75,18 +76,18 @@ def in_all_profiles(effect: Reads | Writes) -> set[str]:
     return {decide(effect, policy, "allow edit **", "allow read **").verdict for policy in POLICIES}
 
 
-@pytest.mark.parametrize("path", SECRETS)
+@rows("path", SECRETS)
 def test_a_file_with_secrets_is_neither_read_nor_written(path: str) -> None:
     assert in_all_profiles(Reads(path=path)) == {"deny"}
     assert in_all_profiles(Writes(path=path, creates=True)) == {"deny"}
 
 
-@pytest.mark.parametrize("path", PLAIN)
+@rows("path", PLAIN)
 def test_a_name_that_only_looks_like_it_is_read(path: str) -> None:
     assert decide(Reads(path=path), "plan").verdict == "allow"
 
 
-@pytest.mark.parametrize("path", PROTECTED)
+@rows("path", PROTECTED)
 def test_what_decides_what_runs_is_not_written_even_where_it_is_not_there_yet(path: str) -> None:
     assert in_all_profiles(Writes(path=path, creates=True)) == {"deny"}
     assert in_all_profiles(Writes(path=path, removes=True)) == {"deny"}

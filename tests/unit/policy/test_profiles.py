@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stubs.rows import rows
 from tui_agent.policy.judge import NEVER_ASKS, RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes
@@ -49,7 +50,7 @@ def judged(effect: Effect, policy: PolicyName, *rules: str, sandboxed: bool = Fa
     return RulePolicy(rules).decide("some_tool", (effect,), facts)
 
 
-@pytest.mark.parametrize(("effect", "without", "within"), SCRIPT, ids=lambda value: str(value)[:60])
+@rows("effect, without, within", SCRIPT)
 def test_one_script_under_each_profile(effect: Effect, without: str, within: str) -> None:
     for sandboxed, marks in ((False, without), (True, within)):
         found = [judged(effect, policy, sandboxed=sandboxed).verdict for policy in ORDER]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stubs.rows import rows
 from tests.unit.policy.judging import WORKSPACE
 from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.environment import SecretFile
@@ -59,7 +60,7 @@ READS = [
 ]
 
 
-@pytest.mark.parametrize("script", READS)
+@rows("script", READS)
 def test_it_is_asked_about(script: str) -> None:
     found = decide(script)
     assert (found.verdict, found.rule_id, found.default_no) == ("ask", "guard.below", True)
@@ -68,7 +69,7 @@ def test_it_is_asked_about(script: str) -> None:
     assert decide(script, "ask", "allow run grep *", "allow run rg *").verdict == "ask"
 
 
-@pytest.mark.parametrize(
+@rows(
     "script",
     [
         "grep -rn X src tests",

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stubs.rows import rows
 from tests.unit.policy.judging import confined, decide
 from tui_agent.protocol.settings import POLICIES, PolicyName
 
@@ -26,7 +27,7 @@ GUARDED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("script", RUIN)
+@rows("script", RUIN)
 def test_ruin_is_refused_in_every_profile(script: str) -> None:
     for policy in POLICIES:
         found = decide(script, policy)
@@ -34,7 +35,7 @@ def test_ruin_is_refused_in_every_profile(script: str) -> None:
         assert {"destructive", "privilege"} & set(found.classes)
 
 
-@pytest.mark.parametrize("script", GUARDED)
+@rows("script", GUARDED)
 def test_what_is_guarded_is_written_in_no_profile(script: str) -> None:
     for policy in POLICIES:
         found = decide(script, policy)
@@ -42,15 +43,33 @@ def test_what_is_guarded_is_written_in_no_profile(script: str) -> None:
         assert found.rule_id.startswith("guard.") or policy == "plan"
 
 
-@pytest.mark.parametrize(
+@rows(
     "script",
     [
-        "rm -rf build/*", "rm -rf src", "rm *.pyc", "find src -exec rm {} +", "find . -name '*.pyc' -exec rm {} +", "kill -1 1234", "kill 1",
-        "find . -mtime +30 -exec rm {} +", "rsync -a --delete a/ b/", "git clean -fdx", "git reset --hard", "git push --force",
-        "crontab -r", "systemctl stop sshd", "docker run -v /:/host x", "history -c", "userdel -r eve", "chmod u+s /tmp/x",
-        "shred -u a", "dropdb x", "kubectl delete ns prod", "terraform destroy",
+        "rm -rf build/*",
+        "rm -rf src",
+        "rm *.pyc",
+        "find src -exec rm {} +",
+        "find . -name '*.pyc' -exec rm {} +",
+        "kill -1 1234",
+        "kill 1",
+        "find . -mtime +30 -exec rm {} +",
+        "rsync -a --delete a/ b/",
+        "git clean -fdx",
+        "git reset --hard",
+        "git push --force",
+        "crontab -r",
+        "systemctl stop sshd",
+        "docker run -v /:/host x",
+        "history -c",
+        "userdel -r eve",
+        "chmod u+s /tmp/x",
+        "shred -u a",
+        "dropdb x",
+        "kubectl delete ns prod",
+        "terraform destroy",
     ],
-)  # fmt: skip
+)
 def test_what_destroys_is_asked_about_with_its_risk(script: str) -> None:
     found = decide(script)
     assert found.verdict == "ask"

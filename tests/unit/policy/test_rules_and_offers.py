@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.stubs.rows import rows
 from tui_agent.errors import ConfigError
 from tui_agent.policy.judge import RulePolicy
 from tui_agent.policy.rules.grammar import fits_host, fits_path, fits_words, parse_rule
@@ -165,8 +166,8 @@ def test_a_known_program_offers_its_calls() -> None:
     assert offered(Runs(argv=("npm", "run", "build")))["session"][0] == "allow run npm run build *"
 
 
-@pytest.mark.parametrize(
-    ("script", "shape"),
+@rows(
+    "script, shape",
     [
         ("python3 -m pytest -q tests/test_a.py", "python3 -m pytest"),
         ("python3.11 -m pytest -q", "python3.11 -m pytest"),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stubs.rows import rows
 from tests.unit.policy.judging import classes, decide, verdict
 from tui_agent.policy.programs.runs import read_runs
 from tui_agent.policy.shell.braces import braced
@@ -113,12 +114,12 @@ ASKED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("script", FOLLOWED)
+@rows("script", FOLLOWED)
 def test_what_is_certain_is_followed(script: str) -> None:
     assert decide(script).verdict == "allow", decide(script)
 
 
-@pytest.mark.parametrize("script", ASKED)
+@rows("script", ASKED)
 def test_what_is_not_certain_is_asked_about(script: str) -> None:
     assert verdict(script) == "ask"
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stubs.rows import rows
 from tests.unit.policy.judging import classes, verdict
 from tui_agent.policy.programs.awk import only_prints
 from tui_agent.policy.programs.jq import only_filters
@@ -32,7 +33,7 @@ def test_an_awk_program_that_only_prints(script: str) -> None:
     assert only_prints(script)
 
 
-@pytest.mark.parametrize(
+@rows(
     "script",
     [
         'BEGIN{system("x")}',
@@ -214,15 +215,36 @@ def test_a_variable_that_programs_read_is_asked_about(script: str) -> None:
     assert verdict(script) == "ask"
 
 
-@pytest.mark.parametrize(
+@rows(
     "script",
     [
-        "man man", "man 2 open", "man -a ls", "man -s 2 open", "man -P x ls", "man ./ls", "dpkg -l", "dpkg --list 'a*'", "dpkg-query -l",
-        "dpkg-query --list", "cargo help doc", "dmesg -H", "journalctl",
-        "readelf -a @a", "nm @a", "strings @a", "sysctl -n /../x", "sysctl -n a=b",
-        "yq ea 'load(\"x\")' f", "yq eval-all 'load(\"x\")' f", "ps axe", "ps eaux", "ls > -", "zsh -c 'ls *'", "sed -n p a > -",
+        "man man",
+        "man 2 open",
+        "man -a ls",
+        "man -s 2 open",
+        "man -P x ls",
+        "man ./ls",
+        "dpkg -l",
+        "dpkg --list 'a*'",
+        "dpkg-query -l",
+        "dpkg-query --list",
+        "cargo help doc",
+        "dmesg -H",
+        "journalctl",
+        "readelf -a @a",
+        "nm @a",
+        "strings @a",
+        "sysctl -n /../x",
+        "sysctl -n a=b",
+        "yq ea 'load(\"x\")' f",
+        "yq eval-all 'load(\"x\")' f",
+        "ps axe",
+        "ps eaux",
+        "ls > -",
+        "zsh -c 'ls *'",
+        "sed -n p a > -",
     ],
-)  # fmt: skip
+)
 def test_what_opens_a_pager_or_reads_words_from_elsewhere_is_asked_about(script: str) -> None:
     assert verdict(script) == "ask"
 

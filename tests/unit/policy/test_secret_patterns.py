@@ -3,6 +3,7 @@ decides for all others."""
 
 import pytest
 
+from tests.stubs.rows import rows
 from tests.unit.policy.judging import WORKSPACE, confined, decide, verdict
 from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.environment import SecretFile
@@ -29,13 +30,13 @@ MADE_FOR_ONE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("line", EVERYDAY)
+@rows("line", EVERYDAY)
 def test_an_everyday_pattern_is_read_unasked(line: str) -> None:
     assert verdict(line) == "allow"
     assert confined(line).verdict == "allow"
 
 
-@pytest.mark.parametrize("line", MADE_FOR_ONE)
+@rows("line", MADE_FOR_ONE)
 def test_a_pattern_that_is_made_to_find_a_secret_is_one(line: str) -> None:
     assert decide(line, "bypass").verdict == "deny"
 

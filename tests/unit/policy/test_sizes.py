@@ -6,6 +6,7 @@ from types import FrameType
 
 import pytest
 
+from tests.stubs.rows import rows
 from tests.unit.policy.judging import WORKSPACE, verdict
 from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
@@ -46,7 +47,7 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name in LONG if name not in ("nothing", "million words")])
+@rows("name", [name for name in LONG if name not in ("nothing", "million words")])
 def test_a_rule_that_denies_is_heard_in_any_of_them(name: str) -> None:
     facts = PolicyFacts(WORKSPACE, "bypass")
     script = f"git push; {LONG[name]}"
@@ -98,9 +99,7 @@ MOST_OF_A_LINE = 400_000
 RULES = ["deny run git push *", "deny edit vendor/**", "ask read private/**", "allow run make *"]
 
 
-@pytest.mark.parametrize(
-    "line", [*LONG.values(), *READ.values()], ids=[*LONG, *(f"read {name}" for name in READ)]
-)
+@rows("line", [*LONG.values(), *READ.values()])
 def test_no_line_is_much_work_to_judge(line: str) -> None:
     """What the parser and patterns do within one call is bounded by what they are given: see the limits of `shell`."""
     policy = RulePolicy(RULES)
@@ -109,7 +108,7 @@ def test_no_line_is_much_work_to_judge(line: str) -> None:
     assert calls_of(lambda: policy.decide("run_command", runs, facts)) < MOST_OF_A_LINE
 
 
-@pytest.mark.parametrize("name", LONG)
+@rows("name", LONG)
 def test_none_that_is_too_long_to_be_read_is_allowed(name: str) -> None:
     assert verdict(LONG[name]) == "ask"
 

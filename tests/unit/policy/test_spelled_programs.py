@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stubs.rows import rows
 from tests.unit.policy.judging import WORKSPACE, classes, decide
 from tui_agent.policy.judge import RulePolicy
 from tui_agent.policy.shell.ansi_c import ansi_c
@@ -34,7 +35,7 @@ rm -rf /[b]in
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("line", RUINS)
+@rows("line", RUINS)
 def test_ruin_is_seen_however_the_program_is_named(line: str) -> None:
     found = decide(line, "bypass")
     assert (found.verdict, found.rule_id) == ("deny", "guard.ruin"), found

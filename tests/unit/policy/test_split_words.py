@@ -3,6 +3,7 @@ then."""
 
 import pytest
 
+from tests.stubs.rows import rows
 from tests.unit.policy.judging import WORKSPACE, classes, decide, verdict
 from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
@@ -38,12 +39,12 @@ FOLLOWED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("script", ASKED)
+@rows("script", ASKED)
 def test_where_that_may_do_harm_it_is_asked_about(script: str) -> None:
     assert verdict(script) != "allow"
 
 
-@pytest.mark.parametrize("script", FOLLOWED)
+@rows("script", FOLLOWED)
 def test_where_it_is_one_word_or_does_no_harm_it_is_not(script: str) -> None:
     assert verdict(script) == "allow", decide(script)
 

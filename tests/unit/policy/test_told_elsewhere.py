@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stubs.rows import rows
 from tests.unit.policy.judging import WORKSPACE, classes, confined, decide
 from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
@@ -35,8 +36,8 @@ def test_everyday_ones_run_there_unasked(line: str) -> None:
     assert confined(line).verdict == "allow"
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
+@rows(
+    "line, said",
     [
         ("tar -cf x.tar -T list", "ask"),
         ("tar -cf x.tar --files-from=list", "ask"),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stubs.rows import rows
 from tests.unit.policy.judging import confined
 from tests.unit.policy.taking import TAKING
 
@@ -37,7 +38,7 @@ def test_roots_are_guarded_behind_unknown_programs_too() -> None:
     assert confined("foo mkfs.ext4 /dev/sda1", "bypass").verdict == "deny"
 
 
-@pytest.mark.parametrize(
+@rows(
     "script",
     [
         "python -c 'print(1)'",

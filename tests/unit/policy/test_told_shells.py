@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stubs.rows import rows
 from tests.unit.policy.judging import confined
 
 REMOVING = [
@@ -46,7 +47,7 @@ UNKNOWN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("script", REMOVING)
+@rows("script", REMOVING)
 def test_a_script_given_as_text_counts_as_if_it_were_typed(script: str) -> None:
     decision = confined(script)
     assert decision.verdict == "ask"

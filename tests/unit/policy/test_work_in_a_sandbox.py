@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stubs.rows import rows
 from tests.unit.policy.judging import confined, verdict
 from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.policy import PolicyFacts
@@ -66,7 +67,7 @@ def test_work_in_the_workspace_runs_unasked_and_is_asked_about_where_every_comma
     assert confined(script, "ask").verdict == "ask" or script == "cd tests; ls; cd .."
 
 
-@pytest.mark.parametrize("script", AWAY)
+@rows("script", AWAY)
 def test_what_leads_out_or_takes_away_does_not(script: str) -> None:
     assert confined(script).verdict != "allow"
 

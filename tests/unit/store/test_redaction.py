@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.stubs.rows import rows
 from tests.stubs.store import said, store
 from tui_agent.protocol.events.tool import ToolCalled, ToolProgress
 from tui_agent.protocol.ids import CallId
@@ -77,7 +78,7 @@ def test_a_password_is_known_by_half_its_name_in_capitals(value: str) -> None:
     assert Redactor().text(f"PASS={value[:2]} FAIL=0") == f"PASS={value[:2]} FAIL=0"
 
 
-@pytest.mark.parametrize("name", SECRETS)
+@rows("name", SECRETS)
 def test_a_well_known_secret_is_replaced_by_its_kind(name: str) -> None:
     text = Redactor().text(f"before {SECRETS[name]} after")
     assert "[redacted: " in text

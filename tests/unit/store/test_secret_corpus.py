@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.stubs.rows import rows
 from tui_agent.store.redaction.redactor import Redactor
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "secrets"
@@ -30,7 +31,7 @@ def values() -> list[str]:
     return [*THOUGHT_UP, *drawn, *odd]
 
 
-@pytest.mark.parametrize("place", texts("places.txt"))
+@rows("place", texts("places.txt"))
 def test_a_password_is_found_in_every_place(place: str) -> None:
     missed = [
         value for value in values() if value in REDACTOR.text(f"one\n{place.replace('@@', value)}\ntwo")

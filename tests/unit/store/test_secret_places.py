@@ -5,8 +5,7 @@ import json
 import random
 import string
 
-import pytest
-
+from tests.stubs.rows import rows
 from tui_agent.store.redaction.formats import TOKENS
 from tui_agent.store.redaction.redactor import Redactor
 
@@ -79,7 +78,7 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("place", PLACES)
+@rows("place", PLACES)
 def test_a_generated_value_is_found_wherever_secrets_stand(place: str) -> None:
     value = made(26)
     redacted = REDACTOR.text(f"one\n{PLACES[place].format(value, value)}\ntwo")
@@ -89,7 +88,7 @@ def test_a_generated_value_is_found_wherever_secrets_stand(place: str) -> None:
     assert redacted.endswith("\ntwo")
 
 
-@pytest.mark.parametrize("entry", TOKENS, ids=lambda entry: f"{entry[0]} {entry[3]}")
+@rows("entry", TOKENS)
 def test_an_issued_key_is_found_bare_in_prose_and_in_json(entry: tuple[str, str, str, int, int]) -> None:
     _, starts, shape, least, most = entry
     for start in starts.split():
@@ -133,7 +132,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@rows("name", OTHERS)
 def test_other_shapes_are_found(name: str) -> None:
     redacted = REDACTOR.text(f"x {OTHERS[name]} y")
     assert "[redacted: " in redacted
@@ -223,6 +222,6 @@ INNOCENT = [
 ]
 
 
-@pytest.mark.parametrize("text", INNOCENT)
+@rows("text", INNOCENT)
 def test_what_only_looks_like_a_secret_stays(text: str) -> None:
     assert REDACTOR.text(text) == text

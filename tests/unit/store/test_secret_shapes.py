@@ -6,8 +6,7 @@ import string
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
+from tests.stubs.rows import rows
 from tui_agent.store.redaction.redactor import Redactor
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "secrets"
@@ -75,7 +74,7 @@ def filled(text: str, made: random.Random) -> tuple[str, list[str]]:
     return TAG.sub(put, text), values
 
 
-@pytest.mark.parametrize("place", every("shapes", "code", "files"))
+@rows("place", every("shapes", "code", "files"))
 def test_a_secret_is_found_in_every_place(place: str) -> None:
     for seed in range(6):
         text, values = filled(place, random.Random(seed))
@@ -83,7 +82,7 @@ def test_a_secret_is_found_in_every_place(place: str) -> None:
         assert not [value for value in values if len(value) > 8 and value in said], text
 
 
-@pytest.mark.parametrize("text", every("shapes_look_alikes", "code_look_alikes", "files_look_alikes"))
+@rows("text", every("shapes_look_alikes", "code_look_alikes", "files_look_alikes"))
 def test_what_only_looks_so_stays(text: str) -> None:
     for seed in range(4):
         plain, _ = filled(text, random.Random(seed))

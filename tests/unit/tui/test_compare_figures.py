@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stubs.rows import rows
 from tui_agent.folds.comparison import ForkPoint
 from tui_agent.folds.comparison_side import Side
 from tui_agent.folds.comparison_time import Beat
@@ -52,7 +53,7 @@ def test_the_words_of_a_side() -> None:
     assert "".join(beginning(ForkPoint(3))) == "both start at event 3"
 
 
-@pytest.mark.parametrize("width", range(20, 241))
+@rows("width", range(20, 241))
 def test_columns_do_not_overlap_at_any_width(width: int) -> None:
     place = columns(width)
     assert place.labels < place.left

@@ -2,12 +2,13 @@
 
 import pytest
 
+from tests.stubs.rows import rows
 from tui_agent.context.repomap.words import MAX_TERMS, Query
 from tui_agent.folds.word_forms import pieces, split, stem
 
 
-@pytest.mark.parametrize(
-    ("word", "wanted"),
+@rows(
+    "word, wanted",
     [
         ("parseConfigFile", ("pars", "config", "fil")),
         ("parse_config_file", ("pars", "config", "fil")),
