@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from tests.unit.cli.test_session_fork import Call, call, files, log, made, seq_of, work
+from tests.unit.cli.test_session_fork import Call, call, files, log, made, seq_of, tmp_path, two_turns, work
 
-__all__ = ["call", "work"]
+__all__ = ["call", "tmp_path", "two_turns", "work"]
 
 
 def moves(tmp_path: Path, session: str = "ses_a") -> list[tuple[str, str]]:

@@ -1,7 +1,10 @@
 """`sessions fork`: where a fork works, with which files, and what is different in it."""
 
+import io
 import json
+import shutil
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +40,42 @@ answers:
 """
 
 
+def run(place: Path, *words: str) -> int:
+    return main([*words, "--data-dir", str(place / "data")])
+
+
+@pytest.fixture(scope="session")
+def two_turns(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A folder in which a session had two turns, and a copy of all that lay there then: no test need run them again."""
+    place = tmp_path_factory.mktemp("two-turns")
+    work = place / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("as found\n")
+    for name, text in (("script", SCRIPT), ("other", OTHER)):
+        (place / f"{name}.yaml").write_text(text)
+    words = ("--session", "ses_a", "-m", f"scripted:{place / 'script.yaml'}", "--policy", "accept-edits")
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()):
+        patch.setenv("HOME", str(place / "home"))
+        patch.chdir(work)
+        assert run(place, "run", "write it", *words) == 0
+        assert run(place, "run", "hi", *words) == 0
+    copy = tmp_path_factory.mktemp("as-after-two-turns") / "copy"
+    shutil.copytree(place, copy, symlinks=True)
+    return place, copy
+
+
+@pytest.fixture
+def tmp_path(two_turns: tuple[Path, Path]) -> Path:
+    """The folder as it was after them; its path stands in the session's log, so it is always the same."""
+    place, copy = two_turns
+    shutil.rmtree(place)
+    shutil.copytree(copy, place, symlinks=True)
+    return place
+
+
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
-    folder = tmp_path / "work"
-    folder.mkdir()
-    (folder / "a.txt").write_text("as found\n")
-    return folder
+    return tmp_path / "work"
 
 
 @pytest.fixture
@@ -52,17 +85,12 @@ def call(
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.chdir(work)
 
-    def run(*words: str) -> tuple[int, str, str]:
-        status = main([*words, "--data-dir", str(tmp_path / "data")])
+    def called(*words: str) -> tuple[int, str, str]:
+        status = run(tmp_path, *words)
         out, err = capsys.readouterr()
         return status, out, err
 
-    for name, text in (("script", SCRIPT), ("other", OTHER)):
-        (tmp_path / f"{name}.yaml").write_text(text)
-    place = ("--session", "ses_a", "-m", f"scripted:{tmp_path / 'script.yaml'}", "--policy", "accept-edits")
-    assert run("run", "write it", *place)[0] == 0
-    assert run("run", "hi", *place)[0] == 0
-    return run
+    return called
 
 
 def log(tmp_path: Path, session: str = "ses_a") -> list[dict[str, Any]]:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.cli.test_session_fork import Call, call, files, log, made, seq_of, work
+from tests.unit.cli.test_session_fork import Call, call, files, log, made, seq_of, tmp_path, two_turns, work
 
-__all__ = ["call", "work"]
+__all__ = ["call", "tmp_path", "two_turns", "work"]
 
 
 def what_if(call: Call, tmp_path: Path, at: int, *words: str) -> tuple[int, str, str]:
