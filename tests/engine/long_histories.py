@@ -1,12 +1,14 @@
 """A model that works through many calls and summarises, tools with long outputs, and what is read of such a session."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import anyio
 
-from tests.engine.harness import Bench, EchoTool, FakeModel, Words, call, say
+from tests.engine.harness import MODEL, Bench, EchoTool, FakeModel, Words, call, say
 from tui_agent.context.shrinking import Shrinking
+from tui_agent.models.faults import fault
 from tui_agent.ports.model import ModelChunk, ModelRequest
 from tui_agent.ports.tool import ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.commands import (
@@ -16,8 +18,11 @@ from tui_agent.protocol.commands import (
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import (
     ContextCompacted,
+    ContextCut,
+    ContextPacked,
     ContextStuck,
 )
+from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import TextContent
 
@@ -28,6 +33,7 @@ ONLY_OUTPUTS = Shrinking(prompt=PROMPT, compact_at=0)
 TASK = "Port the parser to the new grammar."
 RULE = "Never touch the files below vendor/."
 WINDOW_CHARS = 40_000
+TITLED = " of the shop and its carts, with all their rates and discounts"
 
 
 class Output(EchoTool):
@@ -116,3 +122,49 @@ def compactions(bench: Bench) -> list[ContextCompacted]:
 
 def stuck(bench: Bench) -> list[ContextStuck]:
     return [one for one in bench.of(ContextStuck) if isinstance(one, ContextStuck)]
+
+
+def model_of(bench: Bench, worker: Worker, window: int) -> None:
+    bench.use(worker)
+    model = MODEL.model_copy(update={"window": window, "max_output": 1_000})
+    bench.recorder.append(SettingsChanged(key="model", value=model.model_dump(mode="json"), previous={}))
+
+
+def seen(request: ModelRequest, pattern: str) -> int:
+    """How many different words of this form a request has."""
+    return len(set(re.findall(pattern, of(request))))
+
+
+def task_of(count: int) -> str:
+    return "Do all of this.\n" + "\n".join(f"REQ_{at}_ the requirement {at}{TITLED}" for at in range(count))
+
+
+def manifests(bench: Bench) -> list[ContextPacked]:
+    return [one for one in bench.of(ContextPacked) if isinstance(one, ContextPacked)]
+
+
+def cuts(bench: Bench) -> list[ContextCut]:
+    return [one for one in bench.of(ContextCut) if isinstance(one, ContextCut)]
+
+
+class Small(Worker):
+    """A provider that refuses what is longer than `most` characters, and says nothing of its window. What it is asked
+    stands in `took` and `refused`."""
+
+    def __init__(self, most: int, answers: list[object]) -> None:
+        super().__init__(answers)
+        self.most = most
+        self.took = list[ModelRequest]()
+        self.refused = list[int]()
+
+    def fault(self) -> object:
+        return [fault("overflow", "The request is too long.")]
+
+    def stream(self, request: ModelRequest) -> object:
+        size = len(request.system) + len(of(request)) + len(str(request.tools))
+        if size > self.most:
+            self.refused.append(size)
+            self.work.insert(0, self.fault())
+        elif request.system != PROMPT:
+            self.took.append(request)
+        return super().stream(request)

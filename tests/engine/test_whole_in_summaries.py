@@ -1,15 +1,31 @@
 """What must not be lost stands whole in every request after compactions, or its artifact is named and that is told."""
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
-from tests.engine.harness import MODEL, Bench, EchoTool, Words, call, running, say
-from tests.engine.long_histories import LIMITS, Output, Worker, compact, compactions, of, turn, words, work
+from tests.engine.harness import Bench, EchoTool, Words, call, running, say
+from tests.engine.long_histories import (
+    LIMITS,
+    TITLED,
+    Output,
+    Small,
+    Worker,
+    compact,
+    compactions,
+    cuts,
+    manifests,
+    model_of,
+    of,
+    seen,
+    task_of,
+    turn,
+    words,
+    work,
+)
 from tests.stubs.tool_context import tools_of
 from tui_agent.context.rules import RULES
 from tui_agent.context.shrinking import Shrinking
@@ -18,46 +34,20 @@ from tui_agent.middleware.memory import WorkingMemory
 from tui_agent.models.faults import fault
 from tui_agent.plugin_api import BaseMiddleware
 from tui_agent.ports.middleware import Fragment, Middleware
-from tui_agent.ports.model import ModelRequest
 from tui_agent.ports.tool import ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.commands import PinContext, RestoreContext
-from tui_agent.protocol.events.context import ContextCut, ContextPacked, ContextRestored
+from tui_agent.protocol.events.context import ContextRestored
 from tui_agent.protocol.events.eval import TestFinished
-from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.messages import UserMessage, check_pairs
 from tui_agent.protocol.parts import TextContent
 
-TITLED = " of the shop and its carts, with all their rates and discounts"
 SUMMARIES = Shrinking(prompt=LIMITS.prompt, reduce_at=0)
-
-
-def model_of(bench: Bench, worker: Worker, window: int) -> None:
-    bench.use(worker)
-    model = MODEL.model_copy(update={"window": window, "max_output": 1_000})
-    bench.recorder.append(SettingsChanged(key="model", value=model.model_dump(mode="json"), previous={}))
-
-
-def seen(request: ModelRequest, pattern: str) -> int:
-    """How many different words of this form a request has."""
-    return len(set(re.findall(pattern, of(request))))
-
-
-def task_of(count: int) -> str:
-    return "Do all of this.\n" + "\n".join(f"REQ_{at}_ the requirement {at}{TITLED}" for at in range(count))
-
-
-def manifests(bench: Bench) -> list[ContextPacked]:
-    return [one for one in bench.of(ContextPacked) if isinstance(one, ContextPacked)]
 
 
 def own_words(bench: Bench) -> list[tuple[int, int, bool]]:
     """Of each request with a person's words: their characters before and after, and whether the record says cut."""
     sections = [one for made in manifests(bench) for one in made.sections if one.name == "task_contract"]
     return [(one.raw_chars, one.chars, one.reduced) for one in sections]
-
-
-def cuts(bench: Bench) -> list[ContextCut]:
-    return [one for one in bench.of(ContextCut) if isinstance(one, ContextCut)]
 
 
 class ManyTests(EchoTool):
@@ -191,26 +181,6 @@ async def test_a_summary_taken_back_moves_the_meter_to_what_the_history_takes(tm
         assert isinstance(back, ContextRestored)
         whole = sum(len(words(one)) for one in bench.recorder.messages()) / 4
         assert back.after_tokens > 0.9 * whole and bench.recorder.meter.fraction == back.after_tokens / 10_000
-
-
-class Small(Worker):
-    """A provider that refuses what is longer than `most` characters, and says nothing of its window. What it is asked
-    stands in `took` and `refused`."""
-
-    def __init__(self, most: int, answers: list[object]) -> None:
-        super().__init__(answers)
-        self.most = most
-        self.took = list[ModelRequest]()
-        self.refused = list[int]()
-
-    def stream(self, request: ModelRequest) -> object:
-        size = len(request.system) + len(of(request)) + len(str(request.tools))
-        if size > self.most:
-            self.refused.append(size)
-            self.work.insert(0, [fault("overflow", "The request is too long.")])
-        elif request.system != LIMITS.prompt:
-            self.took.append(request)
-        return super().stream(request)
 
 
 @pytest.mark.parametrize("most", [45_000, 52_000, 90_000])

@@ -9,6 +9,7 @@ from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentSt
 from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextCut,
+    ContextLearnt,
     ContextPinned,
     ContextReduced,
     ContextRestored,
@@ -401,6 +402,7 @@ def context_told(s: Scribe) -> None:
     s.emit(ContextStuck(message="The context cannot be made smaller.", hint="/new begins another session."))
     cut = Cut(what="your message", raw_chars=whole.size, chars=9_000, artifact=artifact)
     s.emit(ContextCut(window=8_000, cuts=(cut,)))
+    s.emit(ContextLearnt(profile="local", window=8_000, refused=10_700))
 
 
 def after_the_crash(s: Scribe, back_to: int) -> None:

@@ -9,6 +9,7 @@ from tui_agent.folds.branches import Branches
 from tui_agent.folds.calibration import Calibration
 from tui_agent.folds.commits import Commits
 from tui_agent.folds.context_meter import ContextMeter
+from tui_agent.folds.learnt_windows import LearntWindows
 from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.folds.session_state import SessionState
 from tui_agent.folds.standing import Standing, dumped, loaded, standing
@@ -25,6 +26,7 @@ class Folds:
         self.branches = Branches.taken_up(kept.branches) if kept else Branches()
         self.commits = Commits.taken_up(kept.commits) if kept else Commits()
         self.calibration = Calibration(kept.calibration if kept else None)
+        self.windows = LearntWindows(kept.windows if kept else None)
 
     def apply(self, records: list[Record]) -> None:
         for record in records:
@@ -36,6 +38,7 @@ class Folds:
                     self.branches,
                     self.commits,
                     self.calibration,
+                    self.windows,
                 ):
                     fold.apply(record)
 
@@ -47,10 +50,19 @@ class Folds:
             self.branches.view(),
             self.commits.view(),
             self.calibration.kept(),
+            self.windows.kept(),
         )
 
     def kept(self) -> Standing | None:
-        return standing(self.state, self.messages, self.meter, self.branches, self.commits, self.calibration)
+        return standing(
+            self.state,
+            self.messages,
+            self.meter,
+            self.branches,
+            self.commits,
+            self.calibration,
+            self.windows,
+        )
 
 
 @pytest.mark.parametrize("name", LOGS)

@@ -17,17 +17,13 @@ from tui_agent.cli.options import EVERYTHING, GROUPS, count, session_options
 from tui_agent.cli.output import plain_json, say
 from tui_agent.cli.parts import PartStream
 from tui_agent.cli.supervise import kept_running
+from tui_agent.cli.telling import Telling
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError, UsageError
-from tui_agent.folds.cut_words import not_whole, too_long
 from tui_agent.folds.words import unpriced
 from tui_agent.ports.environment import Sandbox
 from tui_agent.protocol.commands import GoOn
 from tui_agent.protocol.envelope import Envelope, Record
-from tui_agent.protocol.events.context import ContextCompacted, ContextCut
-from tui_agent.protocol.events.plugin import PluginFailed
-from tui_agent.protocol.events.session import ErrorRaised
-from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.wiring.ground import ground, require_decision
 from tui_agent.wiring.session import session as opened
@@ -152,7 +148,7 @@ async def turn(options: SessionOptions, begin: Begin, show: Show, coda: Coda | N
         warn_of_cost(session.settings)
         warn_unconfined(session.settings, session.sandbox)
         with running:
-            return await run_supervised(session, begin, partial(telling, show), session.log.before, coda)
+            return await run_supervised(session, begin, Telling(show), session.log.before, coda)
     raise troubles[0]
 
 
@@ -168,25 +164,6 @@ def warn_of_cost(settings: SessionSettings | None) -> None:
     words = unpriced(settings.model.model, settings.model.input_price, settings.budgets.max_cost_usd)
     if words:
         say(f"tui-agent: {words} input_price and output_price in its profile set it.", file=sys.stderr)
-
-
-def telling(show: Show, record: Record) -> None:
-    """Say in one line on standard error what the run goes on without, and show the record."""
-    show(record)
-    if not isinstance(record, Envelope):
-        return
-    match record.payload:
-        case PluginFailed() as failed:
-            words = " ".join(f"{failed.message} ({failed.where})".split())
-            say(f"tui-agent: The plugin {failed.plugin} is off. {words}", file=sys.stderr)
-        case ErrorRaised(where="agents", message=message, hint=hint):
-            say(f"tui-agent: {message} {hint}", file=sys.stderr)
-        case ContextCut() as cut if record.agent == MAIN_AGENT:
-            say(f"tui-agent: {too_long(cut)}", file=sys.stderr)
-        case ContextCompacted(cuts=cuts) if cuts and record.agent == MAIN_AGENT:
-            say(f"tui-agent: {not_whole(cuts)}", file=sys.stderr)
-        case _:
-            pass
 
 
 def warn_unconfined(settings: SessionSettings | None, sandbox: Sandbox) -> None:

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tui_agent.context.budgets import KEPT, LEFT_OUT, NOT_SENT, Room, least_of
+from tui_agent.context.budgets import KEPT, LEFT_OUT, NOT_SENT, Room
 from tui_agent.context.counting import Counted, History, sections_of
 from tui_agent.context.fitting import Fitted, Fitting
 from tui_agent.context.rules import RULES, cut_rules
 from tui_agent.context.summary import CutText
 from tui_agent.context.tokens import CHARS_PER_TOKEN, Tokens
+from tui_agent.folds.learnt_windows import NOTHING, LearntWindow
 from tui_agent.ports.middleware import Fragment
 from tui_agent.ports.model import ToolSchema
 from tui_agent.protocol.events.context import (
@@ -37,6 +38,8 @@ are the first to go where there is no room."""
 PORTION = 0.25
 """A history that does not fit is shortened by so much of the room at once: else every request would begin otherwise than
 the one before, and nothing of it would be cached."""
+WORDS_PORTION = 0.10
+"""The same of a person's words, which are cut for what has to have room, and little more."""
 NO_ROOM: Final = "longer than the window: its beginning and end, the whole is an artifact"
 SECTION_ORDER: tuple[SectionName, ...] = (
     "system",
@@ -67,10 +70,8 @@ class Wanted:
     answer: int = 0
     mode: ContextMode = "pack"
     session_context: str = ""
-    learnt: int = 0
-    """Tokens that the provider may take: it refused more."""
-    held: int = 0
-    """Tokens of the longest request that it took."""
+    learnt: LearntWindow = NOTHING
+    """What its provider took and refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ class Packed:
 
     `needed` are the tokens, and `chars` the characters, that it would take had nothing been shortened to fit but `cuts`:
     the words of a person, and summaries, that the window does not hold. `short` are the sections of which something was.
+    `last` are the tokens that it may take where a person's words need them; None: nobody knows.
     """
 
     system: str
@@ -88,6 +90,7 @@ class Packed:
     chars: int
     short: frozenset[SectionName]
     cuts: tuple[CutText, ...] = ()
+    last: int | None = None
 
 
 @dataclass(slots=True)
@@ -129,7 +132,7 @@ class Assembly:
 
     def pack(self, wanted: Wanted) -> Packed:
         """Compose the request and count every section."""
-        room = Room.of(wanted.model.window, wanted.answer, wanted.learnt, wanted.held)
+        room = Room.of(wanted.model.window, wanted.answer, wanted.learnt)
         shares: dict[SectionName, _Share] = {name: _Share() for name in SECTION_ORDER}
         used = _used(wanted)
         texts = {each.id: self._clip(each, shares[each.section]) for each in used}
@@ -158,6 +161,7 @@ class Assembly:
             chars=whole,
             short=frozenset(name for name, share in shares.items() if share.short or share.dropped),
             cuts=(*rules, *_cuts(fitted)),
+            last=room.last,
         )
 
     def _cut_rules(
@@ -215,10 +219,11 @@ class Assembly:
         portion = max(1, round(most * PORTION))
         lasting = sum(shares[name].tokens for name in KEPT) + sum(map(_lasting, counted))
         fitted = Fitted(list(counted))
-        self._fitting.cut_as_before(fitted, (wanted.model.model, wanted.model.window, wanted.learnt))
+        model, learnt = wanted.model, wanted.learnt
+        self._fitting.cut_as_before(fitted, (model.model, model.window, learnt.limit))
         over = lasting - last - _freed(counted, fitted)
         if over > 0:
-            self._fitting.cut_words(fitted, over, over + portion)
+            self._fitting.cut_words(fitted, over, over + round(most * WORDS_PORTION))
         # Beside what is not shortened for the answer's sake there is room for work: the answer is shorter then.
         most = max(most, min(last, lasting - _freed(counted, fitted) + portion))
         excess = sum(share.tokens for share in shares.values()) - most - _freed(counted, fitted)
@@ -234,7 +239,7 @@ class Assembly:
             self._fitting.fit(fitted, sections, room, excess, -(-excess // portion) * portion)
         over = sum(share.tokens for share in shares.values()) - last - _freed(counted, fitted)
         if over > 0:
-            self._fitting.cut_words(fitted, over, over + portion)
+            self._fitting.cut_words(fitted, over, over + round(most * WORDS_PORTION))
         self._note(fitted, counted, sections, shares)
         return fitted
 
@@ -296,8 +301,8 @@ class Assembly:
         )
         return ContextPacked(
             request_id=wanted.request_id,
-            window=least_of(wanted.model.window, wanted.learnt),
-            learnt=bool(wanted.learnt),
+            window=wanted.learnt.least(wanted.model.window),
+            learnt=wanted.learnt.least(wanted.model.window) != wanted.model.window,
             total_tokens=sum(section.tokens for section in sections),
             total_chars=sum(section.chars for section in sections),
             raw_chars=sum(section.raw_chars for section in sections),

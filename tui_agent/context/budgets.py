@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from tui_agent.folds.learnt_windows import NOTHING, LearntWindow
 from tui_agent.protocol.events.context import SectionName
 from tui_agent.protocol.settings import ContextMode
 
@@ -53,8 +54,6 @@ NOT_SENT: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
 
 LEAST_ANSWER: Final = 256
 """Tokens of an answer that are kept free whatever a person said."""
-BELOW_REFUSED: Final = 0.75
-"""What is tried next of a request that a provider found too long."""
 _MARGIN = 0.02
 
 
@@ -67,22 +66,20 @@ class Room:
     last: int | None = None
 
     @classmethod
-    def of(cls, window: int, answer: int, learnt: int = 0, held: int = 0) -> "Room":
-        """The room in a window; the answer never takes more than half of it. No more than the `learnt` tokens, where a
-        provider refused more; a person's words may have as many as it `held` before."""
-        if window <= 0:
-            return cls(learnt, max(learnt, held)) if learnt else cls(None)
-        whole = round(window * (1 - _MARGIN))
-        least = min(answer, max(LEAST_ANSWER, window // 16))
-        rooms = max(1, whole - min(answer, window // 2)), max(1, whole - least)
-        return cls(min(rooms[0], learnt), min(rooms[1], max(learnt, held))) if learnt else cls(*rooms)
+    def of(cls, window: int, answer: int, learnt: LearntWindow = NOTHING) -> "Room":
+        """The room in a window (0: not known); the answer never takes more than half of it. No more than what a provider's
+        refusal taught; a person's words may have as many tokens as it took before."""
+        said = learnt.said(window)
+        if said <= 0:
+            return cls(learnt.tokens, learnt.last) if learnt.tokens else cls(None)
+        whole = round(said * (1 - _MARGIN))
+        least = min(answer, max(LEAST_ANSWER, said // 16))
+        most, last = max(1, whole - min(answer, said // 2)), max(1, whole - least)
+        if learnt.tokens:
+            return cls(min(most, learnt.tokens), min(last, learnt.last))
+        return cls(most, last if window == said else max(last, min(learnt.held, whole)))
 
     def budget(self, section: SectionName) -> int | None:
         """Tokens of a section; None where it has no bound of its own."""
         share = SHARES.get(section)
         return None if share is None or self.tokens is None else round(self.tokens * share)
-
-
-def least_of(window: int, learnt: int) -> int:
-    """The tokens that count as a model's window, where its provider may have refused what its own window holds."""
-    return min(window or learnt, learnt or window)

@@ -80,6 +80,8 @@ class Fitting:
         """Make the history smaller by `needed` tokens, by the `wished` ones as far as shortening old blocks is enough for
         that."""
         left = needed - wished + self._by_sections(fitted, sections, room, wished)
+        for at in range(_newest(fitted), len(fitted.counted)):  # what was just found out, for no later request's sake
+            left = self._shorten(fitted, sections[at], (at,), left, left)
         if left > 0:
             everything = range(len(fitted.counted))
             for at in everything:
@@ -131,8 +133,9 @@ class Fitting:
     def _by_sections(self, fitted: Fitted, sections: Sequence[SectionName], room: Room, excess: int) -> int:
         """Shorten the oldest blocks of each section in turn, down to its share; what is left of the excess then."""
         counted = list(fitted.counted)
+        newest = _newest(fitted)
         for section in ORDER:
-            at = [position for position, name in enumerate(sections) if name == section]
+            at = [position for position, name in enumerate(sections) if name == section and position < newest]
             size = sum(counted[position].tokens for position in at)
             for over in (size - (room.budget(section) or 0), size):
                 excess = self._shorten(fitted, section, at, min(over, excess), excess)
@@ -180,6 +183,15 @@ class Fitting:
             return None
         self._short[id(before.message), tiny] = before.message, after
         return after
+
+
+def _newest(fitted: Fitted) -> int:
+    """Where the newest answer with its results begins; behind everything where there is none."""
+    at = len(fitted.counted) - 1
+    while at >= 0 and isinstance(fitted.counted[at].message, ToolMessage):
+        at -= 1
+    newest = at if at >= 0 and isinstance(fitted.counted[at].message, AssistantMessage) else at + 1
+    return newest if newest < len(fitted.counted) - 1 else len(fitted.counted)
 
 
 def _words(message: Message) -> str:

@@ -7,6 +7,9 @@ share is the next one's.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Final
+
+_LESS: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ def shared_out(blocks: Sequence[Block], room: int, wished: int) -> list[Short]:
 
     Together they take `wished` characters, more where what they need does not fit in that, and `room` at most.
     """
-    least = [min(block.needs, int(block.share * room)) for block in blocks]
+    least = _least(blocks, room)
     least_after = _after(least)
     needs_after = _after([block.needs for block in blocks])
     made, used = list[Short](), 0
@@ -54,6 +57,17 @@ def shared_out(blocks: Sequence[Block], room: int, wished: int) -> list[Short]:
         made.append(short)
         used += len(short.text)
     return made
+
+
+def _least(blocks: Sequence[Block], room: int) -> list[int]:
+    """What each has in any case: less of what is no person's own words, where those have no room beside it."""
+    least = [min(block.needs, int(block.share * room)) for block in blocks]
+    own = sum(block.needs for block in blocks if block.own)
+    rest = sum(size for size, block in zip(least, blocks, strict=True) if not block.own)
+    if own + rest <= room or not rest:
+        return least
+    part = max(_LESS, (room - own) / rest)
+    return [size if block.own else int(size * part) for size, block in zip(least, blocks, strict=True)]
 
 
 def _after(sizes: Sequence[int]) -> list[int]:

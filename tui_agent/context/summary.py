@@ -81,9 +81,10 @@ def summary_of(facts: Facts, story: str, room: int, wished: int, text: Text) -> 
     return Summary(words, _shares(pairs, len(words)), cuts)
 
 
-def needed_chars(facts: Facts, text: Text) -> int:
-    """Characters of what must not be lost, in its shortest whole form."""
-    return sum(block.needs for block in lasting(facts, text))
+def needed_chars(facts: Facts, text: Text) -> tuple[int, int]:
+    """Characters of what must not be lost, in its shortest whole form, and of a person's own words in it."""
+    blocks = lasting(facts, text)
+    return sum(block.needs for block in blocks), sum(block.needs for block in blocks if block.own)
 
 
 def _shares(pairs: Sequence[tuple[Block, Short]], size: int) -> tuple[SummaryShare, ...]:

@@ -12,15 +12,15 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.context.assemble import Assembly, Packed, Wanted
-from tui_agent.context.budgets import LEAST_ANSWER, Room, least_of
+from tui_agent.context.budgets import LEAST_ANSWER, Room
 from tui_agent.engine.compacting import Compacting
 from tui_agent.engine.context_watch import ContextWatch
-from tui_agent.engine.learnt_window import LearntWindow
 from tui_agent.engine.merge import Ticker
 from tui_agent.engine.parts import EngineParts
 from tui_agent.engine.request import RequestBuilder
 from tui_agent.engine.states import StateKeeper
 from tui_agent.errors import BlobMissing, ContextOverflow, ModelError
+from tui_agent.folds.learnt_windows import NOTHING, LearntWindow
 from tui_agent.folds.session_state import SessionStateView
 from tui_agent.models.assembler import Assembler
 from tui_agent.models.backoff import wait
@@ -35,7 +35,7 @@ from tui_agent.ports.model import (
     ModelRequest,
 )
 from tui_agent.protocol.base import text_preview
-from tui_agent.protocol.events.context import ContextPacked
+from tui_agent.protocol.events.context import ContextLearnt, ContextPacked
 from tui_agent.protocol.events.model import (
     ModelDelta,
     ModelFailed,
@@ -91,8 +91,6 @@ class ModelCaller:
         """What the agent asked last."""
         self._sent: Packed | None = None
         """The newest request."""
-        self._limits: dict[str, LearntWindow] = {}
-        """What the providers of models took and refused in this run."""
         self.room: Compacting | None = None
         """Keeps the history within the window."""
         if of is not None:
@@ -116,24 +114,34 @@ class ModelCaller:
         made = smaller = False
         for last in (*(False,) * MOST_REFUSED, True):
             try:
-                return await self._asked(ask, None if made else room)
+                reply = await self._asked(ask, None if made else room)
             except ContextOverflow as error:
                 if room is None:
                     raise
-                if last:
-                    raise room.explained(error) from error
                 sent = self._sent
                 assert sent is not None
-                self._limits[self._model()] = limit = self._limit().refused(sent.manifest.total_tokens)
-                room.learnt = limit
+                if last:
+                    raise room.explained(error, sent) from error
                 made, smaller = not smaller and await room.overflowed(sent), True
+            else:
+                if smaller:
+                    self._tell_learnt()
+                return reply
         raise AssertionError
 
-    def _model(self) -> str:
-        return _settings(self._parts.recorder.state_of(self._of).settings).model.model
-
     def _limit(self) -> LearntWindow:
-        return self._limits.get(self._model(), LearntWindow())
+        """What the provider of the agent's model took and refused."""
+        recorder = self._parts.recorder
+        return recorder.windows.of(_settings(recorder.state_of(self._of).settings).model)
+
+    def _tell_learnt(self) -> None:
+        """Record what counts as the model's window from now on, where that is news."""
+        recorder, limit = self._parts.recorder, self._limit()
+        model = _settings(recorder.state_of(self._of).settings).model
+        if recorder.windows.news(model):
+            window, told = limit.least(model.window), bool(limit.window)
+            event = ContextLearnt(profile=model.profile, window=window, refused=limit.refused, told=told)
+            recorder.append(event, agent=self._agent)
 
     async def warm(self) -> None:
         """Count what a session that is taken up holds before it is asked with. A text that is missing is told by the first
@@ -157,13 +165,13 @@ class ModelCaller:
         messages = RequestBuilder(self._parts.blobs).messages(history)
         wanted = self._wanted(self._newest, messages, UNSENT)
         if whole:
-            wanted = replace(wanted, model=wanted.model.model_copy(update={"window": 0}), learnt=0)
+            wanted = replace(wanted, model=wanted.model.model_copy(update={"window": 0}), learnt=NOTHING)
         return await to_thread.run_sync(self._assembly.measure, wanted)
 
     def _wanted(self, ask: Ask, messages: Sequence[Message], request_id: RequestId) -> Wanted:
         state = self._parts.recorder.state_of(self._of)
         settings, limit = _settings(state.settings), self._limit()
-        window = least_of(settings.model.window, limit.learnt)
+        window = limit.least(settings.model.window)
         return Wanted(
             request_id,
             settings.model,
@@ -173,15 +181,12 @@ class ModelCaller:
             answer=ask.max_tokens or settings.model.max_output or _answer(window),
             mode=settings.context_mode,
             session_context=state.session_context,
-            learnt=limit.learnt,
-            held=limit.held,
+            learnt=limit,
         )
 
     async def _asked(self, ask: Ask, room: Compacting | None) -> ModelReply:
         recorder = self._parts.recorder
         self._newest = ask if ask.messages is None else self._newest
-        if room is not None:
-            room.learnt = self._limit()
         history = recorder.messages(self._agent) if ask.messages is None else ask.messages
         wanted = self._wanted(ask, self._builder.messages(history), self._parts.ids.request())
         packed = await self._packed(wanted)
@@ -207,11 +212,7 @@ class ModelCaller:
         chain: ModelNext = partial(self._call, packed.manifest)
         for middleware in reversed(self._parts.middlewares):
             chain = partial(_wrapped, middleware, chain)
-        reply = await chain(request)
-        self._limits[self._model()] = self._limit().took(
-            max(packed.manifest.total_tokens, reply.usage.input_tokens)
-        )
-        return reply
+        return await chain(request)
 
     def _fragments(self, ask: Ask, state: SessionStateView) -> list[Fragment]:
         """What the middlewares add; a request for a summary is what it says and nothing else."""
@@ -372,6 +373,7 @@ class _Call:
                 message=fault.message,
                 hint=fault.hint,
                 status=fault.status,
+                window=fault.window,
                 attempts=attempts,
                 partial=self._assembler.partial,
             ),
@@ -411,7 +413,8 @@ def _answer(window: int) -> int:
 
 def _left_for(wanted: Wanted, packed: Packed) -> int:
     """Tokens that the answer may take: fewer than wished where a person's words need the room."""
-    last = Room.of(wanted.model.window, 0).last
+    said = wanted.learnt.said(wanted.model.window)
+    last = Room.of(said, 0).last
     if last is None:
         return wanted.answer
     return min(wanted.answer, max(LEAST_ANSWER, last - packed.manifest.total_tokens))

@@ -6,17 +6,18 @@ the same calls each time room was made is stopped.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final, Literal, TypeAlias
 
 from anyio import to_thread
 
 from tui_agent.context.assemble import Packed
-from tui_agent.context.budgets import Room, least_of
+from tui_agent.context.budgets import Room
 from tui_agent.context.lasting import Facts
 from tui_agent.context.memory import changed, failing
 from tui_agent.context.rules import RULES
-from tui_agent.context.shrinking import chars_of, cut_of, needed_calls, newest_readings, reducible
+from tui_agent.context.shrinking import chars_of, cut_of
 from tui_agent.context.summary import (
     CutText,
     Summary,
@@ -26,31 +27,41 @@ from tui_agent.context.summary import (
     total_chars,
     transcript_within,
 )
+from tui_agent.context.summary_room import (
+    FULL,
+    LEAST_CHARS,
+    LEAST_KEPT,
+    WORK,
+    Beside,
+    SummaryRoom,
+    fills,
+)
 from tui_agent.engine.bringing import leave
 from tui_agent.engine.circles import Circles
+from tui_agent.engine.cut_size import CutSize
 from tui_agent.engine.hooks import Heard, Hooks
 from tui_agent.engine.judging import judged
-from tui_agent.engine.large import as_blob, cut_record, line_count
-from tui_agent.engine.learnt_window import CutSize, LearntWindow
+from tui_agent.engine.large import cut_record
 from tui_agent.engine.parts import EngineParts
+from tui_agent.engine.putting_away import PuttingAway
+from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.states import StateKeeper
 from tui_agent.errors import BlobMissing, ConfigError, ContextOverflow, GoesInCircles, ModelError
 from tui_agent.folds.context_meter import COMPACT, compacts_at
+from tui_agent.folds.learnt_windows import NOTHING, LearntWindow
 from tui_agent.folds.session_view import COMPACTING
 from tui_agent.ports.agent import Ask, AskModel
-from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import BlobText, LongText, text_preview
+from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextCut,
-    ContextReduced,
     ContextStuck,
     Cut,
     SectionName,
 )
-from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT, AgentId, CallId, RequestId
-from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage
-from tui_agent.protocol.parts import ImageContent, TextContent
+from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT, AgentId, RequestId
+from tui_agent.protocol.messages import Message, SummaryMessage, UserMessage
+from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import AgentState
 
 By: TypeAlias = Literal["limit", "user", "overflow"]
@@ -61,26 +72,14 @@ LEAST_FREED: Final = 0.10
 """Share that the last way to make room has to free."""
 WORTH_BREAKING: Final = 0.25
 """Share of the window below which putting outputs away is not worth a provider's cache, while a summary can come."""
-LEAST_CHARS: Final = 2_000
-"""Less than this is not worth a summary."""
 MOST_FAILURES: Final = 2
 HISTORY: Final[frozenset[SectionName]] = frozenset(
     ("packed_context", "mentions", "tool_results", "recent_observations")
 )
-FULL: Final = 0.80
-"""What of the window a summary may fill, with all that stands beside it, where what must not be lost needs so much."""
-NEARLY: Final = 0.97
-"""The same of a window that is learnt, which is rather more than was taken for it."""
-FULL_WHEN_CUT: Final = 0.60
-"""The same where what must not be lost needs more than that all the same."""
-WORK: Final = 0.25
-"""What of the window there is for work between one summary and the next."""
-LEAST_KEPT: Final = 0.05
-"""What of the window stays of the newest messages then."""
-STORY_SHARE, LEAST_STORY = 0.10, 0.02
-"""What of the window the story in a summary may take."""
 TOO_LONG: Final = 0.20
 """A story that takes so much is none."""
+APART: Final = 10
+"""So many requests come between two summaries of which the first left little room for work."""
 MOST_TRIES: Final = 3
 """So often a summary is made shorter that has more tokens than its characters let expect."""
 ANSWER: Final = 4_096
@@ -88,12 +87,14 @@ FRAME: Final = 60
 """Tokens of the words around what is to be summarised."""
 UNKNOWN_WINDOW: Final = 32_000
 """What is worked with where nobody knows the window."""
-AT_ONCE: Final = 100
-"""Outputs that one event puts away."""
 NO_WAY_ON: Final = (
     "/compact with other words, a model with a larger window (/model), or /new go on from here."
 )
 LARGER: Final = "A model with a larger window (/model) or /new go on from here."
+IN_A_FILE: Final = "Put a long text into a file and name it with @path; /undo takes the message back."
+TIGHT: Final = (
+    "Results are sent shortened, and turns summarised seldom. A model with a larger window (/model) has room."
+)
 CIRCLES: Final = "Stopped: each time room was made in the context, the agent made the same calls again."
 OUT_OF_CIRCLES: Final = "Your next message goes on from here; say what it should do in another way."
 
@@ -111,6 +112,7 @@ class Compacting:
         self._agent = agent
         self._ask = ask
         self._hooks = Hooks(parts)
+        self._putting = PuttingAway(parts, agent)
         self._turn = -1
         self._stopped = False
         """Nothing more is tried by itself in this turn."""
@@ -118,30 +120,39 @@ class Compacting:
         self._circles = Circles()
         self._floor = 0
         """Tokens that the newest summary left."""
-        self.learnt = LearntWindow()
-        """What the model's provider refused and took."""
+        self._requests = 0
+        self._waits = 0
+        """The request from which on the next summary may come: the newest one left little room for work."""
+        self._told_tight = ""
+        """The model of which was told that little room is left."""
         self._cut = CutSize()
 
     async def make(self, packed: Packed, answer: int) -> bool:
         """Make room for a request and its answer, where it needs some; True if the history changed. Raises
         `GoesInCircles`."""
         self._begin()
+        self._requests += 1
         window, limits = self._window() if packed.manifest.room else 0, self._parts.shrinking
         if not window:
             return False
-        most = compacts_at(window, 0 if self.learnt.last else answer, limits.compact_at or COMPACT)
+        most = compacts_at(
+            window,
+            0 if _learnt(self._parts.recorder, self._agent).tokens else answer,
+            limits.compact_at or COMPACT,
+        )
         # What must not be lost can need so much room that the next summary would come at once.
-        last = self.learnt.last or Room.of(window, answer).last or 0
-        most = max(most, min(last, self._floor + WORK * window))
+        most = max(most, min(packed.last or 0, self._floor + WORK * window))
         needed = max(packed.needed, round(most) if packed.short & HISTORY else 0)
         per_char = needed / max(1, packed.chars)
         freed = 0
         if limits.reduce_at and needed >= limits.reduce_at * window:
             near = needed >= most
-            alone = near and (self._stopped or not limits.compact_at)
+            alone = near and (self._rests() or not limits.compact_at)
             least = LEAST_FREED if alone else WORTH_BREAKING
-            freed = self._reduce(needed, window, per_char, least, readings=near)
-        if not limits.compact_at or needed - freed < most or self._stopped:
+            freed = self._putting.away(needed, window, per_char, least, readings=near)
+        if freed:
+            self._look()
+        if not limits.compact_at or needed - freed < most or self._rests():
             return freed > 0
         return await self.compact("limit", before=needed - freed, per_char=per_char) or freed > 0
 
@@ -150,23 +161,23 @@ class Compacting:
         Raises `GoesInCircles`."""
         self._begin()
         needed = max(1, sent.needed)
-        freed = self._reduce(needed, self._window(), needed / max(1, sent.chars), all_of_it=True)
-        if self._stopped:
+        freed = self._putting.away(needed, self._window(), needed / max(1, sent.chars), all_of_it=True)
+        if freed:
+            self._look()
+        if self._rests():
             return freed > 0
         return await self.compact("overflow") or freed > 0
 
-    def explained(self, error: ContextOverflow) -> ContextOverflow:
-        """What a request that is too long though all was made smaller is told with, where one message is the cause."""
+    def explained(self, error: ContextOverflow, sent: Packed) -> ContextOverflow:
+        """What a request that is too long though all was made smaller is told with: what fills the window."""
         history = self._parts.recorder.messages(self._agent)
         longest = max(map(chars_of, history), default=0) / CHARS_PER_TOKEN
         window = self._window()
+        made_of = f"Everything was made smaller already, and still it holds: {fills(sent.manifest.sections)}."
         if longest < window / 2:
-            return ContextOverflow(error.message, hint=f"Everything was made smaller already. {LARGER}")
-        hint = (
-            f"One message alone has about {longest:,.0f} tokens, and the model holds {window:,}. Put a long text into a"
-            " file and name it with @path; /undo takes the message back."
-        )
-        return ContextOverflow(error.message, hint=hint)
+            return ContextOverflow(error.message, hint=f"{made_of} {LARGER}")
+        one = f"One message alone has about {longest:,.0f} tokens, and the model holds {window:,}."
+        return ContextOverflow(error.message, hint=f"{made_of} {one} {IN_A_FILE}")
 
     def _begin(self) -> None:
         turn = self._parts.recorder.state.turn
@@ -180,89 +191,37 @@ class Compacting:
         if self._circles.closed(history.originals(), history.forgotten.own):
             raise GoesInCircles(CIRCLES, hint=OUT_OF_CIRCLES)
 
-    def _window(self, unknown: int = UNKNOWN_WINDOW) -> int:
+    def _rests(self) -> bool:
+        """Whether nothing is summarised by itself now."""
+        return self._stopped or self._requests < self._waits
+
+    def _limit(self) -> object:
+        """What does not change but with the model, or by a refusal."""
         settings = self._parts.recorder.state_of(self._agent).settings
-        known = settings.model.window if settings is not None else 0
-        return least_of(known, self.learnt.learnt) or unknown
-
-    # -- putting outputs away --------------------------------------------------------------------------------------
-
-    def _reduce(
-        self,
-        needed: int,
-        window: int,
-        per_char: float,
-        least: float = 0.0,
-        *,
-        readings: bool = False,
-        all_of_it: bool = False,
-    ) -> int:
-        """Put the oldest outputs away, many at once so that a provider's cache breaks seldom; the tokens that it freed.
-        None where they free less than this share of the window; `readings`: those of the files that were used last
-        too, as far as that share needs them."""
-        limits = self._parts.shrinking
-        newest, possible = self._possible(round(limits.keep * window / per_char))
-        enough = least * window
-        wanted = needed if all_of_it else max(needed - limits.reduce_to * window, enough)
-        chosen, freed = list[ToolMessage](), 0.0
-        for message in possible:
-            late = message.call_id in newest
-            if freed >= (enough if late else wanted) or (late and not readings):
-                break
-            chosen.append(message)
-            freed += max(0, chars_of(message) - 160) * per_char
-        if not chosen or freed < enough:
-            return 0
-        chosen.sort(key=lambda one: one.seq)
-        before = needed
-        for at in range(0, len(chosen), AT_ONCE):
-            part = chosen[at : at + AT_ONCE]
-            less = round(sum(max(0, chars_of(one) - 160) for one in part) * per_char)
-            self._put_away(part, before, max(0, before - less))
-            before = max(0, before - less)
-        self._look()
-        return needed - before
-
-    def _possible(self, keep: int) -> tuple[set[CallId], list[ToolMessage]]:
-        """The newest readings, and all outputs that may be put away, those last."""
-        recorder = self._parts.recorder
-        history = recorder.messages(self._agent)
-        stay = needed_calls(history, recorder.history(self._agent).forgotten.pinned)
-        newest = newest_readings(history)
-        return newest, sorted(reducible(history, keep, stay), key=lambda one: one.call_id in newest)
-
-    def _put_away(self, messages: Sequence[ToolMessage], before: int, after: int) -> None:
-        self._parts.recorder.append(
-            ContextReduced(
-                call_ids=tuple(one.call_id for one in messages),
-                artifacts=tuple(self._artifact(one) for one in messages),
-                forgets=tuple(one.seq for one in messages),
-                before_tokens=before,
-                after_tokens=after,
-            ),
-            agent=self._agent,
+        return (
+            None
+            if settings is None
+            else (
+                settings.model.model,
+                settings.model.window,
+                _learnt(self._parts.recorder, self._agent).limit,
+            )
         )
 
-    def _artifact(self, message: ToolMessage) -> Artifact:
-        """The output as an artifact: the one that it was shortened to or read of, else a new one of what was told."""
-        held = self._parts.recorder.state.artifacts.get(message.artifact_id)
-        if held is not None:
-            return held
-        blobs = self._parts.blobs
-        words = [self._text(one.text) for one in message.content if isinstance(one, TextContent)]
-        images = sum(isinstance(one, ImageContent) for one in message.content)
-        whole = blobs.keep("\n".join([*words, *(["[an image]"] * images)]))
-        text = self._text(whole)
-        stored = whole if isinstance(whole, BlobText) else as_blob(text, blobs)
-        return Artifact.of(message.name, stored, lines=line_count(text), preview_size=0)
+    def _window(self, unknown: int = UNKNOWN_WINDOW) -> int:
+        settings = self._parts.recorder.state_of(self._agent).settings
+        return (
+            _learnt(self._parts.recorder, self._agent).least(
+                settings.model.window if settings is not None else 0
+            )
+            or unknown
+        )
 
     def _text(self, text: LongText) -> str:
         try:
             return self._parts.blobs.text(text)
         except BlobMissing:
             return text_preview(text)
-
-    # -- summarising -----------------------------------------------------------------------------------------------
 
     async def compact(
         self, by: By, focus: str = "", *, before: int = 0, per_char: float = 1 / CHARS_PER_TOKEN
@@ -290,7 +249,7 @@ class Compacting:
             if by != "user" and cut and all(map(_stays, history[first:cut])):
                 return False  # a person's words are no shorter in a summary
             if not cut or total_chars(history[first:cut]) < LEAST_CHARS:
-                return self._stuck("Nothing older than the newest messages is there to be summarised.")
+                return self._nothing_older(held, by)
             if by != "user":
                 self._look()
             return await self._summarise(by, focus.strip(), history, cut, first, before, per_char)
@@ -311,24 +270,19 @@ class Compacting:
         recorder, window = self._parts.recorder, self._window()
         gone, rest = history[:cut], history[cut:]
         through = max(one.seq for one in history[first:cut])
-        base, whole = await self._measure(rest), window / per_char
-        # Where a provider refused a request, the window is a guess on the safe side: words go before it only by what must be.
-        full = max(FULL * window, NEARLY * self.learnt.last)
-        room, facts = max(LEAST_CHARS, round(full / per_char) - base.chars), self._facts(through)
-        wished = round(self._parts.shrinking.reduce_to * whole) - base.chars
-        needs = await to_thread.run_sync(needed_chars, facts, self._text)
-        if needs > room:  # it is cut in any case: then there is room for work, too
-            last = self.learnt.last
-            cut = round(FULL * last / per_char if last else FULL_WHEN_CUT * whole) - base.chars
-            cut = max(LEAST_CHARS, cut)
-            room = self._cut.within(room, cut, window) if last else cut
-        left = wished - needs
-        most = round(min(STORY_SHARE * whole, max(LEAST_STORY * whole, left)))
-        story, request, fault = await self._story(gone, focus, window, per_char, round(TOO_LONG * whole))
+        base, fixed, facts = await self._measure(rest), await self._measure(()), self._facts(through)
+        beside = Beside(fixed.chars, fixed.needed, base.chars, base.needed)
+        last = base.last or window
+        needs, own = await to_thread.run_sync(needed_chars, facts, self._text)
+        room = SummaryRoom.of(beside, window, last, per_char, needs, own, self._parts.shrinking.reduce_to)
+        if room.cut:
+            room = replace(room, room=self._cut.within(room.room, self._limit()))
+        too_long = round(TOO_LONG * window / per_char)
+        story, request, fault = await self._story(gone, focus, window, per_char, too_long)
         if fault:
-            story = await to_thread.run_sync(partial(told, gone, most, self._text))
-        summary, smaller = await self._fitting(facts, story, room, max(wished, most), rest, base, full)
-        after = self._floor = smaller.needed
+            story = await to_thread.run_sync(partial(told, gone, room.story, self._text))
+        summary, smaller = await self._fitting(facts, story, room, rest, base)
+        after = self._floor = min(smaller.needed, smaller.manifest.total_tokens)
         turns = sum(map(recorder.history(self._agent).forgotten.own, gone))
         recorder.append(
             ContextCompacted(
@@ -349,7 +303,10 @@ class Compacting:
             agent=self._agent,
         )
         await self._hooks.tell("after_compaction", {"by": by, "tokens": after, "messages": len(rest) + 1})
-        if before - after < LEAST_FREED * before:
+        if last - after < WORK * window:
+            self._waits = self._requests + APART
+            self._tell_tight(smaller, window)
+        elif before - after < LEAST_FREED * before:
             self._stuck(f"The summary freed only {before - after:,} of {before:,} tokens.")
         return True
 
@@ -358,32 +315,25 @@ class Compacting:
         of all that is no message, `whole` those of the window."""
         seqs = (one.seq for one in self._parts.recorder.messages(self._agent))
         facts = self._facts(max(seqs, default=0))
-        needed = await to_thread.run_sync(needed_chars, facts, self._text)
+        needed, _ = await to_thread.run_sync(needed_chars, facts, self._text)
         left = FULL * whole - fixed - needed
         return round(min(self._parts.shrinking.keep * whole, max(LEAST_KEPT * whole, left)))
 
     async def _fitting(
-        self,
-        facts: Facts,
-        story: str,
-        room: int,
-        wished: int,
-        rest: Sequence[Message],
-        base: Packed,
-        full: float,
+        self, facts: Facts, story: str, room: SummaryRoom, rest: Sequence[Message], base: Packed
     ) -> tuple[Summary, Packed]:
         """The summary, and what the next request holds with it; dense words have more tokens than their characters let
         expect."""
-        most = max(1, round(full) - base.needed)
+        chars = room.room
         for _ in range(MOST_TRIES):
-            make = partial(summary_of, facts, story, room, wished, self._text)
+            make = partial(summary_of, facts, story, chars, room.wished, self._text)
             summary = await to_thread.run_sync(make)
             stands = SummaryMessage(text=summary.text, seq=facts.through, shares=summary.shares)
             smaller = await self._measure([stands, *rest])
             takes = smaller.needed - base.needed
-            if takes <= most or len(summary.text) > room * 2:
+            if takes <= room.tokens or len(summary.text) > chars * 2:
                 break
-            room = round(min(room, len(summary.text)) * most / takes)
+            chars = round(min(chars, len(summary.text)) * room.tokens / takes)
         return summary, smaller
 
     async def _cuts(self, cuts: Sequence[CutText]) -> tuple[Cut, ...]:
@@ -393,7 +343,8 @@ class Compacting:
     async def tell(self, cuts: Sequence[CutText]) -> None:
         """Record what of a person's words the window does not hold, once for each."""
         recorder = self._parts.recorder
-        self._cut.told(sum(one.chars for one in cuts if not one.what.startswith(RULES)), self._window())
+        left = sum(one.chars for one in cuts if not one.what.startswith(RULES))
+        self._cut.told(left, self._limit())
         made = await self._cuts(cuts)
         new = tuple(one for one in made if one.artifact.id not in recorder.state.artifacts)
         if new:
@@ -468,9 +419,32 @@ class Compacting:
         self._record_stuck(message, NO_WAY_ON, automatic=False)
         return False
 
+    def _nothing_older(self, held: Packed, by: By) -> Literal[False]:
+        """Nothing is there to be summarised: what a request goes without least fills it."""
+        if by == "user":
+            return self._stuck("Nothing older than the newest messages is there to be summarised.")
+        self._tell_tight(held, self._window())
+        return False
+
+    def _tell_tight(self, held: Packed, window: int) -> None:
+        """Say once for a model that little room is left in it, and what fills it."""
+        settings = self._parts.recorder.state_of(self._agent).settings
+        model = settings.model.model if settings is not None else ""
+        if self._told_tight != model:
+            self._told_tight = model
+            what = fills(held.manifest.sections)
+            message = f"Little room is left in the {window:,} tokens that the model holds: {what}."
+            self._record_stuck(message, TIGHT, automatic=True)
+
     def _record_stuck(self, message: str, hint: str, *, automatic: bool) -> None:
         stuck = ContextStuck(message=message, hint=hint, automatic=automatic)
         self._parts.recorder.append(stuck, agent=self._agent)
+
+
+def _learnt(recorder: Recorder, agent: AgentId) -> LearntWindow:
+    """What the provider of an agent's model refused and took."""
+    settings = recorder.state_of(agent).settings
+    return recorder.windows.of(settings.model) if settings is not None else NOTHING
 
 
 def _stays(message: Message) -> bool:

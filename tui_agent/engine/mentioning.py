@@ -39,7 +39,7 @@ class Mentioning:
     def _sources(self) -> Sources:
         parts = self._parts
         settings = parts.recorder.state.settings
-        window = settings.model.window if settings is not None else 0
+        window = parts.recorder.windows.least(settings.model) if settings is not None else 0
         room = round(window * SHARE * 4) if window else MAX_ALL_CHARS
         return Sources(
             env=parts.env,

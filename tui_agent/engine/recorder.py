@@ -14,6 +14,7 @@ from tui_agent.folds.branches import Branches, BranchesView, Stretch, stretches
 from tui_agent.folds.calibration import Calibration
 from tui_agent.folds.commits import Commits
 from tui_agent.folds.context_meter import ContextMeter, ContextMeterView
+from tui_agent.folds.learnt_windows import LearntWindows
 from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.folds.session_state import SessionState, SessionStateView
 from tui_agent.folds.standing import Standing, standing
@@ -37,6 +38,7 @@ class _Folds:
         self.messages = ModelMessages.taken_up(kept.messages) if kept else ModelMessages()
         self.meter = ContextMeter.taken_up(kept.meter) if kept else ContextMeter()
         self.calibration = Calibration(kept.calibration if kept else None)
+        self.windows = LearntWindows(kept.windows if kept else None)
         for record in history:
             if isinstance(record, Envelope):
                 self.apply(record)
@@ -46,6 +48,7 @@ class _Folds:
         self.messages.apply(record)
         self.meter.apply(record)
         self.calibration.apply(record)
+        self.windows.apply(record)
 
 
 class Recorder:
@@ -83,8 +86,8 @@ class Recorder:
                 self._branches.apply(record)
                 self._commits.apply(record)
         folds = _Folds(history)
-        self.calibration = folds.calibration
-        """What providers' counts have taught; going back does not unlearn it."""
+        self.calibration, self.windows = folds.calibration, folds.windows
+        """What providers' counts and refusals have taught; going back does not unlearn it."""
         self._use(folds)
 
     def _use(self, folds: _Folds) -> None:
@@ -101,7 +104,7 @@ class Recorder:
                 self._branches.apply(record)
                 self._commits.apply(record)
                 folds.apply(record)
-        self.calibration = folds.calibration
+        self.calibration, self.windows = folds.calibration, folds.windows
         self._use(folds)
 
     async def prepare(self, to_seq: int) -> None:
@@ -132,6 +135,7 @@ class Recorder:
             messages.apply(shown)
         self._meter.apply(envelope)
         self.calibration.apply(envelope)
+        self.windows.apply(envelope)
 
     def standing(self) -> Standing | None:
         """The folds as they stand, to be dumped at once; None in the middle of something, and where they hold what no
@@ -139,7 +143,9 @@ class Recorder:
         if self._plain:
             return None
         main = self._messages[MAIN_AGENT]
-        return standing(self._state, main, self._meter, self._branches, self._commits, self.calibration)
+        return standing(
+            self._state, main, self._meter, self._branches, self._commits, self.calibration, self.windows
+        )
 
     @property
     def state(self) -> SessionStateView:

@@ -228,8 +228,9 @@ class CallRunner:
 
     async def _kept(self, call: ToolCallPart, agent: AgentId, result: ToolResult) -> Kept:
         """The result as it is recorded: what is too long of it stands in an artifact."""
-        settings, blobs = self._parts.recorder.state_of(agent).settings, KeptOrCut(self._parts.blobs)
-        window = settings.model.window if settings is not None else 0
+        recorder, blobs = self._parts.recorder, KeptOrCut(self._parts.blobs)
+        settings = recorder.state_of(agent).settings
+        window = recorder.windows.least(settings.model) if settings is not None else 0
         kept = await kept_whole(result, call.name, window, blobs)
         self._tell_faults(call, agent, blobs)
         if call.call_id in self._told_of:

@@ -75,6 +75,8 @@ class ContextMeterView:
     cache_breaks: int = 0
     cache_break: str = ""
     assumed: bool = False
+    learnt: bool = False
+    """`window` is what a provider's refusal taught."""
     compacts: float = COMPACT
     """Share of the window from which old turns are summarised; 0: never by itself."""
     room: int | None = None
@@ -147,6 +149,7 @@ class MeterState:
     room: int = 0
     may_take: int | None = None
     prior: int = 0
+    learnt: bool = False
 
 
 class ContextMeter:
@@ -170,6 +173,7 @@ class ContextMeter:
         self._may_take: int | None = None
         self._prior = 0
         """Tokens of the request before the newest, as its provider counted them."""
+        self._learnt = False
         self._share = COMPACT
         self._packed_now: ContextPacked | None = None
         """The newest manifest, whose sections are not worked out yet, and the totals that came since."""
@@ -203,7 +207,7 @@ class ContextMeter:
                 self._packed(packed)
             case ModelRequested(model=model, request_id=request):
                 self._model, self._request = model, request
-                self._window = model.window or self._window
+                self._window = (0 if self._learnt else model.window) or self._window
                 self._room = model.max_output
                 self._named = self._named or bool(model.model)
             case ModelResponded(request_id=request, usage=usage) if request == self._request:
@@ -234,7 +238,7 @@ class ContextMeter:
     def _takes(self, model: ModelInfo) -> None:
         """Another model is to be asked from now on: its window and its prices count."""
         self._model, self._window, self._room = model, model.window, model.max_output
-        self._named = bool(model.model)
+        self._named, self._learnt = bool(model.model), False
 
     def _packed(self, packed: ContextPacked) -> None:
         before, self._prefix = self._prefix, packed
@@ -243,6 +247,7 @@ class ContextMeter:
             self._cache_breaks += 1
             self._cache_break = _what_differs(before, packed)
         self._window, self._may_take = packed.window or self._window, packed.room
+        self._learnt = packed.learnt
         self._packed_now, self._totals = packed, []
         self._prior = 0 if self._answer.estimated else self._answer.input_tokens or self._prior
         self._estimated, self._answer = packed.estimated, Usage()
@@ -287,6 +292,7 @@ class ContextMeter:
                 window=self._limit(),
                 fraction=self._fraction(),
                 assumed=self._limit() != self._window,
+                learnt=self._learnt,
                 level=next_level(self._level, self._fraction()),
                 estimated=self._estimated,
                 sections=self._sections,

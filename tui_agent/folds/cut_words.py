@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from tui_agent.protocol.events.context import ContextCut, Cut
+from tui_agent.protocol.events.context import ContextCut, ContextLearnt, Cut
 
 HELPS: Final = (
     "A model with a larger window (/model) has all of it at once; a file named with @path is read in parts."
@@ -23,6 +23,13 @@ def too_long(cut: ContextCut) -> str:
         f"{parts[:1].upper()}{parts[1:]} longer than this model's window{window}: it is sent the beginning and"
         f" the end{sent} and can read the rest ({_ids(cut.cuts)})."
     )
+
+
+def learnt(made: ContextLearnt) -> tuple[str, str]:
+    """What counts as a model's window from now on, and how a person says it better."""
+    how = "as its provider says" if made.told else f"its provider refused {made.refused:,}"
+    words = f"The model {made.profile} is taken to hold {made.window:,} tokens from now on: {how}."
+    return words, "context_window of its profile, in config.toml, says better what it holds."
 
 
 def not_whole(cuts: Sequence[Cut]) -> str:

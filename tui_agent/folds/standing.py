@@ -13,11 +13,12 @@ from tui_agent.folds.branches import Branches, BranchesState
 from tui_agent.folds.calibration import Calibration
 from tui_agent.folds.commits import Commits, CommitsState
 from tui_agent.folds.context_meter import ContextMeter, MeterState
+from tui_agent.folds.learnt_windows import LearntWindow, LearntWindows
 from tui_agent.folds.model_messages import MessagesState, ModelMessages
 from tui_agent.folds.session_draft import FoldState
 from tui_agent.folds.session_state import SessionState
 
-FORMAT: Final = 27
+FORMAT: Final = 28
 """Counts up whenever a fold in it holds, or makes, something else of the same events."""
 MOST_MESSAGES: Final = 20_000
 
@@ -32,6 +33,7 @@ class Standing:
     branches: BranchesState
     commits: CommitsState
     calibration: dict[str, float]
+    windows: dict[str, LearntWindow]
 
 
 @cache
@@ -46,6 +48,7 @@ def standing(
     branches: Branches,
     commits: Commits,
     calibration: Calibration,
+    windows: LearntWindows,
 ) -> Standing | None:
     """What the folds hold; None in the middle of something, of a log without a beginning, and where it is too much."""
     now = state.view()
@@ -57,7 +60,15 @@ def standing(
     kept = messages.kept()
     if len(kept.messages) > MOST_MESSAGES:
         return None
-    return Standing(state.kept(), kept, meter.kept(), branches.kept(), commits.kept(), calibration.kept())
+    return Standing(
+        state.kept(),
+        kept,
+        meter.kept(),
+        branches.kept(),
+        commits.kept(),
+        calibration.kept(),
+        windows.kept(),
+    )
 
 
 def dumped(found: Standing) -> bytes:

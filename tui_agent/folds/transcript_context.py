@@ -1,6 +1,6 @@
 """L1: the transcript's side of the context: what was summarised, put away, brought back, and how full it is."""
 
-from tui_agent.folds.cut_words import HELPS, not_whole, too_long
+from tui_agent.folds.cut_words import HELPS, learnt, not_whole, too_long
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.entries import NoticeEntry, NoticeLevel
 from tui_agent.folds.transcript_draft import Draft
@@ -10,6 +10,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextCut,
+    ContextLearnt,
     ContextPinned,
     ContextReduced,
     ContextRestored,
@@ -53,10 +54,11 @@ def _compacted(draft: Draft, ev: Envelope, payload: ContextCompacted) -> bool:
     how = "" if not payload.fault else " from what is recorded, without the model"
     words = f"{turns} summarised{how}: {_became(payload.before_tokens, payload.after_tokens)}"
     why = (f"The model did not do it: {payload.fault}",) if payload.fault else ()
-    lost = (not_whole(payload.cuts),) if payload.cuts else ()
+    lost = tuple(map(not_whole, draft.newly_cut(payload.cuts)))
     head = draft.head(ev, f"notice.{ev.seq}")
     blocks = (MarkdownBlock(text=payload.summary),) if text_preview(payload.summary) else ()
     level: NoticeLevel = "warning" if lost else "info"
+    draft.put_away = None
     draft.add(NoticeEntry(*head, "compaction", level, (words, *lost, *why, _LISTED), blocks))
     return True
 
@@ -69,6 +71,12 @@ def _cut(draft: Draft, ev: Envelope, payload: ContextCut) -> bool:
     return True
 
 
+@ON_CONTEXT.on(ContextLearnt)
+def _learnt(draft: Draft, ev: Envelope, payload: ContextLearnt) -> bool:
+    draft.notice(ev, "context", "info", learnt(payload))
+    return True
+
+
 def _became(before: int, after: int) -> str:
     return f"the context went from {short_tokens(before)} to {short_tokens(after)} tokens"
 
@@ -77,10 +85,16 @@ def _became(before: int, after: int) -> str:
 def _reduced(draft: Draft, ev: Envelope, payload: ContextReduced) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
-    count = len(payload.call_ids)
-    outputs = "1 old output" if count == 1 else f"{count} old outputs"
-    words = f"{outputs} put away: {_became(payload.before_tokens, payload.after_tokens)}"
-    draft.notice(ev, "compaction", "info", (words, f"The agent can read them again. {_LISTED}"))
+    count, before = len(payload.call_ids), payload.before_tokens
+    index, known, first = draft.put_away or (-1, 0, before)
+    outputs = "1 old output" if known + count == 1 else f"{known + count} old outputs"
+    words = f"{outputs} put away: {_became(max(first, before), payload.after_tokens)}"
+    said = (words, f"The agent can read them again. {_LISTED}")
+    if known:
+        draft.renotice(index, "info", said)
+    else:
+        index = draft.notice(ev, "compaction", "info", said)
+    draft.put_away = index, known + count, max(first, before)
     return True
 
 

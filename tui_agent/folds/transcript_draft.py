@@ -3,7 +3,7 @@
 Invariant: every change of an entry goes through `add`, `change` or `grow`, which count the revision and note the index.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -20,6 +20,7 @@ from tui_agent.folds.entries import (
 from tui_agent.folds.growing import Entries
 from tui_agent.folds.shelf import KEEP
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.context import Cut
 from tui_agent.protocol.ids import AgentId, CallId, JobId, RequestId
 
 Head: TypeAlias = tuple[str, int, float, int, int, AgentId]
@@ -60,6 +61,9 @@ class Draft:
         self.retries: dict[RequestId, int] = {}
         self.tries: dict[RequestId, int] = {}
         self.model = ""
+        self.put_away: tuple[int, int, int] | None = None
+        """The notice of outputs that were put away since the newest summary of this turn, how many, and tokens before."""
+        self._cut: set[str] = set()
         self.failure: int | None = None
         """The notice of the model's failure in this turn."""
         self.tools: dict[CallId, int] = {}
@@ -131,6 +135,14 @@ class Draft:
         entry = None if index is None else self.entries[index]
         if index is not None and isinstance(entry, QuestionEntry):
             self.put(index, replace(entry, void=True, revision=self.revision + 1))
+
+    def newly_cut(self, cuts: Sequence[Cut]) -> tuple[Sequence[Cut], ...]:
+        """What is cut, where something of it was not before; a person is told once."""
+        names = {one.what for one in cuts}
+        if names <= self._cut:
+            return ()
+        self._cut |= names
+        return (cuts,)
 
     def notice(self, ev: Envelope, kind: NoticeKind, level: NoticeLevel, lines: Iterable[str]) -> int:
         """Append a notice; empty lines are left out."""

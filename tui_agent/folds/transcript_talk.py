@@ -113,7 +113,7 @@ def _steered(draft: Draft, ev: Envelope, payload: UserSteered) -> bool:
 @ON_TALK.on(TurnStarted)
 def _turn_started(draft: Draft, ev: Envelope, payload: TurnStarted) -> bool:
     draft.turn, draft.turn_running, draft.sums = payload.turn, True, TurnSums()
-    draft.turn_started_at, draft.broke_at, draft.failure = ev.at, None, None
+    draft.turn_started_at, draft.broke_at, draft.failure, draft.put_away = ev.at, None, None, None
     if payload.goes_on:
         draft.notice(ev, "resume", "info", ("The agent goes on from here.",))
     return payload.goes_on

@@ -53,6 +53,23 @@ OVERFLOW = re.compile(
 )
 """How providers say that a request does not fit the context window."""
 
+_SAYS_WINDOW = re.compile(
+    "|".join(
+        (
+            r"maximum (?:context|prompt|input|sequence) length (?:is|of|:) *(\d+)",  # OpenAI, vLLM, xAI, OpenRouter
+            r"> *(\d+)(?: maximum)?",  # Anthropic
+            r"maximum number of tokens allowed \((\d+)\)",  # Gemini
+            r"too large for model with (\d+) maximum",  # Mistral
+            r"available context size \((\d+) tokens",  # llama.cpp
+            r"must be <=? ?(\d+)",  # Text Generation Inference, Together
+            r"token limit: (\d+)",  # Moonshot
+            r"length should be \[1, (\d+)\]",  # DashScope
+        )
+    ),
+    re.IGNORECASE,
+)
+"""How they say what the model holds."""
+
 _OVERLOADED = re.compile(
     r"overloaded|at capacity|server is busy|temporarily unavailable|try again later", re.I
 )
@@ -95,6 +112,7 @@ def fault(
         retry_after=retry_after,
         original=original[:ORIGINAL_LIMIT],
         hint=_HINTS.get(kind, ""),
+        window=window_in(kind, original or message),
     )
 
 
@@ -112,6 +130,7 @@ def from_status(status: int, body: str, headers: Mapping[str, str], *, now: floa
         retry_after=asked,
         status=status or None,
         original=body[:ORIGINAL_LIMIT],
+        window=window_in(kind, body),
         hint=_QUOTA_HINT if _QUOTA.search(body) else _HINTS.get(kind, ""),
     )
 
@@ -132,7 +151,14 @@ def from_error(error: object, *, now: float = 0.0) -> ModelFault:
         status=status,
         original=body[:ORIGINAL_LIMIT],
         hint=_HINTS.get(kind, ""),
+        window=window_in(kind, body),
     )
+
+
+def window_in(kind: FaultKind, text: str) -> int:
+    """The tokens that a model holds, as its provider says in refusing more; 0 where it does not say."""
+    found = _SAYS_WINDOW.search(text[:ORIGINAL_LIMIT]) if kind == "overflow" else None
+    return int(next(filter(None, found.groups()), 0)) if found is not None else 0
 
 
 def kind_of(status: int, text: str) -> FaultKind:

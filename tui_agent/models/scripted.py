@@ -226,6 +226,7 @@ def _failed(failure: ScriptedFault) -> ModelFault:
         status=failure.status,
         original=plain.original,
         hint=plain.hint,
+        window=plain.window,
     )
 
 

@@ -96,7 +96,8 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class ModelFault:
-    """A typed fault. `retry_after` is the provider's own wish in seconds; `original` its words, unchanged."""
+    """A typed fault. `retry_after` is the provider's own wish in seconds; `original` its words, unchanged. `window` are the
+    tokens that the model holds, where the provider says so in refusing more (else 0)."""
 
     kind: FaultKind
     message: str
@@ -104,6 +105,7 @@ class ModelFault:
     status: int | None = None
     original: str = ""
     hint: str = ""
+    window: int = 0
 
 
 ModelChunk: TypeAlias = TextChunk | ReasoningChunk | ToolCallChunk | UsageChunk | Finished | ModelFault

@@ -8,6 +8,7 @@ from tui_agent.folds.base import branch
 from tui_agent.folds.begun import begun
 from tui_agent.folds.calibration import Calibration
 from tui_agent.folds.commits import Commits
+from tui_agent.folds.learnt_windows import LearntWindows
 from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.folds.standing import Standing, dumped, loaded, standing
 from tui_agent.folds.views import Views
@@ -23,7 +24,7 @@ def kept_of(records: list[Record]) -> Standing | None:
         if isinstance(record, Envelope):
             messages.apply(record)
             calibration.apply(record)
-    found = standing(views.state, messages, views.meter, views.branches, Commits(), calibration)
+    found = standing(views.state, messages, views.meter, views.branches, Commits(), calibration, LearntWindows())
     return None if found is None else loaded(dumped(found))
 
 

@@ -20,6 +20,7 @@ OVERFLOWS = {
     "xai": (400, '{"error":"This model\'s maximum prompt length is 131072 but the request contains 140000 tokens."}'),
     "openrouter": (400, '{"error":{"message":"This endpoint\'s maximum context length is 32768 tokens."}}'),
     "llama.cpp": (400, '{"error":{"message":"the request exceeds the available context size, try increasing it"}}'),
+    "llama.cpp sized": (400, '{"error":{"message":"request (9000 tokens) exceeds the available context size (4096 tokens), try increasing it","n_ctx":4096}}'),
     "together": (422, '{"error":{"message":"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193."}}'),
     "tgi": (422, '{"error":"`inputs` tokens must be <= 4096. Given: 5000"}'),
     "moonshot": (400, '{"error":{"message":"Invalid request: Your request exceeded model token limit: 131072"}}'),
@@ -34,6 +35,32 @@ OVERFLOWS = {
 def test_every_providers_overflow_is_known(provider: str) -> None:
     status, body = OVERFLOWS[provider]
     assert faults.from_status(status, body, {}, now=0).kind == "overflow"
+
+
+SAID = {
+    "openai": 128_000,
+    "anthropic": 200_000,
+    "anthropic sum": 200_000,
+    "gemini": 1_048_576,
+    "mistral": 32_768,
+    "xai": 131_072,
+    "openrouter": 32_768,
+    "llama.cpp sized": 4_096,
+    "together": 8_193,
+    "tgi": 4_096,
+    "moonshot": 131_072,
+    "dashscope": 98_304,
+}
+
+
+@pytest.mark.parametrize("provider", OVERFLOWS)
+def test_what_a_model_holds_is_read_where_its_provider_says_it(provider: str) -> None:
+    status, body = OVERFLOWS[provider]
+    assert faults.from_status(status, body, {}, now=0).window == SAID.get(provider, 0)
+
+
+def test_numbers_of_another_failure_are_no_window() -> None:
+    assert not faults.from_status(429, "tokens per min (TPM): maximum context length is 9000", {}, now=0).window
 
 
 @pytest.mark.parametrize(

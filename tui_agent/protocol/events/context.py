@@ -92,6 +92,19 @@ class ContextWarned(Payload):
     fraction: float
 
 
+class ContextLearnt(Payload):
+    """A provider found a request too long and took a shorter one: `window` tokens count as the window of this model
+    (`profile`) from now on, in later runs of the session too. `refused` are those of the shortest request that it refused;
+    `told`: the window is what the provider says, else it is what it let expect.
+    """
+
+    kind: Literal["context.learnt"] = "context.learnt"
+    profile: str
+    window: int
+    refused: int
+    told: bool = False
+
+
 class Cut(Frozen):
     """What should stand whole and has no room: `what` it is, for a person, and its characters before and after. The
     context has its beginning and end, or what is left of it, and the id of `artifact`, which holds all of it."""

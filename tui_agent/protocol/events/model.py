@@ -92,7 +92,10 @@ class ModelRetried(Payload):
 
 
 class ModelFailed(Payload):
-    """The request has failed for good. `partial` is the text that had come; it is shown, never run."""
+    """The request has failed for good. `partial` is the text that had come; it is shown, never run.
+
+    `window` is what the provider says, in refusing a request as too long, that the model holds (0: it does not say).
+    """
 
     kind: Literal["model.failed"] = "model.failed"
     request_id: RequestId
@@ -104,3 +107,4 @@ class ModelFailed(Payload):
     partial: LongText = ""
     usage: Usage = Usage()
     cost_usd: float | None = None
+    window: int = 0

@@ -12,6 +12,7 @@ from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextCut,
+    ContextLearnt,
     ContextPacked,
     ContextPinned,
     ContextReduced,
@@ -132,6 +133,7 @@ CorePayload: TypeAlias = Annotated[
     | ContextWarned
     | ContextCompacted
     | ContextCut
+    | ContextLearnt
     | ContextReduced
     | ContextRestored
     | ContextPinned
