@@ -7,6 +7,7 @@ import pytest
 
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.protocol.commands import SetMapChoice, SetRepoMap
+from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.tui.screens.map import MapScreen
 
 FILES: tuple[tuple[str, float, list[str], list[tuple[str, int, int, str]]], ...] = (
@@ -317,3 +318,14 @@ async def test_a_reason_says_what_it_means_and_one_line_is_one_number() -> None:
         await driven.press("home", "down", "down", "down", "down")
         assert page.chosen is not None and page.chosen.path == "src/report.py"
         assert "2-2" not in driven.text()
+
+
+async def test_in_context_mode_none_no_map_is_promised() -> None:
+    async with open_app(golden("night_shift"), outside=MapProgram()) as driven:
+        driven.session.feed(SettingsChanged(key="context_mode", previous="pack", value="none"))
+        await driven.settle()
+        await opened(driven)
+        await driven.press("i")
+        assert not any(isinstance(one, SetRepoMap) for one in driven.session.submitted)
+        assert "Context mode none sends no map" in driven.text()
+        assert "as the context mode is none" in " ".join(driven.text().split())

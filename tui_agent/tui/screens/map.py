@@ -302,6 +302,11 @@ class MapScreen(Page):
         if settings is None or not self.live.connected:
             self.say("There is no session yet; --repo-map-mode off begins one without a map.", "warning")
             return
+        if settings.context_mode == "none":
+            self.say(
+                "Context mode none sends no map; --context-mode pack opens the session with one.", "warning"
+            )
+            return
         mode = "off" if settings.repo_map == "auto" else "auto"
         self.live.submit(SetRepoMap(mode="off" if mode == "off" else "auto"))
         self.say(

@@ -63,8 +63,10 @@ class MapDetail(Facts):
         self.fact("budget", f"{units.tokens(choice.max_tokens)} tokens")
         if files:
             self.fact("sees", f"{units.plural(files, 'file')}, as listed")
-        auto = settings is not None and settings.repo_map == "auto" and settings.context_mode != "none"
+        bare = settings is not None and settings.context_mode == "none"
+        auto = settings is not None and settings.repo_map == "auto" and not bare
         when = "with a session's first message, and after a compaction" if auto else "only when it asks"
+        when += ", as the context mode is none" if bare else ""
         self.fact("gets it", when, "t1" if auto else "warning")
         self.fact("hidden", ", ".join(clean_line(path) for path in choice.hidden))
 
