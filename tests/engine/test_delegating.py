@@ -450,6 +450,27 @@ async def test_what_a_delegates_commands_make_and_change_is_in_its_report(tmp_pa
         assert set(by.values()) == {"subtask-1"}
 
 
+async def test_what_two_investigators_at_once_leave_open_is_in_the_memory_above_them(tmp_path: Path) -> None:
+    asked = {"first": "Who calls it?", "second": "Is it shared?"}
+    finds = {key: json.dumps({"summary": "Yes.", "open_questions": [words]}) for key, words in asked.items()}
+    talks = Talks(
+        Main=[
+            call(*(("delegate_readonly", json.dumps({"task": f"{key} look"})) for key in asked)),
+            say("Done."),
+        ],
+        first=[use("read_file", path="below.py"), say(finds["first"])],
+        second=[use("read_file", path="below.py"), say(finds["second"])],
+    )
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "below.py").write_text("a = 1\n")
+    memory = lambda recorder: WorkingMemory(lambda: recorder.state)  # noqa: E731 - made once there is a recorder
+    async with talking(tmp_path, talks, rules(parallel=2), middlewares=[memory]) as bench:
+        assert (await turn(bench)).reason == "finished"
+        held = bench.recorder.state.memory
+        assert sorted(map(str, held["open_questions"])) == sorted(asked.values())  # type: ignore[arg-type]
+        assert "below.py" not in str(held)
+
+
 async def test_what_a_delegate_looks_at_does_not_fill_the_memory_above_it(tmp_path: Path) -> None:
     talks = Talks(
         Main=[use("read_file", path="seen.py"), spawn("Child: look"), say("Done.")],
