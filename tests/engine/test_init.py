@@ -53,10 +53,31 @@ async def test_a_first_one_names_languages_commands_layout_and_checks(workspace:
     [
         ({"package.json": '{"scripts": {"test": "x", "dev": "y", "e; rm": "z"}}'}, ["pnpm-lock.yaml"],
          {"pnpm install", "pnpm test", "pnpm run dev"}),
-        ({"Cargo.toml": ""}, [], {"cargo build", "cargo test", "cargo clippy", "cargo fmt"}),
-        ({"go.mod": "module x"}, [], {"go build ./...", "go test ./...", "go vet ./..."}),
+        ({"Cargo.toml": ""}, [], {"cargo build", "cargo test"}),
+        ({"Cargo.toml": "", ".github/workflows/ci.yml": "run: cargo fmt -- --check"}, ["clippy.toml"],
+         {"cargo build", "cargo test", "cargo clippy", "cargo fmt"}),
+        ({"go.mod": "module x"}, [], {"go build ./...", "go test ./..."}),
+        ({"go.mod": "module x", ".ci/run": "go vet ./..."}, [],
+         {"go build ./...", "go test ./...", "go vet ./..."}),
         ({"pyproject.toml": "[project]\ndependencies=['pytest']\n[tool.mypy]"}, ["uv.lock"],
-         {"uv sync", "python -m pytest", "mypy ."}),
+         {"uv sync", "uv run pytest", "uv run mypy ."}),
+        ({"pyproject.toml": "[project]\n"}, ["poetry.lock", "conftest.py"],
+         {"poetry install", "poetry run pytest"}),
+        ({"pyproject.toml": "[project]\n", "tox.ini": "commands = {envpython} runtests.py"},
+         ["tests/runtests.py", "tests/test_client/tests.py"],
+         {"pip install -e .", "python tests/runtests.py", "tox"}),
+        ({"requirements.txt": "django"}, ["manage.py"],
+         {"pip install -r requirements.txt", "python manage.py test", "python manage.py runserver"}),
+        ({"pyproject.toml": "[project]\n[tool.mypy]\n[tool.ruff]\n[tool.pytest]"},
+         ["scripts/test", "scripts/lint.sh", "scripts/release", "scripts/check.py"],
+         {"pip install -e .", "scripts/test", "bash scripts/lint.sh", "mypy .", "ruff format ."}),
+        ({"Makefile": "all: x\ninstall:\n\tcp x /usr/local\n"}, ["main.c"], {"make"}),
+        ({"Makefile": "default: all\n\n.DEFAULT:\n\tcd src && $(MAKE) $@\n"}, ["src/server.c"], {"make"}),
+        ({"Makefile": "build:\n\tcc\nall: build\n"}, ["main.c"], {"make build"}),
+        ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'}, [],
+         {"npm install"}),
+        ({"composer.json": '{"scripts": {"test": "phpunit", "post-install-cmd": "x"}}'}, [],
+         {"composer install", "composer test"}),
         ({"justfile": "test *args:\n  x\nset shell := ['a']\n"}, [], {"just test"}),
         ({"package.json": "{broken", "pyproject.toml": "[broken"}, [], set()),
         ({"package.json": "[" * 100_000, "pyproject.toml": "a = " + "[" * 100_000}, [], set()),
@@ -66,6 +87,32 @@ def test_commands_are_found_where_a_repository_says_them(
     texts: dict[str, str], paths: list[str], wanted: set[str]
 ) -> None:
     assert {one.command for one in commands_of(texts, frozenset([*paths, *texts]))} == wanted
+
+
+async def test_a_folders_main_language_is_that_of_most_of_its_files(workspace: Path) -> None:
+    (workspace / "docs").mkdir()
+    for name in ("conf.py", "a.rst", "b.rst", "c.rst"):
+        (workspace / "docs" / name).write_text("x")
+    assert "- `docs/`: 4 files\n" in written(await survey(LocalEnvironment(workspace)))
+
+
+@pytest.mark.parametrize(
+    ("has", "lacks"),
+    [
+        ("Run `uv run pytest -q tests`.", False),
+        ("Run pytest.", False),
+        ("Run `ruff check src`.", True),
+        ("Nothing about pytesting.", True),
+    ],
+)
+async def test_a_command_that_stands_there_with_other_arguments_is_not_added(
+    workspace: Path, has: str, lacks: bool
+) -> None:
+    (workspace / "Makefile").unlink()
+    (workspace / "AGENTS.md").write_text(has)
+    text = written(await survey(LocalEnvironment(workspace)))
+    assert ("- Test: `python -m pytest`" in text) is lacks
+    assert ("- Lint: `ruff check .`" in text) is ("ruff check" not in has)
 
 
 async def test_it_asks_shows_the_diff_is_recorded_and_can_be_undone(tmp_path: Path, workspace: Path) -> None:

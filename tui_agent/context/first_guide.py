@@ -4,6 +4,7 @@ Invariant: only files of the workspace are read, through the environment, and no
 a file of the repository, nothing is guessed beyond it.
 """
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -16,6 +17,8 @@ from tui_agent.ports.environment import Environment
 NAME: Final = "AGENTS.md"
 MOST_FILES: Final = 20_000
 MOST_FOLDERS: Final = 15
+MOST_CHECKS: Final = 20
+"""Files of the CI that are read."""
 _LANGUAGES: Final = {
     "py": "Python",
     "js": "JavaScript",
@@ -45,6 +48,7 @@ _LANGUAGES: Final = {
     "vue": "Vue",
     "svelte": "Svelte",
 }
+_STARTED: Final = re.compile(r"(python -m|uv run|poetry run|bundle exec|bash) ")
 _CI: Final = (".gitlab-ci.yml", ".travis.yml", "azure-pipelines.yml", "Jenkinsfile", ".ci/run")
 
 
@@ -78,8 +82,9 @@ async def survey(env: Environment) -> Survey:
         if len(paths) >= MOST_FILES:
             break
     known = frozenset(paths)
-    texts = {name: await _text(env, name) for name in FILES if name in known}
     checks = [path for path in paths if path.startswith(".github/workflows/") or path in _CI]
+    looked_at = [*(name for name in FILES if name in known), *sorted(checks)[:MOST_CHECKS]]
+    texts = {name: await _text(env, name) for name in looked_at}
     there = await env.stat(NAME) is not None
     return Survey(
         languages=tuple(languages.most_common(6)),
@@ -95,12 +100,19 @@ def written(found: Survey) -> str:
     nothing."""
     if found.existing is None:
         return "\n".join([*_head(found), *_commands(found.commands), *_layout(found), *_rules(found)])
-    lacking = [one for one in found.commands if one.command not in found.existing]
+    lacking = [one for one in found.commands if not _stands(one.command, found.existing)]
     if not lacking:
         return found.existing
     return "\n".join(
         [found.existing.rstrip("\n"), "", *_commands(lacking, "## Commands found in the repository")]
     )
+
+
+def _stands(command: str, text: str) -> bool:
+    """Whether a text names the command, with whatever arguments and started however."""
+    core = _STARTED.sub("", command)
+    core = re.sub(r"( \.(/\.\.\.)?)+$", "", core)
+    return re.search(rf"(?<![\w-]){re.escape(core)}(?![\w-])", text) is not None
 
 
 def _head(found: Survey) -> list[str]:
@@ -143,8 +155,8 @@ def _rules(found: Survey) -> list[str]:
 
 
 def _folder(name: str, count: Counter[str]) -> tuple[str, int, str]:
-    languages = [(language, files) for language, files in count.most_common(2) if language]
-    return name, sum(count.values()), languages[0][0] if languages else ""
+    language, files = count.most_common(1)[0]
+    return name, sum(count.values()), language if 2 * files > sum(count.values()) else ""
 
 
 async def _text(env: Environment, path: str) -> str:

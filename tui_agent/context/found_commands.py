@@ -59,13 +59,8 @@ _LOCKS: Final = (
     ("bun.lock", "bun"),
 )
 _PLAIN: Final[Mapping[str, tuple[tuple[Kind, str], ...]]] = {
-    "Cargo.toml": (
-        ("build", "cargo build"),
-        ("test", "cargo test"),
-        ("lint", "cargo clippy"),
-        ("format", "cargo fmt"),
-    ),
-    "go.mod": (("build", "go build ./..."), ("test", "go test ./..."), ("lint", "go vet ./...")),
+    "Cargo.toml": (("build", "cargo build"), ("test", "cargo test")),
+    "go.mod": (("build", "go build ./..."), ("test", "go test ./...")),
     "pom.xml": (("build", "mvn package"), ("test", "mvn test")),
     "build.gradle": (("build", "./gradlew build"), ("test", "./gradlew test")),
     "build.gradle.kts": (("build", "./gradlew build"), ("test", "./gradlew test")),
@@ -78,6 +73,20 @@ _PLAIN: Final[Mapping[str, tuple[tuple[Kind, str], ...]]] = {
 }
 
 
+_NAMED: Final[tuple[tuple[str, Kind, str, str, tuple[str, ...]], ...]] = (
+    ("Cargo.toml", "lint", "cargo clippy", "clippy", ("clippy.toml", ".clippy.toml")),
+    ("Cargo.toml", "format", "cargo fmt", "cargo fmt", ("rustfmt.toml", ".rustfmt.toml")),
+    ("go.mod", "lint", "go vet ./...", "go vet", ()),
+)
+"""Commands of a language where its repository uses them: the language's file, kind, command, the words in a file of checks, or
+the files that show it."""
+_SCRIPT: Final = re.compile(r"(?:scripts?|dev)/([a-z-]+)(\.sh)?")
+_WITH_PACKAGES: Final = frozenset(
+    ("pyproject.toml", "setup.py", "requirements.txt", "package.json", "Gemfile", "composer.json", "mix.exs")
+)
+"""Beside one of these `make install` fetches what the project needs; elsewhere it puts the program into the system."""
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """A command, what it is for, and the file that says so."""
@@ -88,20 +97,40 @@ class Found:
 
 
 def commands_of(texts: Mapping[str, str], paths: Collection[str]) -> list[Found]:
-    """The commands that these files name, one a kind and language: what a Makefile offers counts before the rest."""
+    """The commands that these files name, one a kind and language: what a Makefile offers counts before the rest, and the
+    repository's own scripts before what its tools are."""
     makers = [*_targets("Makefile", "make", _TARGET, texts), *_targets("justfile", "just", _RECIPE, texts)]
-    offered = {one.kind for one in makers}
-    rest = [*_python(texts, paths), *_node(texts, paths), *_others(texts, paths)]
-    return [*makers, *(one for one in rest if one.kind not in offered)]
+    for more in (
+        [*_scripts(paths)],
+        [*_python(texts, paths), *_node(texts, paths), *_others(texts, paths)],
+    ):
+        offered = {one.kind for one in makers}
+        makers += [one for one in more if one.kind not in offered]
+    return makers
+
+
+def _scripts(paths: Collection[str]) -> Iterator[Found]:
+    """Programs of the repository's own that are named by what they do."""
+    seen: set[Kind] = set()
+    for path in sorted(paths):
+        found = _SCRIPT.fullmatch(path)
+        kind = _WORDS.get(found[1]) if found is not None else None
+        if found is not None and kind is not None and kind not in seen:
+            seen.add(kind)
+            yield Found(kind, f"bash {path}" if found[2] else path, path)
 
 
 def _targets(file: str, program: str, pattern: re.Pattern[str], texts: Mapping[str, str]) -> Iterator[Found]:
     seen: set[Kind] = set()
-    for name in pattern.findall(texts.get(file, "")):
+    names = pattern.findall(texts.get(file, ""))
+    for name in names:
         kind = _WORDS.get(name.lower())
-        if kind is not None and kind not in seen:
-            seen.add(kind)
-            yield Found(kind, f"{program} {name}", file)
+        if kind is None or kind in seen or (kind == "install" and not _WITH_PACKAGES & texts.keys()):
+            continue
+        seen.add(kind)
+        yield Found(kind, f"{program} {name}", file)
+    if program == "make" and {"all", "default"} & {*names} and "build" not in seen:
+        yield Found("build", program, file)
 
 
 def _python(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Found]:
@@ -110,10 +139,12 @@ def _python(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Found]
         tree = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):
         tree, text = {}, ""
-    source = "pyproject.toml"
+    source, within = "pyproject.toml", ""
     if "uv.lock" in paths:
+        within = "uv run "
         yield Found("install", "uv sync", "uv.lock")
     elif "poetry.lock" in paths:
+        within = "poetry run "
         yield Found("install", "poetry install", "poetry.lock")
     elif "project" in tree or "build-system" in tree:
         yield Found("install", "pip install -e .", source)
@@ -123,16 +154,25 @@ def _python(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Found]
         yield Found("install", "pip install -r requirements.txt", "requirements.txt")
     tools = tree.get("tool", {})
     tools = tools if isinstance(tools, dict) else {}
-    tested = any(path.startswith(("tests/test_", "test/test_")) for path in paths)
-    if "pytest" in tools or re.search(r"[\"']pytest", text) or (text and tested):
-        yield Found("test", "python -m pytest", source)
+    shown = next((one for one in ("pytest.ini", "conftest.py", "tests/conftest.py") if one in paths), "")
+    own = next((one for one in ("tests/runtests.py", "runtests.py") if one in paths), "")
+    if own:
+        yield Found("test", f"python {own}", own)
+    elif "pytest" in tools or re.search(r"[\"']pytest", text):
+        yield Found("test", f"{within}pytest" if within else "python -m pytest", source)
+    elif shown:
+        yield Found("test", f"{within}pytest" if within else "python -m pytest", shown)
+    elif "manage.py" in paths:
+        yield Found("test", "python manage.py test", "manage.py")
+    if "manage.py" in paths:
+        yield Found("run", "python manage.py runserver", "manage.py")
     if "ruff" in tools or re.search(r"[\"']ruff", text):
-        yield Found("lint", "ruff check .", source)
-        yield Found("format", "ruff format .", source)
+        yield Found("lint", f"{within}ruff check .", source)
+        yield Found("format", f"{within}ruff format .", source)
     elif "black" in tools:
-        yield Found("format", "black .", source)
+        yield Found("format", f"{within}black .", source)
     if "mypy" in tools:
-        yield Found("check", "mypy .", source)
+        yield Found("check", f"{within}mypy .", source)
 
 
 def _node(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Found]:
@@ -153,6 +193,7 @@ def _node(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Found]:
             and kind != "install"
             and kind not in seen
             and re.fullmatch(r"[\w:.-]+", str(name))
+            and "no test specified" not in str(scripts[name])
         ):
             seen.add(kind)
             yield Found(
@@ -171,3 +212,19 @@ def _others(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Found]
             yield Found("test", "bundle exec rspec", "Gemfile")
     if "composer.json" in texts:
         yield Found("install", "composer install", "composer.json")
+        yield from _composer(texts["composer.json"])
+    checks = "\n".join(text for path, text in texts.items() if path not in FILES)
+    for file, kind, command, words, shown in _NAMED:
+        if file in texts and (words in checks or any(one in paths for one in shown)):
+            yield Found(kind, command, file)
+
+
+def _composer(text: str) -> Iterator[Found]:
+    try:
+        tree = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    scripts = tree.get("scripts") if isinstance(tree, dict) else None
+    for name in scripts if isinstance(scripts, dict) else ():
+        if name in ("test", "tests", "lint", "check", "format"):
+            yield Found(_WORDS[name], f"composer {name}", "composer.json")
