@@ -186,14 +186,14 @@ def _node(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Found]:
     yield Found("install", f"{program} install", "package.json")
     scripts = tree.get("scripts") if isinstance(tree, dict) else None
     seen: set[Kind] = set()
-    for name in scripts if isinstance(scripts, dict) else ():
+    for name, script in scripts.items() if isinstance(scripts, dict) else ():
         kind = _WORDS.get(str(name).lower())
         if (
             kind is not None
             and kind != "install"
             and kind not in seen
             and re.fullmatch(r"[\w:.-]+", str(name))
-            and "no test specified" not in str(scripts[name])
+            and "no test specified" not in str(script)
         ):
             seen.add(kind)
             yield Found(
