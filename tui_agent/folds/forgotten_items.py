@@ -22,7 +22,7 @@ from tui_agent.protocol.messages import (
 )
 from tui_agent.protocol.parts import ImageContent, TextPart, ToolCallPart
 
-Where: TypeAlias = Literal["summary", "line", "back"]
+Where: TypeAlias = Literal["summary", "line", "back", "here"]
 
 CHARS_PER_TOKEN = 4
 _WHO: Final[dict[UserKind, str]] = {
@@ -37,7 +37,8 @@ _WHO: Final[dict[UserKind, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ForgottenItem:
-    """One message. `where`: a summary stands for it, or a line with its artifact, or it was brought `back` as a quotation.
+    """One message. `where`: a summary stands for it, or a line with its artifact, it was brought `back` as a quotation,
+    or it stands `here` as it was said.
     Tokens as they were counted when it was first sent, of one that never was by its characters: an estimate."""
 
     seq: int
@@ -56,6 +57,8 @@ class ForgottenView:
 
     items: tuple[ForgottenItem, ...]
     compaction: int | None
+    held: tuple[ForgottenItem, ...] = ()
+    """What is in the context as it was said, and could be pinned before it goes: words and results."""
 
 
 class CountedTokens:
@@ -112,26 +115,27 @@ def forgotten_view(
     held, gone = fold.view(), fold.forgotten
     here = {one.seq for one in held}
     reduced = {one.seq for one in gone.reduced.values()}
-    rows, turn = list[ForgottenItem](), 0
+    rows, kept, turn = list[ForgottenItem](), list[ForgottenItem](), 0
     of_event, asked = Counter[int](), dict[CallId, str]()
     for one in fold.originals():
         asked.update(_asked(one))
         at = of_event[one.seq]
         of_event[one.seq] += 1
         turn += gone.own(one)
-        if (one.seq in here and one.seq not in reduced) or _stands_in_the_prompt(one):
+        whole = one.seq in here and one.seq not in reduced
+        if _stands_in_the_prompt(one) or (whole and not _can_be_pinned(one)):
             continue
         back = gone.back.get(one.seq) in here
-        where: Where = "line" if one.seq in here else "back" if back else "summary"
+        where: Where = "here" if whole else "line" if one.seq in here else "back" if back else "summary"
         row = _item(one, max(1, turn), where, pinned=one.seq in gone.pinned, tokens=counted.of(one.seq, at))
         if isinstance(one, AssistantMessage):
             row = replace(row, said=_line(_spoken(one, calls)))
         note = isinstance(one, UserMessage) and one.kind == "said" and not gone.own(one)
         about = asked.get(one.call_id, "") if isinstance(one, ToolMessage) else ""
         row = replace(row, said=f"{about}  {row.said}") if about else row
-        rows.append(replace(row, who="note") if note else row)
+        (kept if whole else rows).append(replace(row, who="note") if note else row)
     newest = gone.newest if gone.front(held) else None
-    return ForgottenView(tuple(rows), newest)
+    return ForgottenView(tuple(rows), newest, tuple(kept))
 
 
 def _asked(message: Message) -> dict[CallId, str]:
@@ -170,6 +174,19 @@ def _item(message: Message, turn: int, where: Where, *, pinned: bool, tokens: in
         pinned,
         texts,
     )
+
+
+def _can_be_pinned(message: Message) -> bool:
+    """Words and results: a call alone says nothing, and what the program itself put in comes anew."""
+    match message:
+        case UserMessage(kind=kind):
+            return kind in ("said", "mentions")
+        case AssistantMessage(parts=parts):
+            return any(isinstance(part, TextPart) and text_preview(part.text).strip() for part in parts)
+        case ToolMessage():
+            return True
+        case SummaryMessage():
+            return False
 
 
 def _stands_in_the_prompt(message: Message) -> bool:

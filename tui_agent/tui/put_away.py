@@ -1,6 +1,7 @@
 """L7: what of a session is not in the context as it was said, as rows to choose from and as a text to read."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from tui_agent.folds.base import branch
@@ -18,6 +19,7 @@ from tui_agent.tui import units
 from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.text import clean_line
 
+HELD: Final = "In the context: pin what must stay"
 TITLE: Final = "Put away or summarised"
 NOTHING: Final = "Nothing yet: everything that was said is in the context."
 
@@ -38,8 +40,14 @@ def rows(view: ForgottenView) -> list[Item]:
     return [_row(at, one) for at, one in enumerate(view.items)]
 
 
+def held_rows(view: ForgottenView) -> list[Item]:
+    """A row for each message that is in the context as it was said; their places go on behind those of `rows`."""
+    ahead = len(view.items)
+    return [replace(_row(at, one), group=HELD) for at, one in enumerate(view.held, start=ahead)]
+
+
 def _row(at: int, item: ForgottenItem) -> Item:
-    where = {"summary": "", "line": "put away, ", "back": "brought back, "}[item.where]
+    where = {"summary": "", "line": "put away, ", "back": "brought back, ", "here": ""}[item.where]
     pin = "pinned, " if item.pinned else ""
     return Item(
         str(at),

@@ -10,7 +10,7 @@ from tui_agent.protocol.commands import Compact, PinContext, RestoreContext
 from tui_agent.tui.handlers.sheets import show
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.modals.viewer import Viewer
-from tui_agent.tui.put_away import NOTHING, TITLE, folded, head_of, rows, whole_of
+from tui_agent.tui.put_away import NOTHING, folded, head_of, held_rows, rows, whole_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +40,7 @@ def _list(live: "Live") -> None:
             if value == UNDO:
                 live.submit(RestoreContext(compaction=view.compaction))
             elif value is not None:
-                _deeds(live, view.items[int(value)])
+                _deeds(live, (*view.items, *view.held)[int(value)])
 
     async def fill() -> None:
         records = await live.reading.events_between(0, live.views.seq, MOST)
@@ -49,15 +49,15 @@ def _list(live: "Live") -> None:
         picker.empty = NOTHING
         picker.set_items(_rows(view))
 
-    picker = Picker(lambda: live.app.looks, TITLE, [], empty=LOOKING)
+    picker = Picker(lambda: live.app.looks, "Bring back or pin", [], empty=LOOKING)
     live.app.push_screen(picker, chosen)
     live.worker(fill(), "compactions")
 
 
 def _rows(view: ForgottenView) -> list[Item]:
-    """The picker's rows: the way back of all first, then each message."""
+    """The picker's rows: the way back of all first, then each message that went, then what could be kept."""
     undo = Item(UNDO, "undo", "take the newest summary back, with all that it stands for")
-    return [*([undo] if view.compaction is not None else []), *rows(view)]
+    return [*([undo] if view.compaction is not None else []), *rows(view), *held_rows(view)]
 
 
 def _deeds(live: "Live", item: ForgottenItem) -> None:
@@ -66,7 +66,11 @@ def _deeds(live: "Live", item: ForgottenItem) -> None:
         if item.pinned
         else Item("pin", "Pin it", "every summary to come keeps it word for word")
     )
-    back = [] if item.where == "back" else [Item("back", "Bring it back", "as a message in the context")]
+    back = (
+        []
+        if item.where in ("back", "here")
+        else [Item("back", "Bring it back", "as a message in the context")]
+    )
     deeds = [*back, pin, Item("show", "Show it whole")]
 
     def chosen(value: str | None) -> None:
