@@ -170,7 +170,7 @@ def _parsing(root: str, known: Languages, cleaner: Cleaner) -> Callable[[str], t
 
 
 def _visible(paths: Sequence[str], ask: Ask) -> list[str]:
-    return [path for path in paths if path not in ask.hidden]
+    return [path for path in paths if path not in ask.hidden] if ask.hidden else list(paths)
 
 
 def view(basis: Basis, ask: Ask, *, partial: bool) -> MapView:

@@ -66,7 +66,7 @@ class Cleaner:
 
     def symbols(self, symbols: tuple[Symbol, ...]) -> tuple[Symbol, ...]:
         """Symbols of an index that may have been built without these secrets."""
-        if not self._given_in([text for one in symbols for text in (one.name, one.signature, one.parent)]):
+        if not self._values or not self._given_in([text for one in symbols for text in (one[0], *one[4:])]):
             return symbols
         text = self._redactor.text
         return tuple(

@@ -14,6 +14,9 @@ from tui_agent.folds.word_forms import named
 WINDOW = 60
 K1, B_WINDOW, B_SYMBOL, NAME_TIMES = 1.2, 0.3, 0.35, 4
 _CONTAINERS = frozenset({"class", "module", "impl", "interface", "trait", "heading"})
+NOWHERE = 1 << 60
+"""A line behind all."""
+NOTHING: frozenset[str] = frozenset()
 Values = Mapping[str, float]
 """What each word of the question is worth: its weight times its rarity."""
 
@@ -46,14 +49,15 @@ class Lines:
         mean = sum(one.end - one.line + 1 for one in symbols) / len(symbols)
         terms = [(word, self.values[word] * (K1 + 1), lines) for word, lines in self.at.items()]
         anywhere = sorted({line for lines in self.at.values() for line in lines})
-        words = self.at.keys()
+        anywhere.append(NOWHERE)
+        alike = self._named_alike(symbols)
         found = []
-        for one in symbols:
-            first, last, names = one.line, one.end, named(one.name)
-            next_one = bisect_left(anywhere, first)
-            if (next_one == len(anywhere) or anywhere[next_one] > last) and names.isdisjoint(words):
+        for at, one in enumerate(symbols):
+            first, last = one.line, one.end
+            if anywhere[bisect_left(anywhere, first)] > last and at not in alike:
                 found.append(0.0)
                 continue
+            names = named(one.name) if at in alike else NOTHING
             room = K1 * (1 - B_SYMBOL + B_SYMBOL * (last - first + 1) / mean)
             worth = 0.0
             for word, value, lines in terms:
@@ -61,6 +65,22 @@ class Lines:
                 if n:
                     worth += value * n / (n + room)
             found.append(worth)
+        return found
+
+    def _named_alike(self, symbols: Sequence[Symbol]) -> set[int]:
+        """The places of the symbols in whose names a word may be: the pieces of a name begin like what they were cut from."""
+        names = "\n".join([one.name for one in symbols]).lower()
+        found: set[int] = set()
+        for word in self.at:
+            begin = word.rstrip("0123456789").removesuffix("y")
+            if not begin:
+                return set(range(len(symbols)))
+            line, counted, at = 0, 0, names.find(begin)
+            while at >= 0:
+                line += names.count("\n", counted, at)
+                found.add(line)
+                counted = at
+                at = names.find(begin, at + 1)
         return found
 
 

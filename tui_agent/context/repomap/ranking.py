@@ -5,6 +5,7 @@ benchmarks/localization.py.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
 from math import log, sqrt
 from typing import NamedTuple
 
@@ -95,7 +96,12 @@ def ranked(
     for path, window in windows.items():
         base[path] += WINDOW_SHARE * window / best
     return [
-        Ranked(path, round(base[path], 4), _reasons(path, words, windows, past), lines.get(path))
+        Ranked(
+            path,
+            round(base[path], 4),
+            _reasons(path, words, windows, past) if path in windows or path in past else _worded(path),
+            lines.get(path),
+        )
         for path in _best_first(base)
     ]
 
@@ -127,6 +133,12 @@ def named_first(order: Sequence[Ranked], mentions: Sequence[Mention], look: Look
         )
     names = {one.path for one in first}
     return [*first, *(one for one in order if one.path not in names)]
+
+
+@lru_cache(maxsize=65_536)
+def _worded(path: str) -> tuple[str, ...]:
+    """Why a file is there of which only the words are known."""
+    return ("words", kind) if (kind := kind_of(path)) else ("words",)
 
 
 def _reasons(

@@ -104,11 +104,26 @@ def _ordered(paths: Sequence[str], place: int) -> list[str]:
     return [*paths[:firm], *(path for found in folders.values() for path in found)]
 
 
+class _FolderOf(dict[str, str]):
+    """The folder of each path, worked out once. Bounded: it forgets all when it holds `LIMIT` paths."""
+
+    LIMIT = 200_000
+
+    def __missing__(self, path: str) -> str:
+        if len(self) >= self.LIMIT:
+            self.clear()
+        found = self[path] = path.rpartition("/")[0]
+        return found
+
+
+_folder_of = _FolderOf()
+
+
 def _folders(paths: Sequence[str], room: int) -> str:
     """Where the others lie, in one line."""
     if not paths:
         return ""
-    lying = Counter([path.rpartition("/")[0] for path in paths])
+    lying = Counter(map(_folder_of.__getitem__, paths))
     tops = {name.partition("/")[0] for name in lying if name}
     depth = 2 if len(tops) + lying[""] < MANY_TOPS else 1
     counts: Counter[str] = Counter()

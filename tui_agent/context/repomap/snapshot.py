@@ -118,7 +118,9 @@ class Snapshot:
         if found is None:
             ats, scores = self._kept.scores(term, (PATH, NAMES, BODY))
             rarity = _rarity_of_index(len(ats), len(self.text))
-            found = ats, array("d", [min(MOST_SHARE, score / rarity) for score in scores])
+            most = MOST_SHARE * rarity
+            shares = [MOST_SHARE if score > most else score / rarity for score in scores]
+            found = ats, array("d", shares)
             self._matches += len(ats)
             if self._matches > MOST_MATCHES:
                 self._scores.clear()

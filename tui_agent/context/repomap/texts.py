@@ -14,6 +14,7 @@ MOST_BYTES = 8_000_000
 TICK_NS = 2_000_000_000
 """The coarsest time of a file system."""
 MAX_HITS = 400
+_is_letter = [chr(sign).isascii() and chr(sign).isalnum() for sign in range(256)]
 
 
 class Text:
@@ -82,29 +83,26 @@ class Texts:
 def _lines(data: bytes, small: bytes, word: bytes) -> list[int]:
     found: list[int] = []
     size, short, number, line, counted = len(word), len(word) < 4, word[-1:].isdigit(), 1, 0
-    at = small.find(word)
+    whole = len(small) != len(data)
+    find, count = small.find, small.count
+    at = find(word)
     while at >= 0 and len(found) < MAX_HITS:
         if (
-            _begins(data, small, at)
+            (whole or at == 0 or not _is_letter[before := data[at - 1]] or _turns(data, at, before))
             and not (short and _goes_on(data, at + size))
             and not (number and data[at + size : at + size + 1].isdigit())
         ):
-            line += small.count(b"\n", counted, at)
+            line += count(b"\n", counted, at)
             counted = at
             found.append(line)
-        at = small.find(word, at + size)
+        at = find(word, at + size)
     return found
 
 
-def _begins(data: bytes, small: bytes, at: int) -> bool:
-    """Whether a piece of an identifier begins there."""
-    if at == 0 or len(small) != len(data):
-        return True
-    before = data[at - 1]
-    if 48 <= before <= 57 and 48 <= data[at] <= 57:
-        return False
-    if not (65 <= before <= 90 or 97 <= before <= 122):
-        return True
+def _turns(data: bytes, at: int, before: int) -> bool:
+    """Whether a piece of an identifier begins behind this letter or digit."""
+    if before <= 57:
+        return not 48 <= data[at] <= 57
     return data[at] <= 90 and (before >= 97 or data[at + 1 : at + 2] > b"Z")
 
 
