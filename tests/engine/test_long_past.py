@@ -1,5 +1,6 @@
 """A long session is taken up from the fold that was kept beside its log, and is the same as without it."""
 
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,14 @@ from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.session.local import LocalSession
+from tui_agent.store.blobs import BlobStore
 from tui_agent.store.kept import KEPT, LONG
 from tui_agent.store.reader import iterate_records
+from tui_agent.store.scan import records
 from tui_agent.wiring.session import session
 
 SESSION = "ses_0123456789ab"
+CUTS = 12
 SCRIPT = "answers:\n  - text: The next answer.\n  - text: And one more.\n"
 MODEL = ModelInfo(profile="scripted", provider="scripted", model="scripted", window=10_000)
 
@@ -78,10 +82,10 @@ async def _until(opened: LocalSession, kind: str) -> None:
 
 
 def _equals_the_log(opened: LocalSession, folder: Path) -> None:
-    records = list(iterate_records(folder, branch=True))
+    whole = list(iterate_records(folder, branch=True))
     recorder = opened._recorder
-    assert recorder.state == fold(SessionState(), records)
-    assert recorder.messages() == fold(ModelMessages(), records)
+    assert recorder.state == fold(SessionState(), whole)
+    assert recorder.messages() == fold(ModelMessages(), whole)
 
 
 async def test_it_is_kept_at_the_first_opening_and_taken_up_at_the_next(options: SessionOptions) -> None:
@@ -118,11 +122,19 @@ async def test_after_a_crash_the_records_behind_it_are_folded_on(options: Sessio
         first.submit(SubmitPrompt(text="go on"))
         await _until(first, "turn.finished")
     lines = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)
-    for cut in range(1, 12):  # somewhere in the last turn, with the fold that was kept before it
+    before = list(iterate_records(folder, branch=True))[:-CUTS]
+    state, messages = SessionState(), ModelMessages()
+    fold(state, before)
+    fold(messages, before)
+    for cut in range(1, CUTS):  # somewhere in the last turn, with the fold that was kept before it
         (folder / "events.jsonl").write_bytes(b"".join(lines[:-cut]))
         (folder / KEPT).write_bytes(early)
         async with session(options) as again:
-            _equals_the_log(again, folder)
+            written = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)
+            behind = list(records(b"".join(written[len(before) :]), BlobStore(folder)))
+            assert behind
+            assert again._recorder.state == fold(deepcopy(state), behind), cut
+            assert again._recorder.messages() == fold(deepcopy(messages), behind), cut
 
 
 async def test_a_turn_that_was_kept_can_still_be_undone(options: SessionOptions) -> None:
