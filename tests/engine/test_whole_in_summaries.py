@@ -1,6 +1,7 @@
 """What must not be lost stands whole in every request after compactions, or its artifact is named and that is told."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
@@ -27,6 +28,8 @@ from tests.engine.long_histories import (
     work,
 )
 from tests.stubs.tool_context import tools_of
+from tui_agent.context.assemble import PINNED_SHORT
+from tui_agent.context.lasting import Facts, lasting
 from tui_agent.context.rules import RULES
 from tui_agent.context.shrinking import Shrinking
 from tui_agent.engine.recorder import Recorder
@@ -38,8 +41,11 @@ from tui_agent.ports.tool import ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.commands import PinContext, RestoreContext
 from tui_agent.protocol.events.context import ContextRestored
 from tui_agent.protocol.events.eval import TestFinished
-from tui_agent.protocol.messages import UserMessage, check_pairs
+from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.events.session import SettingsChanged
+from tui_agent.protocol.messages import ToolMessage, UserMessage, check_pairs
 from tui_agent.protocol.parts import TextContent
+from tui_agent.protocol.settings import ContextMode
 
 SUMMARIES = Shrinking(prompt=LIMITS.prompt, reduce_at=0)
 
@@ -213,6 +219,50 @@ async def test_words_cut_for_a_learnt_window_stay_as_they_were_cut(tmp_path: Pat
         assert len(worker.refused) <= 4, worker.refused
 
 
+class ManyFiles(EchoTool):
+    """Writes fifty files a call."""
+
+    spec: ClassVar[ToolSpec]  # type: ignore[misc]
+
+    def __init__(self) -> None:
+        super().__init__("write_many")
+
+    async def run(self, args: Words, ctx: ToolContext) -> ToolResult:
+        names = [f"src/part_{args.words}/file_{at}_.py" for at in range(50)]
+        made = tuple(
+            FileChanged(
+                path=name, before=None, after="a" * 64, before_size=0, after_size=1, mode=0o644,
+                author="command", added=1, removed=0,
+            )
+            for name in names
+        )  # fmt: skip
+        return ToolResult(ok=True, content=(TextContent(text="written " * 100),), events=made)
+
+
+@pytest.mark.parametrize("mode", ["pack", "none"])
+async def test_every_file_that_was_changed_in_the_session_is_named_however_far_back(
+    tmp_path: Path, mode: ContextMode
+) -> None:
+    writes = [call(("write_many", f'{{"words":"{at}"}}')) for at in range(6)]
+    worker = Worker([*writes, *work(240), say("done")])
+    async with running(tmp_path, [], [Output(1_500), ManyFiles()], shrinking=SUMMARIES) as bench:
+        model_of(bench, worker, 30_000)
+        bench.recorder.append(SettingsChanged(key="context_mode", value=mode, previous="pack"))
+        await turn(bench, "Do it.")
+        assert len(compactions(bench)) > 2
+        assert len(set(re.findall(r"part_\d+/", of(worker.asked[-1])))) == 6
+        assert of(worker.asked[-1]).count("_.py") == 300
+
+
+def test_of_very_many_changed_files_the_newest_are_named_and_the_others_counted() -> None:
+    paths = tuple(f"src/orders/file_{at:06}.py" for at in range(9_000))
+    facts = Facts(originals=(), spoken=(), pinned=(), todo=(), artifacts=(), through=0, changed=paths)
+    block = next(one for one in lasting(facts, str) if one.title == "Files that were changed")
+    named = block.whole.count(".py")
+    assert 1_000 < named < 9_000 and f"… and {9_000 - named:,} more" in block.whole
+    assert "file_008999" in block.whole and len(block.whole.encode()) < 80_000
+
+
 class Rules(BaseMiddleware):
     """Instructions that are longer than the window."""
 
@@ -234,3 +284,24 @@ async def test_instructions_longer_than_the_window_are_cut_and_that_is_told(tmp_
         (cut,) = cuts(bench)[0].cuts
         assert cut.what == f"{RULES}instructions" and cut.artifact.id in worker.asked[-1].system
         assert {seen(one, r"REQ_\d+_") for one in worker.asked} == {20}
+
+
+async def test_a_pinned_result_is_the_last_that_is_shortened_and_that_is_told(tmp_path: Path) -> None:
+    worker = Worker([*work(1), say("ok"), *work(12), say("done")])
+    output = Output(8_000)
+    no_room = Shrinking(prompt=LIMITS.prompt, reduce_at=0, compact_at=0)
+    async with running(tmp_path, [], [output], shrinking=no_room) as bench:
+        model_of(bench, worker, 8_000)
+        await turn(bench, "Do it.")
+        result = next(one for one in bench.recorder.messages() if isinstance(one, ToolMessage))
+        bench.submit(PinContext(seqs=(result.seq,)))
+        await turn(bench, "Go on.", 2)
+        assert "output of call 0: " + "word " * 200 in of(worker.asked[5]) and not cuts(bench)
+        output.chars = 20
+        await turn(bench, task_of(260), 3)
+        (cut,) = [one for made in cuts(bench) for one in made.cuts]
+        sections = {one.name: one for one in manifests(bench)[-1].sections}
+        assert "pinned" in cut.what and bench.engine._parts.blobs.read(cut.artifact.sha256).startswith(
+            b"output of call 0"
+        )
+        assert PINNED_SHORT in sections["tool_results"].rule

@@ -6,7 +6,7 @@ rules are in it whole, whatever gives way, wherever the window holds them.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -40,6 +40,8 @@ PORTION = 0.25
 the one before, and nothing of it would be cached."""
 WORDS_PORTION = 0.10
 """The same of a person's words, which are cut for what has to have room, and little more."""
+PINNED: Final = "a pinned message"
+PINNED_SHORT: Final = "a pinned message is shortened: no room"
 NO_ROOM: Final = "longer than the window: its beginning and end, the whole is an artifact"
 SECTION_ORDER: tuple[SectionName, ...] = (
     "system",
@@ -72,6 +74,8 @@ class Wanted:
     session_context: str = ""
     learnt: LearntWindow = NOTHING
     """What its provider took and refused."""
+    pinned: Collection[int] = ()
+    """The events of messages that a person pinned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +222,8 @@ class Assembly:
         most, last = (self._raw(tokens, wanted) for tokens in (room.tokens, room.last or room.tokens))
         portion = max(1, round(most * PORTION))
         lasting = sum(shares[name].tokens for name in KEPT) + sum(map(_lasting, counted))
-        fitted = Fitted(list(counted))
+        pinned = frozenset(at for at, one in enumerate(counted) if one.message.seq in wanted.pinned)
+        fitted = Fitted(list(counted), pinned=pinned)
         model, learnt = wanted.model, wanted.learnt
         self._fitting.cut_as_before(fitted, (model.model, model.window, learnt.limit))
         over = lasting - last - _freed(counted, fitted)
@@ -254,6 +259,8 @@ class Assembly:
         for section, positions in fitted.short.items():
             for at in positions:
                 shares[section].short += 1
+                if at in fitted.lost and PINNED_SHORT not in shares[section].rules:
+                    shares[section].rules.append(PINNED_SHORT)
                 if at not in fitted.words:
                     shares[section].chars -= counted[at].chars - fitted.counted[at].chars
                     shares[section].tokens -= counted[at].tokens - fitted.counted[at].tokens
@@ -436,6 +443,10 @@ def _cuts(fitted: Fitted) -> tuple[CutText, ...]:
     return tuple(
         CutText(_called(fitted.counted[at].message), words, fitted.counted[at].chars)
         for at, words in fitted.words.items()
+    ) + tuple(
+        CutText(PINNED, text, min(len(text), fitted.counted[at].chars))
+        for at, text in fitted.lost.items()
+        if text
     )
 
 

@@ -6,6 +6,7 @@ summary must not lose, is the last to be cut, where the window does not hold it:
 """
 
 import json
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -50,6 +51,10 @@ class Fitted:
     words: dict[int, str] = field(default_factory=dict)
     whole: dict[int, Counted] = field(default_factory=dict)
     """What stood where words were cut."""
+    pinned: frozenset[int] = frozenset()
+    """Positions of what a person pinned: it gives way last."""
+    lost: dict[int, str] = field(default_factory=dict)
+    """Those of them that are shortened all the same, each with the text that is."""
 
     def cut(self, at: int, whole: Counted, after: Counted) -> None:
         """Have this in place of words that the window does not hold."""
@@ -80,12 +85,15 @@ class Fitting:
         """Make the history smaller by `needed` tokens, by the `wished` ones as far as shortening old blocks is enough for
         that."""
         left = needed - wished + self._by_sections(fitted, sections, room, wished)
-        for at in range(_newest(fitted), len(fitted.counted)):  # what was just found out, for no later request's sake
+        everything = range(len(fitted.counted))
+        free = [at for at in everything if at not in fitted.pinned]
+        for at in free[
+            bisect_left(free, _newest(fitted)) :
+        ]:  # what was just found out, for no later request's sake
             left = self._shorten(fitted, sections[at], (at,), left, left)
-        if left > 0:
-            everything = range(len(fitted.counted))
-            for at in everything:
-                left = self._shorten(fitted, sections[at], (at,), left, left, tiny=True)
+        for tiny, positions in ((True, free), (False, sorted(fitted.pinned)), (True, sorted(fitted.pinned))):
+            for at in positions:
+                left = self._shorten(fitted, sections[at], (at,), left, left, tiny=tiny)
         if left > 0:
             _drop_oldest(fitted, left)
 
@@ -133,9 +141,9 @@ class Fitting:
     def _by_sections(self, fitted: Fitted, sections: Sequence[SectionName], room: Room, excess: int) -> int:
         """Shorten the oldest blocks of each section in turn, down to its share; what is left of the excess then."""
         counted = list(fitted.counted)
-        newest = _newest(fitted)
+        free = [at for at in range(_newest(fitted)) if at not in fitted.pinned]
         for section in ORDER:
-            at = [position for position, name in enumerate(sections) if name == section and position < newest]
+            at = [position for position in free if sections[position] == section]
             size = sum(counted[position].tokens for position in at)
             for over in (size - (room.budget(section) or 0), size):
                 excess = self._shorten(fitted, section, at, min(over, excess), excess)
@@ -160,6 +168,8 @@ class Fitting:
             after = self._shorter(before, tiny=tiny)
             if after is None:
                 continue
+            if position in fitted.pinned:
+                fitted.lost.setdefault(position, _text(before.message))
             fitted.counted[position] = after
             short = fitted.short.setdefault(section, [])
             if position not in short:
@@ -220,6 +230,13 @@ def _with_words(message: Message, now: str) -> Message:
             return message.model_copy(update={"text": now})
         case _:
             return message
+
+
+def _text(message: Message) -> str:
+    """The longest text of a message."""
+    content = () if isinstance(message, AssistantMessage | SummaryMessage) else message.content
+    texts = [one.text for one in content if isinstance(one, TextContent) and isinstance(one.text, str)]
+    return max(texts, key=len, default="")
 
 
 def _drop_oldest(fitted: Fitted, needed: int) -> None:

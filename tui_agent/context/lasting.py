@@ -28,6 +28,8 @@ LEFT_OUT: Final = "(left out: "
 _MARKS: Final = {"completed": "x", "in_progress": ">", "pending": " "}
 _ONLY_READ: Final[frozenset[str]] = frozenset(("read_file", "list_directory", "grep", "glob", "repo_map"))
 _LEAST: Final = 400
+MOST_NAMED: Final = 64_000
+"""Bytes of the paths of changed files that are named; of older ones only how many there are."""
 _NOTE: Final = 160
 """Characters of the line that tells what is left out."""
 _LINES: Final = (300, 120, 48)
@@ -51,7 +53,7 @@ class Facts:
     failing: Sequence[str] = ()
     """The tests that are known to fail."""
     changed: Sequence[str] = ()
-    """Files that are known to be changed, also where the history has no call of it any more."""
+    """Files that were changed in the whole session, the newest last: the history has not every call of it any more."""
 
 
 def lasting(facts: Facts, text: Text) -> list[Block]:
@@ -277,7 +279,9 @@ def _files(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[Block, Bloc
     those that were only read; the newest last."""
     ok = {one.call_id for one in facts.originals if isinstance(one, ToolMessage) and one.ok}
     why = _said_of(facts.originals)
-    done: dict[str, dict[str, int]] = {path: {} for path in facts.changed}
+    sizes = accumulate(len(path.encode("utf-8", "replace")) + 1 for path in reversed(facts.changed))
+    named = sum(size <= MOST_NAMED for size in sizes)
+    done: dict[str, dict[str, int]] = {path: {} for path in facts.changed[len(facts.changed) - named :]}
     reason: dict[str, str] = {}
     for call, part in calls.items():
         path = path_of(part)
@@ -292,25 +296,31 @@ def _files(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[Block, Bloc
         only_read = counts.keys() <= _ONLY_READ and path not in known
         (read if only_read else changed).append(_File(path, told, reason.get(path, "")))
     return (
-        _file_block("Files that were changed", changed, 0.08, "files that were changed"),
+        _file_block(
+            "Files that were changed",
+            changed,
+            0.08,
+            "files that were changed",
+            more=len(facts.changed) - named,
+        ),
         _file_block("Files that were read", read, 0.03, ""),
     )
 
 
-def _file_block(title: str, files: Sequence[_File], share: float, what: str) -> Block:
-    whole = "\n".join(one.line for one in files)
+def _file_block(title: str, files: Sequence[_File], share: float, what: str, *, more: int = 0) -> Block:
+    first = f"- … and {more:,} more, which were changed before these\n" if more else ""
+    whole = first + "\n".join(one.line for one in files)
     shortest = files if what else files[-OPEN_FILES:]
-    needs = len(_by_folder(shortest)) + (0 if what else _NOTE)
-    return Block(
-        title, whole, partial(_files_in, files, whole, bool(what)), min(len(whole), needs), share, what
-    )
+    needs = len(first) + len(_by_folder(shortest)) + (0 if what else _NOTE)
+    fit = partial(_files_in, files, whole, first, bool(what))
+    return Block(title, whole, fit, min(len(whole), needs), share, what)
 
 
-def _files_in(files: Sequence[_File], whole: str, lasts: bool, room: int) -> Short:
+def _files_in(files: Sequence[_File], whole: str, first: str, lasts: bool, room: int) -> Short:
     """With what was done and why, without why, as paths below their folders; then the newest of them."""
     counted = "\n".join(f"- {one.path}: {one.counts}" if one.counts else f"- {one.path}" for one in files)
     folders = _by_folder(files)
-    for form in (counted, folders):
+    for form in (first + counted, first + folders):
         if len(form) <= room:
             return Short(form)
     lines = [f"- {one.path}" for one in files]

@@ -100,12 +100,6 @@ def failing(memory: JsonMap) -> tuple[str, ...]:
     return tuple(texts(memory, "failing_tests"))
 
 
-def changed(memory: JsonMap) -> tuple[str, ...]:
-    """The files that were changed, the newest last."""
-    held = memory.get("patch_summary")
-    return tuple(held) if isinstance(held, dict) else ()
-
-
 def rendered(memory: JsonMap) -> str:
     """The whole memory as a model is shown it; empty where there is nothing to tell."""
     said = [f"{title}:\n" + "\n".join(f"- {line}" for line in _few(some)) for title, some in told(memory)]

@@ -182,6 +182,7 @@ class ModelCaller:
             mode=settings.context_mode,
             session_context=state.session_context,
             learnt=limit,
+            pinned=frozenset(self._parts.recorder.history(self._of).forgotten.pinned),
         )
 
     async def _asked(self, ask: Ask, room: Compacting | None) -> ModelReply:

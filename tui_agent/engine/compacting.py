@@ -15,7 +15,7 @@ from anyio import to_thread
 from tui_agent.context.assemble import Packed
 from tui_agent.context.budgets import Room
 from tui_agent.context.lasting import Facts
-from tui_agent.context.memory import changed, failing
+from tui_agent.context.memory import failing
 from tui_agent.context.rules import RULES
 from tui_agent.context.shrinking import chars_of, cut_of
 from tui_agent.context.summary import (
@@ -361,7 +361,7 @@ class Compacting:
             artifacts=tuple(state.artifacts.values()),
             through=through,
             failing=failing(state.memory) if self._agent == MAIN_AGENT else (),
-            changed=changed(state.memory) if self._agent == MAIN_AGENT else (),
+            changed=state.written if self._agent == MAIN_AGENT else (),
         )
 
     async def _story(

@@ -11,16 +11,16 @@ HELPS: Final = (
 
 
 def too_long(cut: ContextCut) -> str:
-    """That a message is longer than the window, and what the model is sent of it."""
+    """That something has no room in the window, and what the model is sent of it."""
     window = f" of {cut.window:,} tokens" if cut.window else ""
     sizes = [f"{one.chars:,} of {one.raw_chars:,} characters" for one in cut.cuts]
     if len(cut.cuts) == 1:
-        parts, sent = f"{cut.cuts[0].what} is", f", {sizes[0]},"
+        parts, sent = f"{cut.cuts[0].what} has", f", {sizes[0]},"
     else:
         named = [f"{one.what} ({size})" for one, size in zip(cut.cuts, sizes, strict=True)]
-        parts, sent = f"{', '.join(named[:-1])} and {named[-1]} are", ""
+        parts, sent = f"{', '.join(named[:-1])} and {named[-1]} have", ""
     return (
-        f"{parts[:1].upper()}{parts[1:]} longer than this model's window{window}: it is sent the beginning and"
+        f"{parts[:1].upper()}{parts[1:]} no room as a whole in this model's window{window}: it is sent the beginning and"
         f" the end{sent} and can read the rest ({_ids(cut.cuts)})."
     )
 

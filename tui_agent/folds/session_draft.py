@@ -90,6 +90,8 @@ class Draft:
     clean: bool = True
     commit: str = ""
     unkept: dict[str, ToldChange] = field(default_factory=dict)
+    written: dict[str, bool] = field(default_factory=dict)
+    """Files that agents and their commands changed, the newest last; True: there was none before."""
     lost_at: float | None = None
     seen_at: float = 0.0
     """When the newest event was, those of repairing the log apart."""

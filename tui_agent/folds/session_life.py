@@ -214,6 +214,10 @@ def _changed(fold: SessionFold, ev: Envelope, payload: FileChanged) -> bool:
     """Only what the agent wrote is known to it: after another author's change its reading is out of date."""
     now = fold.draft
     now.unkept[payload.path] = told_after(now.unkept, payload, ev.at)
+    if payload.author != "human":
+        made = now.written.pop(payload.path, payload.held is None)
+        if not made or payload.holds is not None:
+            now.written[payload.path] = made
     if now.settings is not None and now.settings.context_mode != "none":
         now.memory = after_change(now.memory, payload)
     for one in line_of(now.delegates, ev.agent):

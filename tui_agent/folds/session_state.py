@@ -58,6 +58,7 @@ _LISTS = frozenset(
         "artifacts",
         "extra",
         "unkept",
+        "written",
         "seen_at",
     )
 )
@@ -108,6 +109,7 @@ class SessionState(SessionFold):
                 artifacts=dict(now.artifacts),
                 extra=dict(now.extra),
                 unkept=dict(now.unkept),
+                written=tuple(now.written),
             )
         return self._view
 

@@ -182,6 +182,8 @@ class SessionStateView:
     """The newest checkpoint of the workspace; empty before the first."""
     unkept: dict[str, ToldChange] = field(default_factory=dict)
     """What was told since then of files, by path."""
+    written: tuple[str, ...] = ()
+    """Every file that agents and their commands changed in this session, the newest last."""
     lost_at: float | None = None
     """When the newest event was of a run that ended in a call that writes; None once a checkpoint was taken since."""
     sandbox: str = ""

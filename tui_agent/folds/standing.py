@@ -18,7 +18,7 @@ from tui_agent.folds.model_messages import MessagesState, ModelMessages
 from tui_agent.folds.session_draft import FoldState
 from tui_agent.folds.session_state import SessionState
 
-FORMAT: Final = 28
+FORMAT: Final = 29
 """Counts up whenever a fold in it holds, or makes, something else of the same events."""
 MOST_MESSAGES: Final = 20_000
 
