@@ -268,7 +268,7 @@ class AgentApp(Frame):
             without |= {"steer"}  # there is no turn: what is sent beside a summary, or a command, waits
         actions = [action for action in self.actions if action.name not in without]
         keys = footer(actions, scopes, running=running)
-        if scopes == ("menu",) and not self.prompt.runs:
+        if scopes == ("menu",) and not self.prompt.menu.runs:
             keys = [(key, "take it" if key == "Enter" else word) for key, word in keys]
         if len(scopes) > 1 and not running:
             keys.append((QUIT.shown, QUIT.footer))

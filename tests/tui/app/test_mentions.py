@@ -71,6 +71,29 @@ async def test_files_folders_and_symbols_are_offered_behind_an_at(tmp_path: Path
         await driven.until(lambda: [one.label for one in prompt.menu.candidates] == ["src/", "src/cart.py"])
 
 
+async def test_what_is_found_late_moves_nobodys_choice(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    for name in ("my_cart_test.py", "xcaxrxt.py", "c_a_r_t.py"):
+        (tmp_path / "src" / name).write_text("")
+    options = SessionOptions(cwd=tmp_path, data_dir=tmp_path / "data")
+    async with open_app(golden("night_shift"), options=options) as driven:
+        prompt, gate = driven.app.prompt, asyncio.Event()
+        prompt.set_root(tmp_path)
+
+        async def find(root: Path, query: str) -> list[Symbol]:
+            await gate.wait()
+            return [Symbol("Cartridge", "src/cart.py", 1)]
+
+        prompt.find_symbols = find
+        await driven.type("see @cart")
+        await driven.until(lambda: len(prompt.menu.candidates) == 3)
+        await driven.press("down")
+        before = prompt.menu.candidate
+        gate.set()
+        await driven.until(lambda: any(one.label == "Cartridge" for one in prompt.menu.candidates))
+        assert prompt.menu.candidate == before and prompt.menu.chosen == 2
+
+
 async def test_symbols_are_those_of_the_maps_index_and_without_one_those_that_git_finds(
     tmp_path: Path,
 ) -> None:

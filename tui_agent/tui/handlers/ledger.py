@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 MOST = 8
 """Rows of each table."""
 _REQUESTS = 6
+_LEAST = 0.0001
+"""USD: the least that the tables write."""
 _COLUMNS = 28
 """Cells of the numbers: a count, tokens, a price."""
 
@@ -95,7 +97,8 @@ def _change(viewer: Viewer, changes: "Mapping[SectionName, int]") -> str:
 
 
 def _price(tokens: int, price: float | None) -> str:
-    return "" if price is None else units.money(tokens * price / 1_000_000, digits=4)
+    cost = None if price is None else tokens * price / 1_000_000
+    return f"<${_LEAST}" if cost and cost < _LEAST / 2 else units.money(cost, digits=4)
 
 
 def _row(

@@ -243,7 +243,9 @@ class Prompt(Vertical):
 
         async def look() -> None:
             self._symbols.take(query, await self.find_symbols(self.files.root, query))
+            chosen = self.menu.candidate
             self._complete()
+            self.menu.hold(chosen)
 
         self.app.run_worker(look(), exclusive=True, group="symbols", exit_on_error=False)
 
@@ -298,11 +300,6 @@ class Prompt(Vertical):
                 self._searching = self.editor.text
                 self.editor.put("")
                 self._complete()
-
-    @property
-    def runs(self) -> bool:
-        """Whether Enter in the menu sends what it takes; a mention, or a message of before, only comes into the text."""
-        return self._searching is None and self._token is not None and self._token.kind != "file"
 
     def _take(self, *, run: bool) -> None:
         candidate, token = self.menu.candidate, self._token

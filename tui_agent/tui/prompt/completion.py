@@ -37,6 +37,8 @@ class Candidate(NamedTuple):
     help: str = ""
     hits: tuple[int, ...] = ()
     dimmed: bool = False
+    runs: bool = False
+    """Enter sends it; else it only comes into the text."""
 
 
 def token_at(line: str, column: int, *, first_line: bool) -> Token | None:
@@ -91,6 +93,7 @@ def command_candidates(query: str, commands: Sequence[Action], *, running: bool)
             help="not while a turn runs" if running and action.ground else action.help,
             hits=hits,
             dimmed=running and action.ground,
+            runs=True,
         )
         for _, action, hits in scored
     ]
@@ -102,7 +105,7 @@ def argument_candidates(token: Token, choices: Mapping[str, Sequence[tuple[str, 
     for value, about in choices.get(token.command, ()):
         scored = match(token.query, value)
         if scored is not None:
-            found.append((scored[0], Candidate(value, value, help=about, hits=scored[1])))
+            found.append((scored[0], Candidate(value, value, help=about, hits=scored[1], runs=True)))
     if token.query:
         found.sort(key=lambda item: item[0])
     return [candidate for _, candidate in found]

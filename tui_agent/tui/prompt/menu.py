@@ -45,6 +45,18 @@ class Menu(LinePane):
             self._top = min(max(self._top, self.chosen - self.rows + 1), self.chosen)
             self.show()
 
+    def hold(self, candidate: Candidate | None) -> None:
+        """Choose this one where it is offered: what comes late moves nobody's choice."""
+        places = (
+            at for at, one in enumerate(self.candidates) if candidate and one.insert == candidate.insert
+        )
+        self.move(next(places, self.chosen) - self.chosen)
+
+    @property
+    def runs(self) -> bool:
+        """Whether Enter sends what is chosen; a mention, or a message of before, only comes into the text."""
+        return any(one.runs for one in self.candidates[:1])
+
     @property
     def rows(self) -> int:
         """How many rows it needs."""
