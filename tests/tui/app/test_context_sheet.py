@@ -147,3 +147,12 @@ async def test_the_sections_add_up_as_they_are_written() -> None:
         figures = [float(row_of(rows, one).removeprefix(one).split()[0][:-1]) for one in names]
         assert row_of(rows, "messages").split()[1] == "<0.1k"
         assert round(sum(figures), 1) == float(row_of(rows, "total").split()[1][:-1]) == 5.8
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20), (40, 16)])
+async def test_the_sheet_has_its_name_at_any_width(size: tuple[int, int]) -> None:
+    async with open_app(golden("night_shift"), size=size) as driven:
+        rows = await opened(driven, packed(section("messages", 88_000)))
+        head = next(row for row in rows if "over soft limit" in row and "44 %" in row)
+        assert head.startswith("Context ")
+        assert ("88.0k of 200k" in head) is (size[0] >= 60)

@@ -43,11 +43,14 @@ class ContextSheet(Viewer):
         view, running = self._session.views.meter.view(), self._session.running
         mark = "~" if view.estimated else ""
         of = f" of {units.tokens(view.window)}{' (assumed)' if view.assumed else ''}" if view.window else ""
-        self.right = f"{mark}{units.tokens(view.used)}{of} tokens" if view.used else ""
         shown = bool(view.used and view.window)
         self.verdict = (
             (f"   {units.percent(view.fraction)}  {words(view)}", meter_role(view)) if shown else ("", "t2")
         )
+        figure = f"{mark}{units.tokens(view.used)}{of}" if view.used else ""
+        room = width - len(self.named) - len(self.verdict[0]) - 1
+        # Of what has no room beside the title the unit goes first, then the figure, which stands below as the total.
+        self.right = next((one for one in (f"{figure} tokens", figure) if figure and len(one) <= room), "")
         actions = [
             (key, one.footer, _INTENTS[one.name])
             for one in self._session.app.actions
