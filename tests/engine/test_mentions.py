@@ -1,5 +1,6 @@
 """Mentions: what the model is sent of the files that a message names, and what stays text."""
 
+import os
 import struct
 import zlib
 from pathlib import Path
@@ -203,6 +204,16 @@ async def test_a_text_that_is_no_utf_8_is_shown_as_read_file_shows_it(
     _, sent = await _mentions(tmp_path, "@latin.txt @broken.txt")
     assert "ein schönes Café\n[Latin-1]" in sent
     assert "schöne Grüße \ufffd\n[UTF-8 with invalid bytes]" in sent
+
+
+async def test_a_file_whose_name_is_no_utf_8_is_found_by_the_name_that_is_shown(
+    tmp_path: Path, workspace: Path
+) -> None:
+    for folder in (workspace, workspace / "src"):
+        (folder / os.fsdecode(b"caf\xe9.txt")).write_text("odd name\n")
+    mentions, sent = await _mentions(tmp_path, "@src/caf\ufffd.txt @caf\ufffd.txt")
+    assert [(one.kind, one.cut) for one in mentions] == [("file", False)] * 2
+    assert sent.count("odd name") == 2
 
 
 async def test_what_leads_out_of_the_workspace_by_a_link_is_told_of_whatever_its_name(

@@ -37,6 +37,7 @@ NAMES_S: Final = 4.0
 SYMBOL_LINES: Final = 60
 SYMBOL_PLACES: Final = 3
 HEX_BYTES: Final = 64
+_UNTYPED: Final = "\ufffd"
 MayRead = Callable[[str, str], str]
 """(path as given, where it leads) -> why it may not be read; empty where nothing is against it."""
 KeepImage = Callable[[bytes], str]
@@ -118,13 +119,23 @@ async def _mention(place: Possible, sources: Sources, until: float) -> _Found | 
 async def _look(path: str, sources: Sources) -> FileInfo | None:
     """What is there, links followed; None where nothing is."""
     info = await sources.env.stat(path)
+    if info is None and _UNTYPED in path:
+        info = await _shown_as(path, sources.env)
     if info is None or info.kind != "link":
         return info
     return await sources.env.stat(sources.env.resolve(path))
 
 
+async def _shown_as(path: str, env: Environment) -> FileInfo | None:
+    """The file whose name is no UTF-8 and is shown so: nobody can type it otherwise."""
+    for one in await env.listdir(path.rpartition("/")[0]):
+        if one.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace") == path:
+            return one
+    return None
+
+
 async def _found(wanted: Wanted, info: FileInfo, sources: Sources) -> _Found:
-    path = wanted.path.rstrip("/") or "."
+    path = (info.path if _UNTYPED in wanted.path else wanted.path).rstrip("/") or "."
     why = sources.may_read(path, sources.env.resolve(path))
     if why:
         return _Found(Mention(given=wanted.given, kind="refused", path=path, note=why))

@@ -17,6 +17,7 @@ from tui_agent.protocol.events.context import (
     RepomapUsed,
     SectionName,
 )
+from tui_agent.protocol.events.instructions import InstructionsLoaded
 from tui_agent.protocol.events.model import ModelRequested, ModelResponded
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
@@ -33,6 +34,7 @@ TAKES = (
     ContextCompacted,
     ContextReduced,
     ContextRestored,
+    InstructionsLoaded,
     ModelRequested,
     ModelResponded,
     RepomapUsed,
@@ -157,6 +159,9 @@ class Ledger:
                 self._said[ev.seq] = self._calls.pop(call, _Said(name, ""))
             case UserMessageReceived(text=text) | UserSteered(text=text):
                 self._said[ev.seq] = _Said("you", " ".join(text_preview(text)[:_WORDS].split()))
+            case InstructionsLoaded(why="nested", files=files):
+                paths = tuple(one.path for one in files)
+                self._said[ev.seq] = _Said("instructions", ", ".join(paths)[:_WORDS], "".join(paths[:1]))
             case RepomapUsed(injected=True):
                 self._said[ev.seq] = _Said("repo map", "")
             case ContextCompacted(through_seq=through, sections=sections, shares=shares):

@@ -17,6 +17,7 @@ from tui_agent.protocol.events.context import (
     ContextStuck,
     ContextWarned,
 )
+from tui_agent.protocol.events.instructions import InstructionsLoaded
 from tui_agent.protocol.events.session import SessionContextLoaded
 from tui_agent.protocol.ids import MAIN_AGENT
 
@@ -61,6 +62,15 @@ def _compacted(draft: Draft, ev: Envelope, payload: ContextCompacted) -> bool:
     draft.put_away = None
     draft.add(NoticeEntry(*head, "compaction", level, (words, *lost, *why, _LISTED), blocks))
     return True
+
+
+@ON_CONTEXT.on(InstructionsLoaded)
+def _joined(draft: Draft, ev: Envelope, payload: InstructionsLoaded) -> bool:
+    if ev.agent != MAIN_AGENT or payload.why != "nested":
+        return False
+    now = [f"{one.path} holds from here on{', cut to its beginning' * one.cut}" for one in payload.files]
+    lost = [f"{path} holds no more" for path in payload.gone if path not in payload.order]
+    return bool(now or lost) and bool(draft.notice(ev, "context", "info", (*now, *lost)))
 
 
 @ON_CONTEXT.on(ContextCut)
