@@ -2,6 +2,7 @@
 
 import re
 
+from tui_agent.context.repomap.telling import told
 from tui_agent.folds.word_forms import pieces, raw_words, split, stem
 
 _TICKED = re.compile(r"`+([^`\n]{1,200})`+")
@@ -50,11 +51,11 @@ class Query:
     of files that it is about (see `places.kind_of`).
 
     What is said first weighs most: a question begins with what it is about and goes on with how it came to be asked.
-    Only the first `MAX_QUERY` characters and the first `MAX_TERMS` words of the highest weight count.
+    What a form asks beside that says nothing (see `telling`). Only the first `MAX_QUERY` characters and the first `MAX_TERMS` words of the highest weight count.
     """
 
     def __init__(self, text: str) -> None:
-        self.text = text[:MAX_QUERY]
+        self.text = told(text[:MAX_QUERY])
         text = _NUMBERED.sub(r"\1\2", _HASH.sub(" ", self.text))
         names = [*_TICKED.findall(text), *_IDENTIFIER.findall(text), *_CALLED.findall(text)]
         self.names = frozenset(word for name in names for word in raw_words(name))
