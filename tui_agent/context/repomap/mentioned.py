@@ -17,6 +17,8 @@ _NAME = re.compile(
     r"(?P<ahead>[`'\"@]*)"
     r"(?:(?<=@\")(?P<quoted>[^\"\n]{1,300})|(?P<bare>[\w.+@~/\\$\[\]:#-]{2,300}|\b(?:Make|Docker|Rake|Gem|Proc|Just)file\b))"
 )
+_QUOTES = ("`", "'", '"')
+"""What closes a bare word that is quoted alone: not the program of a quoted command, nor the language of a block of code."""
 _FRAME = re.compile(r"File \"(?P<path>[^\"\n]{1,300})\", line (?P<line>\d{1,7})")
 _LINE = re.compile(r"(?P<path>.*?[^:])(?::|#L)(?P<line>\d{1,7})(?:\b.*)?$")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:[.$][A-Za-z_]\w*)+")
@@ -55,8 +57,11 @@ def _typed(text: str, alike: Alike) -> Iterator[list[Mention]]:
         if number >= MOST_NAMES:
             return
         word = match["quoted"] or match["bare"].rstrip(".:,;-#").removeprefix("@")
-        if match["quoted"] or match["ahead"] or _is_telling(word):
-            yield _named(word, alike, marked=bool(match["ahead"]))
+        marked = match["ahead"].endswith("@") or (
+            bool(match["ahead"]) and text.startswith(_QUOTES, match.end())
+        )
+        if match["quoted"] or marked or _is_telling(word):
+            yield _named(word, alike, marked=marked)
 
 
 def _is_telling(word: str) -> bool:

@@ -72,6 +72,14 @@ def test_what_is_no_file_names_none(question: str) -> None:
     assert mentioned(question, alike()) == []
 
 
+def test_a_bare_word_in_quotes_names_a_file_only_when_it_is_all_that_is_quoted() -> None:
+    programs = alike(["bin/console", "bin/composer"])
+    for question in ("```console\n$ run it\n```", "run `composer config it`", "'console of it'"):
+        assert mentioned(question, programs) == []
+    for question in ("`console`", "see 'composer', it", "@composer it"):
+        assert len(mentioned(question, programs)) == 1
+
+
 def test_a_name_that_many_files_bear_names_none_and_a_list_of_files_ends() -> None:
     paths = [f"part{n}/model.py" for n in range(30)]
     assert mentioned("model.py", alike(paths)) == []
