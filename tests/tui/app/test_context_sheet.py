@@ -155,4 +155,4 @@ async def test_the_sheet_has_its_name_at_any_width(size: tuple[int, int]) -> Non
         rows = await opened(driven, packed(section("messages", 88_000)))
         head = next(row for row in rows if "over soft limit" in row and "44 %" in row)
         assert head.startswith("Context ")
-        assert ("88.0k of 200k" in head) is (size[0] >= 60)
+        assert ("88.0k of 200k" in head) is (size[0] >= 80)

@@ -48,7 +48,7 @@ class ContextSheet(Viewer):
             (f"   {units.percent(view.fraction)}  {words(view)}", meter_role(view)) if shown else ("", "t2")
         )
         figure = f"{mark}{units.tokens(view.used)}{of}" if view.used else ""
-        room = width - len(self.named) - len(self.verdict[0]) - 1
+        room = width - len(self.named) - len(self.verdict[0]) - 2
         # Of what has no room beside the title the unit goes first, then the figure, which stands below as the total.
         self.right = next((one for one in (f"{figure} tokens", figure) if figure and len(one) <= room), "")
         actions = [
