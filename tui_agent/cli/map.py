@@ -5,6 +5,7 @@ or beside the sessions that have a place of their own.
 """
 
 import argparse
+import gc
 import hashlib
 import os
 from collections.abc import Sequence
@@ -64,6 +65,7 @@ def configure(parser: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the map."""
+    gc.disable()  # one answer of thousands of small things that stay: to look for circles among them finds none
     root = arguments.cwd or Path.cwd()
     if not root.is_dir():
         raise UsageError(f"There is no folder {root}.", hint="Give another one with --cwd.")

@@ -1,6 +1,5 @@
 """L3: the end of a map, told to who is in the middle of a look at many files."""
 
-import threading
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
@@ -13,18 +12,18 @@ class Ending:
     """Whether a map has been closed; from any thread."""
 
     def __init__(self) -> None:
-        self._ended = threading.Event()
+        self._ended = False
 
     def __bool__(self) -> bool:
-        return self._ended.is_set()
+        return self._ended
 
     def end(self) -> None:
         """It is closed: nobody waits for an answer."""
-        self._ended.set()
+        self._ended = True
 
     def require_open(self) -> None:
         """Raises `EnvironmentFault` once it is closed."""
-        if self:
+        if self._ended:
             raise EnvironmentFault("The map was closed.")
 
     def until(self, items: Iterable[T]) -> Iterator[T]:

@@ -178,11 +178,11 @@ class Kept:
         return found
 
     def _known(self, rows: "sqlite3.Cursor") -> dict[str, Known]:
-        decode = os.fsdecode
-        found = {}
+        found, new = {}, tuple.__new__  # thousands, each time that a process begins
         for at, name, size, mtime, inode, reason, language, rank in rows:
-            path = decode(name)
-            found[path] = Known(at, Entry(path, size, mtime, inode), reason, language, rank)
+            path = name.decode() if name.isascii() else os.fsdecode(name)
+            entry = new(Entry, (path, size, mtime, inode))
+            found[path] = new(Known, (at, entry, reason, language, rank))
         return found
 
     def put(self, found: Iterable[Found]) -> None:

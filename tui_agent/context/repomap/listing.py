@@ -43,6 +43,8 @@ BINARY = frozenset(
 TRANSLATIONS = frozenset({"po", "pot", "xlf", "xliff"})
 """The same texts in many languages: they cost more words than the program has, and nobody asks for them."""
 
+_OTHER_KINDS = {stat.S_IFLNK: "link", stat.S_IFDIR: SUBMODULE}
+
 
 class Entry(NamedTuple):
     """A file and its key: a file whose key is the same is taken to be the same."""
@@ -69,13 +71,24 @@ class Listing(NamedTuple):
 def list_files(root: Path, may_show: Callable[[str], bool]) -> Listing:
     """All files that can be mapped. Raises OSError where `root` itself cannot be read."""
     since = time.time_ns()
+    listing, names = list_once(root, may_show)
+    return with_folders(root, listing, names, since)
+
+
+def list_once(root: Path, may_show: Callable[[str], bool]) -> tuple[Listing, list[str]]:
+    """The same without the folders, which only a later look needs, and all names that were listed, for `with_folders`."""
     os.scandir(root).close()
     repository = repository_of(root)
     index = index_key(repository)
     names = _of_git(root) if repository is not None else None
     listed = sorted(set(names if names is not None else walk(root)))
-    found = examine(root, listed, may_show, index)
-    return found._replace(folders=_folders(root, listed, since))
+    return examine(root, listed, may_show, index), listed
+
+
+def with_folders(root: Path, listing: Listing, names: list[str], since: int) -> Listing:
+    """With the folders of these names, as they were at `since`, when the list was begun: what may have changed from then
+    on has no time."""
+    return listing._replace(folders=_folders(root, names, since))
 
 
 def examine(root: Path, names: list[str], may_show: Callable[[str], bool], index: tuple[int, int]) -> Listing:
@@ -145,12 +158,8 @@ def looked_again(root: Path, known: Listing, may_show: Callable[[str], bool]) ->
 
 def unfit(name: str, seen: os.stat_result) -> str:
     """Why a file is left out by its name, kind or size; empty where it is not."""
-    if stat.S_ISLNK(seen.st_mode):
-        return "link"
-    if stat.S_ISDIR(seen.st_mode):
-        return SUBMODULE
-    if not stat.S_ISREG(seen.st_mode):
-        return "special"
+    if stat.S_IFMT(seen.st_mode) != stat.S_IFREG:
+        return _OTHER_KINDS.get(stat.S_IFMT(seen.st_mode), "special")
     base = name.rpartition("/")[2]
     if base in LOCKS:
         return "lock file"
@@ -164,8 +173,7 @@ def unfit(name: str, seen: os.stat_result) -> str:
 
 def _folders(root: Path, names: list[str], since: int) -> dict[str, int]:
     found = {""}
-    for name in names:
-        above = name.rpartition("/")[0]
+    for above in {name.rpartition("/")[0] for name in names}:
         while above and above not in found:
             found.add(above)
             above = above.rpartition("/")[0]
@@ -222,7 +230,7 @@ def _of_git(root: Path) -> list[str] | None:
     said = ask_git(root, "ls-files", "-z", "-co", "--exclude-standard", patience=GIT_S)
     if said is None:
         return None
-    return [os.fsdecode(name).rstrip("/") for name in said.split(b"\0") if name]
+    return [name.rstrip("/") for name in os.fsdecode(said).split("\0") if name]
 
 
 def walk(root: Path, patience_s: float = 20.0) -> Iterator[str]:

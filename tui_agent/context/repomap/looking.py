@@ -18,9 +18,10 @@ from tui_agent.context.repomap.listing import (
     Listing,
     bare_folders,
     index_key,
-    list_files,
+    list_once,
     looked_again,
     unfit,
+    with_folders,
 )
 
 WATCHING = "tui_agent.context.repomap.watching"
@@ -63,6 +64,7 @@ class Look:
         self._whole = float("-inf")
         self._folder = (0, 0)
         self._since = 0
+        self._names: list[str] | None = None
         self._widened: dict[str, int] = {}
         self._watch: Watches | None = None
         self._watchable = True
@@ -74,7 +76,7 @@ class Look:
             self._listing = None
         if self._listing is None:
             self._folder, self._since = self._identity(), time.time_ns()
-            self._listing = list_files(self._root, self._may_show)
+            self._listing, self._names = list_once(self._root, self._may_show)
         else:
             self._listing = self._told(self._listing) or self._again(self._listing)
         return self._listing
@@ -126,6 +128,9 @@ class Look:
 
     def _again(self, known: Listing) -> Listing:
         """Every file looked at; what is watched from before on need not be for a while."""
+        if self._names is not None:
+            known = with_folders(self._root, known, self._names, self._since)
+            self._names = None
         if known.folders is not self._widened:
             bare = bare_folders(self._root, known.folders, self._since)
             known = known._replace(folders=known.folders | bare)

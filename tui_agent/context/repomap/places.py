@@ -22,7 +22,6 @@ _FOREIGN = re.compile(
 _SETTINGS = re.compile(
     r"\.(?:json|ya?ml|toml|cfg|ini|xml|conf|properties|snap|html|css)$|(?:^|/)\.[^/]+(?:/|$)"
 )
-_FIRST = re.compile(r"[^._-]*")
 _ENTRY = re.compile(
     r"(?:^|/)(?:__main__|main|app|cli|cmd|server|index|lib|mod|manage|wsgi|asgi|setup|application|program)\.[a-z]+$|(?:^|/)cmd/[^/]+/main\.go$"
 )
@@ -55,10 +54,11 @@ def is_entry(path: str) -> bool:
     return _ENTRY.search(path.lower()) is not None and not kind_of(path)
 
 
+@lru_cache(maxsize=65_536)
 def first_name(path: str) -> str:
     """The first word of a file's name, which files of one matter share: `page` of `lib/page__meta.go`."""
-    found = _FIRST.match(path, path.rfind("/") + 1)
-    return found.group().lower() if found is not None else ""
+    name = path.rpartition("/")[2].partition(".")[0]
+    return name.partition("_")[0].partition("-")[0].lower()
 
 
 def by_first_name(paths: Iterable[str]) -> dict[str, list[str]]:

@@ -4,7 +4,7 @@ import os
 import random
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -189,3 +189,39 @@ def test_more_folders_than_may_be_watched_are_looked_at(root: Path, tmp_path: Pa
     with pytest.raises(OSError, match="too many"):
         watch.follow(["", "one", "three"])
     watch.close()
+
+
+@pytest.mark.parametrize("change", [come, go, rename_a_folder, remove_a_folder, ignore])
+def test_what_changes_between_the_first_look_and_the_second_is_seen(
+    root: Path, look: Look, change: Callable[[Path], None]
+) -> None:
+    before = look.now()
+    change(root)
+    after = look.now()
+    assert same(after, list_files(root, shown))
+    assert not same(after, before)
+
+
+def test_the_first_file_of_a_folder_is_seen(tmp_path: Path) -> None:
+    look = Look(tmp_path, shown)
+    assert not look.now().entries
+    (tmp_path / "a.py").write_text("")
+    assert [entry.path for entry in look.now().entries] == ["a.py"]
+    look.close()
+
+
+def test_one_look_does_not_ask_for_the_times_of_folders(
+    root: Path, look: Look, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    whole = os.stat
+
+    def told(path: str, **how: bool) -> os.stat_result:
+        asked.append(path)
+        return whole(path, **how)  # type: ignore[call-overload, no-any-return]
+
+    monkeypatch.setattr(os, "stat", told)
+    look.now()
+    assert not any("one/two" in str(path) for path in asked)
+    look.now()
+    assert any("one/two" in str(path) for path in asked)
