@@ -9,6 +9,7 @@ from tui_agent.folds.transcript import Transcript
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextPacked, CountedMessage
 from tui_agent.protocol.events.instructions import InstructionFile, InstructionsLoaded
+from tui_agent.protocol.events.union import CorePayload
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, RequestId, SessionId
 from tui_agent.protocol.parts import TextContent
 
@@ -17,17 +18,17 @@ def file(path: str, *, cut: bool = False) -> InstructionFile:
     scope = "nested" if "/" in path else "project"
     return InstructionFile(
         path=path, scope=scope, sha256=path, size=9, tokens=3, text=f"Rules of {path}.", cut=cut
-    )  # type: ignore[arg-type]
+    )
 
 
 def loaded(
     why: str, paths: Sequence[str], order: Sequence[str], gone: Sequence[str] = ()
 ) -> InstructionsLoaded:
     files = tuple(map(file, paths))
-    return InstructionsLoaded(why=why, files=files, order=tuple(order), gone=tuple(gone))  # type: ignore[arg-type]
+    return InstructionsLoaded(why=why, files=files, order=tuple(order), gone=tuple(gone))
 
 
-def event(seq: int, payload: object, agent: AgentId = MAIN_AGENT) -> Envelope:
+def event(seq: int, payload: CorePayload, agent: AgentId = MAIN_AGENT) -> Envelope:
     return Envelope.model_construct(
         v=1,
         seq=seq,
@@ -77,10 +78,15 @@ def test_a_person_reads_in_the_transcript_what_joined_and_what_holds_no_more() -
 def test_the_ledger_names_the_message_that_brought_them() -> None:
     ledger = Ledger()
     ledger.apply(event(4, loaded("nested", ["src/AGENTS.md"], ["src/AGENTS.md"])))
-    packed = ContextPacked.model_construct(
-        request_id=RequestId("r"), added=(CountedMessage(seq=4, tokens=30),), sections=(), total_tokens=30,
-        counted_tokens=30, prefix_digest="a", fragments=(),
-    )  # fmt: skip
+    packed = ContextPacked(
+        request_id=RequestId("r"),
+        window=1_000,
+        total_tokens=30,
+        counted_tokens=30,
+        total_chars=99,
+        sections=(),
+        added=(CountedMessage(seq=4, tokens=30),),
+    )
     ledger.apply(event(5, packed))
     [message] = ledger.view().messages
     assert (message.who, message.what, message.path) == ("instructions", "src/AGENTS.md", "src/AGENTS.md")

@@ -32,7 +32,7 @@ def root(tmp_path: Path) -> Path:
     ],
 )
 def test_paths_of_the_workspace_become_mentions(root: Path, pasted: str, becomes: str) -> None:
-    assert dropped(pasted.format(root=root), root) == becomes
+    assert dropped(pasted.format(root=root), root) == f"{becomes} "
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,14 @@ MOST_PATHS: Final = 20
 
 
 def dropped(text: str, root: Path) -> str | None:
-    """The mentions that stand for the paste; None where it is something else. Looks whether the files are there."""
+    """The mentions that stand for the paste, and a blank behind them, which closes the menu; None where it is something
+    else. Looks whether the files are there."""
     plain = text.strip()
     if len(plain) > MOST_CHARS or "\n" in plain or not plain.startswith(("/", "'/", '"/', "file:///")):
         return None
     whole = _mention(plain, root)
     if whole is not None:
-        return whole
+        return f"{whole} "
     try:
         words = shlex.split(plain)
     except ValueError:
@@ -29,7 +30,7 @@ def dropped(text: str, root: Path) -> str | None:
     found = [_mention(word, root) for word in words[: MOST_PATHS + 1]]
     if len(found) > MOST_PATHS or None in found:
         return None
-    return " ".join(filter(None, found))
+    return "".join(f"{one} " for one in found)
 
 
 def _mention(word: str, root: Path) -> str | None:
