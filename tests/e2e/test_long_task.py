@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -79,15 +79,22 @@ def artifact_in(body: dict[str, Any]) -> str:
     return "art_" + said.rpartition("The whole is artifact art_")[2][:12]
 
 
+class Replies(Protocol):
+    """Who answers requests."""
+
+    def reply(self, body: dict[str, Any]) -> Reply: ...
+
+
 @contextmanager
-def serving(provider: Provider) -> Iterator[str]:
+def serving(provider: Replies) -> Iterator[str]:
     """The provider on a free port, without streams."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            said = json.dumps(whole("chat", provider.reply(body))).encode()
-            self.send_response(200)
+            reply = provider.reply(body)
+            said = json.dumps(reply.body or whole("chat", reply)).encode()
+            self.send_response(reply.status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(said)))
             self.end_headers()

@@ -87,9 +87,8 @@ class Fitting:
         left = needed - wished + self._by_sections(fitted, sections, room, wished)
         everything = range(len(fitted.counted))
         free = [at for at in everything if at not in fitted.pinned]
-        for at in free[
-            bisect_left(free, _newest(fitted)) :
-        ]:  # what was just found out, for no later request's sake
+        # What was just found out is not shortened for a later request's sake.
+        for at in free[bisect_left(free, _newest(fitted)) :]:
             left = self._shorten(fitted, sections[at], (at,), left, left)
         for tiny, positions in ((True, free), (False, sorted(fitted.pinned)), (True, sorted(fitted.pinned))):
             for at in positions:

@@ -91,6 +91,15 @@ async def test_a_bar_tells_how_much_of_its_budget_a_section_takes() -> None:
         assert half == round(full * 17_800 / 36_000)
 
 
+async def test_a_window_that_was_learnt_is_marked_and_says_how_to_set_it() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        rows = await opened(driven, packed(*SECTIONS).model_copy(update={"learnt": True}))
+        text = " ".join(rows)
+        assert "200k (learnt)" in text and "context_window in its profile" in text
+        await driven.press("escape")
+        assert "of ~200k" in driven.text()
+
+
 @pytest.mark.parametrize("size", [(160, 45), (120, 40), (80, 24)])
 @pytest.mark.parametrize(("tokens", "percent"), [(88_000, "44 %"), (132_000, "66 %")])
 async def test_the_words_and_the_colour_are_of_the_figure_beside_them_while_a_model_answers(

@@ -42,7 +42,8 @@ class ContextSheet(Viewer):
     def prepare(self, width: int) -> None:
         view, running = self._session.views.meter.view(), self._session.running
         mark = "~" if view.estimated else ""
-        of = f" of {units.tokens(view.window)}{' (assumed)' if view.assumed else ''}" if view.window else ""
+        how = " (assumed)" if view.assumed else " (learnt)" if view.learnt else ""
+        of = f" of {units.tokens(view.window)}{how}" if view.window else ""
         shown = bool(view.used and view.window)
         self.verdict = (
             (f"   {units.percent(view.fraction)}  {words(view)}", meter_role(view)) if shown else ("", "t2")
@@ -211,6 +212,9 @@ def _next(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
         rows += viewer.say(width, text)
     if view.assumed:
         text = "The model's window is not known; this one is assumed. context_window in its profile sets it."
+        rows += viewer.say(width, text, "t3")
+    if view.learnt:
+        text = "The window is what the provider took and refused. context_window in its profile says it better."
         rows += viewer.say(width, text, "t3")
     columns = _Columns.of(view, width)
     for section in view.sections:

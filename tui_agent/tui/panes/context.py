@@ -28,7 +28,8 @@ def context_rows(
     right: list[Part] = []
     if view.window:
         assumed = "?" if view.assumed else ""
-        used = f"{'~' if view.estimated else ''}{units.tokens(view.used)} of {units.tokens(view.window)}{assumed}"
+        held = f"{'~' if view.learnt else ''}{units.tokens(view.window)}{assumed}"
+        used = f"{'~' if view.estimated else ''}{units.tokens(view.used)} of {held}"
         right = [
             (used, palette.rich("t2", ground)),
             ("  ", fill),

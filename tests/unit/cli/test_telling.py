@@ -1,0 +1,70 @@
+"""What a run without a screen says on standard error while it goes on: each thing once."""
+
+import pytest
+
+from tests.stubs.story import Story
+from tui_agent.cli.telling import Telling
+from tui_agent.protocol.artifacts import Artifact
+from tui_agent.protocol.base import BlobText
+from tui_agent.protocol.envelope import Record
+from tui_agent.protocol.events.context import (
+    ContextCompacted,
+    ContextCut,
+    ContextLearnt,
+    ContextStuck,
+    Cut,
+)
+
+
+def cut(what: str, digest: str) -> Cut:
+    whole = BlobText(preview="", blob_sha256=digest * 64, size=9)
+    return Cut(
+        what=what,
+        raw_chars=20_000,
+        chars=900,
+        artifact=Artifact.of("task", whole, lines=1, preview_size=1),
+    )
+
+
+def compacted(seq: int, *cuts: Cut) -> ContextCompacted:
+    return ContextCompacted(
+        through_seq=seq,
+        summary="what came before",
+        forgets=(),
+        turns=1,
+        before_tokens=9_000,
+        after_tokens=5_000,
+        by="limit",
+        cuts=cuts,
+    )
+
+
+def test_what_happens_at_each_step_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    story, shown = Story(), list[Record]()
+    telling = Telling(shown.append)
+    tight = ContextStuck(message="Little room is left.", hint="/model", automatic=True)
+    learnt = ContextLearnt(profile="local", window=9_000, refused=12_000)
+    for at in range(20):
+        for event in (
+            learnt,
+            tight,
+            compacted(at, cut("the task", "a")),
+            ContextCut(window=9, cuts=(cut("a summary", "b"),)),
+        ):
+            telling(story(event))
+    told = capsys.readouterr().err.splitlines()
+    assert len(shown) == 80 and len(told) == 4
+    assert "9,000 tokens" in told[0] and "12,000" in told[0] and "context_window" in told[0]
+    assert told[1] == "tui-agent: Little room is left. /model" and "the task" in told[2]
+
+
+def test_what_else_is_cut_is_said_and_what_a_delegate_goes_without_is_not(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    story = Story()
+    telling = Telling(lambda record: None)
+    telling(story(compacted(1, cut("the task", "a"))))
+    telling(story(compacted(2, cut("the task", "a"), cut("tasks", "b"))))
+    telling(story(compacted(3, cut("the plan", "c")), "subtask-1"))
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 2 and "tasks" in told[1]

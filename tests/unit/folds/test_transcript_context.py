@@ -1,0 +1,67 @@
+"""What the chat says of the context: of what goes on at each step one notice, and what was told is not told again."""
+
+from tests.stubs.story import Story
+from tui_agent.folds.entries import NoticeEntry
+from tui_agent.folds.transcript import Transcript
+from tui_agent.protocol.artifacts import Artifact
+from tui_agent.protocol.base import BlobText
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.context import ContextCompacted, ContextLearnt, ContextReduced, Cut
+from tui_agent.protocol.events.turn import TurnStarted
+from tui_agent.protocol.ids import CallId
+
+WHOLE = Artifact.of("task", BlobText(preview="", blob_sha256="a" * 64, size=9), lines=1, preview_size=1)
+CUT = Cut(what="the task", raw_chars=20_000, chars=900, artifact=WHOLE)
+
+
+def notices(*events: Payload) -> list[NoticeEntry]:
+    story, fold = Story(), Transcript()
+    for event in (TurnStarted(turn=1), *events):
+        fold.apply(story(event))
+    return [one for one in fold.view().entries if isinstance(one, NoticeEntry)]
+
+
+def reduced(before: int, after: int) -> ContextReduced:
+    return ContextReduced(
+        call_ids=(CallId("c"),), artifacts=(WHOLE,), forgets=(1,), before_tokens=before, after_tokens=after
+    )
+
+
+def compacted() -> ContextCompacted:
+    return ContextCompacted(
+        through_seq=1,
+        summary="what came before",
+        forgets=(),
+        turns=1,
+        before_tokens=9_000,
+        after_tokens=5_000,
+        by="limit",
+        cuts=(CUT,),
+    )
+
+
+def test_outputs_that_are_put_away_step_by_step_are_one_notice_until_the_next_summary() -> None:
+    steps = [reduced(9_000, 8_000), reduced(8_900, 7_900), reduced(8_800, 7_800)]
+    (told,) = notices(*steps)
+    assert told.lines[0] == "3 old outputs put away: the context went from 9.0k to 7.8k tokens"
+    again = notices(*steps, compacted(), reduced(6_000, 5_000))
+    assert [one.lines[0].split(":")[0] for one in again] == [
+        "3 old outputs put away",
+        "1 turn summarised",
+        "1 old output put away",
+    ]
+    assert len(notices(reduced(9_000, 8_000), TurnStarted(turn=2), reduced(9_000, 8_000))) == 2
+
+
+def test_what_a_summary_has_no_room_for_is_told_once() -> None:
+    first, second = notices(compacted(), compacted())
+    assert first.level == "warning" and any("the task" in line for line in first.lines)
+    assert second.level == "info" and not any("the task" in line for line in second.lines)
+
+
+def test_a_learnt_window_is_told_with_the_way_to_say_it_better() -> None:
+    (guessed,) = notices(ContextLearnt(profile="local", window=9_000, refused=12_000))
+    assert "9,000 tokens" in guessed.lines[0] and "12,000" in guessed.lines[0]
+    assert "context_window" in guessed.lines[1]
+    (said,) = notices(ContextLearnt(profile="local", window=9_000, refused=12_000, told=True))
+    assert "provider says" in said.lines[0]
