@@ -73,7 +73,7 @@ from tui_agent.protocol.display import (
     TreeNode,
 )
 from tui_agent.protocol.effects import Connects, Effect, Internal, Reads, Runs, Writes
-from tui_agent.protocol.events.context import RepomapUsed
+from tui_agent.protocol.events.context import RepomapBuilt, RepomapUsed
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileChanged, FileRead
 from tui_agent.protocol.events.plugin import PluginEvent
@@ -273,6 +273,7 @@ __all__ = [
     "Reads",
     "ReasoningChunk",
     "Reject",
+    "RepomapBuilt",
     "RepomapUsed",
     "Runs",
     "SayMessage",

@@ -8,9 +8,11 @@ from tui_agent.plugin_api import (
     Effect,
     Environment,
     Frozen,
+    MapShown,
     MapWish,
     Preview,
     Reads,
+    RepomapBuilt,
     RepomapUsed,
     TextBlock,
     TextContent,
@@ -65,10 +67,20 @@ class RepoMapTool:
             summary=f"{len(found.files)} of {found.total} files" + (", partial" if found.partial else ""),
             display=(TextBlock(text=found.text),),
             data={"files": len(found.files), "total": found.total, "partial": found.partial},
-            events=(
-                RepomapUsed(query=args.query or "", tokens=found.tokens, files=found.files, injected=False),
-            ),
+            events=(*_built(found, refresh=args.refresh), _used(found, args.query or "")),
         )
+
+
+def _built(found: MapShown, *, refresh: bool) -> tuple[RepomapBuilt, ...]:
+    """The index has every file now, where that was waited for."""
+    if not refresh:
+        return ()
+    files, skipped, took = found.total, found.skipped, found.duration_ms
+    return (RepomapBuilt(files=files, skipped=skipped, partial=found.partial, duration_ms=took),)
+
+
+def _used(found: MapShown, query: str) -> RepomapUsed:
+    return RepomapUsed(query=query, tokens=found.tokens, files=found.files, injected=False)
 
 
 def make(description: str) -> RepoMapTool:

@@ -174,8 +174,24 @@ async def test_the_tool_maps_the_workspace_without_its_secrets(tmp_path: Path) -
             assert "class WriterLock" in shown and ".env" not in shown
             (used,) = bench.of(RepomapUsed)
             assert isinstance(used, RepomapUsed) and not used.injected and used.files[0] == "lock.py"
+            (built,) = bench.of(RepomapBuilt)
+            assert isinstance(built, RepomapBuilt) and (built.files, built.partial) == (2, False)
     finally:
         await maps.aclose()
+
+
+async def test_a_refresh_by_the_tool_is_told_and_the_map_that_is_late_stays_so(tmp_path: Path) -> None:
+    maps = FakeMaps(slow=9)
+    asked = [call(("repo_map", json.dumps({"refresh": wanted}))) for wanted in (False, True)]
+    tools = list(tools_of("repomap").values())
+    script = [*asked, say("Done.")]
+    async with running(tmp_path, script, tools, middlewares=[RepoMapSection(maps)], repomap=maps) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        assert [one.late for one in bench.of(RepomapBuilt)] == [LATE, ""]  # type: ignore[attr-defined]
+        manifest = bench.of(ContextPacked)[-1]
+        assert isinstance(manifest, ContextPacked)
+        assert [one.rule for one in manifest.sections if one.name == "repo_map"] == [LATE]
 
 
 def test_the_index_lies_beside_sessions_that_have_a_place_of_their_own(tmp_path: Path) -> None:

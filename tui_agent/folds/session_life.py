@@ -188,7 +188,7 @@ def _mapped(fold: SessionFold, ev: Envelope, payload: RepomapUsed) -> bool:
 
 @ON_LIFE.on(RepomapBuilt)
 def _built(fold: SessionFold, ev: Envelope, payload: RepomapBuilt) -> bool:
-    fold.draft.map_late = payload.late
+    fold.draft.map_late = payload.late or fold.draft.map_late
     return True
 
 
