@@ -329,3 +329,18 @@ async def test_in_context_mode_none_no_map_is_promised() -> None:
         assert not any(isinstance(one, SetRepoMap) for one in driven.session.submitted)
         assert "Context mode none sends no map" in driven.text()
         assert "as the context mode is none" in " ".join(driven.text().split())
+
+
+async def test_the_cursor_stays_at_its_row_when_the_map_is_made_anew_and_begins_at_the_top_for_a_new_question() -> (
+    None
+):
+    async with open_app(golden("night_shift"), outside=MapProgram()) as driven:
+        page = await opened(driven)
+        await driven.press("down", "down")
+        assert page.map_rows.line == (0, 1)
+        await driven.press("r")
+        await shown(driven)
+        assert page.map_rows.line == (0, 1)
+        await driven.press("end", "slash", "w", "enter")
+        await shown(driven)
+        assert page.map_rows.line == (0, -1)

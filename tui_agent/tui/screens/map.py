@@ -4,7 +4,7 @@ Invariant: the ranking is the command line's, which is the model's; what is pinn
 settings of the session. A key waits for no answer.
 """
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import events, on
 from textual.strip import Strip
@@ -17,7 +17,7 @@ from tui_agent.tui.modals.field import Field
 from tui_agent.tui.panes.base import Intent
 from tui_agent.tui.rows import part, row
 from tui_agent.tui.screens.listing import Listing
-from tui_agent.tui.screens.map_answers import MapFile, MapLine, lines_of
+from tui_agent.tui.screens.map_answers import MapFile, MapLine, key_of, lines_of
 from tui_agent.tui.screens.map_asking import Asking
 from tui_agent.tui.screens.map_detail import MapDetail
 from tui_agent.tui.screens.map_rows import MapRows
@@ -85,6 +85,8 @@ class MapScreen(Page):
         self.drawing = MapRows(self.looks_of)
         self.top.columns = self.drawing.columns
         self.asking = Asking(self)
+        self._listed = ""
+        """The question whose answer is listed."""
         self.files: list[MapFile] = []
         """What the answer has, and behind it what is hidden, so that it can be shown again."""
         self._settings = live.state.settings
@@ -122,7 +124,8 @@ class MapScreen(Page):
         self._show_whose()
         if self.asking.answer.fault:
             self.say(clean_line(self.asking.answer.fault), "error")
-        self._arrange()
+        self._arrange("row" if self._listed == self.asking.asked else "top")
+        self._listed = self.asking.asked
         self.show_head()
         self.show_detail()
 
@@ -130,9 +133,9 @@ class MapScreen(Page):
         own = self.own and not self.top.typing and self.top.field.text
         self.top.said, self.top.hint = "words of the last message" if own else "", HINT
 
-    def _arrange(self, *, follow: bool = True) -> None:
-        """The rows of the answer. The cursor stays at its file; without `follow`, or where that is gone, at its place."""
-        held = self.chosen if follow else None
+    def _arrange(self, stay: Literal["row", "place", "top"] = "row") -> None:
+        """The rows of the answer. The cursor stays at its row, else at its file, else at its place; or goes to the top."""
+        held = key_of(self.map_rows.line, self.files)
         # Alone in the list the first of them would be the one that the cursor stays at.
         hidden = self.choice.hidden if self.asking.answered else ()
         self.files = [
@@ -140,8 +143,10 @@ class MapScreen(Page):
             *(MapFile(path, 0.0, ("hidden",), ()) for path in hidden),
         ]
         lines = lines_of(self.files, airy=self.app.size.height >= HEADS_FROM)
-        places = (at for at, one in enumerate(lines) if one and held and self.files[one[0]].path == held.path)
-        here = next(places, self.map_rows.at)
+        keys = [key_of(line, self.files) for line in lines]
+        wanted = (held, (held[0], "")) if stay == "row" and held[0] else ()
+        there = [keys.index(one) for one in wanted if one in keys]
+        here = (*there, 0 if stay == "top" else self.map_rows.at)[0]
         here = next((at for at in range(here, len(lines)) if lines[at] is not None), len(lines) - 1)
         self.map_rows.lines = lines
         self.map_rows.set_count(max(1, len(lines)), here)
@@ -268,7 +273,7 @@ class MapScreen(Page):
         if one.path not in known:
             lists[which] = (*known, one.path)
         self._choose(self.choice.model_copy(update=lists))
-        self._arrange(follow=which == "pinned")
+        self._arrange("row" if which == "pinned" else "place")
         self.show_detail()
         said = "no more" if one.path in known else "from now on"
         self.say(f"{clean_line(one.path)} is {which} {said}.")

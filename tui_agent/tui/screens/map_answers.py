@@ -112,3 +112,11 @@ def lines_of(files: Sequence[MapFile], *, airy: bool) -> list[MapLine]:
         lines.append((at, -1))
         lines += [(at, symbol) for symbol in range(len(one.symbols))]
     return lines
+
+
+def key_of(line: MapLine, files: Sequence[MapFile]) -> tuple[str, str]:
+    """What stands in a row, whatever its place: a path, and of a symbol's row what it shows."""
+    if line is None:
+        return "", ""
+    one = files[line[0]]
+    return one.path, one.symbols[line[1]].signature if line[1] >= 0 else ""
