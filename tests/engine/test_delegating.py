@@ -222,7 +222,7 @@ async def test_a_delegate_that_never_ends_reports_at_its_limit(tmp_path: Path) -
         assert (await turn(bench)).reason == "finished"
         report = told(results(bench)[0])
         assert (report["success"], report["reason"]) == (False, "budget")
-        assert "4 iterations" in report["summary"]
+        assert "4 iterations. Its last calls: glob 0*, glob 1*, glob 2*" in report["summary"]
         assert len(talks.of("Child")) == 4
         assert "last answer" in str(talks.of("Child")[-1].messages[-1])
         assert "last answer" not in str(talks.of("Child")[-2].messages[-1])

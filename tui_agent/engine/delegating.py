@@ -26,7 +26,7 @@ from tui_agent.ports.log import Blobs
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.protocol.messages import AssistantMessage, Message
-from tui_agent.protocol.parts import TextPart
+from tui_agent.protocol.parts import TextPart, ToolCallPart
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.tools.names import canonical
 
@@ -34,6 +34,8 @@ FILE_TOOLS = ("read_file", "write_file", "edit_file", "list_directory", "glob", 
 """What a delegate may use where neither the call nor its role says."""
 CHARS_A_TOKEN = 4
 MOST_LINES = 400
+MOST_CALLS, CALL_CHARS = 5, 60
+"""Of a delegate that never said a word so many calls are told, with so much of each."""
 NOT_RUN = "the subtask ended first"
 
 MakeCaller = Callable[[EngineParts, AgentId], ModelCaller]
@@ -200,14 +202,15 @@ class Delegating:
         ]
         close_calls(recorder, own, why=NOT_RUN)
         reason, why = ended
-        words = _last_words(recorder.messages(agent), self._parts.blobs)
+        history = recorder.messages(agent)
+        words = _last_words(history, self._parts.blobs)
         if reason == "completed" and not words:
             reason, why = "failed", "it ended without a word"
         one = next(each for each in recorder.state.delegates if each.agent == agent)
         report = DelegateReport(
             agent=agent,
             success=reason == "completed",
-            summary=_bounded(_summary(reason, why, words), plan.errand.max_tokens),
+            summary=_bounded(_summary(reason, why, words, _last_calls(history)), plan.errand.max_tokens),
             reason=reason,
             files_created=one.files_created,
             files_modified=one.files_modified,
@@ -266,10 +269,10 @@ def _ended(outcome: Outcome | None, iterations: int, *, in_time: bool) -> tuple[
             return "failed", outcome.detail.rstrip(".") or "it gave up"
 
 
-def _summary(reason: DelegateEnd, why: str, words: str) -> str:
+def _summary(reason: DelegateEnd, why: str, words: str, calls: str) -> str:
     if reason == "completed":
         return words
-    said = f" Its last words: {words}" if words else ""
+    said = f" Its last words: {words}" if words else f" Its last calls: {calls}." if calls else ""
     return (
         f"The subtask did not end by itself: {why}.{said}"
         if reason != "failed"
@@ -286,6 +289,23 @@ def _last_words(history: Sequence[Message], blobs: Blobs) -> str:
             if words:
                 return words
     return ""
+
+
+def _last_calls(history: Sequence[Message]) -> str:
+    """What it called last, each with its first words: all that is known of one that never said anything."""
+    calls = [
+        part
+        for message in history
+        if isinstance(message, AssistantMessage)
+        for part in message.parts
+        if isinstance(part, ToolCallPart)
+    ]
+    return ", ".join(f"{call.name} {_first_words(call)}".strip() for call in calls[-MOST_CALLS:])
+
+
+def _first_words(call: ToolCallPart) -> str:
+    said = next((value for value in call.arguments.values() if isinstance(value, str)), "")
+    return " ".join(said.split())[:CALL_CHARS]
 
 
 def _bounded(text: str, max_tokens: int) -> str:
