@@ -86,6 +86,8 @@ def revealed(text: str, *, tabs: bool = False) -> str:
 def replaced(text: str, by: str, kept: str = "\t") -> str:
     """The text with `by` for everything unseen but line feeds and what is `kept`. Odd blanks become spaces, joined letters
     and emoji stay, and piles of marks are cut."""
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
     find = _find()
 
     def replace(found: re.Match[str]) -> str:
