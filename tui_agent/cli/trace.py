@@ -8,7 +8,8 @@ from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import counted, moment, say, say_json, seconds, size, warn, width
 from tui_agent.cli.parts import print_part
 from tui_agent.folds.base import fold
-from tui_agent.folds.measures import Measures, MeasuresView
+from tui_agent.folds.measure_words import Units, told
+from tui_agent.folds.measures import Measures
 from tui_agent.folds.metrics import Metrics, MetricsView
 from tui_agent.folds.parts import Parts
 from tui_agent.folds.trace import Span, Trace, TraceView
@@ -27,6 +28,7 @@ examples:
   tui-agent trace ~/copied/events.jsonl
   tui-agent trace latest --json | jq .cost_usd
 """
+UNITS = Units(counted, size, seconds)
 WHICH = (
     "a session's id, the beginning of one, latest (the newest of all folders; --continue opens this folder's), "
     "a run's id, or the path of a log"
@@ -70,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
         return 0
     say(f"session {folder.name}  {folder}")
-    for name, value in (*summary(metrics), *measured(fold(Measures(), records))):
+    for name, value in (*summary(metrics), *told(metrics, fold(Measures(), records), UNITS)):
         say(f"{name:<12} {value}")
     if arguments.spans:
         say("")
@@ -114,41 +116,6 @@ def summary(metrics: MetricsView) -> list[tuple[str, str]]:
         ("last failure", FAILURES.get(metrics.failure, metrics.failure)),
     ]
     return [(name, value) for name, value in rows if value]
-
-
-def measured(view: MeasuresView) -> list[tuple[str, str]]:
-    """The figures of the context, of the map and of the way to the first edit and test; without one, no line."""
-    told = "" if view.compression_ratio is None else f", {view.compression_ratio:.0%} of it told to models"
-    context = (
-        f"about {view.context_peak_tokens} tokens at most, {view.context_estimated_tokens} in the newest request; "
-        f"{counted(view.context_compression_count, 'summary', 'summaries')}, "
-        f"{counted(view.context_reduction_count, 'output')} shortened"
-    )
-    artifacts = f"{counted(view.artifact_count, 'output')} put away, {size(view.artifact_bytes)}"
-    built = f"built {counted(view.repomap_builds, 'time')}, in {counted(view.repomap_injections, 'request')}"
-    rows = [
-        ("output", f"{view.raw_output_chars} characters{told}" if view.raw_output_chars else ""),
-        ("context", context if view.context_peak_tokens else ""),
-        ("artifacts", artifacts if view.artifact_count else ""),
-        ("map", built if view.repomap_builds or view.repomap_injections else ""),
-        ("memory", counted(view.memory_updates, "update") if view.memory_updates else ""),
-        ("first edit", _way(view)),
-    ]
-    return [(name, value) for name, value in rows if value]
-
-
-def _way(view: MeasuresView) -> str:
-    """How the session came to its first edit, and from there to a test."""
-    if view.first_edit_part is None:
-        return ""
-    said = [f"part {view.first_edit_part}"]
-    if view.search_to_edit_parts is not None:
-        said.append(f"{counted(view.search_to_edit_parts, 'part')} after the search before it")
-    if view.edit_to_test_parts is not None:
-        said.append(f"a test {counted(view.edit_to_test_parts, 'part')} later")
-    if view.seconds_to_first_test is not None:
-        said.append(f"the first test after {seconds(view.seconds_to_first_test)}")
-    return ", ".join(said)
 
 
 def _end(reason: str) -> str:

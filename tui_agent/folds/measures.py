@@ -3,11 +3,16 @@
 Invariant: distances are counted in parts, of which every model and agent makes the same for the same work.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from tui_agent.folds.dispatch import Handlers
+from tui_agent.folds.edits import Edit, Edits
 from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.agent import AgentFinished
+from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextPacked,
@@ -21,7 +26,8 @@ from tui_agent.protocol.events.files import FileChanged, FileRead
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import TurnStarted
-from tui_agent.protocol.parts import TextContent
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
+from tui_agent.protocol.parts import TextContent, ToolCallPart
 
 SEARCHES = frozenset(("search", "find"))
 """The verbs of calls that look for something."""
@@ -32,15 +38,19 @@ class MeasuresView:
     """Counts unless a unit is named; None where there was nothing to measure.
 
     `raw_output_chars` is what tools gave, `compression_ratio` the share of it that models were told. An observation is
-    hot while the model is still told it whole, cold once a summary or a line stands for it. `artifact_bytes` are those of
-    the results that were put into artifacts when they came. A target is a file that the agent
-    changed. The budget figures are of all requests, but the totals of the newest.
+    hot while a model is still told it as it came, cold once a summary or a line stands for it, or its delegate has ended;
+    `cold_summary_chars` is the length of the main agent's newest summary. `artifact_bytes` are those of the results that
+    were put into artifacts when they came. A target is a file that an agent changed, with its tools or with a command that
+    was no test run; the part of an edit, a reading, a search or a test is that of its call. `context_peak_tokens` and the
+    counts of the budget are of all requests; the estimate, what the provider counted (`context_real_tokens`) and the
+    totals of the main agent's newest.
     """
 
     raw_output_chars: int = 0
     largest_output_chars: int = 0
     compression_ratio: float | None = None
     context_estimated_tokens: int = 0
+    context_real_tokens: int | None = None
     context_peak_tokens: int = 0
     context_compression_count: int = 0
     context_reduction_count: int = 0
@@ -74,10 +84,16 @@ class _Marks:
     test_after_edit: int | None = None
     began: float | None = None
     tested: float | None = None
+    calls: dict[CallId, int] = field(default_factory=dict)
+    """The parts of calls that have not ended."""
     reads: dict[str, int] = field(default_factory=dict)
     targets: set[str] = field(default_factory=set)
     told_chars: int = 0
-    observations: set[int] = field(default_factory=set)
+    observations: dict[int, AgentId] = field(default_factory=dict)
+
+    def of(self, call_id: CallId | None) -> int:
+        """The part of a call, else the newest one."""
+        return self.part if call_id is None else self.calls.get(call_id, self.part)
 
 
 class Measures:
@@ -86,10 +102,19 @@ class Measures:
     def __init__(self) -> None:
         self.sums = MeasuresView()
         self.marks = _Marks()
+        self._edits = Edits()
 
     def apply(self, ev: Envelope) -> bool:
         """Take one event in; True if a figure may have changed."""
-        return _ON.apply(self, ev)
+        for edit in self._edits.apply(ev):
+            self._edited(edit)
+        return _ON.apply(self, ev) or isinstance(ev.payload, FileChanged)
+
+    def _edited(self, edit: Edit) -> None:
+        marks = self.marks
+        marks.targets.add(edit.path)
+        if marks.edit is None:
+            marks.edit, marks.search_before_edit = marks.of(edit.call_id), marks.search
 
     def add(self, **more: int) -> bool:
         """Count on."""
@@ -139,13 +164,18 @@ def _turn(fold: Measures, ev: Envelope, payload: TurnStarted) -> bool:
 @_ON.on(ModelResponded)
 def _responded(fold: Measures, ev: Envelope, payload: ModelResponded) -> bool:
     fold.marks.part = max(fold.marks.part, payload.first_part + len(payload.parts) - 1)
+    for part, one in enumerate(payload.parts, payload.first_part):
+        if isinstance(one, ToolCallPart):
+            fold.marks.calls[one.call_id] = part
+    if ev.agent == MAIN_AGENT and payload.author == "model":
+        fold.sums = replace(fold.sums, context_real_tokens=payload.usage.input_tokens or None)
     return True
 
 
 @_ON.on(ToolCalled)
 def _called(fold: Measures, ev: Envelope, payload: ToolCalled) -> bool:
-    if payload.verb in SEARCHES:
-        fold.marks.search = fold.marks.part
+    if payload.verb in SEARCHES and fold.marks.edit is None:
+        fold.marks.search = fold.marks.of(payload.call_id)
     return True
 
 
@@ -154,7 +184,8 @@ def _finished(fold: Measures, ev: Envelope, payload: ToolFinished) -> bool:
     told = sum(_size(item.text) for item in payload.content if isinstance(item, TextContent))
     raw = told if payload.full_output is None else max(told, _size(payload.full_output))
     fold.marks.told_chars += told
-    fold.marks.observations.add(ev.seq)
+    fold.marks.observations[ev.seq] = ev.agent
+    fold.marks.calls.pop(payload.call_id, None)
     if payload.artifact is not None:
         fold.add(artifact_count=1, artifact_bytes=payload.artifact.size)
     if payload.part is not None:
@@ -166,18 +197,7 @@ def _finished(fold: Measures, ev: Envelope, payload: ToolFinished) -> bool:
 
 @_ON.on(FileRead)
 def _read(fold: Measures, ev: Envelope, payload: FileRead) -> bool:
-    fold.marks.reads.setdefault(payload.path, fold.marks.part)
-    return True
-
-
-@_ON.on(FileChanged)
-def _changed(fold: Measures, ev: Envelope, payload: FileChanged) -> bool:
-    marks = fold.marks
-    if payload.author != "agent":
-        return False
-    marks.targets.add(payload.path)
-    if marks.edit is None:
-        marks.edit, marks.search_before_edit = marks.part, marks.search
+    fold.marks.reads.setdefault(payload.path, fold.marks.of(payload.call_id))
     return True
 
 
@@ -187,7 +207,7 @@ def _tested(fold: Measures, ev: Envelope, payload: TestFinished) -> bool:
     if marks.tested is None:
         marks.tested = ev.at
     if marks.edit is not None and marks.test_after_edit is None:
-        marks.test_after_edit = marks.part
+        marks.test_after_edit = marks.of(payload.call_id)
     return True
 
 
@@ -195,12 +215,15 @@ def _tested(fold: Measures, ev: Envelope, payload: TestFinished) -> bool:
 def _packed(fold: Measures, ev: Envelope, payload: ContextPacked) -> bool:
     sections = payload.sections
     fold.sums = replace(
-        fold.sums,
-        context_estimated_tokens=payload.total_tokens,
-        context_peak_tokens=max(fold.sums.context_peak_tokens, payload.total_tokens),
-        context_budget_total_chars=payload.total_chars,
-        context_budget_total_budget=sum(section.budget or 0 for section in sections),
+        fold.sums, context_peak_tokens=max(fold.sums.context_peak_tokens, payload.total_tokens)
     )
+    if ev.agent == MAIN_AGENT:
+        fold.sums = replace(
+            fold.sums,
+            context_estimated_tokens=payload.total_tokens,
+            context_budget_total_chars=payload.total_chars,
+            context_budget_total_budget=sum(section.budget or 0 for section in sections),
+        )
     return fold.add(
         context_budget_reduced_count=sum(section.reduced for section in sections),
         context_budget_dropped_blocks=sum(section.dropped_blocks for section in sections),
@@ -209,14 +232,27 @@ def _packed(fold: Measures, ev: Envelope, payload: ContextPacked) -> bool:
 
 @_ON.on(ContextCompacted)
 def _compacted(fold: Measures, ev: Envelope, payload: ContextCompacted) -> bool:
-    fold.marks.observations.difference_update(payload.forgets)
-    return fold.add(context_compression_count=1, cold_summary_chars=_size(payload.summary))
+    _cold(fold, payload.forgets)
+    if ev.agent == MAIN_AGENT:
+        fold.sums = replace(fold.sums, cold_summary_chars=_size(payload.summary))
+    return fold.add(context_compression_count=1)
 
 
 @_ON.on(ContextReduced)
 def _reduced(fold: Measures, ev: Envelope, payload: ContextReduced) -> bool:
-    fold.marks.observations.difference_update(payload.forgets)
+    _cold(fold, payload.forgets)
     return fold.add(context_reduction_count=1)
+
+
+@_ON.on(AgentFinished)
+def _ended(fold: Measures, ev: Envelope, payload: AgentFinished) -> bool:
+    _cold(fold, [seq for seq, agent in fold.marks.observations.items() if agent == ev.agent])
+    return True
+
+
+def _cold(fold: Measures, forgets: Iterable[int]) -> None:
+    for seq in forgets:
+        fold.marks.observations.pop(seq, None)
 
 
 @_ON.on(MemoryUpdated)
@@ -232,3 +268,7 @@ def _built(fold: Measures, ev: Envelope, payload: RepomapBuilt) -> bool:
 @_ON.on(RepomapUsed)
 def _used(fold: Measures, ev: Envelope, payload: RepomapUsed) -> bool:
     return fold.add(repomap_uses=1, repomap_injections=int(payload.injected))
+
+
+TAKES: Final[tuple[type[Payload], ...]] = (*_ON.classes, FileChanged)
+"""The events that change it."""

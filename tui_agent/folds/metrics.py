@@ -3,24 +3,28 @@
 from dataclasses import dataclass, field, fields
 
 from tui_agent.folds.dispatch import Handlers
+from tui_agent.folds.edits import Edits
 from tui_agent.folds.standing_files import StandingFiles
 from tui_agent.protocol.base import BlobText, LongText, text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.eval import TestFinished
-from tui_agent.protocol.events.files import CheckpointTaken, FileChanged, FileRead
+from tui_agent.protocol.events.files import CheckpointTaken, FileRead
 from tui_agent.protocol.events.model import ModelFailed, ModelResponded, ModelRetried
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, TurnStarted
-from tui_agent.protocol.ids import MAIN_AGENT
+from tui_agent.protocol.ids import MAIN_AGENT, AgentId
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage
 
 
 @dataclass(frozen=True, slots=True)
 class MetricsView:
     """Counts unless a unit is named. `files_changed` are the files that do not stand as they stood before the session.
+
+    A reading is repeated where the same agent had read those lines of the file, unchanged, before; a delegate begins with
+    none. The first edit is an agent's, with its tools or with a command that was no test run.
 
     `failure` is the category of the newest failure, `failures` counts them all by category: `model` (a request that
     failed for good), `policy` (a denial), `tool` (a call that failed or was wrong), `environment` (files or processes
@@ -107,8 +111,10 @@ class Metrics:
         self.kinds: dict[str, int] = {}
         self.tools: dict[str, int] = {}
         self.files = StandingFiles()
+        self._edits = Edits()
         self.failures: dict[str, int] = {}
-        self.reads: set[tuple[str, str, int, int]] = set()
+        self.reads: dict[tuple[AgentId, str, str], set[tuple[int, int]]] = {}
+        """The lines that an agent read of a file as it stood."""
         self.first_turn_at: float | None = None
         self._view: MetricsView | None = None
 
@@ -121,6 +127,9 @@ class Metrics:
         self.sums.last_at = ev.at
         self.kinds[kind] = self.kinds.get(kind, 0) + 1
         self.files.apply(ev)
+        edits = self._edits.apply(ev)
+        if edits and self.first_turn_at is not None and self.sums.seconds_to_first_edit is None:
+            self.sums.seconds_to_first_edit = edits[0].at - self.first_turn_at
         _ON.apply(self, ev)
         self._view = None
         return True
@@ -242,17 +251,10 @@ def _error(fold: Metrics, ev: Envelope, payload: ErrorRaised) -> bool:
 
 @_ON.on(FileRead)
 def _read(fold: Metrics, ev: Envelope, payload: FileRead) -> bool:
-    what = (payload.path, payload.digest, payload.first_line, payload.last_line)
-    fold.sums.repeated_reads += what in fold.reads
-    fold.reads.add(what)
-    return True
-
-
-@_ON.on(FileChanged)
-def _changed(fold: Metrics, ev: Envelope, payload: FileChanged) -> bool:
-    sums = fold.sums
-    if sums.seconds_to_first_edit is None and fold.first_turn_at is not None and payload.author == "agent":
-        sums.seconds_to_first_edit = ev.at - fold.first_turn_at
+    before = fold.reads.setdefault((ev.agent, payload.path, payload.digest), set())
+    first, last = payload.first_line, payload.last_line
+    fold.sums.repeated_reads += any(one <= first and last <= other for one, other in before)
+    before.add((first, last))
     return True
 
 

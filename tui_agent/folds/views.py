@@ -9,7 +9,7 @@ import traceback
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
-from tui_agent.folds import agents_tree, approvals, context_meter, files_changed, jobs, ledger, todo
+from tui_agent.folds import agents_tree, approvals, context_meter, files_changed, jobs, ledger, measures, todo
 from tui_agent.folds.agents_tree import AgentsTree
 from tui_agent.folds.approvals import Approvals
 from tui_agent.folds.base import Projection
@@ -19,6 +19,7 @@ from tui_agent.folds.copying import copied
 from tui_agent.folds.files_changed import FilesChanged
 from tui_agent.folds.jobs import Jobs
 from tui_agent.folds.ledger import Ledger
+from tui_agent.folds.measures import Measures
 from tui_agent.folds.metrics import Metrics
 from tui_agent.folds.session_state import SessionState
 from tui_agent.folds.shelf import KEEP
@@ -41,6 +42,7 @@ ViewName: TypeAlias = Literal[
     "meter",
     "files",
     "agents",
+    "measures",
     "metrics",
     "approvals",
     "jobs",
@@ -54,6 +56,7 @@ TAKES: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
     "meter": context_meter.TAKES,
     "files": files_changed.TAKES,
     "agents": agents_tree.TAKES,
+    "measures": measures.TAKES,
     "approvals": approvals.TAKES,
     "jobs": jobs.TAKES,
     "ledger": ledger.TAKES,
@@ -108,6 +111,7 @@ class Views:
         self.meter = ContextMeter()
         self.files = FilesChanged()
         self.agents = AgentsTree()
+        self.measures = Measures()
         self.metrics = Metrics()
         self.approvals = Approvals()
         self.jobs = Jobs()
@@ -139,6 +143,7 @@ class Views:
             ("meter", self.meter),
             ("files", self.files),
             ("agents", self.agents),
+            ("measures", self.measures),
             ("metrics", self.metrics),
             ("approvals", self.approvals),
             ("jobs", self.jobs),

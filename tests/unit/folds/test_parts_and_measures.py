@@ -22,7 +22,7 @@ from tui_agent.protocol.events.context import (
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import Author, CheckpointRestored, CheckpointTaken, FileChanged, FileRead
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
-from tui_agent.protocol.ids import RequestId
+from tui_agent.protocol.ids import AgentId, CallId, RequestId
 from tui_agent.protocol.parts import ReasoningPart, TextPart
 
 LOGS = sorted(path.stem for path in Path(GOLDEN).glob("*.jsonl"))
@@ -139,6 +139,55 @@ def test_distances_are_counted_in_parts() -> None:
     assert (view.search_to_edit_parts, view.edit_to_test_parts) == (4, 2)
     assert view.seconds_to_first_test == 12.0
     assert measured(changed(author="human")).first_edit_part is None
+
+
+def test_the_part_of_a_call_counts_where_an_answer_has_several() -> None:
+    edit = changed().model_copy(update={"call_id": CallId("c2")})
+    view = measured(
+        responded("r1", TextPart(text="both"), tool_call("c1"), tool_call("c2")),
+        called("c1", verb="search"),
+        called("c2"),
+        result("c1", 3),
+        edit,
+        result("c2", 4),
+    )
+    assert (view.first_edit_part, view.search_to_edit_parts) == (2, 1)
+
+
+def test_what_a_command_changed_is_an_edit_and_what_a_test_run_left_is_none() -> None:
+    def by(call: str) -> FileChanged:
+        return changed(author="command").model_copy(update={"call_id": CallId(call)})
+
+    ran = TestFinished(
+        framework="pytest", command="pytest", passed=1, failed=0, skipped=0, exit_code=0, call_id=CallId("c1")
+    )
+    tested = (responded("r1", tool_call("c1")), called("c1"), by("c1"), ran, result("c1", 1))
+    assert measured(*tested).first_edit_part is None
+    edited = (responded("r2", tool_call("c2"), first_part=2), called("c2"), by("c2"), result("c2", 3))
+    assert measured(*tested, *edited).first_edit_part == 2
+    assert measured(*tested, *edited).edit_to_test_parts is None
+
+
+def test_the_newest_summary_is_the_cold_one_and_the_totals_are_of_the_main_agent() -> None:
+    def compacted(words: str) -> ContextCompacted:
+        return ContextCompacted(
+            through_seq=2, summary=words, forgets=(), turns=1, before_tokens=9, after_tokens=3, by="limit"
+        )
+
+    packed = ContextPacked(request_id=RequestId("r"), window=9, total_tokens=7, total_chars=28, sections=())
+    story, fold_of = Story(), Measures()
+    for payload, agent in (
+        (packed, "main"),
+        (compacted("a long summary"), "main"),
+        (compacted("short"), "main"),
+        (packed.model_copy(update={"total_tokens": 30, "total_chars": 120}), "subtask-1"),
+        (compacted("of the delegate"), "subtask-1"),
+    ):
+        fold_of.apply(story(payload).model_copy(update={"agent": AgentId(agent)}))
+    view = fold_of.view()
+    assert (view.cold_summary_chars, view.context_compression_count) == (5, 3)
+    assert (view.context_estimated_tokens, view.context_peak_tokens) == (7, 30)
+    assert view.context_budget_total_chars == 28
 
 
 def test_output_is_measured_as_tools_gave_it_and_as_models_were_told() -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
+from tui_agent.folds.measure_words import Units, told
 from tui_agent.folds.metrics import MetricsView
 from tui_agent.folds.spans import Span, TraceView
 from tui_agent.tui import units
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from tui_agent.tui.live import Live
 
 MOST_TURNS = 20
+UNITS = Units(units.plural, units.size, units.duration)
 
 
 def status(live: "Live", argument: str) -> None:
@@ -118,6 +120,8 @@ def _status_pairs(live: "Live") -> list[tuple[str, str]]:
         ),
         ("failed", f"{trace.failed} (calls of tools and models), {trace.denied} denied"),
         ("queue", f"{len(state.queue)} waiting"),
+        ("", ""),
+        *told(metrics, live.views.measures.view(), UNITS),
     ]
 
 
