@@ -1,17 +1,25 @@
-"""L7: long pastes and pictures stand in the text as chips, `[pasted 312 lines]`; what they mean is held beside it.
+"""L7: what a paste stands in the text as: a long one and a picture as a chip, `[pasted 312 lines]`, whose meaning is held
+beside it; paths of the workspace as mentions.
 
-Invariant: expanding gives back every pasted character; a chip that was deleted from the text means nothing any more.
+Invariant: expanding gives back every pasted character; a chip that was deleted from the text means nothing any more. Only a
+paste that is nothing but paths of the workspace becomes mentions, each of the same file.
 """
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
+from tui_agent.tui.prompt.completion import quoted
+
 FOLD_LINES: Final = 20
 FOLD_BYTES: Final = 2048
 CHIP: Final = re.compile(r"\[(?:pasted \d+ (?:lines?|characters)|image [^\[\]\n]+?)(?: #\d+)?\]")
+MOST_CHARS: Final = 4_096
+MOST_PATHS: Final = 20
+"""Of a paste that becomes mentions."""
 MEDIA: Final = {
     ".png": "image/png",
     ".jpg": "image/jpeg",
@@ -116,3 +124,35 @@ class Chips:
             number += 1
             label = f"[{what} #{number}]"
         return label
+
+
+def dropped(text: str, root: Path) -> str | None:
+    """The mentions that stand for the paste, and a blank behind them, which closes the menu; None where it is something
+    else. Looks whether the files are there."""
+    plain = text.strip()
+    if len(plain) > MOST_CHARS or "\n" in plain or not plain.startswith(("/", "'/", '"/', "file:///")):
+        return None
+    whole = _mention(plain, root)
+    if whole is not None:
+        return f"{whole} "
+    try:
+        words = shlex.split(plain)
+    except ValueError:
+        return None
+    found = [_mention(word, root) for word in words[: MOST_PATHS + 1]]
+    if len(found) > MOST_PATHS or None in found:
+        return None
+    return "".join(f"{one} " for one in found)
+
+
+def _mention(word: str, root: Path) -> str | None:
+    path = Path(unquote(word.removeprefix("file://")) if word.startswith("file://") else word)
+    try:
+        relative = path.relative_to(root).as_posix()
+        folder = path.is_dir()
+        there = folder or path.exists()
+    except (OSError, ValueError):
+        return None
+    if not there or relative == "." or ".." in path.parts or '"' in relative or not relative.isprintable():
+        return None
+    return f"@{quoted(f'{relative}/' if folder else relative)}"

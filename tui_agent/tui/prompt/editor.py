@@ -15,8 +15,7 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from tui_agent.tui.panes.base import Looks
-from tui_agent.tui.prompt.chips import Chips
-from tui_agent.tui.prompt.dropped import dropped
+from tui_agent.tui.prompt.chips import Chips, dropped
 from tui_agent.tui.prompt.history import History
 from tui_agent.tui.prompt.vim import Vim
 from tui_agent.tui.text import typed
