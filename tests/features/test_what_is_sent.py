@@ -77,7 +77,9 @@ async def test_instructions_found_on_the_way_leave_every_byte_that_was_sent_as_i
 ) -> None:
     deep = options.cwd / "src" / "deep"
     deep.mkdir()
-    (deep / "AGENTS.md").write_text("Rule of deep: no loops.")
+    (deep / "AGENTS.md").write_text(
+        "Rule of deep: no loops.\n" + "A line of it.\n" * 1_500 + "The last rule."
+    )
     (deep / "till.py").write_text("x = 1\n")
     other = Reply(calls=(("c2", "read_file", '{"path": "src/deep/till.py"}'),))
     again = Reply(calls=(("c3", "read_file", '{"path": "src/cart.py"}'),))
@@ -89,6 +91,7 @@ async def test_instructions_found_on_the_way_leave_every_byte_that_was_sent_as_i
     for rule, at in (("Rule of src: no prints.", 1), ("Rule of deep: no loops.", 2)):
         assert [rule in str(one[-1]["content"]) for one in sent] == [each == at for each in range(4)]
         assert sum(rule in words for words in last) == 1
+    assert sum("A line of it.\nThe last rule." in words for words in last) == 1, "long ones are sent whole"
     meter, ledger = ContextMeter(), Ledger()
     for record in records:
         if isinstance(record, Envelope):
