@@ -388,7 +388,7 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("view_scroll", "scroll", "Viewer", keys=("up+down",), scope="viewer", footer="scroll", rank=1),
     _a("view_copy", "copy", "Viewer", keys=("c",), scope="viewer", footer="copy", rank=2),
     _a("view_close", "close", "Viewer", keys=("escape",), scope="viewer", footer="close", rank=3),
-    _a("context_summarise", "summarise old turns now", "Context", keys=("s",), scope="context", footer="summarise now", rank=1),
+    _a("context_summarise", "summarise old turns now", "Context", keys=("s",), scope="context", footer="summarise", rank=1),
     _a("context_put_away", "what was put away or summarised: bring it back, pin it", "Context", keys=("l",), scope="context", footer="bring back", rank=2),
     _a("context_map", "the map of the repository", "Context", keys=("m",), scope="context", footer="map", rank=3),
     _a("trust_choose", "choose a file or an answer", "Trust", keys=("up+down",), scope="trust", footer="choose", rank=1),

@@ -118,7 +118,7 @@ async def test_no_key_of_the_context_means_another_thing_in_other_sheets(size: t
     async with open_app(session=FakeSession(list[Record](golden("night_shift"))), size=size) as driven:
         await driven.press("f4", "c")
         assert not any(isinstance(one, Compact) for one in driven.session.submitted)
-        assert "C compact" not in driven.text() and "S summarise now" in driven.text()
+        assert "C compact" not in driven.text() and "S summarise" in driven.text()
         await driven.press("s")
         assert isinstance(driven.session.submitted[-1], Compact)
         assert BY_NAME["view_copy"].keys == ("c",) and BY_NAME["context_summarise"].keys == ("s",)
@@ -139,13 +139,13 @@ async def test_summarising_waits_for_the_end_of_the_turn() -> None:
     async with open_app(golden("night_shift")) as driven:
         driven.session.feed(TurnStarted(turn=3))
         await opened(driven, packed(*SECTIONS))
-        assert "summarise now" not in driven.text() and "Esc close" in driven.text()
+        assert "S summarise" not in driven.text() and "Esc close" in driven.text()
         await driven.press("s")
         assert isinstance(driven.app.screen, ContextSheet)
         assert not any(isinstance(one, Compact) for one in driven.session.submitted)
         driven.session.feed(TurnFinished(turn=3, reason="finished"))
         await driven.settle()
-        assert "S summarise now" in driven.text()
+        assert "S summarise" in driven.text()
 
 
 async def test_the_sections_add_up_as_they_are_written() -> None:
@@ -165,3 +165,14 @@ async def test_the_sheet_has_its_name_at_any_width(size: tuple[int, int]) -> Non
         head = next(row for row in rows if "over soft limit" in row and "44 %" in row)
         assert head.startswith("Context ")
         assert ("88.0k of 200k" in head) is (size[0] >= 80)
+
+
+async def test_the_bars_give_way_to_the_reasons_and_every_key_is_named() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        rows = await opened(driven, packed(*SECTIONS))
+        assert row_of(rows, "tool results").endswith("! reduced the oldest 2 shortened: no room")
+        assert "━" in row_of(rows, "tool results")
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        await opened(driven, packed(*SECTIONS))
+        for key in ("S summarise", "L bring back", "M map", "Esc close"):
+            assert key in driven.text()

@@ -27,6 +27,7 @@ _INTENTS: Final[Mapping[str, str]] = {
 """What the keys of the registry's scope `context` do."""
 _IDLE: Final = ("context_summarise",)
 """Of these the ones that wait for the end of a turn."""
+_LEAST_BAR: Final = 5
 _WHY: Final = 22
 """Cells that are left free for why a section is not whole before a bar is drawn."""
 
@@ -145,6 +146,10 @@ class _Columns(NamedTuple):
         share = room >= 8
         room -= 8 if share else 0
         bar = min(18, room - _WHY) if room >= _WHY + 8 else 0
+        beside = (
+            room - max((cell_len(one.rule) for one in view.sections if one.state != "whole"), default=0) - 5
+        )
+        bar = beside if _LEAST_BAR <= beside < bar else bar
         top = 0 if budget else max((section.tokens for section in view.sections), default=1)
         return cls(name, share, budget, state, bar, top)
 
@@ -214,7 +219,9 @@ def _next(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
         text = "The model's window is not known; this one is assumed. context_window in its profile sets it."
         rows += viewer.say(width, text, "t3")
     if view.learnt:
-        text = "The window is what the provider took and refused. context_window in its profile says it better."
+        text = (
+            "The window is what the provider took and refused. context_window in its profile says it better."
+        )
         rows += viewer.say(width, text, "t3")
     columns = _Columns.of(view, width)
     for section in view.sections:
