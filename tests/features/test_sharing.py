@@ -1,16 +1,19 @@
 """What leaves a session from the command line: exports, a bundle of its files, and the files after any part."""
 
+import io
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.stubs.checkpoints import git, snapshot
+from tests.stubs.kept_folder import KeptFolder
 from tui_agent.cli.main import main
 
 Call = Callable[..., tuple[int, str, str]]
@@ -23,25 +26,48 @@ answers:
 """
 
 
+def run_in(place: Path, *words: str) -> int:
+    return main([*words, "--data-dir", str(place / "data")])
+
+
+def at_home(place: Path, patch: pytest.MonkeyPatch) -> None:
+    """In the folder's workspace, with the folder's home and nothing of whoever runs the tests."""
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "TUI_AGENT_HOME", "TUI_AGENT_MODEL", "OPENAI_MODEL"):
+        patch.delenv(name, raising=False)
+    patch.setenv("HOME", str(place / "home"))
+    patch.chdir(place / "work")
+
+
+@pytest.fixture(scope="module")
+def three_calls(tmp_path_factory: pytest.TempPathFactory) -> KeptFolder:
+    """A workspace with one file, after a session in which three calls were made."""
+    place = tmp_path_factory.mktemp("three-calls")
+    (place / "work").mkdir()
+    (place / "work" / "a.txt").write_text("hello\n")
+    (place / "s.yaml").write_text(SCRIPT)
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(said), redirect_stderr(said):
+        at_home(place, patch)
+        words = ("--model", f"scripted:{place / 's.yaml'}", "--policy", "bypass")
+        assert run_in(place, "run", "go", *words) == 0, said.getvalue()
+    return KeptFolder(place, tmp_path_factory.mktemp("kept") / "three-calls")
+
+
+@pytest.fixture
+def tmp_path(three_calls: KeptFolder) -> Path:
+    return three_calls.again()
+
+
 @pytest.fixture
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
-    """Run the program in a folder with one file, after a session in which three calls were made."""
-    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "TUI_AGENT_HOME", "TUI_AGENT_MODEL", "OPENAI_MODEL"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    work = tmp_path / "work"
-    work.mkdir()
-    (work / "a.txt").write_text("hello\n")
-    (tmp_path / "s.yaml").write_text(SCRIPT)
-    monkeypatch.chdir(work)
+    """Run the program in that workspace."""
+    at_home(tmp_path, monkeypatch)
 
     def run(*words: str) -> tuple[int, str, str]:
-        status = main([*words, "--data-dir", str(tmp_path / "data")])
+        status = run_in(tmp_path, *words)
         out, err = capsys.readouterr()
         return status, out, err
 
-    status, _, err = run("run", "go", "--model", f"scripted:{tmp_path / 's.yaml'}", "--policy", "bypass")
-    assert status == 0, err
     return run
 
 

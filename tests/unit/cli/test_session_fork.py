@@ -2,7 +2,6 @@
 
 import io
 import json
-import shutil
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.stubs.kept_folder import KeptFolder
 from tui_agent.cli.main import main
 from tui_agent.session.clock import SystemClock
 from tui_agent.session.forking import state_of
@@ -45,8 +45,8 @@ def run(place: Path, *words: str) -> int:
 
 
 @pytest.fixture(scope="session")
-def two_turns(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A folder in which a session had two turns, and a copy of all that lay there then: no test need run them again."""
+def two_turns(tmp_path_factory: pytest.TempPathFactory) -> KeptFolder:
+    """A folder in which a session had two turns: no test need run them again."""
     place = tmp_path_factory.mktemp("two-turns")
     work = place / "work"
     work.mkdir()
@@ -59,18 +59,13 @@ def two_turns(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         patch.chdir(work)
         assert run(place, "run", "write it", *words) == 0
         assert run(place, "run", "hi", *words) == 0
-    copy = tmp_path_factory.mktemp("as-after-two-turns") / "copy"
-    shutil.copytree(place, copy, symlinks=True)
-    return place, copy
+    return KeptFolder(place, tmp_path_factory.mktemp("kept") / "two-turns")
 
 
 @pytest.fixture
-def tmp_path(two_turns: tuple[Path, Path]) -> Path:
-    """The folder as it was after them; its path stands in the session's log, so it is always the same."""
-    place, copy = two_turns
-    shutil.rmtree(place)
-    shutil.copytree(copy, place, symlinks=True)
-    return place
+def tmp_path(two_turns: KeptFolder) -> Path:
+    """The folder as it was after them."""
+    return two_turns.again()
 
 
 @pytest.fixture
