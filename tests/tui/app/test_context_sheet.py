@@ -176,3 +176,12 @@ async def test_the_bars_give_way_to_the_reasons_and_every_key_is_named() -> None
         await opened(driven, packed(*SECTIONS))
         for key in ("S summarise", "L bring back", "M map", "Esc close"):
             assert key in driven.text()
+
+
+@pytest.mark.parametrize("width", [80, 90, 100, 110, 120, 160])
+async def test_every_limit_of_the_bar_has_its_figure(width: int) -> None:
+    async with open_app(golden("night_shift"), size=(width, 40)) as driven:
+        rows = await opened(driven, packed(*SECTIONS))
+        labels = next(row for row in rows if row.startswith("32"))
+        figures = [word for word in labels.split() if word.isdigit()]
+        assert figures[:2] == ["32", "40"] and len(figures) == 3

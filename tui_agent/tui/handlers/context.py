@@ -86,6 +86,8 @@ def _bar(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
     names = dict(zip(limits, (" warn", " soft limit", " compaction"), strict=False)) if width >= 70 else {}
     for at, share in limits.items():
         label = share + names.get(at, "")
+        behind = min((other for other in limits if other > at), default=width)
+        label = label if at + len(label) < behind or behind == width else share
         start = max(0, min(width - len(label), at))
         if any(cell != " " for cell in labels[max(0, start - 1) : start + len(label)]):
             continue
