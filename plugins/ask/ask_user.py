@@ -19,6 +19,8 @@ from tui_agent.plugin_api import (
 )
 
 MAX_OPTIONS = 9
+MAX_TOLD = 2_000
+"""Characters of an answer that stand beside it in the result's data, as what may be remembered of it."""
 
 
 class AskUserArgs(Frozen):
@@ -64,7 +66,7 @@ class AskUser:
             content=(TextContent(text=said or "The user gave no answer."),),
             summary=(said.split("\n")[0] or "no answer")[:60],
             display=(TextBlock(text=said),) if said else (),
-            data={"choice": answer.choice, "answer": said},
+            data={"choice": answer.choice, "answer": ctx.blobs.text(ctx.blobs.keep(said))[:MAX_TOLD]},
         )
 
 

@@ -18,6 +18,7 @@ from tui_agent.protocol.events.context import ContextPacked, MemoryUpdated
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import ToolCallPart
 from tui_agent.protocol.settings import ContextMode
+from tui_agent.store.redaction.redactor import Redactor
 
 
 @pytest.mark.parametrize("mode", ["none", "pack", "memory"])
@@ -72,6 +73,26 @@ async def test_nothing_that_calls_at_once_found_is_lost(tmp_path: Path) -> None:
         held = bench.recorder.state.memory
     assert sorted(map(str, held["explored_files"])) == names  # type: ignore[arg-type]
     assert sorted(map(str, held["relevant_symbols"])) == [f"in_m{n} (m{n}.py)" for n in range(6)]  # type: ignore[arg-type]
+
+
+async def test_a_secret_is_covered_before_a_line_is_cut(tmp_path: Path) -> None:
+    """Cut in its midst it would be no secret's form any more, and stand in the log and before the model."""
+    (tmp_path / "workspace").mkdir()
+    key = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    command = f"false {'x' * 176} {key}; echo {'y' * 188} {key}; exit 3"
+    script = [call(("run_command", json.dumps({"command": command}))), say("Done.")]
+
+    def memory(recorder: Recorder) -> Middleware:
+        return WorkingMemory(lambda: recorder.state, Redactor().text)
+
+    async with running(
+        tmp_path, script, [tools_of("shell")["run_command"]], middlewares=[memory], policy_name="bypass"
+    ) as bench:
+        bench.submit(SubmitPrompt(text="Run it"))
+        await bench.until("turn.finished")
+        [open_one] = bench.recorder.state.memory["open_questions"]  # type: ignore[misc, union-attr]
+    assert "ended with 3" in str(open_one)
+    assert key[:8] not in str(open_one) and "[redacted" in str(open_one)
 
 
 class Together(BaseMiddleware):

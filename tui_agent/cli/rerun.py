@@ -180,7 +180,7 @@ class Bench:
     def _parts(self, loaded: LoadedPlugins, alone: bool) -> EngineParts:
         base, recorder = self._base, self._recorder
         texts = PromptTexts((base.config.paths.config_dir / "prompts",))
-        memory = WorkingMemory(lambda: recorder.state)
+        memory = WorkingMemory(lambda: recorder.state, base.redactor.text)
         tools = recorded_tools(loaded.tools, self._results)
         own = [
             *prompt_sections(texts, "", "bash", tools.names()),

@@ -5,7 +5,7 @@ find is only ever added to lists or taken out of them, so that none of it is los
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue
@@ -51,9 +51,14 @@ class _Learnt:
     """What one call taught, while it is gathered."""
 
     memory: JsonMap
+    redact: Callable[[str], str]
     blocks: JsonMap = field(default_factory=dict)
     newest: dict[str, list[str]] = field(default_factory=dict)
     gone: dict[str, list[str]] = field(default_factory=dict)
+
+    def line(self, text: str, most: int = _LINE) -> str:
+        """A text in one line of bounded length; its secrets are taken out before it is cut."""
+        return _line(self.redact(text), most)
 
     def add(self, block: str, *items: str) -> None:
         """Something comes to the end of a list."""
@@ -74,9 +79,11 @@ class _Learnt:
         return None if after_update(self.memory, update) == self.memory else update
 
 
-def learnt(memory: JsonMap, call: ToolCallPart, result: ToolResult) -> MemoryUpdated | None:
-    """What a call's result changes; None where it is nothing."""
-    found = _Learnt(memory)
+def learnt(
+    memory: JsonMap, call: ToolCallPart, result: ToolResult, redact: Callable[[str], str] = str
+) -> MemoryUpdated | None:
+    """What a call's result changes; None where it is nothing. `redact` takes secrets out of a text."""
+    found = _Learnt(memory, redact)
     _explored(found, result)
     runs = [event for event in result.events if isinstance(event, TestFinished)]
     for run in runs:
@@ -118,8 +125,8 @@ def _explored(found: _Learnt, result: ToolResult) -> None:
 
 
 def _tests(found: _Learnt, run: TestFinished) -> None:
-    command = _line(run.command)
-    named = run.model_copy(update={"command": command, "failures": tuple(map(_line, run.failures))})
+    command = found.line(run.command)
+    named = run.model_copy(update={"command": command, "failures": tuple(map(found.line, run.failures))})
     held = found.blocks.get("failing_tests", texts(found.memory, "failing_tests"))
     known = [str(one) for one in held] if isinstance(held, list) else []
     found.blocks["failing_tests"] = [*still_failing(known, named, MOST_FAILING)]
@@ -137,13 +144,13 @@ def _command(found: _Learnt, call: ToolCallPart, result: ToolResult) -> None:
     said, status = call.arguments.get("command"), result.data.get("exit_code")
     if not isinstance(said, str) or not isinstance(status, int):
         return
-    command, shown = _line(said), _shown(result)
+    command, shown = found.line(said), found.redact(_shown(result))
     found.drop("open_questions", of_command(command, ""))
     if status:
         found.drop("verified_facts", of_command(command, ""))
         if is_fault(said, status, shown):
             last = next((line for line in reversed(shown.splitlines()) if line.strip()), "")
-            found.add("open_questions", of_command(command, f"ended with {status}: {_line(last)}"))
+            found.add("open_questions", of_command(command, f"ended with {status}: {found.line(last)}"))
     elif is_check(said) or found.gone.get("open_questions"):
         found.add("verified_facts", of_command(command, "ended with 0"))
 
@@ -153,13 +160,13 @@ def _answered(found: _Learnt, call: ToolCallPart, result: ToolResult) -> None:
     asked, said = call.arguments.get("question"), result.data.get("answer")
     if not isinstance(asked, str) or not isinstance(said, str):
         return
-    question = _line(asked, _QUESTION)
+    question = found.line(asked, _QUESTION)
     found.gone["open_questions"] = list(_within(asked, texts(found.memory, "open_questions")))
     unanswered, begins = f"the user gave no answer to: {question}", f"the user, asked “{question}”: "
     if said:
         found.gone["open_questions"].append(unanswered)
         found.drop("verified_facts", begins)
-        found.add("verified_facts", begins + _line(said))
+        found.add("verified_facts", begins + found.line(said))
     else:
         found.add("open_questions", unanswered)
 
@@ -172,7 +179,7 @@ def _investigated(found: _Learnt, call: ToolCallPart, result: ToolResult) -> Non
         return
     if result.ok:
         left = (
-            {_line(one) for one in questions if isinstance(one, str)}
+            {found.line(one) for one in questions if isinstance(one, str)}
             if isinstance(questions, list)
             else set()
         )
@@ -180,11 +187,11 @@ def _investigated(found: _Learnt, call: ToolCallPart, result: ToolResult) -> Non
         found.gone["open_questions"] = list(_within(task, known))
     if isinstance(questions, list):
         found.add(
-            "open_questions", *(_line(one) for one in questions if isinstance(one, str) and one.strip())
+            "open_questions", *(found.line(one) for one in questions if isinstance(one, str) and one.strip())
         )
     places = list(_places(evidence if isinstance(evidence, list) else ()))
     if result.ok and data.get("confidence") == "high" and places:
-        found.add("verified_facts", of_places(_line(summary), places[:MOST_PLACES]))
+        found.add("verified_facts", of_places(found.line(summary), places[:MOST_PLACES]))
 
 
 def _subtask(found: _Learnt, call: ToolCallPart, result: ToolResult) -> None:
@@ -192,7 +199,7 @@ def _subtask(found: _Learnt, call: ToolCallPart, result: ToolResult) -> None:
     task, reason = call.arguments.get("prompt"), result.data.get("reason")
     if not isinstance(task, str) or not isinstance(reason, str):
         return
-    begins = f"subtask “{_line(task, _QUESTION)}” "
+    begins = f"subtask “{found.line(task, _QUESTION)}” "
     found.drop("open_questions", begins)
     if not result.ok:
         found.add("open_questions", f"{begins}did not go well: {reason}")

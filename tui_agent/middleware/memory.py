@@ -20,8 +20,10 @@ class WorkingMemory(BaseMiddleware):
 
     name = "memory"
 
-    def __init__(self, state: Callable[[], SessionStateView]) -> None:
+    def __init__(self, state: Callable[[], SessionStateView], redact: Callable[[str], str] = str) -> None:
+        """`redact` takes the secrets out of a text: it is asked before anything is cut to a line."""
         self._state = state
+        self._redact = redact
 
     async def on_turn_start(self, turn: TurnContext) -> None:
         """Note what the turn is about."""
@@ -47,7 +49,7 @@ class WorkingMemory(BaseMiddleware):
         state = self._state()
         if not _keeps(state) or _below(state, call):  # what a delegate found out, its report says
             return result
-        update = learnt(state.memory, call, result)
+        update = learnt(state.memory, call, result, self._redact)
         return result if update is None else replace(result, events=(*result.events, update))
 
 

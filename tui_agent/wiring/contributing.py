@@ -72,7 +72,7 @@ class Contributing:
             Instructions(files, recorder.state_of, partial(_record, recorder), log.blobs.text),
             Skills(self._shelf, readable=READ_SKILL in tools),
             StuckNotice(lambda: recorder.state),
-            WorkingMemory(lambda: recorder.state),
+            WorkingMemory(lambda: recorder.state, self._base.redactor.text),
             RepoMapSection(self._maps),
             *(offered.middleware for offered in loaded.middlewares),
         ]
