@@ -162,6 +162,15 @@ async def test_to_one_that_is_there_only_what_it_lacks_is_added_and_nothing_twic
     assert "nothing is to be added" in _said([event.payload for event in bench.events])
 
 
+async def test_what_is_lacking_is_added_to_the_list_of_commands_that_is_there(workspace: Path) -> None:
+    first = written(await survey(LocalEnvironment(workspace)))
+    mine = "".join(line for line in first.splitlines(keepends=True) if "make test" not in line)
+    mine = mine.replace("\n## Layout", "\nMine.\n\n## Layout")
+    (workspace / "AGENTS.md").write_text(mine)
+    text = written(await survey(LocalEnvironment(workspace)))
+    assert text == mine.replace("\n\nMine.", "\n- Test: `make test` (Makefile)\n\nMine.")
+
+
 async def test_an_empty_folder_and_a_folder_of_that_name(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
     text = written(await survey(LocalEnvironment(tmp_path / "workspace")))

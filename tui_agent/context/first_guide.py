@@ -15,6 +15,7 @@ from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import Environment
 
 NAME: Final = "AGENTS.md"
+TITLE: Final = "## Commands"
 MOST_FILES: Final = 20_000
 MOST_FOLDERS: Final = 15
 MOST_CHECKS: Final = 20
@@ -103,9 +104,21 @@ def written(found: Survey) -> str:
     lacking = [one for one in found.commands if not _stands(one.command, found.existing)]
     if not lacking:
         return found.existing
-    return "\n".join(
-        [found.existing.rstrip("\n"), "", *_commands(lacking, "## Commands found in the repository")]
-    )
+    lines = found.existing.rstrip("\n").split("\n")
+    at = _behind_commands(lines)
+    if at:
+        return "\n".join([*lines[:at], *_listed(lacking), *lines[at:], ""])
+    return "\n".join([*lines, "", *_commands(lacking, f"{TITLE} found in the repository")])
+
+
+def _behind_commands(lines: list[str]) -> int:
+    """Behind the last command of a list that was written here before; 0: there is none."""
+    titles = (at for at, line in enumerate(lines) if line in (TITLE, f"{TITLE} found in the repository"))
+    begin = next(titles, None)
+    if begin is None:
+        return 0
+    end = next((at for at in range(begin + 1, len(lines)) if lines[at].startswith("#")), len(lines))
+    return max((at + 1 for at in range(begin, end) if lines[at].startswith("- ")), default=0)
 
 
 def _stands(command: str, text: str) -> bool:
@@ -123,11 +136,13 @@ def _head(found: Survey) -> list[str]:
     return lines
 
 
-def _commands(commands: "tuple[Found, ...] | list[Found]", title: str = "## Commands") -> list[str]:
-    if not commands:
-        return []
+def _commands(commands: "tuple[Found, ...] | list[Found]", title: str = TITLE) -> list[str]:
+    return [title, "", *_listed(commands), ""] if commands else []
+
+
+def _listed(commands: "tuple[Found, ...] | list[Found]") -> list[str]:
     ordered = sorted(commands, key=lambda one: KINDS.index(one.kind))
-    return [title, "", *(f"- {one.kind.capitalize()}: `{one.command}` ({one.source})" for one in ordered), ""]
+    return [f"- {one.kind.capitalize()}: `{one.command}` ({one.source})" for one in ordered]
 
 
 def _layout(found: Survey) -> list[str]:
