@@ -23,6 +23,8 @@ from tests.engine.long_histories import (
 from tests.engine.talks import rules, spawn, tools
 from tui_agent.engine.large import limit_of
 from tui_agent.models.faults import from_status
+from tui_agent.plugin_api import BaseMiddleware
+from tui_agent.ports.middleware import Fragment
 from tui_agent.ports.model import ModelRequest
 from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.context import ContextLearnt
@@ -153,3 +155,24 @@ async def test_a_single_result_takes_its_share_of_the_learnt_window(tmp_path: Pa
         end = [one for one in bench.of(ToolFinished) if isinstance(one, ToolFinished)][-1]
         window = bench.recorder.windows.least(MODEL.model_copy(update={"window": 0}))
         assert end.artifact is not None and end.artifact.preview_size < limit_of(window) + 400 < 8_000
+
+
+class Tools(BaseMiddleware):
+    """Instructions that fill a window by themselves."""
+
+    name = "tools"
+
+    def contribute(self, state: object) -> tuple[Fragment, ...]:
+        return (Fragment("identity", "You are careful. " * 400),)
+
+
+async def test_where_the_prompt_fills_the_window_no_other_message_is_advised(tmp_path: Path) -> None:
+    worker = Small(3_000, [*work(3), say("done")])
+    async with running(tmp_path, [], [Output(100)], shrinking=LIMITS, middlewares=[Tools()]) as bench:
+        model_of(bench, worker, 0)
+        await turn(bench, task_of(60))
+        (end,) = bench.of(TurnFinished)
+        assert isinstance(end, TurnFinished) and "the program's prompt 1,7" in end.detail.replace(
+            "holds: ", ""
+        )
+        assert "@path" not in end.detail and "/model" in end.detail

@@ -174,7 +174,8 @@ class Compacting:
         longest = max(map(chars_of, history), default=0) / CHARS_PER_TOKEN
         window = self._window()
         made_of = f"Everything was made smaller already, and still it holds: {fills(sent.manifest.sections)}."
-        if longest < window / 2:
+        own = sum(one.tokens for one in sent.manifest.sections if one.name == "task_contract")
+        if longest < window / 2 or own < sent.manifest.total_tokens / 2:
             return ContextOverflow(error.message, hint=f"{made_of} {LARGER}")
         one = f"One message alone has about {longest:,.0f} tokens, and the model holds {window:,}."
         return ContextOverflow(error.message, hint=f"{made_of} {one} {IN_A_FILE}")

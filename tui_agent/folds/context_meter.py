@@ -313,7 +313,9 @@ class ContextMeter:
             return 0.0
         if not self._window:
             return self._share
-        return compacts_at(self._window, self._room, self._share) / self._window
+        # Of a window that is known by refusals alone nothing is kept for the answer.
+        guessed = self._learnt and (self._may_take or 0) >= self._window
+        return compacts_at(self._window, 0 if guessed else self._room, self._share) / self._window
 
     def _fraction(self) -> float:
         limit = self._limit()

@@ -95,16 +95,16 @@ def _became(before: int, after: int) -> str:
 def _reduced(draft: Draft, ev: Envelope, payload: ContextReduced) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
-    count, before = len(payload.call_ids), payload.before_tokens
-    index, known, first = draft.put_away or (-1, 0, before)
+    count = len(payload.call_ids)
+    index, known = draft.put_away or (-1, 0)
     outputs = "1 old output" if known + count == 1 else f"{known + count} old outputs"
-    words = f"{outputs} put away: {_became(max(first, before), payload.after_tokens)}"
-    said = (words, f"The agent can read them again. {_LISTED}")
+    also = f"The agent can read them again. {_LISTED}"
     if known:
-        draft.renotice(index, "info", said)
+        draft.renotice(index, "info", (f"{outputs} put away, step by step, for want of room", also))
     else:
-        index = draft.notice(ev, "compaction", "info", said)
-    draft.put_away = index, known + count, max(first, before)
+        words = f"{outputs} put away: {_became(payload.before_tokens, payload.after_tokens)}"
+        index = draft.notice(ev, "compaction", "info", (words, also))
+    draft.put_away = index, known + count
     return True
 
 

@@ -61,8 +61,10 @@ class Draft:
         self.retries: dict[RequestId, int] = {}
         self.tries: dict[RequestId, int] = {}
         self.model = ""
-        self.put_away: tuple[int, int, int] | None = None
-        """The notice of outputs that were put away since the newest summary of this turn, how many, and tokens before."""
+        self.put_away: tuple[int, int] | None = None
+        """The notice of outputs that were put away since the newest summary of this turn, and how many those were."""
+        self.too_long: tuple[int, int] | None = None
+        """The notice of requests that the provider found too long in this turn, and how many those were."""
         self._cut: set[str] = set()
         self.failure: int | None = None
         """The notice of the model's failure in this turn."""

@@ -113,7 +113,8 @@ def _steered(draft: Draft, ev: Envelope, payload: UserSteered) -> bool:
 @ON_TALK.on(TurnStarted)
 def _turn_started(draft: Draft, ev: Envelope, payload: TurnStarted) -> bool:
     draft.turn, draft.turn_running, draft.sums = payload.turn, True, TurnSums()
-    draft.turn_started_at, draft.broke_at, draft.failure, draft.put_away = ev.at, None, None, None
+    draft.turn_started_at, draft.broke_at, draft.failure = ev.at, None, None
+    draft.put_away = draft.too_long = None
     if payload.goes_on:
         draft.notice(ev, "resume", "info", ("The agent goes on from here.",))
     return payload.goes_on
@@ -131,6 +132,8 @@ def _turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> bool:
     for question in tuple(draft.questions):
         draft.void(question)
     draft.asking.clear()
+    if payload.reason == "model_error" and draft.failure is None and draft.too_long is not None:
+        _note_failure(draft, draft.notice(ev, "model_failed", "error", (_FAULTS["overflow"], payload.detail)))
     said = payload.reason == "model_error" and _say_what_is_kept(draft)
     head = draft.head(ev, f"turn.{payload.turn}.{ev.seq}")
     draft.add(
@@ -306,19 +309,37 @@ def _failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> bool:
     if not answers and not _is_empty(payload.partial):
         head = draft.head(ev, f"text.{payload.request_id}.0")
         draft.add(AnswerEntry(*head, payload.partial, streaming=False, stopped=True))
-    if payload.fault != "cancelled":
+    if payload.fault == "overflow":
+        _too_long(draft, ev)
+    elif payload.fault != "cancelled":
         tries = f"{payload.attempts} tries were made." if payload.attempts > 1 else ""
         headline = _FAULTS.get(payload.fault, "The model failed.")
         lines = (headline, payload.message, tries, payload.hint)
         if retry is not None and retry == len(draft.entries) - 1:
             draft.renotice(retry, "error", lines, kind="model_failed")  # it says all that the tries said
-            draft.failure = retry
+            _note_failure(draft, retry)
         else:
-            draft.failure = draft.notice(ev, "model_failed", "error", lines)
-        entry = draft.entries[draft.failure]
-        if isinstance(entry, NoticeEntry):
-            draft.put(draft.failure, replace(entry, command=draft.model))
+            _note_failure(draft, draft.notice(ev, "model_failed", "error", lines))
     return True
+
+
+def _note_failure(draft: Draft, index: int) -> None:
+    """This notice says why the model failed."""
+    draft.failure, entry = index, draft.entries[index]
+    if isinstance(entry, NoticeEntry):
+        draft.put(index, replace(entry, command=draft.model))
+
+
+def _too_long(draft: Draft, ev: Envelope) -> None:
+    """A request is sent again, shorter: no failure yet, and one notice in a turn, however often that happens."""
+    index, count = draft.too_long or (-1, 0)
+    times = f" {count + 1} times" if count else ""
+    line = f"The provider found the request too long{times}: it is made smaller and sent again."
+    if count:
+        draft.renotice(index, "info", (line,))
+    else:
+        index = draft.notice(ev, "context", "info", (line,))
+    draft.too_long = index, count + 1
 
 
 def _stop(draft: Draft, indices: Sequence[int]) -> int:

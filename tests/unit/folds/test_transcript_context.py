@@ -1,14 +1,15 @@
 """What the chat says of the context: of what goes on at each step one notice, and what was told is not told again."""
 
-from tests.stubs.story import Story
+from tests.stubs.story import Story, requested, responded
 from tui_agent.folds.entries import NoticeEntry
 from tui_agent.folds.transcript import Transcript
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import ContextCompacted, ContextLearnt, ContextReduced, Cut
-from tui_agent.protocol.events.turn import TurnStarted
-from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.events.model import ModelFailed
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
+from tui_agent.protocol.ids import CallId, RequestId
 
 WHOLE = Artifact.of("task", BlobText(preview="", blob_sha256="a" * 64, size=9), lines=1, preview_size=1)
 CUT = Cut(what="the task", raw_chars=20_000, chars=900, artifact=WHOLE)
@@ -43,14 +44,36 @@ def compacted() -> ContextCompacted:
 def test_outputs_that_are_put_away_step_by_step_are_one_notice_until_the_next_summary() -> None:
     steps = [reduced(9_000, 8_000), reduced(8_900, 7_900), reduced(8_800, 7_800)]
     (told,) = notices(*steps)
-    assert told.lines[0] == "3 old outputs put away: the context went from 9.0k to 7.8k tokens"
+    assert told.lines[0] == "3 old outputs put away, step by step, for want of room"
     again = notices(*steps, compacted(), reduced(6_000, 5_000))
-    assert [one.lines[0].split(":")[0] for one in again] == [
+    assert [one.lines[0].split(":")[0].split(",")[0] for one in again] == [
         "3 old outputs put away",
         "1 turn summarised",
         "1 old output put away",
     ]
     assert len(notices(reduced(9_000, 8_000), TurnStarted(turn=2), reduced(9_000, 8_000))) == 2
+
+
+def refused(at: int) -> list[Payload]:
+    request = RequestId(f"r{at}")
+    return [
+        requested(request),
+        ModelFailed(request_id=request, fault="overflow", message="400", hint="Use /compact."),
+    ]
+
+
+def test_a_request_that_is_made_smaller_and_sent_again_is_no_failure() -> None:
+    (told,) = notices(*refused(1), *refused(2), responded("r3", "ok"))
+    assert told.level == "info" and told.lines == (
+        "The provider found the request too long 2 times: it is made smaller and sent again.",
+    )
+
+
+def test_one_that_stays_too_long_ends_the_turn_with_what_fills_the_window() -> None:
+    end = TurnFinished(turn=1, reason="model_error", detail="Still it holds: your messages 5,001 tokens.")
+    *_, told = notices(*refused(1), *refused(2), end)
+    assert told.level == "error" and any("your messages 5,001" in line for line in told.lines)
+    assert any("/model" in line for line in told.lines)
 
 
 def test_what_a_summary_has_no_room_for_is_told_once() -> None:
