@@ -4,10 +4,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
+
+from tui_agent.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -54,6 +58,22 @@ class Program:
             timeout=timeout,
             check=False,
         )
+
+    def ask(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """As `run`, in this process: what others left behind is looked at by the commands that show it, of which each
+        start of the program takes far longer than its answer."""
+        line = self.line(*words)
+        output, errors = (TextIOWrapper(BytesIO(), "utf-8", write_through=True) for _ in range(2))
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(output), redirect_stderr(errors):
+            for name in os.environ.keys() - self.environment.keys():
+                patch.delenv(name)
+            for name, value in self.environment.items():
+                patch.setenv(name, value)
+            patch.setattr(sys, "stdin", StringIO())
+            patch.chdir(self.workspace)
+            status = main(line[len(self.command) :])
+        told = [one.buffer.getvalue().decode() for one in (output, errors)]  # type: ignore[attr-defined]
+        return subprocess.CompletedProcess(line, status, *told)
 
     def start(self, *words: str) -> "subprocess.Popen[str]":
         """Call it and follow what it prints."""

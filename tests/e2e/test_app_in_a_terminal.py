@@ -63,7 +63,7 @@ def test_a_message_is_answered_and_leaving_tells_how_to_come_back(
             "the line may be broken where the screen ends"
         )
         assert "Ask for a change" not in terminal.text
-    assert '"title": "hello"' in program.run("sessions", "list", "--json").stdout
+    assert '"title": "hello"' in program.ask("sessions", "list", "--json").stdout
 
 
 def test_a_first_message_on_the_command_line_is_sent(start: Start, mock: tuple[str, ...]) -> None:
@@ -125,7 +125,7 @@ def test_a_killed_app_is_taken_up_with_what_was_said(
         assert "Ask for a change" in shown
         terminal.send("go scenario-default\r")
         terminal.until_text("Hello from the mock.")
-    kinds = program.run("sessions", "show", "latest").stdout
+    kinds = program.ask("sessions", "show", "latest").stdout
     assert "run.resumed" in kinds
 
 

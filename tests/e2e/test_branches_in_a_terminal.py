@@ -99,7 +99,7 @@ def test_a_fork_works_in_a_folder_of_its_own_and_the_tree_of_each_shows_the_othe
     (own,) = program.workspace.parent.glob("work-fork-*")
     assert content(own) == "two\n"
     sessions = [
-        json.loads(line) for line in program.run("sessions", "list", "--all", "--json").stdout.splitlines()
+        json.loads(line) for line in program.ask("sessions", "list", "--all", "--json").stdout.splitlines()
     ]
     assert len(sessions) == 2 and any(row["parent"] for row in sessions)
 

@@ -42,7 +42,7 @@ def test_a_session_killed_in_a_subtask_closes_it_and_goes_on(program: Program) -
     assert (program.workspace / "one.txt").read_text() == "1"
     done = program.run("run", "what now?", "--session", "ses_killed", "--json", *model)
     assert done.returncode == 0, done.stderr
-    events = parsed(program.run("sessions", "show", "ses_killed", "--json").stdout)
+    events = parsed(program.ask("sessions", "show", "ses_killed", "--json").stdout)
     ended = [event for event in events if event["payload"]["kind"] == "agent.finished"]
     assert [(event["agent"], event["payload"]["reason"]) for event in ended] == [("subtask-1", "interrupted")]
     assert ended[0]["payload"]["files_created"] == ["one.txt"]
@@ -52,4 +52,4 @@ def test_a_session_killed_in_a_subtask_closes_it_and_goes_on(program: Program) -
         if event["payload"]["kind"] == "tool.finished" and event["payload"]["name"] == "spawn_subtask"
     )
     assert told["status"] == "lost" and "one.txt" in str(told["content"])
-    assert program.run("sessions", "verify", "ses_killed").returncode == 0
+    assert program.ask("sessions", "verify", "ses_killed").returncode == 0

@@ -87,7 +87,7 @@ def test_a_demo_leaves_nothing_behind_but_its_session(program: Program) -> None:
     done = program.run("demo", "bugfix", "--headless")
     assert done.returncode == 0, done.stderr
     assert "status: success" in done.stdout
-    listed = json.loads(program.run("sessions", "list", "--all", "--json").stdout)
+    listed = json.loads(program.ask("sessions", "list", "--all", "--json").stdout)
     assert not Path(listed["workspace"]).exists()
 
 

@@ -64,7 +64,7 @@ def script(program: Program, text: str) -> tuple[str, ...]:
 
 def whole(program: Program) -> None:
     """All sessions are as they should be."""
-    done = program.run("sessions", "verify", "--all")
+    done = program.ask("sessions", "verify", "--all")
     assert done.returncode == 0, done.stdout
 
 
@@ -111,7 +111,7 @@ def test_a_disk_that_fills_up_in_a_turn_stops_before_the_next_call(
     disk.free()
     assert on_disk.run("run", "again", "--session", "ses_filled", *mock).returncode == 0
     whole(on_disk)
-    shown = on_disk.run("sessions", "show", "ses_filled", "--json").stdout
+    shown = on_disk.ask("sessions", "show", "ses_filled", "--json").stdout
     kinds = [json.loads(line)["payload"]["kind"] for line in shown.splitlines()]
     assert kinds.count("tool.started") == 1 and kinds.count("tool.finished") == kinds.count("tool.called")
 
@@ -125,13 +125,13 @@ def test_an_export_to_a_full_disk_says_so_and_leaves_no_half_file(program: Progr
     exports = [("sessions", "export", "latest", "--format", form, "-o", str(out / form)) for form in forms]
     disk.fill()
     for words in exports:
-        done = program.run(*words)
+        done = program.ask(*words)
         assert done.returncode != 0, (words, done.stdout, done.stderr)
         assert "space" in done.stderr and "Traceback" not in done.stderr, (words, done.stderr)
         assert list(out.iterdir()) == [], words
     disk.free()
     for words in exports:
-        done = program.run(*words)
+        done = program.ask(*words)
         assert done.returncode == 0, (words, done.stderr)
 
 
@@ -150,7 +150,7 @@ def test_an_import_or_a_fork_on_a_full_disk_says_so_and_leaves_no_half_session(
         done = on_disk.run("sessions", *words)
         assert done.returncode != 0, words
         assert "space" in done.stderr and "Traceback" not in done.stderr, done.stderr
-        listed = on_disk.run("sessions", "list", "--json")
+        listed = on_disk.ask("sessions", "list", "--json")
         assert listed.returncode == 0, listed.stderr
         assert [json.loads(line)["id"] for line in listed.stdout.splitlines()] == ["ses_one"]
     disk.free()
@@ -181,7 +181,7 @@ def test_a_draft_that_cannot_be_kept_is_told_in_the_app(on_disk: Program, disk: 
 
 
 def kinds_of(program: Program, session: str) -> list[dict[str, object]]:
-    shown = program.run("sessions", "show", session, "--json").stdout
+    shown = program.ask("sessions", "show", session, "--json").stdout
     return [json.loads(line)["payload"] for line in shown.splitlines()]
 
 

@@ -78,7 +78,7 @@ def test_continue_goes_on_with_the_newest_session(program: Program, mock: tuple[
     again = program.run("run", "two", "--continue", *mock).stdout.splitlines()[-1]
     other = program.run("run", "three", *mock).stdout.splitlines()[-1]
     assert first == again != other
-    listed = events(program.run("sessions", "list", "--json").stdout)
+    listed = events(program.ask("sessions", "list", "--json").stdout)
     assert len(listed) == 2
     assert f"session: {listed[1]['id']}" == first
 
@@ -169,7 +169,7 @@ def test_a_killed_run_is_taken_up_again(program: Program, mock: tuple[str, ...])
     assert found[0]["session"] == seen[0]["session"]
     resumed = next(event["payload"] for event in found if event["payload"]["kind"] == "run.resumed")
     assert resumed["clean"] is False
-    whole = events(program.run("sessions", "show", "latest", "--json").stdout)
+    whole = events(program.ask("sessions", "show", "latest", "--json").stdout)
     assert [event["seq"] for event in whole] == list(range(len(whole)))
     assert whole[: len(seen)] == seen
 

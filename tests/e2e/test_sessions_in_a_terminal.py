@@ -50,7 +50,7 @@ def recorded(program: Program, mock: tuple[str, ...]) -> str:
     folder.mkdir(parents=True)
     (folder / "events.jsonl").write_bytes((GOLDEN / "night_shift.jsonl").read_bytes())
     (mine,) = [
-        json.loads(line)["id"] for line in program.run("sessions", "list", "--json").stdout.splitlines()
+        json.loads(line)["id"] for line in program.ask("sessions", "list", "--json").stdout.splitlines()
     ]
     return str(mine)
 
@@ -138,7 +138,7 @@ def log_of(program: Program) -> bytes:
 
 def outcome_of(program: Program) -> tuple[object, object]:
     """How the newest session stands, and which calls wait in it."""
-    shown = json.loads(program.run("sessions", "preview", "latest", "--json").stdout)
+    shown = json.loads(program.ask("sessions", "preview", "latest", "--json").stdout)
     return shown["outcome"], shown["waiting"]["approval"]
 
 

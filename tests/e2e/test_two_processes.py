@@ -54,14 +54,14 @@ def test_twenty_openers_and_every_verb_at_once_leave_the_session_whole(
     assert all("Traceback" not in err for _, err in ended.values()), ended
     assert codes["rm"] != 0 and codes["revert"] != 0, codes
     assert {name for name, code in codes.items() if code} == {"rm", "revert"}, ended
-    whole = events(program.run("sessions", "show", "s1", "--json").stdout)
+    whole = events(program.ask("sessions", "show", "s1", "--json").stdout)
     printed = [*seen, *events(rest)]
     assert [event["seq"] for event in whole] == list(range(len(whole)))
     kinds = {event["seq"]: event["payload"]["kind"] for event in whole}
     assert all(kinds[event["seq"]] == event["payload"]["kind"] for event in printed)
     fork = json.loads(ended["fork"][0])["id"]
     for name in ("s1", fork):
-        verified = program.run("sessions", "verify", name)
+        verified = program.ask("sessions", "verify", name)
         assert verified.returncode == 0, verified.stdout
 
 
@@ -85,7 +85,7 @@ def test_a_session_whose_workspace_is_gone_is_still_read_everywhere(
         ("trace", "ses_gone"),
         ("replay", "ses_gone", "--headless"),
     ):
-        done = program.run(*verb)
+        done = program.ask(*verb)
         assert (done.returncode, "Traceback" in done.stderr) == (0, False), (verb, done.stderr)
     opened = program.run("run", "two", "--session", "ses_gone", *mock)
     assert opened.returncode == 2
@@ -115,15 +115,15 @@ def test_without_its_texts_a_session_is_still_read_and_says_what_is_missing(
         ("trace", "ses_poor"),
         ("replay", "ses_poor", "--headless"),
     ):
-        done = program.run(*verb)
+        done = program.ask(*verb)
         assert (done.returncode, "Traceback" in done.stderr) == (0, False), (verb, done.stderr)
     for form in ("html", "markdown", "jsonl", "archive"):
         out = tmp_path / f"poor.{form}"
-        done = program.run("sessions", "export", "ses_poor", "--format", form, "-o", str(out))
+        done = program.ask("sessions", "export", "ses_poor", "--format", form, "-o", str(out))
         assert (done.returncode, "Traceback" in done.stderr) == (0, False), (form, done.stderr)
         if form in ("html", "markdown"):
             assert "missing" in out.read_text() or "not there" in out.read_text(), form
-    verified = program.run("sessions", "verify", "ses_poor")
+    verified = program.ask("sessions", "verify", "ses_poor")
     assert verified.returncode == 1 and "missing or damaged" in verified.stdout
     again = program.run("run", "hello", "--session", "ses_poor", *mock)
     assert "Traceback" not in again.stderr
