@@ -228,6 +228,16 @@ async def test_a_delegate_that_never_ends_reports_at_its_limit(tmp_path: Path) -
         assert "last answer" not in str(talks.of("Child")[-2].messages[-1])
 
 
+async def test_a_secret_in_a_last_call_is_covered_before_the_call_is_cut(tmp_path: Path) -> None:
+    key = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    secret = use("grep", pattern=f"{'x' * 40} {key}")
+    talks = Talks(Main=[spawn("Child: go"), say("Done.")], Child=[secret] * 4)
+    async with talking(tmp_path, talks, rules(max_iterations=2)) as bench:
+        assert (await turn(bench)).reason == "finished"
+        report = told(results(bench)[0])
+        assert "Its last calls: grep x" in report["summary"] and key[:8] not in report["summary"]
+
+
 async def test_a_delegate_whose_time_is_up_reports(tmp_path: Path) -> None:
     talks = Talks(Main=[spawn("Child: go"), say("Done.")], Child=[[anyio.sleep_forever]])
     async with talking(tmp_path, talks, rules(timeout_seconds=0.05)) as bench:

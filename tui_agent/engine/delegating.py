@@ -210,7 +210,9 @@ class Delegating:
         report = DelegateReport(
             agent=agent,
             success=reason == "completed",
-            summary=_bounded(_summary(reason, why, words, _last_calls(history)), plan.errand.max_tokens),
+            summary=_bounded(
+                _summary(reason, why, words, _last_calls(history, self._parts.blobs)), plan.errand.max_tokens
+            ),
             reason=reason,
             files_created=one.files_created,
             files_modified=one.files_modified,
@@ -291,7 +293,7 @@ def _last_words(history: Sequence[Message], blobs: Blobs) -> str:
     return ""
 
 
-def _last_calls(history: Sequence[Message]) -> str:
+def _last_calls(history: Sequence[Message], blobs: Blobs) -> str:
     """What it called last, each with its first words: all that is known of one that never said anything."""
     calls = [
         part
@@ -300,12 +302,13 @@ def _last_calls(history: Sequence[Message]) -> str:
         for part in message.parts
         if isinstance(part, ToolCallPart)
     ]
-    return ", ".join(f"{call.name} {_first_words(call)}".strip() for call in calls[-MOST_CALLS:])
+    return ", ".join(f"{call.name} {_first_words(call, blobs)}".strip() for call in calls[-MOST_CALLS:])
 
 
-def _first_words(call: ToolCallPart) -> str:
+def _first_words(call: ToolCallPart, blobs: Blobs) -> str:
+    """The first of its arguments, whose secrets are taken out before it is cut."""
     said = next((value for value in call.arguments.values() if isinstance(value, str)), "")
-    return " ".join(said.split())[:CALL_CHARS]
+    return " ".join(blobs.text(blobs.keep(said)).split())[:CALL_CHARS]
 
 
 def _bounded(text: str, max_tokens: int) -> str:

@@ -30,7 +30,7 @@ class WorkingMemory(BaseMiddleware):
         state = turn.state
         if not _keeps(state):
             return
-        changed = begun(state.memory, state.root_task)
+        changed = begun(state.memory, self._redact(state.root_task))
         if changed:
             turn.emit(MemoryUpdated(blocks=changed))
 
