@@ -210,6 +210,7 @@ class _Helper:
         self._pid = os.fork()
         if not self._pid:
             try:
+                os.setsid()  # the system shares processors out by sessions: two that work have two shares
                 with _discarding(work.file), closing(kept.opened(work.file, work.key)) as keeping:
                     _read_all(keeping, work, 1)
             finally:
