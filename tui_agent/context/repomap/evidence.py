@@ -1,4 +1,5 @@
-"""L3: where in a file a question's words stand: its best window of lines, and the symbols that they are in.
+"""L3: where in a file a question's words stand: its best window of lines, the lines on which two
+of them stand together, and the symbols that they are in.
 
 Invariant: pure; the work is bounded by `texts.MAX_HITS` places a word.
 """
@@ -9,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from tui_agent.context.repomap.texts import Text
 from tui_agent.context.repomap.views import Symbol
+from tui_agent.context.repomap.words import Pair
 from tui_agent.folds.word_forms import named
 
 WINDOW = 60
@@ -41,6 +43,17 @@ class Lines:
                 n = times[block] + times[block + 1]
                 worth[block] = worth.get(block, 0.0) + value * n / (n + room)
         return max(worth.values(), default=0.0)
+
+    def beside(self, pairs: Mapping[Pair, float]) -> float:
+        """BM25 of pairs of words, with what each is worth, by the lines on which both stand."""
+        at, known = self.at, dict[str, set[int]]()
+        worth = 0.0
+        for (one, other), value in pairs.items():
+            if one in at and other in at:
+                lines = known.get(one) or known.setdefault(one, set(at[one]))
+                if n := len(lines.intersection(at[other])):
+                    worth += value * (K1 + 1) * n / (n + K1)
+        return worth
 
     def worth_of(self, symbols: Sequence[Symbol]) -> list[float]:
         """BM25 of each symbol's own lines and name."""

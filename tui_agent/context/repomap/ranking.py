@@ -1,4 +1,5 @@
-"""L3: the order of files for a question: words of the whole file, its best window, and what past commits say.
+"""L3: the order of files for a question: words of the whole file, its best window, words that stand
+together, and what past commits say.
 
 Invariant: pure of the order in which files came into the index: ties are broken by path. The weights were chosen by
 benchmarks/localization.py.
@@ -19,7 +20,7 @@ from tui_agent.context.repomap.words import Query
 
 MATCHES = 1_000
 LOOKED_INTO = 50
-WINDOW_SHARE, HISTORY_SHARE = 0.5, 0.3
+WINDOW_SHARE, PHRASE_SHARE, HISTORY_SHARE = 0.5, 0.2, 0.3
 NAME_TIMES = 3
 FULL_TRUST = 0.25
 """The share of a question's words in a past message from which the past counts fully."""
@@ -95,6 +96,8 @@ def ranked(
     best = max(windows.values(), default=0.0) or 1.0
     for path, window in windows.items():
         base[path] += WINDOW_SHARE * window / best
+    for path, phrase in _phrases(lines, query, values).items():
+        base[path] += PHRASE_SHARE * phrase
     return [
         Ranked(
             path,
@@ -104,6 +107,14 @@ def ranked(
         )
         for path in _best_first(base)
     ]
+
+
+def _phrases(lines: Mapping[str, Lines], query: Query, values: Values) -> dict[str, float]:
+    """How much of what the question says in one breath each file has on one line, as a share of the most."""
+    pairs = {pair: min(values[pair[0]], values[pair[1]]) for pair in query.pairs}
+    found = {path: one.beside(pairs) * weight_of(path, query) for path, one in lines.items()}
+    most = max(found.values(), default=0.0) or 1.0
+    return {path: worth / most for path, worth in found.items()}
 
 
 def _best_first(scores: Mapping[str, float]) -> list[str]:

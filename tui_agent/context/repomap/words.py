@@ -1,6 +1,7 @@
 """L3: a question as its comparable words, and the names of code in it."""
 
 import re
+from itertools import pairwise
 
 from tui_agent.context.repomap.telling import told
 from tui_agent.folds.word_forms import pieces, raw_words, split, stem
@@ -44,11 +45,12 @@ ABOUT: dict[str, frozenset[str]] = {
     }.items()
 }
 """Words of a question that speak of a kind of file."""
+Pair = tuple[str, str]
 
 
 class Query:
-    """A question: its comparable words with their weights, the names of code in it, whole and cut (`strong`), and the kinds
-    of files that it is about (see `places.kind_of`).
+    """A question: its comparable words with their weights, those of them that stand beside one another (`pairs`), the names
+    of code in it, whole and cut (`strong`), and the kinds of files that it is about (see `places.kind_of`).
 
     What is said first weighs most: a question begins with what it is about and goes on with how it came to be asked.
     What a form asks beside that says nothing (see `telling`). Only the first `MAX_QUERY` characters and the first `MAX_TERMS` words of the highest weight count.
@@ -59,12 +61,13 @@ class Query:
         text = _NUMBERED.sub(r"\1\2", _HASH.sub(" ", self.text))
         names = [*_TICKED.findall(text), *_IDENTIFIER.findall(text), *_CALLED.findall(text)]
         self.names = frozenset(word for name in names for word in raw_words(name))
-        ordered = dict.fromkeys(
+        said = [
             piece
             for word in raw_words(text)
             for piece in split(word)
             if not piece.isdigit() or not _NUMBER.fullmatch(word)
-        )
+        ]
+        ordered = dict.fromkeys(said)
         self.strong = strong = frozenset(piece for name in names for piece in pieces(name))
         terms = sorted(ordered, key=lambda term: term not in strong)[:MAX_TERMS]
         places = {term: place for place, term in enumerate(ordered)}
@@ -74,10 +77,16 @@ class Query:
             * _worth_of_place(places[term])
             for term in terms
         }
+        self.pairs = _pairs([piece for piece in said if piece in self.weights])
         self.about = frozenset(kind for kind, words in ABOUT.items() if words & self.weights.keys())
 
     def __bool__(self) -> bool:
         return bool(self.weights)
+
+
+def _pairs(said: list[str]) -> tuple[Pair, ...]:
+    """Those words, two by two in one order, that stand beside one another."""
+    return tuple(dict.fromkeys((min(two), max(two)) for two in pairwise(said) if two[0] != two[1]))
 
 
 def _worth_of_place(place: int) -> float:

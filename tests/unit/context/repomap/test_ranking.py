@@ -157,6 +157,15 @@ def test_past_messages_are_asked_for_late_names_as_for_early_ones() -> None:
     assert asked.count('"wax"') == 1
 
 
+def test_words_beside_one_another_in_a_question_count_more_on_one_line(make: Make) -> None:
+    apart = "def retry_of_all(): ...\n\ndef limit_of_all(): ...\n"
+    together = "def retry_limit(): ...\n\ndef of_all_all(): ...\n"
+    order = make({"a.py": apart, "b.py": together} | OTHERS).order("the retry limit is wrong")
+    assert order[:2] == ["b.py", "a.py"]
+    assert Query("the Retry limit; limit retry, sha512 retry").pairs[0] == ("limit", "retry")
+    assert make({"a.py": apart, "b.py": together} | OTHERS).order("limit it, and retry")[0] == "b.py"
+
+
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
