@@ -76,7 +76,7 @@ class Frames:
         """An open sheet shows what is in force and known now."""
         for screen in self._live.app.screen_stack:
             if isinstance(screen, Viewer | PolicySheet) and screen.follows & changed:
-                self._live.faults.guarded("the sheet", screen.redraw)
+                self._live.faults.guarded("the sheet", screen.follow)
 
     def show_figures(self, views: Views) -> None:
         """What is known of a session that is not open yet, beside its talk."""

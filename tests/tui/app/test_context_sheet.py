@@ -1,8 +1,10 @@
 """/context: each section with what it takes, what it may take, and whether it went out whole; its keys; its level."""
 
 import pytest
+from textual.strip import Strip
 
 from tests.stubs.fake_session import FakeSession
+from tests.stubs.story import delta, requested, responded
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.protocol.commands import Compact
 from tui_agent.protocol.envelope import Record
@@ -185,3 +187,26 @@ async def test_every_limit_of_the_bar_has_its_figure(width: int) -> None:
         labels = next(row for row in rows if row.startswith("32"))
         figures = [word for word in labels.split() if word.isdigit()]
         assert figures[:2] == ["32", "40"] and len(figures) == 3
+
+
+async def test_an_answer_that_streams_does_not_draw_the_sheet_again() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.session.feed(TurnStarted(turn=3), packed(*SECTIONS), requested("req_now"))
+        await driven.settle()
+        await driven.press("f4")
+        sheet = driven.app.screen
+        assert isinstance(sheet, ContextSheet)
+        drawn, draw = list[int](), sheet.body
+
+        def counted(width: int) -> list[Strip]:
+            drawn.append(width)
+            return draw(width)
+
+        sheet.body = counted  # type: ignore[method-assign]
+        for _ in range(10):
+            driven.session.feed(delta("req_now", "word "))
+            await driven.settle()
+        assert not drawn
+        driven.session.feed(responded("req_now", "words", tokens=90_000))
+        await driven.settle()
+        assert drawn and "90.0k of" in driven.text()

@@ -39,9 +39,20 @@ class ContextSheet(Viewer):
         super().__init__(lambda: live.app.looks, "Context", self._rows)
         self.follows = frozenset({"state", "meter"})
         self._session = live
+        self._shown: tuple[object, ...] = ()
+
+    def follow(self) -> None:
+        """An answer that streams changes nothing of it."""
+        if any(was is not now for was, now in zip(self._shown, self._figures(), strict=False)):
+            self.redraw()
+
+    def _figures(self) -> tuple[object, ...]:
+        views = self._session.views
+        return views.meter.view(), views.ledger.view(), views.state.view().settings, self._session.running
 
     def prepare(self, width: int) -> None:
         view, running = self._session.views.meter.view(), self._session.running
+        self._shown = self._figures()
         mark = "~" if view.estimated else ""
         how = " (assumed)" if view.assumed else " (learnt)" if view.learnt else ""
         of = f" of {units.tokens(view.window)}{how}" if view.window else ""

@@ -82,6 +82,10 @@ class PolicySheet(Sheet[None]):
         """What the cursor can stand on: profiles, then the session's rules."""
         return [*GRID, *self._now().granted]
 
+    def follow(self) -> None:
+        """What it shows may have changed."""
+        self.redraw()
+
     def head(self, width: int) -> list[Strip]:
         title: list[Part] = [part("Policy", self.style(bold=True))]
         now = self._now().policy

@@ -44,6 +44,10 @@ class Viewer(Sheet[None]):
         self.opened_by = ""
         """The action of the registry that opened it, where one did."""
 
+    def follow(self) -> None:
+        """What it shows may have changed."""
+        self.redraw()
+
     def head(self, width: int) -> list[Strip]:
         gap = [] if self.app.size.height < 16 else [self.line(width, [])]
         right = [part(self.right, self.style("t2"))] if self.right else []
