@@ -17,6 +17,7 @@ from tui_agent.protocol.events.context import (
     Cut,
 )
 from tui_agent.protocol.events.plugin import PluginFailed
+from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.ids import MAIN_AGENT
 
 
@@ -36,6 +37,8 @@ class Telling:
             case PluginFailed() as failed:
                 words = " ".join(f"{failed.message} ({failed.where})".split())
                 self._say(f"The plugin {failed.plugin} is off. {words}")
+            case ErrorRaised(where="agents", message=message, hint=hint):
+                self._say(f"{message} {hint}")
             case ContextLearnt() as made:
                 self._say(" ".join(learnt(made)))
             case ContextCut(cuts=cuts) as cut if record.agent == MAIN_AGENT:
