@@ -246,6 +246,7 @@ async def running(
     knowledge: Knowledge | None = None,
     repomap: RepoMaps | None = None,
     clock: SystemClock | None = None,
+    tokens: Tokens | None = None,
 ) -> AsyncIterator[Bench]:
     """An engine that serves until the block ends; `env` makes the environment of a workspace."""
     clock = clock or QuickClock()
@@ -267,7 +268,7 @@ async def running(
         agents=agents or {"default": ModelAgent},
         client=lambda info: clients[-1],
         resolve_model=_resolve,
-        tokens=Tokens(calibration=recorder.calibration),
+        tokens=tokens or Tokens(calibration=recorder.calibration),
         repomap=repomap,
         jitter=lambda: 0.0,
         clock=clock,

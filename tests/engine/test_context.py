@@ -1,10 +1,12 @@
 """The context's manifest and its limits, as recorded around each request."""
 
+import threading
 from pathlib import Path
 
 import anyio
 
 from tests.engine.harness import EchoTool, call, running
+from tui_agent.context.tokens import Tokens
 from tui_agent.middleware.prompts import PromptTexts
 from tui_agent.middleware.sections import prompt_sections
 from tui_agent.ports.model import Finished, TextChunk, UsageChunk
@@ -101,6 +103,38 @@ async def test_a_session_that_is_taken_up_is_counted_before_it_is_asked_with(tmp
         await bench.until("turn.finished")
         packed = [one for one in bench.of(ContextPacked) if isinstance(one, ContextPacked)]
         assert len(packed[-1].added) == 5
+
+
+class Encoding(Tokens):
+    """Remembers what is counted on the event loop."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: None)
+        self.on_loop: list[str] = []
+
+    def count(self, text: str) -> int:
+        if threading.current_thread() is threading.main_thread():
+            self.on_loop.append(text)
+        return super().count(text)
+
+
+async def test_the_first_request_of_a_later_run_counts_its_own_message_alone_on_the_loop(
+    tmp_path: Path,
+) -> None:
+    sections = prompt_sections(PromptTexts(), "Linux", "bash", TOOLS)
+    calls: list[object] = [call(("echo", f'{{"words":"hello {at}"}}')) for at in range(30)]
+    async with running(tmp_path, [*calls, _using(0)], [EchoTool()], middlewares=sections) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+    tokens = Encoding()
+    async with running(tmp_path, [_using(0)], [EchoTool()], middlewares=sections, tokens=tokens) as bench:
+        with anyio.fail_after(30):
+            while not bench.engine._turns._caller._counted:
+                await anyio.lowlevel.checkpoint()
+        assert not tokens.on_loop
+        bench.submit(SubmitPrompt(text="on"))
+        await bench.until("turn.finished")
+        assert [one for one in tokens.on_loop if one] == ["on"]
 
 
 async def test_a_later_run_estimates_by_what_the_provider_counted_before(tmp_path: Path) -> None:

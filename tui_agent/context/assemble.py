@@ -128,11 +128,16 @@ class Assembly:
         self._history, self._text_sizes, self._tool_sizes = History(self.tokens), {}, {}
         self._fitting = Fitting(self._history.one)
 
-    def prepare(self, messages: Sequence[Message]) -> None:
-        """Count a history before it is asked with. May be called in a thread, while nothing is packed."""
+    def prepare(self, wanted: Wanted) -> None:
+        """Count what a request would hold before it is made: then only what is new is counted. May be called in a thread,
+        while nothing is packed."""
         if not self.tokens.ready:
             self.begin_counting()
-        self._history.prepare(messages)
+        self._history.prepare(wanted.messages)
+        for tool in wanted.tools:
+            self._tool_size(tool)
+        for each in _used(wanted):
+            self._clip(each, _Share())
 
     def pack(self, wanted: Wanted) -> Packed:
         """Compose the request and count every section."""

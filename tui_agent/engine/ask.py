@@ -153,8 +153,9 @@ class ModelCaller:
             messages = self._builder.messages(history)
         except BlobMissing:
             return
+        wanted = self._wanted(self._newest, messages, UNSENT)
         async with self._counting:
-            await to_thread.run_sync(self._assembly.prepare, messages)
+            await to_thread.run_sync(self._assembly.prepare, wanted)
             self._counted = max(self._counted, len(messages))
 
     async def measure(self, history: Sequence[Message], *, whole: bool = False) -> Packed:

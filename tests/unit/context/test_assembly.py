@@ -76,7 +76,7 @@ def test_a_history_that_was_counted_ahead_is_not_counted_again_and_packed_as_eve
 
     history = [said("do it"), *called(1, "x" * 9_000), *called(2, "y" * 9_000)]
     ahead = Assembly(Counting(lambda: None))
-    ahead.prepare(history)
+    ahead.prepare(Wanted(RequestId(""), model(0), (), history, ()))
     counted = Counting.seen
     again = [*history, said("and now", 90)]
     found = packed(again, assembly=ahead)
