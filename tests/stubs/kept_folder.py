@@ -4,6 +4,7 @@ Its path stays the same, since what was recorded in it names it.
 """
 
 import shutil
+import tempfile
 from pathlib import Path
 
 
@@ -16,7 +17,9 @@ class KeptFolder:
         shutil.copytree(place, copy, symlinks=True)
 
     def again(self) -> Path:
-        """The folder as it was kept, whatever has become of it since."""
-        shutil.rmtree(self._place)
+        """The folder as it was kept, whatever has become of it since, or still works in it."""
+        gone = Path(tempfile.mkdtemp(dir=self._copy.parent)) / "gone"
+        self._place.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
         shutil.copytree(self._copy, self._place, symlinks=True)
         return self._place

@@ -1,8 +1,10 @@
 """`replay --rerun`: the loop again on what was recorded, and where it parts from it."""
 
+import io
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,6 +12,7 @@ import anyio
 import pytest
 
 from tests.stubs.golden import golden
+from tests.stubs.kept_folder import KeptFolder
 from tui_agent.cli.main import main
 from tui_agent.config.options import SessionOptions
 from tui_agent.folds.divergence import first_difference, turns
@@ -41,22 +44,45 @@ answers:
 """
 
 
+def run_in(place: Path, *words: str) -> int:
+    return main([*words, "--data-dir", str(place / "data")])
+
+
+@pytest.fixture(scope="module")
+def a_turn(tmp_path_factory: pytest.TempPathFactory) -> KeptFolder:
+    """A folder in which a session had a turn."""
+    place = tmp_path_factory.mktemp("a-turn")
+    work = place / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("some words\n" * 2_000)
+    script = place / "script.yaml"
+    script.write_text(SCRIPT)
+    words = ("-C", str(work), "-m", f"scripted:{script}", "--policy", "accept-edits")
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        redirect_stdout(io.StringIO()),
+        redirect_stderr(io.StringIO()),
+    ):
+        patch.setenv("HOME", str(place / "home"))
+        run_in(place, "run", "write new.txt", *words)
+    assert (work / "new.txt").is_file()
+    return KeptFolder(place, tmp_path_factory.mktemp("kept") / "a-turn")
+
+
+@pytest.fixture
+def tmp_path(a_turn: KeptFolder) -> Path:
+    """The folder as it was after it."""
+    return a_turn.again()
+
+
 @pytest.fixture
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    work = tmp_path / "work"
-    work.mkdir()
-    (work / "a.txt").write_text("some words\n" * 2_000)
 
     def run(*words: str) -> tuple[int, str]:
-        status = main([*words, "--data-dir", str(tmp_path / "data")])
+        status = run_in(tmp_path, *words)
         return status, capsys.readouterr().out
 
-    script = tmp_path / "script.yaml"
-    script.write_text(SCRIPT)
-    place = ("-C", str(work), "-m", f"scripted:{script}", "--policy", "accept-edits")
-    run("run", "write new.txt", *place)
-    assert (work / "new.txt").is_file()
     return run
 
 
