@@ -100,7 +100,7 @@ def _reduced(draft: Draft, ev: Envelope, payload: ContextReduced) -> bool:
     outputs = "1 old output" if known + count == 1 else f"{known + count} old outputs"
     also = f"The agent can read them again. {_LISTED}"
     if known:
-        draft.renotice(index, "info", (f"{outputs} put away, step by step, for want of room", also))
+        draft.renotice(index, "info", (f"{outputs} put away, bit by bit, for want of room", also))
     else:
         words = f"{outputs} put away: {_became(payload.before_tokens, payload.after_tokens)}"
         index = draft.notice(ev, "compaction", "info", (words, also))

@@ -24,7 +24,9 @@ def kept_of(records: list[Record]) -> Standing | None:
         if isinstance(record, Envelope):
             messages.apply(record)
             calibration.apply(record)
-    found = standing(views.state, messages, views.meter, views.branches, Commits(), calibration, LearntWindows())
+    found = standing(
+        views.state, messages, views.meter, views.branches, Commits(), calibration, LearntWindows()
+    )
     return None if found is None else loaded(dumped(found))
 
 

@@ -60,7 +60,9 @@ def test_what_a_model_holds_is_read_where_its_provider_says_it(provider: str) ->
 
 
 def test_numbers_of_another_failure_are_no_window() -> None:
-    assert not faults.from_status(429, "tokens per min (TPM): maximum context length is 9000", {}, now=0).window
+    assert not faults.from_status(
+        429, "tokens per min (TPM): maximum context length is 9000", {}, now=0
+    ).window
 
 
 @pytest.mark.parametrize(
