@@ -95,3 +95,34 @@ worker.main()
     kept = opened(index, "key")
     assert len(kept.files()) == kept_files
     kept.close()
+
+
+def test_a_second_process_that_dies_costs_no_more_than_what_it_had_begun(tmp_path: Path) -> None:
+    (tmp_path / "repo").mkdir()
+    for n in range(4):
+        (tmp_path / "repo" / f"part{n}.py").write_text(f"def part{n}(): ...\n")
+    entries = list(list_files(tmp_path / "repo", show_all).entries)
+    index = tmp_path / "index"
+    program = f"""
+import os, signal, time
+from pathlib import Path
+from tui_agent.context.repomap import indexing, worker
+worker.SPLIT_BYTES = worker.CHUNK_BYTES = 1
+find, first = indexing.find, os.getpid()
+def fatal(*given, **named):
+    if os.getpid() != first:
+        os.kill(os.getpid(), signal.SIGKILL)
+    while not Path("{index}.now1").exists():
+        time.sleep(0.01)
+    return find(*given, **named)
+indexing.find = fatal
+worker.main()
+"""
+    job = {"index": str(index), "key": "key", "root": str(tmp_path / "repo"), "languages": [], "gone": []}
+    given = json.dumps({**job, "secrets": {}, "lasting": True, "entries": entries}).encode()
+    subprocess.run([sys.executable, "-c", program], input=given, check=True, timeout=60)
+    (begun,) = worker.ended_by(index)
+    kept = opened(index, "key")
+    assert {*kept.files(), begun} == {entry.path for entry in entries} and begun not in kept.files()
+    assert kept.meta("graph") == "ready"
+    kept.close()
