@@ -1,4 +1,5 @@
-"""L3: what of a question says what it is about: not what the form of an issue asks, nor what it was seen on.
+"""L3: what of a question says what it is about: not what the form of an issue asks, nor what it was seen on,
+nor the frames of foreign code.
 
 Invariant: pure; of a question that is nothing else, everything is left, and of one line too, but for comments.
 """
@@ -39,6 +40,15 @@ _FORM = _PLACE | frozenset(
 """Of what words the headings of forms are made."""
 _MOST_NAMED = 2
 """Words that name what a version is of."""
+_PYTHON = re.compile(r"\s*File \"")
+_FOREIGN = re.compile(
+    r"\s*(?:File \"[^\"]*(?:(?:site|dist)-packages|/lib(?:64)?/python\d|<frozen )"
+    r"|at (?:\S.*)?(?:node_modules/|\bnode:|\(<anonymous>\)|<anonymous>:\d)|at (?:System|Microsoft)\."
+    r"|at [\w$.@/]+\.[\w$<>]+\((?:[\w$]+\.\w+:\d+|Native Method|Unknown Source)\)|\.\.\. \d+ more$)"
+)
+"""A frame of an installed package or of what runs the program, and every frame of Java, whose class is its file."""
+_DEEP = "    "
+"""Before the line of code that Python prints below a frame."""
 _LONGEST_HEADING, _LONGEST_VALUE = 120, 3
 """Characters of a heading; words of what stands behind a label, where there is no number."""
 
@@ -57,6 +67,21 @@ def told(text: str) -> str:
     if "\n" in bare:
         bare = "\n".join(line for section in _sections(bare) for line in _telling(section))
     return bare if bare.strip() else text
+
+
+def unframed(text: str) -> str:
+    """A question whose words are those of whoever asks: without a stack's frames in code that is not the repository's, and
+    without those that only name a file (see `mentioned`)."""
+    kept: list[str] = []
+    foreign = False
+    for line in text.splitlines():
+        below = foreign and line.startswith(_DEEP) and not _PYTHON.match(line)
+        frame = _FOREIGN.match(line) is not None
+        foreign = below or (frame and _PYTHON.match(line) is not None)
+        if not below and not frame:
+            kept.append(line)
+    found = "\n".join(kept)
+    return found if found.strip() else text
 
 
 def _uncommented(text: str) -> str:

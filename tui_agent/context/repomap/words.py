@@ -3,7 +3,7 @@
 import re
 from itertools import pairwise
 
-from tui_agent.context.repomap.telling import told
+from tui_agent.context.repomap.telling import told, unframed
 from tui_agent.folds.word_forms import pieces, raw_words, split, stem
 
 _TICKED = re.compile(r"`+([^`\n]{1,200})`+")
@@ -58,7 +58,7 @@ class Query:
 
     def __init__(self, text: str) -> None:
         self.text = told(text[:MAX_QUERY])
-        text = _NUMBERED.sub(r"\1\2", _HASH.sub(" ", self.text))
+        text = _NUMBERED.sub(r"\1\2", _HASH.sub(" ", unframed(self.text)))
         names = [*_TICKED.findall(text), *_IDENTIFIER.findall(text), *_CALLED.findall(text)]
         self.names = frozenset(word for name in names for word in raw_words(name))
         said = [

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from tests.stubs.rows import rows
-from tui_agent.context.repomap.telling import told
+from tui_agent.context.repomap.telling import told, unframed
 from tui_agent.context.repomap.words import Query
 
 QUESTION = "The lexer loses the last token of a line"
@@ -94,10 +94,63 @@ def test_what_a_form_adds_goes(text: str, wanted: str) -> None:
     assert told(text).split() == wanted.split()
 
 
+TRACE = """It hangs
+Traceback (most recent call last):
+  File "/home/x/venv/lib/python3.11/site-packages/urllib3/pool.py", line 7, in urlopen
+    reply = self._make_request(
+            ^^^^^^^^^^^^^^^^^^^
+  File "/home/x/shop/cart.py", line 12, in price_of
+    return rounded(price)
+  File "/usr/lib/python3.11/socket.py", line 705, in readinto
+    return self._sock.recv_into(b)
+ResetError: gone
+    at Hook.eval (/app/node_modules/tapable/lib/Hook.js:33:10)
+    at async cartOf (/app/src/cart.ts:3:1)
+    at Object.<anonymous> (/app/src/shop.ts:9:1)
+    at async Promise.all (<anonymous>)
+    at node:internal/main:23:47
+    at Module._compile (node:internal/modules/cjs/loader:1254:14)
+\tat org.junit.Runner.run(Runner.java:115)
+\tat java.base/java.util.Streams.accept(Unknown Source)
+\t... 72 more
+at last"""
+OWN = """It hangs
+Traceback (most recent call last):
+  File "/home/x/shop/cart.py", line 12, in price_of
+    return rounded(price)
+ResetError: gone
+    at async cartOf (/app/src/cart.ts:3:1)
+    at Object.<anonymous> (/app/src/shop.ts:9:1)
+at last"""
+
+
+def test_frames_of_foreign_code_have_no_words() -> None:
+    assert unframed(TRACE) == OWN
+    assert Query(TRACE).weights == Query(OWN).weights
+    assert Query(TRACE).text == TRACE
+    only = "\tat org.shop.Cart.priceOf(Cart.java:7)\n\tat org.shop.Main.main(Main.java:7)"
+    assert unframed(only) == only
+
+
 @pytest.mark.parametrize(
-    "part", ["<!--", "<!-- --> `<!--", "# # ", "**a", "a: ", "- [x] ", "x=v1.", "\n```", "Ab ", " :"]
+    "part",
+    [
+        "<!--",
+        "<!-- --> `<!--",
+        "# # ",
+        "**a",
+        "a: ",
+        "- [x] ",
+        "x=v1.",
+        "\n```",
+        "Ab ",
+        " :",
+        "at a(",
+        "at ",
+        ".a",
+    ],
 )
 def test_a_long_question_takes_little_time(part: str) -> None:
     started = time.process_time()
-    told(f"\n{part * (20_000 // len(part))}\n")
+    unframed(told(f"\n{part * (20_000 // len(part))}\n"))
     assert time.process_time() - started < 0.5
