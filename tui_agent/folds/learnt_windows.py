@@ -22,7 +22,8 @@ BELOW_REFUSED: Final = 0.75
 _NEAR: Final = 0.02
 """Between what was taken and what was refused nothing is tried where so little is between them."""
 _OFF: Final = 0.98
-"""Of a request that is refused though a longer one was taken, so much counts as held: our counts are a little off."""
+"""Of a request that is refused though a longer one was taken, so much counts as held, and the other way round: our counts
+are a little off."""
 _NEWS: Final = 0.15
 """A window that differs by less from what was told is not told again."""
 
@@ -70,7 +71,10 @@ class LearntWindow:
 
     def took(self, tokens: int) -> "LearntWindow":
         """It took a request of so many."""
-        return self if tokens <= self.held else replace(self, held=tokens)
+        if tokens <= self.held:
+            return self
+        refused = max(self.refused, round(tokens / _OFF)) if self.refused else 0
+        return replace(self, held=tokens, refused=refused)
 
     def refuses(self, tokens: int, told: int) -> "LearntWindow":
         """It refused so many, and said how many it holds."""

@@ -46,6 +46,12 @@ def test_what_the_provider_says_is_the_window_until_it_refuses_what_should_fit()
     assert (fold.of(MODEL).window, fold.of(MODEL).tokens) == (0, 45_375)
 
 
+def test_what_is_taken_though_less_was_refused_is_held_as_our_counts_are_off() -> None:
+    known = LearntWindow().refuses(8_632, 0).took(8_923)
+    assert known.tokens == 8_923 < known.refused
+    assert known.refuses(8_900, 0).held < 8_900
+
+
 def test_what_is_kept_is_taken_up_and_another_model_learns_for_itself() -> None:
     fold = LearntWindows()
     asked(fold, 100_000, 60_000)
@@ -70,4 +76,4 @@ def test_a_request_that_follows_what_was_learnt_is_taken_after_a_few_refusals(
         refused += known.last > holds
         assert known.held <= holds < known.refused and known.tokens <= known.last
         asked(fold, known.last, holds)
-    assert refused <= 16 and LearntWindow().last == 0
+    assert refused <= 24 and LearntWindow().last == 0
