@@ -6,7 +6,6 @@ message of the event that brought it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import PurePosixPath
 
 from tui_agent.protocol.events.instructions import InstructionFile, InstructionScope, InstructionsLoaded
 from tui_agent.protocol.parts import Content, TextContent
@@ -49,9 +48,9 @@ def instruction_words(path: str, scope: InstructionScope) -> str:
     """The heading of a file's text, and before which others it goes."""
     if scope == "user":
         return "# Instructions of the user, for every project"
-    folder = PurePosixPath(path).parent
     if scope == "project":
         return f"# Instructions of {path}, for the whole workspace"
+    folder = path.rpartition("/")[0] or "."
     return (
         f"# Instructions of {path}, for everything below {folder}/\n\n[For files below {folder}/ they go before those of "
         "every folder above it, and before the user's own.]"
