@@ -5,7 +5,7 @@ Invariant: pure. Whether it is one is told by looking it up; what is not found s
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 MOST: Final = 20
@@ -153,7 +153,8 @@ def _pasted(text: str, root: str, fences: list[tuple[int, int]]) -> Iterator[tup
         if count > MOST_PASTED:
             return
         relative = path[len(root) :]
-        yield found.start(), Possible(path, (Wanted(path, relative),))
+        lines = (replace(one, given=path) for one in _with_lines(relative))
+        yield found.start(), Possible(path, (Wanted(path, relative), *lines))
 
 
 def _with_lines(given: str) -> list[Wanted]:

@@ -43,6 +43,14 @@ def test_lines_may_stand_behind_a_quoted_path(lines: str) -> None:
     assert [(each.path, each.first_line, each.last_line) for each in one.readings] == [("my notes.md", 2, 3)]
 
 
+@pytest.mark.parametrize("lines", [":10-20", "#L10-L20", "#L10-20"])
+def test_a_range_of_lines_may_stand_behind_a_pasted_path(lines: str) -> None:
+    path = f"/home/me/shop/src/app.py{lines}"
+    [one] = possible(f"see {path}.", ROOT)
+    found = [(each.given, each.path, each.first_line, each.last_line) for each in one.readings]
+    assert found[-1] == (path, "src/app.py", 10, 20)
+
+
 def test_points_behind_a_path_and_lines_are_tried_without() -> None:
     readings = [
         (one.path, one.first_line, one.last_line) for one in possible("@a.py:10-20.", ROOT)[0].readings
