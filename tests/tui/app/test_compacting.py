@@ -147,10 +147,13 @@ async def test_what_a_summary_stands_for_is_listed_by_turn_and_the_summary_can_b
         [first] = [at for at, row in enumerate(rows) if "▌  Turn 1" in row]
         assert not rows[first - 1].split("▌")[1].strip(" ▐")
         assert any(item.label == "read_file" and ".py  " in item.about for item in picker.items)
+        await driven.press("enter", "enter")
+        assert not driven.session.submitted  # an Enter too many takes no summary back
+        await listed(driven)
         await driven.press("enter")
-        command = driven.session.submitted[-1]
-        assert isinstance(command, RestoreContext)
-        assert command.compaction == driven.session.records[-1].seq
+        await chosen(driven, "Take it back")
+        [command] = driven.session.submitted
+        assert isinstance(command, RestoreContext) and command.compaction == driven.session.records[-1].seq
 
 
 async def test_one_message_is_brought_back_or_pinned() -> None:

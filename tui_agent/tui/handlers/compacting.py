@@ -38,7 +38,7 @@ def _list(live: "Live") -> None:
     def chosen(value: str | None) -> None:
         for view in held:
             if value == UNDO:
-                live.submit(RestoreContext(compaction=view.compaction))
+                _summary_deeds(live, view)
             elif value is not None:
                 _deeds(live, (*view.items, *view.held)[int(value)])
 
@@ -58,6 +58,20 @@ def _rows(view: ForgottenView) -> list[Item]:
     """The picker's rows: the way back of all first, then each message that went, then what could be kept."""
     undo = Item(UNDO, "undo", "take the newest summary back, with all that it stands for")
     return [*([undo] if view.compaction is not None else []), *rows(view), *held_rows(view)]
+
+
+def _summary_deeds(live: "Live", view: ForgottenView) -> None:
+    """Asked once more: the row is the list's first, and an Enter too many would undo what cost a request."""
+    deeds = [
+        Item("leave", "Leave it", "it goes on standing for what was said"),
+        Item(UNDO, "Take it back", "what it stands for is in the context again"),
+    ]
+
+    def chosen(value: str | None) -> None:
+        if value == UNDO:
+            live.submit(RestoreContext(compaction=view.compaction))
+
+    live.app.push_screen(Picker(lambda: live.app.looks, "The newest summary", deeds), chosen)
 
 
 def _deeds(live: "Live", item: ForgottenItem) -> None:
