@@ -16,19 +16,34 @@ _AGREED = re.compile(r"\s*[-*+] \[(?:[xX]\]|\s?\]\s+I\b)")
 """A box that is ticked, or that says of who asks what they have done; one of a plan is neither."""
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _LABELLED = re.compile(r"(?P<label>[A-Za-z][\w ./()+-]{0,40}?)[* ]*(?P<sign>[:=])[=* ]*(?P<value>.*)$")
-_VERSION = re.compile(r"\W*(?:[A-Za-z][\w.+-]*\s+){0,3}(?:[vV]\d+\.\d|\d+\.\d+\.\d)")
+_VERSION = re.compile(r"\W*(?:[A-Za-z][\w.+-]*\s+){0,3}(?:[vV]\d+\.\d|\d+\.\d+\.\d)[\w.+-]*")
+_BRACKET = re.compile(r"\([^()]*\)")
+_TOKEN = re.compile(r"[nN]/[aA]\b|\w[\w.+-]*")
+_CODE = re.compile(
+    r"\s*(?:(?:async |export |pub(?:lic)? |static |private )*(?:class|const|def|fn|from|func|function|import|let|return|var"
+    r"|export|package|using|if|for|while|#include)\b.*[\w)\]}'\":;{>]|[\w.]+\(.*\)|[\w.]+ ?= ?[A-Za-z_'\"\[{(].*|.*[;{}])\s*$"
+)
+"""A line of a program: what looks like a heading above it is a comment."""
 _FILLED = re.compile(
     r"A clear and concise description of |Steps to reproduce the behavio|Add any other context |If applicable, add "
     r"|_No response_|(?:Go to|Click on|Scroll down to) '\.+'|See error$"
 )
 """What the forms of GitHub say where nobody has said anything else."""
 _WORD, _NUMBER = re.compile(r"[^\W\d_]+"), re.compile(r"\d")
+_DOTTED = re.compile(r"\d\.\d")
 _PLACE = frozenset(
     """arch architecture browser browsers checklist conduct cpu desktop device distro duplicates environment hardware kernel
     machine os phone platform prerequisites ram screenshot screenshots severity smartphone system validations version
     versions""".split()  # noqa: SIM905 - read as prose
 )
 """With what is headed what says where something was seen, and not what."""
+_KNOWN = frozenset(
+    """aarch64 alpine amd android apple arch arm arm64 bit branch bsd build cent centos chrome chromium core cpu darwin debian
+    dell desktop docker edge enterprise fedora firefox freebsd galaxy gb ghz gnu home intel ios ipad iphone kernel latest
+    lenovo linux lts mac macbook macos main master mb mint msvc n/a nightly nixos none nvidia openbsd opera or os osx pixel pro ram
+    release ryzen safari samsung server stable suse thinkpad ubuntu unix unknown win windows wsl xps""".split()  # noqa: SIM905 - read as prose
+)
+"""Words that say on what something was seen, and nothing else."""
 _FORM = _PLACE | frozenset(
     """a actual additional an and any are behavior behaviour bug can case code complete contact context current debugging
     describe description desired details did do does example existing expect expected feature following for further happen
@@ -49,8 +64,8 @@ _FOREIGN = re.compile(
 """A frame of an installed package or of what runs the program, and every frame of Java, whose class is its file."""
 _DEEP = "    "
 """Before the line of code that Python prints below a frame."""
-_LONGEST_HEADING, _LONGEST_VALUE = 120, 3
-"""Characters of a heading; words of what stands behind a label, where there is no number."""
+_LONGEST_HEADING, _FEW = 120, 8
+"""Characters of a heading; words of a line that begins with a platform's name or has a version."""
 
 
 class _Section(NamedTuple):
@@ -113,12 +128,21 @@ def _telling(section: _Section) -> list[str]:
     match = _HEADING.match(section.heading)
     words = _words(match[match.lastgroup or 0]) if match else []
     if match and match.lastgroup != "plain" and _is_of_place(words):
-        return []
+        if _is_comment(section):
+            return [section.heading, *section.lines]
+        if _lists_places(section):
+            return []
     left = list(_left(section))
     said = any(line.strip() for line in left)
     if match and not _is_of_form(words) and (said or len(left) == len(section.lines)):
         left.insert(0, section.heading)
     return left
+
+
+def _is_comment(section: _Section) -> bool:
+    """Whether what looks like a heading is a line of a program that no fence is around."""
+    outside = (line for at, line in enumerate(section.lines) if at not in section.code)
+    return section.heading.lstrip().startswith("# ") and any(map(_CODE.match, outside))
 
 
 def _left(section: _Section) -> Iterator[str]:
@@ -157,7 +181,38 @@ def _is_aside(line: str, *, code: bool) -> bool:
     if labelled is None:
         return False
     value = labelled["value"]
-    if _VERSION.match(value):
+    if (version := _VERSION.match(value)) and _names_place(value[version.end() :], alone=False):
         return True
-    short = _NUMBER.search(value) or (not code and len(value.split()) <= _LONGEST_VALUE)
-    return bool(short) and labelled["sign"] == ":" and _is_of_place(_words(labelled["label"]))
+    if labelled["sign"] != ":" or not _is_of_place(_words(labelled["label"])):
+        return False
+    return (not code or _NUMBER.search(value) is not None) and _names_place(value)
+
+
+def _names_place(text: str, *, alone: bool = True) -> bool:
+    """Whether most of the words are numbers, or known as a version's or a platform's; `alone`: a single word is
+    always one."""
+    tokens = _TOKEN.findall(_BRACKET.sub(" ", text))
+    known = sum(_NUMBER.search(one) is not None or one.lower() in _KNOWN for one in tokens)
+    return 2 * known > len(tokens) or len(tokens) <= alone
+
+
+def _lists_places(section: _Section) -> bool:
+    """Whether a section is a list of versions and platforms, and no prose. What a program has printed stands in a fence."""
+    said = [line for at, line in enumerate(section.lines) if line.strip() and at not in section.code]
+    return 2 * sum(map(_is_listed, said)) >= len(said)
+
+
+def _is_listed(line: str) -> bool:
+    """Whether a line gives one thing a value, names a place, or is what a form or a box has said."""
+    start = _ITEM.match(line)
+    said = line[start.end() if start else 0 :].strip("* ")
+    words = said.split()
+    return (
+        _AGREED.match(line) is not None
+        or _FENCE.match(line) is not None
+        or said[:1] in ("<", "!")
+        or _FILLED.match(said) is not None
+        or _LABELLED.match(said) is not None
+        or _names_place(said)
+        or (len(words) <= _FEW and (words[0].lower() in _KNOWN or _DOTTED.search(said) is not None))
+    )
