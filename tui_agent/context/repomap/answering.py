@@ -67,6 +67,7 @@ def from_index(index: Snapshot, listing: Listing, texts: Texts, ask: Ask) -> Bas
         words = ranking.by_index(index, query, values, ask.hidden)
         past = ranking.by_history(index, query, text.keys())
         order = ranking.ranked(words, past, query, values, texts.of)
+        order = ranking.defined_first(order, query, index.symbols)
         order = _named(order, ask, index.alike, lambda path: Lines(texts.of(path), values))
         order = completed(order, index, past, ask.hidden, query)
         if len(order) < ENOUGH:
@@ -116,6 +117,8 @@ def from_scan(
     values = ranking.values_of(ask.query, scan.counts, scan.total)
     reading = _reading(root)
     order = ranking.ranked(scan.words, {}, ask.query, values, reading)
+    parsing = _parsing(root, known, cleaner)
+    order = ranking.defined_first(order, ask.query, parsing)
     order = _named(order, ask, alike, lambda path: Lines(reading(path), values))
     if len(order) < ENOUGH:
         there = {one.path for one in order}
@@ -123,7 +126,7 @@ def from_scan(
         order += [one._replace(reasons=NO_WORD) for one in _by_places(listing, ask) if one.path not in there]
     shown = {one.path for one in order} | scan.no_text
     rest = [entry.path for entry in listing.entries if entry.path not in shown]
-    return Basis(order, _visible(rest, ask), skipped, _parsing(root, known, cleaner))
+    return Basis(order, _visible(rest, ask), skipped, parsing)
 
 
 def _texts_first(order: list[Ranked], root: str, room: int, skipped: dict[str, int]) -> list[Ranked]:

@@ -1,13 +1,16 @@
 """L3: which files of an index define a name that is half typed, for completion.
 
-Invariant: reads the index as it is: nothing is listed, parsed or built. No more than `MOST_FILES` files are looked into.
+Invariant: reads the index as it is: nothing is listed, parsed or built. No more than `MOST_FILES` files are looked into
+for each way in which the name is sought.
 """
 
 import re
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from tui_agent.config.places import is_test
 from tui_agent.context.repomap.kept import Kept
+from tui_agent.context.repomap.views import Symbol
 from tui_agent.folds.word_forms import STOP, split, stem
 
 MOST_FILES: Final = 400
@@ -30,7 +33,7 @@ def defined(kept: Kept, query: str, most: int) -> list[Defined]:
     each at its first place in the sources, or else in the tests."""
     wanted = query.casefold()
     found: dict[str, Defined] = {}
-    for path, symbols in kept.naming(_expression(query), MOST_FILES):
+    for path, symbols in _looked_into(kept, query):
         for one in symbols:
             if wanted in one.name.casefold() and one.kind not in _NO_NAME and one.name.isidentifier():
                 known = found.get(one.name)
@@ -46,6 +49,17 @@ def defined(kept: Kept, query: str, most: int) -> list[Defined]:
         ),
     )
     return order[:most]
+
+
+def _looked_into(kept: Kept, query: str) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
+    """Files with their symbols: those of the whole name with its numbers, and those of how it may go on."""
+    seen: set[str] = set()
+    whole = " AND ".join(f'"{piece}"' for piece in split(query))
+    for expression in dict.fromkeys((whole, _expression(query)) if whole else (_expression(query),)):
+        for path, symbols in kept.naming(expression, MOST_FILES):
+            if path not in seen:
+                seen.add(path)
+                yield path, symbols
 
 
 def _expression(query: str) -> str:

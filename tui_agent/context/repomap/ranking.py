@@ -1,12 +1,13 @@
 """L3: the order of files for a question: words of the whole file, its best window, words that stand
 together, and what past commits say.
 
-Invariant: pure of the order in which files came into the index: ties are broken by path. The weights were chosen by
-benchmarks/localization.py.
+Invariant: pure of the order in which files came into the index: ties are broken by the names that a file defines, then by
+path. The weights were chosen by benchmarks/localization.py.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
+from itertools import groupby
 from math import log, sqrt
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from tui_agent.context.repomap.mentioned import Mention
 from tui_agent.context.repomap.places import is_entry, kind_of, weight_of
 from tui_agent.context.repomap.snapshot import Snapshot
 from tui_agent.context.repomap.texts import Text
+from tui_agent.context.repomap.views import Symbol
 from tui_agent.context.repomap.words import Query
 
 MATCHES = 1_000
@@ -25,6 +27,7 @@ NAME_TIMES = 3
 FULL_TRUST = 0.25
 """The share of a question's words in a past message from which the past counts fully."""
 Reader = Callable[[str], Text]
+Definer = Callable[[str], tuple[Symbol, ...]]
 Looker = Callable[[str], Lines | None]
 
 
@@ -122,6 +125,18 @@ def _best_first(scores: Mapping[str, float]) -> list[str]:
     order = sorted(scores)
     order.sort(key=scores.__getitem__, reverse=True)
     return order
+
+
+def defined_first(order: Sequence[Ranked], query: Query, symbols: Definer) -> list[Ranked]:
+    """The same files, and of those that are worth the same, those first that define a name of the question; of files that
+    were looked into."""
+    found: list[Ranked] = []
+    for _, group in groupby(order[:LOOKED_INTO] if query.names else (), key=lambda one: one.score):
+        alike = list(group)
+        if len(alike) > 1:
+            alike.sort(key=lambda one: query.names.isdisjoint(symbol.name for symbol in symbols(one.path)))
+        found += alike
+    return [*found, *order[len(found) :]]
 
 
 def named_first(order: Sequence[Ranked], mentions: Sequence[Mention], look: Looker) -> list[Ranked]:

@@ -10,6 +10,7 @@ from tui_agent.context.repomap.answering import Ask, from_index
 from tui_agent.context.repomap.facade import show_all
 from tui_agent.context.repomap.kept import Kept, opened
 from tui_agent.context.repomap.listing import list_files
+from tui_agent.context.repomap.named import MOST_FILES, Defined, defined
 from tui_agent.context.repomap.places import kind_of
 from tui_agent.context.repomap.ranking import Ranked, by_history, expression, values_of
 from tui_agent.context.repomap.snapshot import Snapshot
@@ -87,6 +88,27 @@ def test_names_that_differ_in_their_number_are_told_apart(make: Make, number: in
     assert make(files).order(f"fun_{number} fails")[0] == wanted
     files = {path: text.replace("fun_", "sha") for path, text in files.items()}
     assert make(files).order(f"sha{number} fails")[0] == wanted
+
+
+NUMBERED = {f"d{a}/f{b}.py": f"def func_{b}_{a}(): ...\n" for a in range(10, 34) for b in range(10, 34)}
+
+
+def test_of_files_that_are_worth_the_same_the_one_that_defines_the_name_comes_first(make: Make) -> None:
+    repository = make(
+        {path: NUMBERED[path] for path in ("d12/f33.py", "d33/f12.py", "d12/f12.py", "d33/f33.py")}
+    )
+    for words in ("func_12_33", "why does func_12_33 fail?"):
+        assert repository.order(words)[:2] == ["d33/f12.py", "d12/f33.py"], words
+    assert repository.order("func_33_12")[:2] == ["d12/f33.py", "d33/f12.py"]
+
+
+def test_a_name_with_numbers_is_completed_among_more_files_than_are_looked_into(make: Make) -> None:
+    kept = make(NUMBERED).kept
+    assert len(NUMBERED) > MOST_FILES
+    assert defined(kept, "func_12_33", 9) == [Defined("func_12_33", "d33/f12.py", 1)]
+    assert {one.name for one in defined(kept, "func_33", 99)} >= {f"func_33_{n}" for n in range(10, 34)}
+    assert defined(kept, "func_3", 9)
+    assert defined(kept, "33_1", 99)[0].name == "func_33_10"
 
 
 OTHERS = {f"lib/other{n}.py": f"def thing{n}(): ...\n" for n in range(6)}
