@@ -3,6 +3,8 @@
 import os
 import struct
 import zlib
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -10,9 +12,11 @@ import pytest
 
 from tests.engine.harness import MODEL, FakeModel, call, running, say
 from tests.stubs.tool_context import tools_of
-from tui_agent.context.mentions import Sources, expand
+from tui_agent.context.mentions import UNREAD, Sources, expand
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.policy.judge import RulePolicy
+from tui_agent.ports.environment import FileInfo
+from tui_agent.ports.knowledge import SymbolPlace
 from tui_agent.protocol.commands import Queue, Steer, SubmitPrompt
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.files import FileChanged
@@ -187,6 +191,43 @@ async def test_where_there_is_hardly_any_room_no_file_is_begun(workspace: Path) 
     found = await expand("@one.md and @two.md", _sources(workspace, 700))
     assert all(one.cut and "read_file reads it" in str(one.text) for one in found)
     assert "b" * 20 not in "".join(str(one.text) for one in found)
+
+
+class EndlessWorkspace(LocalEnvironment):
+    """Has more files than there is time for."""
+
+    async def walk(self, path: str = "", *, ignored: bool = False) -> AsyncIterator[FileInfo]:
+        await anyio.sleep_forever()
+        yield FileInfo(path, "file", 0, 0, 0)
+
+
+async def test_a_name_that_was_not_looked_up_to_the_end_is_told_and_a_file_that_is_not_there_is_said_to_be_missing(
+    workspace: Path,
+) -> None:
+    async def unread(name: str) -> None:
+        return None
+
+    many = replace(_sources(workspace, 20_000), env=EndlessWorkspace(workspace), names_s=0.1)
+    late = replace(many, symbols=unread)
+    [told] = await expand("Why does @Cart.total and gone@x.org", late)
+    assert (told.given, told.kind, told.note) == ("Cart.total", "missing", UNREAD)
+    [missing] = await expand("see @gone.py", late)
+    assert missing.note == "there is no such file"
+
+
+async def test_no_more_names_are_looked_up_than_there_is_time_for_and_that_is_told_once(
+    workspace: Path,
+) -> None:
+    asked: list[str] = []
+
+    async def nowhere(name: str) -> tuple[SymbolPlace, ...]:
+        asked.append(name)
+        return ()
+
+    names = " ".join(f"@name{number}" for number in range(8))
+    [told] = await expand(names, replace(_sources(workspace, 20_000), symbols=nowhere))
+    assert len(asked) == 5 and (told.given, told.kind) == ("name5", "missing")
+    assert "5 names" in told.note
 
 
 async def test_lines_are_counted_as_the_tools_count_them(tmp_path: Path, workspace: Path) -> None:

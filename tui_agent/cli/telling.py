@@ -8,6 +8,7 @@ import sys
 from tui_agent.cli.headless import Show
 from tui_agent.cli.output import say
 from tui_agent.folds.cut_words import learnt, not_whole, too_long
+from tui_agent.folds.words import LATER, unmapped
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import (
     ContextCompacted,
@@ -15,6 +16,7 @@ from tui_agent.protocol.events.context import (
     ContextLearnt,
     ContextStuck,
     Cut,
+    RepomapBuilt,
 )
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.session import ErrorRaised
@@ -47,6 +49,8 @@ class Telling:
                 self._say(not_whole(cuts), cuts)
             case ContextStuck(message=message, hint=hint) if record.agent == MAIN_AGENT:
                 self._say(f"{message} {hint}".rstrip())
+            case RepomapBuilt(late=late, duration_ms=waited) if late and record.agent == MAIN_AGENT:
+                self._say(f"{unmapped(waited)} {LATER}")
             case _:
                 pass
 

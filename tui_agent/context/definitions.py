@@ -1,6 +1,6 @@
 """L3: where a name is defined, by a look at the lines of the sources: what stands in where there is no map of them.
 
-Invariant: it ends after `SEARCH_S` seconds with what it has found.
+Invariant: it ends after `SEARCH_S` seconds with what it has found, and tells whether it had seen all.
 """
 
 import re
@@ -58,11 +58,12 @@ _DEFINES = (
 )
 
 
-async def search_definitions(name: str, env: Environment) -> list[SymbolPlace]:
-    """Where a name is defined, by a look at the lines of the workspace's sources, tests last. Ends after a moment."""
+async def search_definitions(name: str, env: Environment) -> tuple[list[SymbolPlace], bool]:
+    """Where a name is defined, by a look at the lines of the workspace's sources, tests last; and whether there was time
+    for all of them."""
     pattern = re.compile(_DEFINES.replace("{name}", re.escape(name)), re.MULTILINE)
     found: list[SymbolPlace] = []
-    with anyio.move_on_after(SEARCH_S):
+    with anyio.move_on_after(SEARCH_S) as time:
         try:
             async for info in env.walk():
                 if (
@@ -82,7 +83,7 @@ async def search_definitions(name: str, env: Environment) -> list[SymbolPlace]:
                     break
         except EnvironmentFault:
             pass  # a file went away under the search: what was found counts
-    return sorted(found, key=lambda one: is_test(one.path))
+    return sorted(found, key=lambda one: is_test(one.path)), not time.cancelled_caught
 
 
 def _start(hit: re.Match[str]) -> int:

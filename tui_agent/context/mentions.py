@@ -34,6 +34,10 @@ MOST_SYMBOLS: Final = 5
 """So many names of a message are looked up as symbols: each may take a moment."""
 NAMES_S: Final = 4.0
 """And all of them no longer than this, where nothing is indexed yet."""
+UNREAD: Final = (
+    "not found in time, as the repository is still being read; mention it again later, or its file"
+)
+TOO_MANY: Final = f"only the first {MOST_SYMBOLS} names of a message are looked up"
 SYMBOL_LINES: Final = 60
 SYMBOL_PLACES: Final = 3
 HEX_BYTES: Final = 64
@@ -46,7 +50,8 @@ KeepImage = Callable[[bytes], str]
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What mentions are looked up by. `images`: the model takes images; `room`: characters of all of them together."""
+    """What mentions are looked up by. `images`: the model takes images; `room`: characters of all of them together;
+    `names_s`: what all names of symbols may take."""
 
     env: Environment
     may_read: MayRead
@@ -54,6 +59,7 @@ class Sources:
     symbols: FindSymbol | None = None
     images: bool = False
     room: int = MAX_ALL_CHARS
+    names_s: float = NAMES_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,14 @@ class _Found:
         return len(self.mention.text) if isinstance(self.mention.text, str) else self.mention.text.size
 
 
+@dataclass(slots=True)
+class _Names:
+    """What the names of a message may still take: so many of them, and until when."""
+
+    until: float
+    left: int = MOST_SYMBOLS
+
+
 def may_mention(text: str, root: str) -> bool:
     """Whether it is worth looking closer. Cheap."""
     return "@" in text or root in text
@@ -78,10 +92,9 @@ async def expand(text: str, sources: Sources) -> tuple[Mention, ...]:
     """What the message mentions, in order; only those that are found, refused, or could only have been meant as one."""
     places = await to_thread.run_sync(possible, text, sources.env.root)
     found: list[_Found] = []
-    names, until = 0, anyio.current_time() + NAMES_S
+    names = _Names(anyio.current_time() + sources.names_s)
     for place in places:
-        names += bool(place.symbol)
-        one = await _mention(place, sources, until if names <= MOST_SYMBOLS else 0.0)
+        one = await _mention(place, sources, names)
         if one is not None and not any(_same(one.mention, other.mention) for other in found):
             found.append(one)
     rooms = shared([one.chars for one in found], sources.room)
@@ -91,8 +104,7 @@ async def expand(text: str, sources: Sources) -> tuple[Mention, ...]:
     )
 
 
-async def _mention(place: Possible, sources: Sources, until: float) -> _Found | None:
-    """`until`: when a look for a symbol ends at the latest."""
+async def _mention(place: Possible, sources: Sources, names: _Names) -> _Found | None:
     refused = ""
     for wanted in place.readings:
         try:
@@ -106,11 +118,12 @@ async def _mention(place: Possible, sources: Sources, until: float) -> _Found | 
             return await _found(wanted, info, sources)
         except EnvironmentFault as fault:
             return _Found(Mention(given=wanted.given, kind="refused", path=wanted.path, note=fault.message))
-    if place.symbol and not refused and anyio.current_time() < until:
-        with anyio.CancelScope(deadline=until):
-            symbol = await _symbol(place, sources)
-            if symbol is not None:
-                return symbol
+    if place.symbol and not refused:
+        symbol, note = await _named(place, sources, names)
+        if symbol is not None:
+            return symbol
+        if note and not place.meant:
+            return _Found(Mention(given=place.given, kind="missing", note=note))
     if not place.meant and (not refused or place.given.startswith("/")):
         return None
     return _Found(Mention(given=place.given, kind="missing", note=refused or "there is no such file"))
@@ -260,12 +273,29 @@ class _Place:
     lines: Sequence[str]
 
 
-async def _symbol(place: Possible, sources: Sources) -> _Found | None:
-    name = re.split(r"\.|::", place.symbol)[-1]
-    places: Sequence[SymbolPlace] = ()
-    if sources.symbols is not None:
-        places = await sources.symbols(place.symbol)
-    places = places or await search_definitions(name, sources.env)
+async def _named(place: Possible, sources: Sources, names: _Names) -> tuple[_Found | None, str]:
+    """The symbol of that name; where there is none, what is to be said of it: nothing where it is nowhere."""
+    names.left -= 1
+    if names.left < 0:
+        return None, TOO_MANY if names.left == -1 else ""
+    if anyio.current_time() < names.until:
+        with anyio.CancelScope(deadline=names.until):
+            places, sure = await _places(place.symbol, sources)
+            found = await _symbol(place, places, sources)
+            return found, "" if sure else UNREAD
+    return None, UNREAD
+
+
+async def _places(symbol: str, sources: Sources) -> tuple[Sequence[SymbolPlace], bool]:
+    """Where a symbol is defined, and whether it is sure that there is no more of it."""
+    known = await sources.symbols(symbol) if sources.symbols is not None else None
+    if known:
+        return known, True
+    searched, whole = await search_definitions(re.split(r"\.|::", symbol)[-1], sources.env)
+    return searched, bool(searched) or whole or known is not None
+
+
+async def _symbol(place: Possible, places: Sequence[SymbolPlace], sources: Sources) -> _Found | None:
     found = list[_Place]()
     for one in places[:SYMBOL_PLACES]:
         if sources.may_read(one.path, sources.env.resolve(one.path)):

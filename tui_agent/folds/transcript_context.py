@@ -4,6 +4,7 @@ from tui_agent.folds.cut_words import HELPS, learnt, not_whole, too_long
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.entries import NoticeEntry, NoticeLevel
 from tui_agent.folds.transcript_draft import Draft
+from tui_agent.folds.words import CAME, LATER, unmapped
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.display import MarkdownBlock
 from tui_agent.protocol.envelope import Envelope
@@ -16,6 +17,8 @@ from tui_agent.protocol.events.context import (
     ContextRestored,
     ContextStuck,
     ContextWarned,
+    RepomapBuilt,
+    RepomapUsed,
 )
 from tui_agent.protocol.events.instructions import InstructionsLoaded
 from tui_agent.protocol.events.session import SessionContextLoaded
@@ -141,6 +144,23 @@ def _stuck(draft: Draft, ev: Envelope, payload: ContextStuck) -> bool:
         return False
     draft.notice(ev, "context", "warning", (payload.message, payload.hint))
     return True
+
+
+@ON_CONTEXT.on(RepomapBuilt)
+def _built(draft: Draft, ev: Envelope, payload: RepomapBuilt) -> bool:
+    if not payload.late or ev.agent != MAIN_AGENT or draft.unmapped is not None:
+        return False
+    words = unmapped(payload.duration_ms)
+    draft.unmapped = draft.notice(ev, "context", "info", (words, LATER)), words
+    return True
+
+
+@ON_CONTEXT.on(RepomapUsed)
+def _mapped(draft: Draft, ev: Envelope, payload: RepomapUsed) -> bool:
+    if not payload.injected or draft.unmapped is None:
+        return False
+    (index, words), draft.unmapped = draft.unmapped, None
+    return draft.renotice(index, "info", (words, CAME))
 
 
 @ON_CONTEXT.on(ContextWarned)

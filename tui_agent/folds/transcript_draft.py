@@ -65,6 +65,8 @@ class Draft:
         """The notice of outputs that were put away since the newest summary of this turn, and how many those were."""
         self.too_long: tuple[int, int] | None = None
         """The notice of requests that the provider found too long in this turn, and how many those were."""
+        self.unmapped: tuple[int, str] | None = None
+        """The notice of requests that go without the map of the repository, and what it says, until there is one."""
         self._cut: set[str] = set()
         self.failure: int | None = None
         """The notice of the model's failure in this turn."""

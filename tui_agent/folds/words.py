@@ -72,6 +72,15 @@ def fork_changes(changed: ForkChange) -> tuple[str, ...]:
     return tuple(found)
 
 
+CAME: Final = "A later request had it."
+LATER: Final = "A later request has it."
+
+
+def unmapped(waited_ms: float) -> str:
+    """That a request went out before the map of the repository was made."""
+    return f"Sent without the map of the repository, which was not there after {waited_ms / 1_000:g} s."
+
+
 def stepped_over(count: int) -> str:
     """How many lines of a log could not be read."""
     return "1 damaged line was stepped over" if count == 1 else f"{count} damaged lines were stepped over"

@@ -15,8 +15,9 @@ class SymbolPlace:
     last_line: int = 0
 
 
-FindSymbol: TypeAlias = Callable[[str], Awaitable[Sequence[SymbolPlace]]]
-"""name -> where it is defined, the likeliest first; nothing where it is not known. Never raises."""
+FindSymbol: TypeAlias = Callable[[str], Awaitable[Sequence[SymbolPlace] | None]]
+"""name -> where it is defined, the likeliest first; empty where it is nowhere, None where that could not be told in time.
+Never raises."""
 
 
 @dataclass(frozen=True, slots=True)

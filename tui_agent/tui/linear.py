@@ -22,6 +22,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.folds.approvals import Approvals
 from tui_agent.folds.mention_words import mention_name, mention_sent
 from tui_agent.folds.session_state import SessionState
+from tui_agent.folds.words import LATER, unmapped
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import (
     AnswerQuestion,
@@ -34,7 +35,7 @@ from tui_agent.protocol.commands import (
 )
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
-from tui_agent.protocol.events.context import ContextWarned
+from tui_agent.protocol.events.context import ContextWarned, RepomapBuilt, RepomapUsed
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded, ModelRetried
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
@@ -81,6 +82,8 @@ class Linear:
         self._told: dict[str, str] = {}
         """What was said already of an answer that still comes, by request."""
         self._coming: dict[str, str] = {}
+        self._unmapped = False
+        """It was said already that the map of the repository is not there."""
         self.under_way = False
         """A message was handed over, and its turn has not begun yet: the next one steers."""
 
@@ -143,6 +146,12 @@ class Linear:
                 return [f"task {now + 1} of {len(items)}, {items[now].content}"] if now is not None else []
             case ContextWarned(level=level, fraction=fraction):
                 return [f"context, {level} the limit, {round(fraction * 100)} percent"]
+            case RepomapBuilt(late=late, duration_ms=waited) if late and not self._unmapped:
+                self._unmapped = True
+                return [f"{unmapped(waited)} {LATER}"]
+            case RepomapUsed(injected=True):
+                self._unmapped = False
+                return []
             case CommandRejected(reason=reason, hint=hint) | ErrorRaised(message=reason, hint=hint):
                 return [f"refused or failed, {reason} {hint}".rstrip()]
             case TurnFinished() as end:

@@ -79,22 +79,24 @@ class SessionMaps:
         finally:
             self._at_work = False
 
-    async def defined(self, name: str) -> list[SymbolPlace]:
-        """Where a name is defined, the likeliest file first, tests last; `Class.method` by its last part. Nothing within
-        `PATIENCE_S`: none."""
+    async def defined(self, name: str) -> list[SymbolPlace] | None:
+        """Where a name is defined, the likeliest file first, tests last; `Class.method` by its last part. None: nothing is
+        known of it within `PATIENCE_S`."""
         with anyio.move_on_after(PATIENCE_S):
             return await to_thread.run_sync(self._defined, name, abandon_on_cancel=True, limiter=self._one)
-        return []
+        return None
 
-    def _defined(self, name: str) -> list[SymbolPlace]:
+    def _defined(self, name: str) -> list[SymbolPlace] | None:
         owner, _, own = name.replace("::", ".").rpartition(".")
         try:
-            files = self._map.map(own).files
+            view = self._map.map(own)
         except EnvironmentFault:
-            return []
-        found = [(one, file.path) for file in files for one in file.symbols if one.name == own]
+            return None
+        found = [(one, file.path) for file in view.files for one in file.symbols if one.name == own]
         if owner:
             found = [each for each in found if each[0].parent.endswith(owner.rpartition(".")[2])] or found
+        if not found and view.partial:
+            return None
         found.sort(key=lambda each: is_test(each[1]))
         return [SymbolPlace(own, path, one.line, one.end) for one, path in found]
 

@@ -11,6 +11,7 @@ from tui_agent.errors import SessionLocked
 from tui_agent.protocol.commands import AnswerQuestion, DecidePermission, GoOn, Interrupt, Steer, SubmitPrompt
 from tui_agent.protocol.effects import Writes
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.context import RepomapBuilt, RepomapUsed
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded
 from tui_agent.protocol.events.policy import Choice, PermissionRequested
 from tui_agent.protocol.events.turn import (
@@ -154,6 +155,23 @@ async def test_an_answer_is_told_line_by_line_as_it_comes_and_once() -> None:
         assert isinstance(record, Envelope)
         linear.tell(record)
     assert said == ["answer, One line.", "Two lines.", "The rest."]
+
+
+async def test_that_the_map_is_not_there_yet_is_said_once() -> None:
+    session, said = FakeSession(golden("night_shift")), list[str]()
+    linear = Linear(session, said.append)
+    late = RepomapBuilt(files=0, skipped=0, partial=True, duration_ms=3_000, late="not there")
+    given = RepomapUsed(query="", tokens=1, files=("a.py",), injected=True, text="a.py")
+    for event in (late, late, given, late):
+        session.feed(event)
+    for record in session.records[-4:]:
+        assert isinstance(record, Envelope)
+        linear.tell(record)
+    assert (
+        said
+        == ["Sent without the map of the repository, which was not there after 3 s. A later request has it."]
+        * 2
+    )
 
 
 async def test_a_talk_opens_takes_lines_and_closes(tmp_path: Path) -> None:

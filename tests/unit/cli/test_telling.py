@@ -13,6 +13,7 @@ from tui_agent.protocol.events.context import (
     ContextLearnt,
     ContextStuck,
     Cut,
+    RepomapBuilt,
 )
 
 
@@ -50,12 +51,14 @@ def test_what_happens_at_each_step_is_said_once(capsys: pytest.CaptureFixture[st
             tight,
             compacted(at, cut("the task", "a")),
             ContextCut(window=9, cuts=(cut("a summary", "b"),)),
+            RepomapBuilt(files=0, skipped=0, partial=True, duration_ms=3_000, late="not there"),
         ):
             telling(story(event))
     told = capsys.readouterr().err.splitlines()
-    assert len(shown) == 80 and len(told) == 4
+    assert len(shown) == 100 and len(told) == 5
     assert "9,000 tokens" in told[0] and "12,000" in told[0] and "context_window" in told[0]
     assert told[1] == "tui-agent: Little room is left. /model" and "the task" in told[2]
+    assert "without the map" in told[4]
 
 
 def test_what_else_is_cut_is_said_and_what_a_delegate_goes_without_is_not(

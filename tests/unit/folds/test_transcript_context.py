@@ -3,10 +3,18 @@
 from tests.stubs.story import Story, requested, responded
 from tui_agent.folds.entries import NoticeEntry
 from tui_agent.folds.transcript import Transcript
+from tui_agent.folds.words import CAME, LATER
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.events.context import ContextCompacted, ContextLearnt, ContextReduced, Cut
+from tui_agent.protocol.events.context import (
+    ContextCompacted,
+    ContextLearnt,
+    ContextReduced,
+    Cut,
+    RepomapBuilt,
+    RepomapUsed,
+)
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 from tui_agent.protocol.ids import CallId, RequestId
@@ -88,3 +96,21 @@ def test_a_learnt_window_is_told_with_the_way_to_say_it_better() -> None:
     assert "context_window" in guessed.lines[1]
     (said,) = notices(ContextLearnt(profile="local", window=9_000, refused=12_000, told=True))
     assert "provider says" in said.lines[0]
+
+
+def late() -> RepomapBuilt:
+    return RepomapBuilt(files=0, skipped=0, partial=True, duration_ms=3_000, late="not there yet")
+
+
+def map_given(*, injected: bool) -> RepomapUsed:
+    return RepomapUsed(query="find", tokens=4, files=("a.py",), injected=injected, text="a.py")
+
+
+def test_a_request_that_goes_without_its_map_is_told_once_and_whether_the_map_came() -> None:
+    built = RepomapBuilt(files=9, skipped=0, partial=False, duration_ms=20_000)
+    (told,) = notices(late(), late(), map_given(injected=False))
+    assert told.lines == ("Sent without the map of the repository, which was not there after 3 s.", LATER)
+    (told,) = notices(late(), TurnStarted(turn=2), late(), built, map_given(injected=True))
+    assert told.lines == ("Sent without the map of the repository, which was not there after 3 s.", CAME)
+    assert not notices(built, map_given(injected=True))
+    assert len(notices(late(), map_given(injected=True), late())) == 2
