@@ -37,6 +37,7 @@ from tui_agent.protocol.effects import Effect, Internal, Writes
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.session import RunStarted
+from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.ids import RunId
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import Budgets, ModelInfo, PolicyName, SessionSettings
@@ -184,6 +185,12 @@ class Bench:
     def of(self, kind: type[Payload]) -> list[Payload]:
         return [event.payload for event in self.events if isinstance(event.payload, kind)]
 
+    def results(self) -> list[ToolFinished]:
+        """What the calls ended with, in the order of the calls: those that run at once end in any order."""
+        ended = {one.call_id: one for one in self.of(ToolFinished) if isinstance(one, ToolFinished)}
+        called = (one.call_id for one in self.of(ToolCalled) if isinstance(one, ToolCalled))
+        return [ended[call_id] for call_id in called if call_id in ended]
+
     async def until(self, kind: str, count: int = 1) -> Envelope:
         """Wait until `count` events of the kind are recorded; the newest of them."""
         with anyio.fail_after(30):
@@ -191,20 +198,18 @@ class Bench:
                 found = [event for event in self.events if event.payload.kind == kind]
                 if len(found) >= count:
                     return found[count - 1]
-                self._news = anyio.Event()
                 await self._news.wait()
 
     _news: anyio.Event = field(default_factory=anyio.Event)
 
     def trouble(self, error: TuiAgentError) -> None:
         self.troubles.append(error)
-        self._news.set()
+        self._tell()
 
     async def until_trouble(self) -> TuiAgentError:
         """Wait until the engine could not store something."""
         with anyio.fail_after(30):
             while not self.troubles:
-                self._news = anyio.Event()
                 await self._news.wait()
         return self.troubles[0]
 
@@ -214,7 +219,12 @@ class Bench:
         self.events.append(event)
         if self.on_event is not None:
             self.on_event(event)
-        self._news.set()
+        self._tell()
+
+    def _tell(self) -> None:
+        """Wake all who wait; who waits from now on waits for the next news."""
+        news, self._news = self._news, anyio.Event()
+        news.set()
 
 
 @asynccontextmanager

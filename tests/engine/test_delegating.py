@@ -14,8 +14,10 @@ from tests.stubs.tool_context import tools_of
 from tui_agent.folds.agents_tree import AgentsTree
 from tui_agent.folds.session_state import SessionState
 from tui_agent.middleware.memory import WorkingMemory
+from tui_agent.plugin_api import BaseMiddleware
 from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.delegate import Delegation, Errand
+from tui_agent.ports.middleware import ToolNext
 from tui_agent.ports.model import ModelFault, UsageChunk
 from tui_agent.ports.tool import ToolContext, ToolResult
 from tui_agent.protocol.commands import Delegate, Interrupt, SubmitPrompt
@@ -28,9 +30,9 @@ from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, UserMessageReceived
-from tui_agent.protocol.ids import MAIN_AGENT, AgentId
+from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.messages import check_pairs
-from tui_agent.protocol.parts import TextContent, Usage
+from tui_agent.protocol.parts import TextContent, ToolCallPart, Usage
 from tui_agent.protocol.settings import Budgets
 
 
@@ -64,7 +66,7 @@ async def turn(bench: Bench, text: str = "Main: go") -> TurnFinished:
 
 
 def results(bench: Bench, name: str = "spawn_subtask") -> list[ToolFinished]:
-    return [one for one in bench.of(ToolFinished) if one.name == name]  # type: ignore[attr-defined, misc]
+    return [one for one in bench.results() if one.name == name]
 
 
 def told(result: ToolFinished) -> dict[str, Any]:
@@ -315,10 +317,7 @@ async def test_two_subtasks_side_by_side_write_one_after_the_other(tmp_path: Pat
     )
     async with talking(tmp_path, talks, rules(parallel=2), checkpoints=True) as bench:
         assert (await turn(bench)).reason == "finished"
-        assert [told(one)["files_created"] for one in results(bench)] in (
-            [["1.txt"], ["2.txt"]],
-            [["2.txt"], ["1.txt"]],
-        )
+        assert [told(one)["files_created"] for one in results(bench)] == [["1.txt"], ["2.txt"]]
         writes = [
             one.payload
             for one in bench.events
@@ -338,6 +337,45 @@ async def test_two_subtasks_side_by_side_write_one_after_the_other(tmp_path: Pat
         check_pairs(bench.recorder.messages())
 
 
+class LateSecond(BaseMiddleware):
+    """The second of two calls is handed on only when the first one's delegate works."""
+
+    name = "late-second"
+
+    def __init__(self) -> None:
+        self.begun = anyio.Event()
+
+    async def wrap_tool(self, call: ToolCallPart, nxt: ToolNext) -> ToolResult:
+        if "Two" in str(call.arguments):
+            await self.begun.wait()
+        return await nxt(call)
+
+
+async def test_a_subtask_begun_while_another_works_is_the_main_agents_too(tmp_path: Path) -> None:
+    both = call(("spawn_subtask", '{"prompt": "One: go"}'), ("spawn_subtask", '{"prompt": "Two: go"}'))
+    late, second = LateSecond(), anyio.Event()
+
+    async def first() -> None:
+        late.begun.set()
+        await second.wait()
+
+    async def there() -> None:
+        second.set()
+
+    talks = Talks(Main=[both, say("Done.")], One=[[first, *say("1")]], Two=[[there, *say("2")]])
+    async with talking(tmp_path, talks, rules(parallel=2), middlewares=[late]) as bench:
+        await turn(bench)
+        assert [told(one)["success"] for one in results(bench)] == [True, True]
+        assert [
+            (one.agent, one.payload.delegate_level)
+            for one in bench.events
+            if isinstance(one.payload, AgentSpawned)
+        ] == [
+            ("subtask-1", 1),
+            ("subtask-2", 1),
+        ]
+
+
 async def test_one_of_two_is_stopped_and_the_other_goes_on(tmp_path: Path) -> None:
     both = call(("spawn_subtask", '{"prompt": "One: go"}'), ("spawn_subtask", '{"prompt": "Two: go"}'))
     stopped = anyio.Event()
@@ -349,7 +387,9 @@ async def test_one_of_two_is_stopped_and_the_other_goes_on(tmp_path: Path) -> No
     async with talking(tmp_path, talks, rules(parallel=2)) as bench:
         bench.submit(SubmitPrompt(text="Main: go"))
         await bench.until("model.requested", 3)
-        bench.submit(Interrupt(scope="agent", agent=AgentId("subtask-1")))
+        spawned = [one for one in bench.events if isinstance(one.payload, AgentSpawned)]
+        first, second = sorted(spawned, key=lambda one: one.payload.task)  # type: ignore[attr-defined]
+        bench.submit(Interrupt(scope="agent", agent=first.agent))
         await bench.until("agent.finished")
         stopped.set()
         assert (await bench.until("turn.finished")).payload.reason == "finished"  # type: ignore[union-attr]
@@ -357,13 +397,13 @@ async def test_one_of_two_is_stopped_and_the_other_goes_on(tmp_path: Path) -> No
             (False, "interrupted"),
             (True, None),
         ]
-        assert sorted(one.status for one in results(bench)) == ["interrupted", "ok"], "stopped is not failed"
+        assert [one.status for one in results(bench)] == ["interrupted", "ok"], "stopped is not failed"
         tree = AgentsTree()
         for event in bench.events:
             tree.apply(event)
         states = {node.id: node.state for node in tree.view().agents}
-        assert (states["subtask-1"], states["subtask-2"]) == ("stopped", "finished")
-        bench.submit(Interrupt(scope="agent", agent=AgentId("subtask-1")))
+        assert (states[first.agent], states[second.agent]) == ("stopped", "finished")
+        bench.submit(Interrupt(scope="agent", agent=first.agent))
         await bench.until("command.rejected")
 
 

@@ -91,7 +91,12 @@ async def test_a_subtask_that_waited_for_another_when_the_program_ended_is_told_
 ) -> None:
     async with running(tmp_path, [], tools(), session="ses_whole", delegation=rules(parallel=1)) as bench:
         both = call(("spawn_subtask", '{"prompt": "One: go"}'), ("spawn_subtask", '{"prompt": "Two: go"}'))
-        bench.use(Talks(Main=[both, say("Done.")], One=[say("1")], Two=[say("2")]))
+
+        async def both_called() -> None:
+            await bench.until("tool.started", 2)
+
+        answers = {"One": [[both_called, *say("1")]], "Two": [[both_called, *say("2")]]}
+        bench.use(Talks(Main=[both, say("Done.")], **answers))
         bench.submit(SubmitPrompt(text="Main: go"))
         await bench.until("turn.finished")
     log = tmp_path / "sessions" / "ses_whole" / "events.jsonl"

@@ -66,7 +66,7 @@ async def test_a_call_that_ran_at_the_crash_is_lost_and_one_that_had_not_begun_i
     async with running(tmp_path, [], session="ses_whole", serve=False) as bench:
         closed = [event for event in bench.of(ToolFinished) if isinstance(event, ToolFinished)]
         (resumed,) = bench.of(RunResumed)
-    assert [event.status for event in closed] == ["lost", "interrupted"]
+    assert sorted(event.status for event in closed) == ["interrupted", "lost"]
     assert all(event.part is None for event in closed)
     assert isinstance(resumed, RunResumed) and not resumed.clean and resumed.closed_calls == 2
 

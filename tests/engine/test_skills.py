@@ -15,7 +15,6 @@ from tui_agent.middleware.skills import Skills
 from tui_agent.ports.knowledge import Knowledge
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.events.instructions import SkillsLoaded
-from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.parts import TextContent
 
 PDF = "---\nname: pdf\ndescription: Reads and fills\n  PDF files.\n---\n\n# PDF\n\nUse pdftotext.\n"
@@ -54,8 +53,8 @@ async def test_the_model_is_told_name_and_description_and_reads_the_body_when_it
     assert "- pdf: Reads and fills PDF files." in system and "pdftotext" not in system
     said = [
         (event.status, str(event.content[0].text))
-        for event in bench.of(ToolFinished)
-        if isinstance(event, ToolFinished) and isinstance(event.content[0], TextContent)
+        for event in bench.results()
+        if isinstance(event.content[0], TextContent)
     ]
     assert said[0][0] == "ok" and "Use pdftotext." in said[0][1]
     assert "[files of this skill: scripts/fill.py]" in said[0][1]

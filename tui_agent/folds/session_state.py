@@ -48,7 +48,6 @@ _LISTS = frozenset(
         "open_calls",
         "open_requests",
         "delegates",
-        "main_local",
         "permissions",
         "jobs",
         "questions",

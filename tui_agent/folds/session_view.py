@@ -123,6 +123,8 @@ class SessionStateView:
     own_iteration: int = 0
     """The iteration that the main agent, or the delegate whose view this is, is in; delegates side by side are in several."""
     local_iteration: int = 0
+    main_local: int = 0
+    """The main agent's own count of iterations, whoever works now."""
     delegate_level: int = 0
     parts: int = 0
     """How many parts there are; the next part's index."""
@@ -229,8 +231,12 @@ class SessionStateView:
 
     def seen_by(self, agent: AgentId) -> "SessionStateView":
         """The session as this agent has it: a delegate its own task, model, policy, instructions, and count and limit of
-        iterations."""
+        iterations; the main agent its own place while delegates work."""
         one = next((each for each in self.delegates if each.agent == agent), None)
+        if one is None and agent == MAIN_AGENT != self.agent:
+            return replace(
+                self, agent=agent, local_iteration=self.main_local, delegate_level=0, start_seq=0, subtask=""
+            )
         if one is None or self.settings is None:
             return self
         changed = {
