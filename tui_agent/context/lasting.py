@@ -12,9 +12,9 @@ from itertools import accumulate
 from typing import Final
 
 from tui_agent.context.priorities import Block, Short
-from tui_agent.context.shrinking import OPEN_FILES, TESTS, calls_of, path_of
+from tui_agent.context.shrinking import OPEN_FILES, TESTS, path_of
 from tui_agent.context.truncate import head_and_tail, is_artifact
-from tui_agent.folds.forgotten import quoted
+from tui_agent.folds.forgotten import calls_of, quoted
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.events.todo import TodoItem
@@ -64,7 +64,7 @@ def lasting(facts: Facts, text: Text) -> list[Block]:
     return [
         _whole("The task, in the user's words", _task(facts, text), 0.30, "the task", own=True),
         _said(facts, text),
-        _whole("To be kept, word for word", _pinned(facts, text), 0.14, "what was pinned"),
+        _whole("To be kept, word for word", _pinned(facts, text, calls), 0.14, "what was pinned"),
         _tasks(facts.todo),
         _whole("The plan", _plan(facts, calls), 0.05, "the plan"),
         _lines(FAILING, [f"- {name}" for name in facts.failing], 0.08, "tests that fail"),
@@ -195,7 +195,7 @@ def _ends(words: str, most: int) -> str:
     return f"{line_of(lines[0], most)}{between}{last if len(last) <= most else f'…{last[-most:]}'}"
 
 
-def _pinned(facts: Facts, text: Text) -> str:
+def _pinned(facts: Facts, text: Text, calls: dict[CallId, ToolCallPart]) -> str:
     """What else is to be kept: a person's own words stand above."""
     own = {id(one) for one in own_words(facts)}
     wanted = [
@@ -203,7 +203,7 @@ def _pinned(facts: Facts, text: Text) -> str:
         for one in facts.originals
         if one.seq in facts.pinned and one.seq <= facts.through and id(one) not in own
     ]
-    return "\n\n".join(words_of(quoted(one, 0).content, text) for one in wanted)
+    return "\n\n".join(words_of(quoted(one, 0, calls).content, text) for one in wanted)
 
 
 # -- plan and tasks ----------------------------------------------------------------------------------------------------

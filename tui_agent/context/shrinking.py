@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tui_agent.folds.forgotten import REDUCED
+from tui_agent.folds.forgotten import REDUCED, calls_of
 from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
@@ -61,12 +61,6 @@ def _content_chars(piece: Content) -> int:
 
 def _chars(text: LongText) -> int:
     return text.size if isinstance(text, BlobText) else len(text)
-
-
-def calls_of(messages: Sequence[Message]) -> dict[CallId, ToolCallPart]:
-    """Every call that is asked for, by its id, in order."""
-    answers = (one for one in messages if isinstance(one, AssistantMessage))
-    return {part.call_id: part for one in answers for part in one.parts if isinstance(part, ToolCallPart)}
 
 
 def cut_of(history: Sequence[Message], keep_chars: int, first: int = 0) -> int:

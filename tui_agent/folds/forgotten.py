@@ -6,7 +6,7 @@ session that goes on for weeks stays small, and the log has it all.
 """
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,6 +29,8 @@ FIRST_WORDS, NEWEST_WORDS = 20, 200
 """Of a person's words further back: the task stands in the first."""
 STAND: Final = ("present_plan", "run_tests")
 """Of these tools the newest call is held, however far back: of a plan the newest that was approved."""
+QUOTED: Final = 4_000
+"""Characters of what a call was given that come back with it."""
 REDUCED = "[This output was put away to save room. "
 _SAID: Final[dict[UserKind, str]] = {
     "said": "what the user said",
@@ -157,7 +159,8 @@ class Forgotten:
             if one.seq in seqs and one.seq not in here and self.back.get(one.seq) not in here
         ]
         self.back |= {one.seq: now for one in back}
-        return whole, [quoted(one, now) for one in back]
+        calls = calls_of(self.originals(())) if back else {}
+        return whole, [quoted(one, now, calls) for one in back]
 
     def _whole(self, message: Message) -> Message:
         if not isinstance(message, ToolMessage):
@@ -198,10 +201,15 @@ def _standing(messages: Sequence[Message]) -> set[int]:
     return {seq for pair in newest.values() for seq in pair}
 
 
-def called(messages: Sequence[Message]) -> set[CallId]:
-    """The calls that these messages ask for."""
+def calls_of(messages: Iterable[Message]) -> dict[CallId, ToolCallPart]:
+    """The calls that these messages ask for, by their ids."""
     answers = (one for one in messages if isinstance(one, AssistantMessage))
-    return {part.call_id for one in answers for part in one.parts if isinstance(part, ToolCallPart)}
+    return {call.call_id: call for one in answers for call in _calls(one)}
+
+
+def called(messages: Iterable[Message]) -> set[CallId]:
+    """The ids of the calls that these messages ask for."""
+    return set(calls_of(messages))
 
 
 def legal(messages: Sequence[Message], open_calls: Collection[CallId] = ()) -> list[Message]:
@@ -227,19 +235,21 @@ def _answered(message: Message, results: Collection[CallId]) -> Message | None:
     return message.model_copy(update={"parts": parts}) if parts else None
 
 
-def quoted(message: Message, seq: int) -> UserMessage:
-    """A message as a quotation, which can stand anywhere."""
+def quoted(message: Message, seq: int, calls: Mapping[CallId, ToolCallPart]) -> UserMessage:
+    """A message as a quotation, which can stand anywhere; a result with the call that it answers."""
     match message:
         case UserMessage(content=content, kind=kind):
             return _quote(_SAID[kind], content, seq)
-        case ToolMessage(name=name, content=content):
-            return _quote(f"the result of {name}", content, seq)
+        case ToolMessage(name=name, content=content, call_id=call_id):
+            call = calls.get(call_id)
+            asked = (TextContent(text=call_words(call, QUOTED)),) if call is not None else ()
+            return _quote(f"the result of {name}", (*asked, *content), seq)
         case SummaryMessage(text=text):
             return _quote("a summary", (TextContent(text=text),), seq)
         case AssistantMessage():
             words = tuple(TextContent(text=part.text) for part in message.parts if isinstance(part, TextPart))
-            calls = tuple(TextContent(text=call_words(one)) for one in _calls(message))
-            return _quote("what you said", (*words, *calls), seq)
+            made = tuple(TextContent(text=call_words(one, QUOTED)) for one in _calls(message))
+            return _quote("what you said", (*words, *made), seq)
 
 
 def _quote(what: str, content: tuple[Content, ...], seq: int) -> UserMessage:
@@ -251,10 +261,10 @@ def _calls(message: AssistantMessage) -> Iterator[ToolCallPart]:
     return (part for part in message.parts if isinstance(part, ToolCallPart))
 
 
-def call_words(call: ToolCallPart) -> str:
-    """A call in one line: its name and its arguments, the long ones cut."""
+def call_words(call: ToolCallPart, most: int = 200) -> str:
+    """A call in one line: its name and its arguments, cut behind so many characters."""
     words = json.dumps(call.arguments, ensure_ascii=False, default=str)
-    return f"{call.name} {words[:200]}{'…' if len(words) > 200 else ''}"
+    return f"{call.name} {words[:most]}{'…' if len(words) > most else ''}"
 
 
 def preview(message: Message) -> str:

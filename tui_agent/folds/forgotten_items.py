@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
-from tui_agent.folds.forgotten import preview
+from tui_agent.folds.forgotten import calls_of, preview
 from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.protocol.base import BlobText, LongText, text_preview
 from tui_agent.protocol.envelope import Envelope
@@ -116,14 +116,14 @@ def forgotten_view(
     here = {one.seq for one in held}
     reduced = {one.seq for one in gone.reduced.values()}
     rows, kept, turn = list[ForgottenItem](), list[ForgottenItem](), 0
-    of_event, asked = Counter[int](), dict[CallId, str]()
-    for one in fold.originals():
-        asked.update(_asked(one))
+    of_event, originals = Counter[int](), fold.originals()
+    asked = calls_of(originals)
+    for one in originals:
         at = of_event[one.seq]
         of_event[one.seq] += 1
         turn += gone.own(one)
         whole = one.seq in here and one.seq not in reduced
-        if _stands_in_the_prompt(one) or (whole and not _can_be_pinned(one)):
+        if _stands_in_the_prompt(one) or _only_calls(one) or (whole and not _can_be_pinned(one)):
             continue
         back = gone.back.get(one.seq) in here
         where: Where = "here" if whole else "line" if one.seq in here else "back" if back else "summary"
@@ -131,21 +131,17 @@ def forgotten_view(
         if isinstance(one, AssistantMessage):
             row = replace(row, said=_line(_spoken(one, calls)))
         note = isinstance(one, UserMessage) and one.kind == "said" and not gone.own(one)
-        about = asked.get(one.call_id, "") if isinstance(one, ToolMessage) else ""
-        row = replace(row, said=f"{about}  {row.said}") if about else row
+        call = asked.get(one.call_id) if isinstance(one, ToolMessage) else None
+        if call is not None:
+            said = "  ".join(filter(None, (_about(call), row.said)))
+            row = replace(row, said=said, texts=(_whole_call(call), *row.texts))
         (kept if whole else rows).append(replace(row, who="note") if note else row)
     newest = gone.newest if gone.front(held) else None
     return ForgottenView(tuple(rows), newest, tuple(kept))
 
 
-def _asked(message: Message) -> dict[CallId, str]:
-    """What each call of an answer is about: the first of its arguments that is a text, mostly a path or a command."""
-    parts = message.parts if isinstance(message, AssistantMessage) else ()
-    calls = [part for part in parts if isinstance(part, ToolCallPart)]
-    return {one.call_id: about for one in calls if (about := _about(one))}
-
-
 def _about(call: ToolCallPart) -> str:
+    """What it is about: the first of its arguments that is a text, mostly a path or a command."""
     texts = (text for text in call.arguments.values() if isinstance(text, str))
     return " ".join(next(texts, "").split())[:60]
 
@@ -181,12 +177,19 @@ def _can_be_pinned(message: Message) -> bool:
     match message:
         case UserMessage(kind=kind):
             return kind in ("said", "mentions")
-        case AssistantMessage(parts=parts):
-            return any(isinstance(part, TextPart) and text_preview(part.text).strip() for part in parts)
+        case AssistantMessage():
+            return not _only_calls(message)
         case ToolMessage():
             return True
         case SummaryMessage():
             return False
+
+
+def _only_calls(message: Message) -> bool:
+    """An answer without words: each of its calls stands in the row of its result."""
+    if not isinstance(message, AssistantMessage):
+        return False
+    return not any(isinstance(part, TextPart) and text_preview(part.text).strip() for part in message.parts)
 
 
 def _stands_in_the_prompt(message: Message) -> bool:

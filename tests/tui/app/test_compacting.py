@@ -145,7 +145,7 @@ async def test_what_a_summary_stands_for_is_listed_by_turn_and_the_summary_can_b
         assert len(picker.items) > 5
         rows = driven.rows()
         [first] = [at for at, row in enumerate(rows) if "▌  Turn 1" in row]
-        assert not rows[first - 1].split("▌")[1].strip(" ▐")
+        assert not rows[first - 1].split("▌")[1][: size[0] // 2].strip(" ▐")
         assert any(item.label == "read_file" and ".py  " in item.about for item in picker.items)
         await driven.press("enter", "enter")
         assert not driven.session.submitted  # an Enter too many takes no summary back
@@ -181,13 +181,22 @@ async def test_one_message_is_brought_back_or_pinned() -> None:
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
-async def test_what_the_agent_did_is_listed_as_the_transcript_names_it(size: tuple[int, int]) -> None:
+async def test_a_call_and_its_result_are_one_row_and_what_an_agent_says_names_its_calls(
+    size: tuple[int, int],
+) -> None:
     async with open_app(session=story(), size=size) as driven:
         picker = await listed(driven)
-        agents = [item.about for item in picker.items if item.label == "agent"]
-        assert any("read src/timesheet/report.py" in about for about in agents), agents
+        listed_rows = [(item.label, item.about) for item in picker.items]
+        for label, path in (
+            ("read_file", "src/timesheet/report.py"),
+            ("edit_file", "src/timesheet/entry.py"),
+        ):
+            assert any(about.startswith(f"{path}  ") for name, about in listed_rows if name == label), (
+                listed_rows
+            )
+        agents = [about for label, about in listed_rows if label == "agent"]
         assert any("edit src/timesheet/entry.py" in about for about in agents), agents
-        assert not any("{" in about or "read_file" in about or "edit_file" in about for about in agents)
+        assert not any("{" in about or "_file" in about for about in agents)
         assert "{" not in driven.text()
 
 
@@ -200,7 +209,7 @@ async def test_the_list_is_filtered_by_a_path_a_turn_or_what_became_of_a_message
         await driven.settle()
         picker = await listed(driven)
         for typed, labels in (
-            ("timesheet/cli.py", {"agent", "read_file"}),
+            ("timesheet/cli.py", {"read_file"}),
             ("pinned", {"you"}),
             ("week's lines", {"agent"}),
             ("newest summary", {"undo"}),

@@ -1,9 +1,8 @@
 """What a history lets go of, and how it comes back."""
 
 from tests.stubs.story import Story, called, finished, requested, responded, started, tool_call
-from tui_agent.context.shrinking import calls_of
 from tui_agent.folds.context_meter import ContextMeter
-from tui_agent.folds.forgotten import RESTORED, WHOLE
+from tui_agent.folds.forgotten import RESTORED, WHOLE, calls_of
 from tui_agent.folds.forgotten_items import CountedTokens, forgotten_view
 from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.protocol.artifacts import Artifact
@@ -199,6 +198,34 @@ def test_one_item_of_a_summary_comes_back_as_a_message_at_the_end() -> None:
     back = fold.view()[-1]
     assert isinstance(back, UserMessage) and words(back).startswith(RESTORED) and "all of it" in words(back)
     assert not check_pairs(fold.view())
+
+
+BARE: tuple[Payload, ...] = (
+    UserMessageReceived(text="write it"),  # 0
+    requested("r1"),  # 1
+    responded("r1", tool_call("c1", "write_file", path="a.py", content="x = 1\n" * 100)),  # 2
+    called("c1"),  # 3
+    started("c1"),  # 4
+    finished("c1", "ok", "written"),  # 5
+    requested("r2"),  # 6
+    responded("r2", "done", first_part=3),  # 7
+)
+
+
+def test_a_call_and_its_result_are_one_row() -> None:
+    view = forgotten_view(folded(*BARE, compacted(7)), CountedTokens())
+    assert [(one.seq, one.who) for one in view.items] == [(0, "you"), (5, "run_command"), (7, "agent")]
+    whole = "\n".join(map(str, view.items[1].texts))
+    assert whole.startswith("write_file\npath: a.py\ncontent: x = 1\n") and whole.endswith("written")
+    spoken = forgotten_view(folded(*TURN, compacted(7)), CountedTokens())
+    assert [one.seq for one in spoken.items] == [0, 2, 5, 7], "what was said beside a call is a row"
+
+
+def test_a_result_that_comes_back_says_what_was_called_and_with_what() -> None:
+    back = folded(*BARE, compacted(7), ContextRestored(seqs=(5,))).view()[-1]
+    said = words(back)
+    assert "the result of run_command" in said and "written" in said
+    assert '"path": "a.py"' in said and said.count("x = 1") == 100
 
 
 def test_the_meter_falls_with_a_summary_and_rises_where_it_is_taken_back() -> None:
