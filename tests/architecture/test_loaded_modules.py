@@ -89,7 +89,18 @@ def test_a_headless_run_loads_nothing_that_it_does_not_need(tmp_path: Path) -> N
     assert not found & {"textual", "rich", "litellm", "tiktoken", "watchfiles", "httpx", "tree_sitter"}
 
 
-@pytest.mark.parametrize("module", ["tui_agent.engine_process", "tui_agent.wiring.session"])
+@pytest.mark.parametrize("module", ["chat_completions", "responses"])
+def test_a_direct_client_loads_neither_the_command_line_of_its_library_nor_http_2(module: str) -> None:
+    found = loaded(f"import tui_agent.models.{module}")
+    assert {"httpx", "httpcore"} <= found
+    assert not found & {"click", "pygments", "rich", "h2"}
+
+
+def test_what_a_direct_client_leaves_out_can_still_be_had() -> None:
+    assert {"click", "h2"} <= loaded("import tui_agent.models.http, httpx._main, httpcore._async.http2")
+
+
+@pytest.mark.parametrize("module", ["tui_agent.wiring.piped", "tui_agent.wiring.session"])
 def test_the_engine_knows_no_screen(module: str) -> None:
     assert not loaded(f"import {module}") & {"textual", "rich", "litellm", "tiktoken"}
 

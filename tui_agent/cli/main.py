@@ -23,6 +23,7 @@ from tui_agent.cli.options import Parser
 from tui_agent.cli.verbs import APP, VERBS, Verb
 from tui_agent.errors import TuiAgentError, UsageError
 from tui_agent.letters import replaced
+from tui_agent.loading import load
 
 EXAMPLES = """\
 examples:
@@ -174,7 +175,7 @@ def guess_wrong_name(name: str, words: list[str]) -> None:
 
 def call(prog: str, verb: Verb, words: list[str]) -> int:
     """Parse `words` for a command and run it."""
-    module = import_module(verb.module)
+    module = load(verb.module)
     arguments = parser_for(prog, verb, module).parse_args(words)
     status: int = (getattr(arguments, "call", None) or module.run)(arguments)
     return status

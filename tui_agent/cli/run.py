@@ -8,6 +8,7 @@ import json
 import sys
 from contextlib import redirect_stdout
 from functools import partial
+from importlib import import_module
 from typing import TextIO
 
 import anyio
@@ -16,7 +17,6 @@ from tui_agent.cli.headless import Begin, Coda, Outcome, Show, result_lines, run
 from tui_agent.cli.options import EVERYTHING, GROUPS, count, session_options
 from tui_agent.cli.output import plain_json, say
 from tui_agent.cli.parts import PartStream
-from tui_agent.cli.supervise import kept_running
 from tui_agent.cli.telling import Telling
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError, UsageError
@@ -78,7 +78,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.retry_crashed is None:
         return run_once(options, begin)
     tell_end = partial(finish, as_json=arguments.json)
-    return kept_running(options, begin, arguments.retry_crashed, run_once, tell_end, by_line=arguments.json)
+    # By name: it reads what a killed run left behind, which no other run has a use for.
+    kept_running = import_module("tui_agent.cli.supervise").kept_running
+    status: int = kept_running(
+        options, begin, arguments.retry_crashed, run_once, tell_end, by_line=arguments.json
+    )
+    return status
 
 
 def _prompt(said: str | None) -> str:

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import anyio
-import httpx
 from pydantic import JsonValue
 
 from tui_agent.models import faults
 from tui_agent.models.endpoint import Endpoint
+from tui_agent.models.lean_httpx import httpx
 from tui_agent.models.sse import EventParser, TooLong
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import ModelChunk, ModelFault
