@@ -3,15 +3,14 @@
 Invariant: distances are counted in parts, of which every model and agent makes the same for the same work.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from tui_agent.folds import observed
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.edits import Edit, Edits
 from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.agent import AgentFinished
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import (
     ContextCompacted,
@@ -26,7 +25,7 @@ from tui_agent.protocol.events.files import FileChanged, FileRead
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import TurnStarted
-from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
+from tui_agent.protocol.ids import MAIN_AGENT, CallId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 
 SEARCHES = frozenset(("search", "find"))
@@ -39,7 +38,7 @@ class MeasuresView:
 
     `raw_output_chars` is what tools gave, `compression_ratio` the share of it that models were told. An observation is
     hot while a model is still told it as it came, cold once a summary or a line stands for it, or its delegate has ended;
-    `cold_summary_chars` is the length of the main agent's newest summary. `artifact_bytes` are those of the results that
+    `cold_summary_chars` is the length of the main agent's newest summary; both are of the branch that the log stands on. `artifact_bytes` are those of the results that
     were put into artifacts when they came. A target is a file that an agent changed, with its tools or with a command that
     was no test run; the part of an edit, a reading, a search or a test is that of its call. `context_peak_tokens` and the
     counts of the budget are of all requests; the estimate, what the provider counted (`context_real_tokens`) and the
@@ -89,7 +88,6 @@ class _Marks:
     reads: dict[str, int] = field(default_factory=dict)
     targets: set[str] = field(default_factory=set)
     told_chars: int = 0
-    observations: dict[int, AgentId] = field(default_factory=dict)
 
     def of(self, call_id: CallId | None) -> int:
         """The part of a call, else the newest one."""
@@ -103,12 +101,14 @@ class Measures:
         self.sums = MeasuresView()
         self.marks = _Marks()
         self._edits = Edits()
+        self._observed = observed.Observed()
 
     def apply(self, ev: Envelope) -> bool:
         """Take one event in; True if a figure may have changed."""
         for edit in self._edits.apply(ev):
             self._edited(edit)
-        return _ON.apply(self, ev) or isinstance(ev.payload, FileChanged)
+        stands = self._observed.apply(ev)
+        return _ON.apply(self, ev) or stands or isinstance(ev.payload, FileChanged)
 
     def _edited(self, edit: Edit) -> None:
         marks = self.marks
@@ -125,12 +125,13 @@ class Measures:
 
     def view(self) -> MeasuresView:
         """The figures as of the last event."""
-        marks, raw = self.marks, self.sums.raw_output_chars
+        marks, raw, told = self.marks, self.sums.raw_output_chars, self._observed
         read = [part for path, part in marks.reads.items() if path in marks.targets]
         return replace(
             self.sums,
             compression_ratio=round(marks.told_chars / raw, 4) if raw else None,
-            hot_observation_count=len(marks.observations),
+            hot_observation_count=told.hot,
+            cold_summary_chars=told.summary_chars,
             first_edit_part=marks.edit,
             first_target_read_part=min(read) if read else None,
             search_to_edit_parts=_between(marks.search_before_edit, marks.edit),
@@ -184,7 +185,6 @@ def _finished(fold: Measures, ev: Envelope, payload: ToolFinished) -> bool:
     told = sum(_size(item.text) for item in payload.content if isinstance(item, TextContent))
     raw = told if payload.full_output is None else max(told, _size(payload.full_output))
     fold.marks.told_chars += told
-    fold.marks.observations[ev.seq] = ev.agent
     fold.marks.calls.pop(payload.call_id, None)
     if payload.artifact is not None:
         fold.add(artifact_count=1, artifact_bytes=payload.artifact.size)
@@ -232,27 +232,12 @@ def _packed(fold: Measures, ev: Envelope, payload: ContextPacked) -> bool:
 
 @_ON.on(ContextCompacted)
 def _compacted(fold: Measures, ev: Envelope, payload: ContextCompacted) -> bool:
-    _cold(fold, payload.forgets)
-    if ev.agent == MAIN_AGENT:
-        fold.sums = replace(fold.sums, cold_summary_chars=_size(payload.summary))
     return fold.add(context_compression_count=1)
 
 
 @_ON.on(ContextReduced)
 def _reduced(fold: Measures, ev: Envelope, payload: ContextReduced) -> bool:
-    _cold(fold, payload.forgets)
     return fold.add(context_reduction_count=1)
-
-
-@_ON.on(AgentFinished)
-def _ended(fold: Measures, ev: Envelope, payload: AgentFinished) -> bool:
-    _cold(fold, [seq for seq, agent in fold.marks.observations.items() if agent == ev.agent])
-    return True
-
-
-def _cold(fold: Measures, forgets: Iterable[int]) -> None:
-    for seq in forgets:
-        fold.marks.observations.pop(seq, None)
 
 
 @_ON.on(MemoryUpdated)
@@ -270,5 +255,5 @@ def _used(fold: Measures, ev: Envelope, payload: RepomapUsed) -> bool:
     return fold.add(repomap_uses=1, repomap_injections=int(payload.injected))
 
 
-TAKES: Final[tuple[type[Payload], ...]] = (*_ON.classes, FileChanged)
+TAKES: Final[tuple[type[Payload], ...]] = (*_ON.classes, *observed.TAKES, FileChanged)
 """The events that change it."""

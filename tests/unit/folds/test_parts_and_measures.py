@@ -7,6 +7,7 @@ import pytest
 from tests.stubs.golden import GOLDEN, golden
 from tests.stubs.story import Story, called, finished, responded, tool_call
 from tui_agent.folds.base import fold
+from tui_agent.folds.branches import Reason
 from tui_agent.folds.measures import Measures, MeasuresView
 from tui_agent.folds.parts import PartRow, Parts
 from tui_agent.protocol.base import BlobText
@@ -14,6 +15,8 @@ from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextPacked,
+    ContextReduced,
+    ContextRestored,
     MemoryUpdated,
     RepomapBuilt,
     RepomapUsed,
@@ -21,6 +24,7 @@ from tui_agent.protocol.events.context import (
 )
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import Author, CheckpointRestored, CheckpointTaken, FileChanged, FileRead
+from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 from tui_agent.protocol.ids import AgentId, CallId, RequestId
 from tui_agent.protocol.parts import ReasoningPart, TextPart
@@ -188,6 +192,36 @@ def test_the_newest_summary_is_the_cold_one_and_the_totals_are_of_the_main_agent
     assert (view.cold_summary_chars, view.context_compression_count) == (5, 3)
     assert (view.context_estimated_tokens, view.context_peak_tokens) == (7, 30)
     assert view.context_budget_total_chars == 28
+
+
+def test_what_a_revert_took_off_is_no_observation_and_what_it_undid_is_one_again() -> None:
+    def moved(to: int, reason: Reason) -> SessionHeadMoved:
+        return SessionHeadMoved(to_seq=to, from_seq=9, reason=reason)
+
+    def summary(*forgets: int) -> ContextCompacted:
+        return ContextCompacted(
+            through_seq=1,
+            summary="short",
+            forgets=forgets,
+            turns=1,
+            before_tokens=9,
+            after_tokens=3,
+            by="limit",
+        )
+
+    def standing(*payloads: Payload) -> tuple[int, int]:
+        view = measured(*payloads)
+        return view.hot_observation_count, view.cold_summary_chars
+
+    came = (finished("c0"), finished("c1"), finished("c2"))
+    assert standing(*came, moved(0, "revert")) == (1, 0)
+    assert standing(*came, summary(0, 1)) == (1, 5)
+    assert standing(*came, summary(0, 1), moved(2, "undo")) == (3, 0)
+    assert standing(*came, summary(0, 1), moved(2, "undo"), finished("c5"), moved(3, "redo")) == (1, 5)
+    assert standing(*came, moved(0, "revert"), finished("c4")) == (2, 0)
+    assert standing(*came, summary(0, 1), ContextRestored(compaction=3)) == (3, 0)
+    line = ContextReduced(call_ids=(), artifacts=(), forgets=(0,), before_tokens=9, after_tokens=3)
+    assert standing(*came, line, summary(0, 1), ContextRestored(seqs=(0, 1))) == (2, 5)
 
 
 def test_output_is_measured_as_tools_gave_it_and_as_models_were_told() -> None:
