@@ -113,7 +113,7 @@ class EchoTool:
         safe: bool = True,
         writes: bool = False,
         before: Callable[[str], object] | None = None,
-        timeout: float | None = 5.0,
+        timeout: float | None = 30.0,
     ) -> None:
         self.spec = ToolSpec(
             name, "Gives the words back.", Words, "echo", timeout=timeout, parallel_safe=safe

@@ -67,11 +67,11 @@ async def test_a_stopped_call_of_a_turn_that_goes_on_keeps_its_output(tmp_path: 
 
 
 async def test_a_call_that_ran_out_of_time_keeps_its_output(tmp_path: Path) -> None:
-    async with running(tmp_path, [call(("chatty", "{}")), say("Fine.")], [Chatty(timeout=0.5)]) as bench:
+    async with running(tmp_path, [call(("chatty", "{}")), say("Fine.")], [Chatty(timeout=1.5)]) as bench:
         bench.submit(SubmitPrompt(text="test it"))
         await bench.until("turn.finished")
     (result,) = _results(bench)
-    assert result.startswith("Stopped after 0.5 s") and result.endswith("until then:\n3 of 7 tests passed")
+    assert result.startswith("Stopped after 1.5 s") and result.endswith("until then:\n3 of 7 tests passed")
 
 
 async def test_a_call_that_was_lost_in_a_crash_keeps_what_the_log_has_of_its_output(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ class PutTool:
     """Writes or removes a file, whatever stands there."""
 
     spec: ClassVar[ToolSpec] = ToolSpec(
-        "put", "Writes a file.", Put, "edit", timeout=5.0, parallel_safe=False
+        "put", "Writes a file.", Put, "edit", timeout=60.0, parallel_safe=False
     )
 
     def target(self, args: Put) -> str:
@@ -94,7 +94,7 @@ class Say(BaseModel):
 class SayTool:
     """Changes nothing; may run beside others, and prints a little."""
 
-    spec: ClassVar[ToolSpec] = ToolSpec("say", "Says words.", Say, "echo", timeout=5.0, parallel_safe=True)
+    spec: ClassVar[ToolSpec] = ToolSpec("say", "Says words.", Say, "echo", timeout=60.0, parallel_safe=True)
 
     def target(self, args: Say) -> str:
         return args.words[:20]

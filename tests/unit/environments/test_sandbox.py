@@ -168,7 +168,7 @@ async def test_a_file_in_tmp_that_a_command_names_is_seen_and_not_written(
 
 async def test_programs_ask_for_their_end_first_and_are_gone_in_time(world: World) -> None:
     code = "trap 'echo ending > ended; exit 5' TERM; echo ready; while :; do sleep 0.05; done"
-    result = await world.attempt(code, timeout=1.5)
+    result = await world.attempt(code, timeout=3)
     await world.env.aclose()
     assert result.ended == "timeout"
     assert (world.workspace / "ended").read_text() == "ending\n"

@@ -258,9 +258,9 @@ async def test_control_sequences_do_not_reach_the_model(bench):
 
 
 async def test_the_time_limit_ends_the_command_and_keeps_its_output(bench):
-    result = await bench.run("run_command", command="echo begun; sleep 1000", timeout=1.2)
-    assert (result.ok, result.summary) == (False, "stopped after 1.2 s")
-    assert text(result) == "[stopped after 1.2 s]\nbegun"
+    result = await bench.run("run_command", command="echo begun; sleep 1000", timeout=2.5)
+    assert (result.ok, result.summary) == (False, "stopped after 2.5 s")
+    assert text(result) == "[stopped after 2.5 s]\nbegun"
     assert result.data["ended"] == "timeout"
 
 
