@@ -30,6 +30,7 @@ from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.ids import CallId
 from tui_agent.tools.arguments import parse_arguments
 from tui_agent.tools.registry import ToolRegistry
+from tui_agent.tools.schema import json_schema
 
 _ENGINES = (
     "tool.",
@@ -103,7 +104,7 @@ class RecordedResults:
         """What was judged when a tool was called with these arguments; None where it never was."""
         for call in self._called:
             if call.name == spec.name and call.call_id in self._effects:
-                parsed = parse_arguments(spec.name, spec.args, call.arguments)
+                parsed = parse_arguments(spec.name, spec.args, json_schema(spec.args), call.arguments)
                 if parsed == args:
                     return self._effects[call.call_id]
         return None

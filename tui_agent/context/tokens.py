@@ -3,7 +3,6 @@
 Invariant: nothing is fetched: without a vocabulary on this machine characters are counted, and the name says so.
 """
 
-import base64
 import binascii
 import hashlib
 from collections.abc import Callable
@@ -50,10 +49,9 @@ class BytePairs:
     name = VOCABULARY
 
     def __init__(self, path: Path) -> None:
-        ranks = {
-            base64.b64decode(token): int(rank)
-            for token, rank in (line.split() for line in path.read_bytes().splitlines() if line)
-        }
+        # A hundred thousand times a token and its rank: a loop of ours would take twice as long.
+        words = path.read_bytes().split()
+        ranks = dict(zip(map(binascii.a2b_base64, words[::2]), map(int, words[1::2]), strict=True))
         tiktoken = import_module("tiktoken")
         self._encoding: Encoding = tiktoken.Encoding(
             self.name, pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens={}

@@ -12,7 +12,6 @@ from pydantic import BaseModel, JsonValue, ValidationError
 
 from tui_agent.protocol.base import JsonMap
 from tui_agent.tools.argument_names import ours
-from tui_agent.tools.schema import json_schema
 
 _SHOWN = 4
 _WANTS = {
@@ -33,9 +32,10 @@ class InvalidArguments:
     message: str
 
 
-def parse_arguments(name: str, model: type[BaseModel], arguments: JsonMap) -> BaseModel | InvalidArguments:
-    """The arguments as the tool's model, or what is wrong with them."""
-    schema = json_schema(model)
+def parse_arguments(
+    name: str, model: type[BaseModel], schema: JsonMap, arguments: JsonMap
+) -> BaseModel | InvalidArguments:
+    """The arguments as the tool's model, or what is wrong with them. `schema` is the model's, as it was offered."""
     properties = schema.get("properties")
     fields: JsonMap = properties if isinstance(properties, dict) else {}
     arguments = ours(arguments, fields)

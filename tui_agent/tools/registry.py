@@ -75,7 +75,7 @@ class ToolRegistry:
         tool = self._tools.get(name)
         if tool is None:
             return self.unknown(name)
-        return parse_arguments(name, tool.spec.args, arguments)
+        return parse_arguments(name, tool.spec.args, self._schemas[name].parameters, arguments)
 
     def unknown(self, name: str) -> InvalidArguments:
         """What a model is told of a name that nobody registered."""

@@ -1,6 +1,6 @@
 """Tools by name: what a model is offered, and what it is told when a call does not fit."""
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import pytest
 from pydantic import BaseModel, Field
@@ -172,6 +172,26 @@ def test_what_does_not_fit_is_named_with_what_was_expected(arguments: JsonMap, w
     message = refused(arguments)
     assert message.startswith("read_file")
     assert all(word in message for word in words), message
+
+
+def test_a_tools_schema_is_made_when_it_is_registered_and_for_no_call() -> None:
+    made = []
+
+    class Counted(Arguments):
+        @classmethod
+        def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
+            made.append(cls)
+            return super().model_json_schema(*args, **kwargs)
+
+    class CountedTool(ReadTool):
+        spec: ClassVar[ToolSpec] = ToolSpec("read_file", "Reads a file.", Counted, "read")
+
+    tools = ToolRegistry()
+    tools.add("files", CountedTool())
+    assert len(made) == 1
+    for _ in range(3):
+        assert isinstance(tools.parse("read_file", {"path": "a.txt"}), Counted)
+    assert len(made) == 1
 
 
 def test_an_unknown_tool_is_answered_with_near_names() -> None:

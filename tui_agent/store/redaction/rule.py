@@ -6,7 +6,7 @@ around its trigger words, so a line of megabytes costs no more for each characte
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from string import ascii_lowercase, ascii_uppercase, digits
@@ -49,7 +49,18 @@ def in_low(text: str) -> str:
 class Places:
     """Where words stand in a text in lower case; each is looked for once, also where pieces of the text are replaced."""
 
-    __slots__ = ("_begun", "_changes", "_edged", "_found", "_heads", "_runs", "_words", "low")
+    __slots__ = (
+        "_begun",
+        "_changes",
+        "_edged",
+        "_found",
+        "_heads",
+        "_held",
+        "_known",
+        "_runs",
+        "_words",
+        "low",
+    )
 
     def __init__(self, low: str) -> None:
         self.low = low
@@ -61,6 +72,9 @@ class Places:
         self._found: dict[str, tuple[int, list[int]]] = {}
         self._begun: dict[str, tuple[int, list[int]]] = {}
         self._changes: list[Change] = []
+        self._known: Set[str] = frozenset()
+        """Words that were looked for before anything was replaced, and those of them that stood in the text."""
+        self._held: Set[str] = frozenset()
 
     def replaced(self, spans: Sequence[tuple[int, int]], mark: str) -> None:
         """Put a mark in the place of pieces, which are apart and in order."""
@@ -107,10 +121,26 @@ class Places:
             return False
         return word in self.low
 
-    def absent(self, words: Iterable[str]) -> None:
-        """These do not stand in the text."""
-        for word in words:
-            self._found[word] = (len(self._changes), [])
+    def held(self, words: Set[str], covered: Mapping[str, Sequence[str]]) -> Set[str]:
+        """Those of `words` that stand in the text; to be asked before anything is replaced.
+
+        `covered` has the words by the shortest one that stands in each: what is not there is not looked for again.
+        """
+        self.heads()
+        low = self.low
+        self._known = words
+        self._held = (
+            {
+                word
+                for one, longer in covered.items()
+                if self.holds(one)
+                for word in longer
+                if self.holds(word)
+            }
+            if self._words
+            else {word for one, longer in covered.items() if one in low for word in longer if word in low}
+        )
+        return self._held
 
     def of(self, words: Iterable[str], *, begun: bool = False) -> list[int]:
         """In order; `begun`: where they may begin a word."""
@@ -118,7 +148,8 @@ class Places:
         return found[0] if len(found) == 1 else sorted({at for one in found for at in one})
 
     def _all(self, word: str) -> list[int]:
-        since, found = self._found.get(word, (-1, []))
+        absent = word in self._known and word not in self._held
+        since, found = self._found.get(word, (0 if absent else -1, []))
         changes = self._changes[since:] if since >= 0 else ()
         if since < 0 or any(one.makes(word) for one in changes):
             found = self._find(word)
@@ -305,14 +336,7 @@ class Index:
 
     def candidates(self, places: Places) -> list[Rule]:
         """All rules with a trigger in this text, and few more, in order."""
-        held = {
-            word
-            for one, words in self._covered.items()
-            if places.holds(one)
-            for word in words
-            if places.holds(word)
-        }
-        places.absent(self._elsewhere.keys() - held)
+        held = places.held(self._elsewhere.keys(), self._covered)
         found = {at for word in held for at in self._elsewhere[word]}
         for head in self._by_head.keys() & places.heads():
             found |= {at for word, at in self._by_head[head] if places.may_begin(word)}
