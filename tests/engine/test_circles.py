@@ -1,6 +1,7 @@
 """An agent that makes the same calls each time its context was made smaller: stopped, said, and gone on from."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from tests.engine.harness import Words, call, running, say
@@ -11,18 +12,23 @@ from tests.engine.long_histories import (
     Output,
     Worker,
     compactions,
+    model_of,
+    task_of,
     turn,
     until,
 )
 from tui_agent.context.shrinking import Shrinking
+from tui_agent.engine.breaker import APART, TIGHT
 from tui_agent.engine.circles import SAME_CALLS
 from tui_agent.engine.compacting import CIRCLES, OUT_OF_CIRCLES
 from tui_agent.ports.tool import ToolContext, ToolResult
-from tui_agent.protocol.commands import Steer
-from tui_agent.protocol.events.context import ContextReduced
+from tui_agent.protocol.commands import GoOn, Steer, SubmitPrompt
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.context import ContextCompacted, ContextPacked, ContextReduced, ContextStuck
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.messages import check_pairs
 from tui_agent.protocol.parts import TextContent
+from tui_agent.protocol.settings import Budgets
 
 ROUND = tuple("abcdefgh")
 FAR = 400
@@ -63,6 +69,43 @@ async def test_the_same_calls_after_each_summary_end_the_turn_and_a_message_goes
             await turn(bench, "Look at the grammar instead.", 2)
             assert bench.recorder.state.last_turn_end == "finished", name
             assert not check_pairs(model.asked[-1].messages), name
+
+
+async def test_a_circle_goes_on_over_runs_and_turns_without_new_words(tmp_path: Path) -> None:
+    for name, limits in (("summaries", ONLY_SUMMARIES), ("lines", LIMITS)):
+        folder, model = tmp_path / name, Worker(asks_for(ROUND, FAR))
+        folder.mkdir()
+        for runs in range(1, 12):
+            few = Budgets(max_iterations=len(ROUND) + 4)
+            async with running(folder, [], [Output()], shrinking=limits, budgets=few) as bench:
+                bench.use(model)
+                told = bench.kinds().count("turn.finished")
+                bench.submit(SubmitPrompt(text=TASK) if runs == 1 else GoOn())
+                await bench.until("turn.finished", told + 1)
+                ended = bench.recorder.state.last_turn_end
+            if ended == "stuck":
+                break
+        assert ended == "stuck" and runs > 2, name
+        assert len(model.asked) < 70, name
+
+
+async def test_summaries_are_as_far_apart_in_a_later_run(tmp_path: Path) -> None:
+    """The task leaves little room for work beside it."""
+    model = Worker([call(("output", f'{{"words":"new {at}"}}')) for at in range(FAR)])
+    for runs in range(4):
+        few = Budgets(max_iterations=6)
+        async with running(tmp_path, [], [Output()], shrinking=ONLY_SUMMARIES, budgets=few) as bench:
+            model_of(bench, model, 9_000)
+            told = bench.kinds().count("turn.finished")
+            bench.submit(SubmitPrompt(text=task_of(280)) if runs == 0 else GoOn())
+            await bench.until("turn.finished", told + 1)
+            all_of_it = [one.payload for one in bench.recorder.behind(-1) if isinstance(one, Envelope)]
+    requests, at = 0, list[int]()
+    for one in all_of_it:
+        requests += isinstance(one, ContextPacked)
+        at += [requests] if isinstance(one, ContextCompacted) else []
+    assert len(at) > 1 and min(b - a for a, b in pairwise(at)) >= APART, at
+    assert sum(isinstance(one, ContextStuck) and one.hint == TIGHT for one in all_of_it) == 1
 
 
 async def test_calls_whose_results_differ_are_let_go_on_longer(tmp_path: Path) -> None:

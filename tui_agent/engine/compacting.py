@@ -36,8 +36,8 @@ from tui_agent.context.summary_room import (
     SummaryRoom,
     fills,
 )
+from tui_agent.engine.breaker import TIGHT, Breaker
 from tui_agent.engine.bringing import leave
-from tui_agent.engine.circles import Circles
 from tui_agent.engine.cut_size import CutSize
 from tui_agent.engine.hooks import Heard, Hooks
 from tui_agent.engine.judging import judged
@@ -78,8 +78,6 @@ HISTORY: Final[frozenset[SectionName]] = frozenset(
 )
 TOO_LONG: Final = 0.20
 """A story that takes so much is none."""
-APART: Final = 10
-"""So many requests come between two summaries of which the first left little room for work."""
 MOST_TRIES: Final = 3
 """So often a summary is made shorter that has more tokens than its characters let expect."""
 ANSWER: Final = 4_096
@@ -92,9 +90,6 @@ NO_WAY_ON: Final = (
 )
 LARGER: Final = "A model with a larger window (/model) or /new go on from here."
 IN_A_FILE: Final = "Put a long text into a file and name it with @path; /undo takes the message back."
-TIGHT: Final = (
-    "Results are sent shortened, and turns summarised seldom. A model with a larger window (/model) has room."
-)
 CIRCLES: Final = "Stopped: each time room was made in the context, the agent made the same calls again."
 OUT_OF_CIRCLES: Final = "Your next message goes on from here; say what it should do in another way."
 
@@ -117,21 +112,14 @@ class Compacting:
         self._stopped = False
         """Nothing more is tried by itself in this turn."""
         self._failures = 0
-        self._circles = Circles()
-        self._floor = 0
-        """Tokens that the newest summary left."""
-        self._requests = 0
-        self._waits = 0
-        """The request from which on the next summary may come: the newest one left little room for work."""
-        self._told_tight = ""
-        """The model of which was told that little room is left."""
+        self._breaker = Breaker(parts.recorder, agent)
         self._cut = CutSize()
 
     async def make(self, packed: Packed, answer: int) -> bool:
         """Make room for a request and its answer, where it needs some; True if the history changed. Raises
         `GoesInCircles`."""
         self._begin()
-        self._requests += 1
+        self._breaker.request()
         window, limits = self._window() if packed.manifest.room else 0, self._parts.shrinking
         if not window:
             return False
@@ -140,8 +128,12 @@ class Compacting:
             0 if _learnt(self._parts.recorder, self._agent).tokens else answer,
             limits.compact_at or COMPACT,
         )
+        if packed.short & HISTORY or packed.needed >= min(most, limits.reduce_at * window or most):
+            await self._breaker.take_up(
+                packed.last or window, window, _model(self._parts.recorder, self._agent)
+            )
         # What must not be lost can need so much room that the next summary would come at once.
-        most = max(most, min(packed.last or 0, self._floor + WORK * window))
+        most = max(most, min(packed.last or 0, self._breaker.floor + WORK * window))
         needed = max(packed.needed, round(most) if packed.short & HISTORY else 0)
         per_char = needed / max(1, packed.chars)
         freed = 0
@@ -160,6 +152,9 @@ class Compacting:
         """The provider found this request too long: make it smaller whatever we had counted. False: that is impossible.
         Raises `GoesInCircles`."""
         self._begin()
+        await self._breaker.take_up(
+            sent.last or self._window(), self._window(), _model(self._parts.recorder, self._agent)
+        )
         needed = max(1, sent.needed)
         freed = self._putting.away(needed, self._window(), needed / max(1, sent.chars), all_of_it=True)
         if freed:
@@ -184,17 +179,16 @@ class Compacting:
         turn = self._parts.recorder.state.turn
         if turn != self._turn:
             self._turn, self._stopped, self._failures = turn, False, 0
-            self._circles.begin(self._parts.recorder.state.seq)
+            self._breaker.begin()
 
     def _look(self) -> None:
         """Room is made, or was just made, once more."""
-        history = self._parts.recorder.history(self._agent)
-        if self._circles.closed(history.originals(), history.forgotten.own):
+        if self._breaker.closed():
             raise GoesInCircles(CIRCLES, hint=OUT_OF_CIRCLES)
 
     def _rests(self) -> bool:
         """Whether nothing is summarised by itself now."""
-        return self._stopped or self._requests < self._waits
+        return self._stopped or self._breaker.rests
 
     def _limit(self) -> object:
         """What does not change but with the model, or by a refusal."""
@@ -283,7 +277,7 @@ class Compacting:
         if fault:
             story = await to_thread.run_sync(partial(told, gone, room.story, self._text))
         summary, smaller = await self._fitting(facts, story, room, rest, base)
-        after = self._floor = min(smaller.needed, smaller.manifest.total_tokens)
+        after = min(smaller.needed, smaller.manifest.total_tokens)
         turns = sum(map(recorder.history(self._agent).forgotten.own, gone))
         recorder.append(
             ContextCompacted(
@@ -304,8 +298,7 @@ class Compacting:
             agent=self._agent,
         )
         await self._hooks.tell("after_compaction", {"by": by, "tokens": after, "messages": len(rest) + 1})
-        if last - after < WORK * window:
-            self._waits = self._requests + APART
+        if self._breaker.summarised(after, last, window):
             self._tell_tight(smaller, window)
         elif before - after < LEAST_FREED * before:
             self._stuck(f"The summary freed only {before - after:,} of {before:,} tokens.")
@@ -395,8 +388,8 @@ class Compacting:
 
     def _count(self, text: str) -> int:
         """Tokens of a text, as far as we know this model."""
-        settings, tokens = self._parts.recorder.state_of(self._agent).settings, self._parts.tokens
-        return tokens.scaled(tokens.count(text), settings.model.model if settings is not None else "")
+        tokens = self._parts.tokens
+        return tokens.scaled(tokens.count(text), _model(self._parts.recorder, self._agent))
 
     def _failed(self, fault: str) -> tuple[str, None, str]:
         self._failures += 1
@@ -429,10 +422,9 @@ class Compacting:
 
     def _tell_tight(self, held: Packed, window: int) -> None:
         """Say once for a model that little room is left in it, and what fills it."""
-        settings = self._parts.recorder.state_of(self._agent).settings
-        model = settings.model.model if settings is not None else ""
-        if self._told_tight != model:
-            self._told_tight = model
+        model = _model(self._parts.recorder, self._agent)
+        if self._breaker.told_tight != model:
+            self._breaker.told_tight = model
             what = fills(held.manifest.sections)
             message = f"Little room is left in the {window:,} tokens that the model holds: {what}."
             self._record_stuck(message, TIGHT, automatic=True)
@@ -440,6 +432,12 @@ class Compacting:
     def _record_stuck(self, message: str, hint: str, *, automatic: bool) -> None:
         stuck = ContextStuck(message=message, hint=hint, automatic=automatic)
         self._parts.recorder.append(stuck, agent=self._agent)
+
+
+def _model(recorder: Recorder, agent: AgentId) -> str:
+    """The name of an agent's model."""
+    settings = recorder.state_of(agent).settings
+    return settings.model.model if settings is not None else ""
 
 
 def _learnt(recorder: Recorder, agent: AgentId) -> LearntWindow:

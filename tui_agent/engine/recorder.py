@@ -204,6 +204,10 @@ class Recorder:
         """Whether the log has this event, on the branch or not."""
         return self._log.holds(seq)
 
+    def behind(self, seq: int) -> Iterable[Record]:
+        """What came behind an event on the branch, read from the log."""
+        return self._log.branch(after=seq)
+
     def history(self, agent: AgentId = MAIN_AGENT) -> ModelMessages:
         """An agent's history with all that it has let go of; only to be looked at."""
         return self._messages[agent]
