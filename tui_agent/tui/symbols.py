@@ -30,6 +30,7 @@ class Symbols(NamedTuple):
     meter_full: str = "━"
     meter_rest: str = "─"
     meter_limit: str = "┼"
+    meter_passed: str = "┿"
     bullet: str = "•"
     dot: str = "·"
     rule: str = "─"
@@ -63,6 +64,7 @@ ASCII: Final = Symbols(
     meter_full="=",
     meter_rest="-",
     meter_limit="|",
+    meter_passed="|",
     bullet="-",
     dot=".",
     rule="-",

@@ -7,7 +7,8 @@ from tui_agent.tui.first_look import named_theme
 from tui_agent.tui.palette import Palette
 from tui_agent.tui.panes.base import Looks
 from tui_agent.tui.panes.context import context_rows
-from tui_agent.tui.symbols import UNICODE
+from tui_agent.tui.panes.meter import bar
+from tui_agent.tui.symbols import ASCII, UNICODE, Symbols
 
 LOOKS = Looks(Palette(named_theme("night", {})), UNICODE, motion=False)
 
@@ -34,3 +35,15 @@ def test_the_figures_of_the_sections_add_up_to_the_heads(counts: tuple[int, ...]
 def test_a_section_of_which_nothing_is_left_has_no_row() -> None:
     assert figures(449, 1449, 12) == ("1.9k", ["0.5k", "1.4k"])
     assert figures(12, 0, 30) == ("42", ["12", "30"])
+
+
+@pytest.mark.parametrize("symbols", [UNICODE, ASCII])
+@pytest.mark.parametrize(("share", "passed"), [(0.2, 0), (0.36, 1), (0.6, 2), (0.95, 3)])
+def test_the_ticks_of_the_limits_stand_on_the_filled_part_too(
+    symbols: Symbols, share: float, passed: int
+) -> None:
+    view = ContextMeterView(used=round(200_000 * share), window=200_000, fraction=share, compacts=0.85)
+    for cells in (10, 40):
+        full, rest = (text for text, _ in bar(LOOKS.palette, symbols, view, cells, "s1"))
+        assert (full.count(symbols.meter_passed), rest.count(symbols.meter_limit)) == (passed, 3 - passed)
+        assert len(full + rest) == cells

@@ -85,7 +85,7 @@ class ContextPacked(Payload):
 
 
 class ContextWarned(Payload):
-    """The context crossed a limit. `fraction` of the window."""
+    """The context reached a limit, or is `below` all of them again. `fraction` of the window."""
 
     kind: Literal["context.warned"] = "context.warned"
     level: Literal["near", "over", "compaction", "below"]

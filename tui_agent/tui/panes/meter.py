@@ -44,10 +44,10 @@ def ticks(view: "ContextMeterView", cells: int) -> dict[int, str]:
 
 
 def bar(palette: Palette, symbols: Symbols, view: "ContextMeterView", cells: int, ground: Role) -> list[Part]:
-    """The filled part, then the rest with its ticks."""
+    """The filled part, then the rest; the limits' ticks stand on both."""
     filled = min(cells, max(1 if view.used else 0, round(view.fraction * cells)))
-    full = symbols.meter_full * filled
     marks = ticks(view, cells)
+    full = "".join(symbols.meter_passed if at in marks else symbols.meter_full for at in range(filled))
     rest = "".join(symbols.meter_limit if at in marks else symbols.meter_rest for at in range(filled, cells))
     return [(full, meter_style(palette, view, ground)), (rest, palette.rich("border-strong", ground))]
 
