@@ -10,7 +10,7 @@ from tests.stubs.rows import rows
 from tests.stubs.store import said, store
 from tui_agent.protocol.events.tool import ToolCalled, ToolProgress
 from tui_agent.protocol.ids import CallId
-from tui_agent.store.redaction.redactor import Redactor
+from tui_agent.store.redaction.redactor import REMEMBERED, Redactor
 
 DIGITS = random.Random(7)
 
@@ -156,3 +156,22 @@ def test_redaction_is_linear_in_hostile_text() -> None:
     ):
         text = piece * (200_000 // len(piece))
         redactor.text(text)  # a quadratic pattern would run into the test's time limit
+
+
+def test_a_text_that_was_clean_is_told_apart_from_one_that_holds_a_secret_by_a_character() -> None:
+    redactor = Redactor(secrets={"TOKEN": "correct-horse-battery"})
+    for _ in range(2):
+        assert redactor.text("correct-horse-batter") == "correct-horse-batter"
+        assert redactor.text("correct-horse-battery") == "[redacted: TOKEN]"
+        assert redactor.text("password=short") == "password=short"
+        assert "hunter2hunter2" not in redactor.text("password=hunter2hunter2")
+
+
+def test_what_is_remembered_of_clean_texts_is_bounded_and_holds_no_secret() -> None:
+    redactor = Redactor(secrets={"TOKEN": "correct-horse-battery"})
+    for at in range(3 * REMEMBERED):
+        redactor.text(f"src/module_{at}.py")
+        redactor.text(f"{at} correct-horse-battery")
+    kept = redactor._clean
+    assert 0 < len(kept) <= REMEMBERED
+    assert not [text for text in kept if "correct-horse" in text]

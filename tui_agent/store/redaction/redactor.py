@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 LEAST = 8
 """Characters of the shortest text in which a secret is looked for by its shape."""
+REPEATED = 200
+"""Characters of a text up to which it is remembered that it holds no secret."""
+REMEMBERED = 4_096
+"""So many of them."""
 MIN_SECRET = 8
 """Characters from which on the value of a secret variable is looked for: shorter ones are words."""
 
@@ -64,6 +68,9 @@ class Redactor:
         self._triggers = tuple(sorted(_shortest(sieve.words | set(self._given_bytes()))))
         self._starts = sieve.starts
         self._index = sieve.index
+        self._clean: set[str] = set()
+        """Short texts in which nothing was found. They stay so as long as this object lives, for its rules and secrets
+        do not change. The names of tools, models and files stand in every event; no secret is kept here."""
 
     def _given_bytes(self) -> Iterator[bytes]:
         for value, _ in self._secrets:
@@ -106,6 +113,18 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """The text without its secrets; the same object where there is none."""
+        if len(text) > REPEATED:
+            return self._without(text)
+        if text in self._clean:
+            return text
+        made = self._without(text)
+        if made is text:
+            if len(self._clean) >= REMEMBERED:
+                self._clean.clear()
+            self._clean.add(text)
+        return made
+
+    def _without(self, text: str) -> str:
         for value, name in self._secrets:
             if value in text:
                 text = text.replace(value, f"[redacted: {name}]")
