@@ -1,4 +1,4 @@
-"""The characters of a text that a person cannot see, or takes for others.
+"""The characters of a text that a person cannot see, or takes for others; and a number of things in words.
 
 Invariant: pure, linear in the text, imports nothing of ours, and the same for the rules that judge a text and for the
 screen that shows it. `revealed` loses nothing: two texts that differ are shown differently.
@@ -219,3 +219,8 @@ def _looks_like(character: str) -> str:
         plain = unicodedata.normalize("NFKC", character)
         return plain if plain.isascii() else ""
     return ""
+
+
+def counted(count: int, noun: str, many: str = "") -> str:
+    """A number of things: `1 file`, `3,000 files`; `many` where an `s` does not do."""
+    return f"{count:,} {noun if count == 1 else many or noun + 's'}"

@@ -25,6 +25,7 @@ from tui_agent.folds.path_pattern import path_pattern
 from tui_agent.folds.session_state import SessionStateView
 from tui_agent.folds.word_forms import pieces as word_forms
 from tui_agent.folds.word_forms import plain_letters
+from tui_agent.letters import counted
 from tui_agent.ports.agent import (
     Action,
     Agent,
@@ -304,6 +305,7 @@ __all__ = [
     "Writes",
     "act",
     "actions",
+    "counted",
     "line_diff",
     "note_places",
     "path_pattern",

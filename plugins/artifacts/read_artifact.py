@@ -20,6 +20,7 @@ from tui_agent.plugin_api import (
     ToolError,
     ToolResult,
     ToolSpec,
+    counted,
 )
 
 MOST_LINES = 1_000
@@ -93,7 +94,7 @@ def _told(text: str, args: ReadArtifactArgs, artifact: Artifact, ctx: ToolContex
         return _nothing(args, artifact, len(rows), len(found))
     shown, last = _shown(rows, numbers)
     if args.pattern:
-        notes = f"[{len(found)} of {len(rows)} lines of {artifact.id} hold {args.pattern!r}"
+        notes = f"[{len(found):,} of {counted(len(rows), 'line')} of {artifact.id} {'holds' if len(found) == 1 else 'hold'} {args.pattern!r}"
     else:
         notes = f"[lines {numbers[0]}-{last} of {len(rows)} of {artifact.id}"
     more = last < (found[-1] if args.pattern else len(rows))
@@ -101,7 +102,7 @@ def _told(text: str, args: ReadArtifactArgs, artifact: Artifact, ctx: ToolContex
     return ToolResult(
         ok=True,
         content=(TextContent(text=body),),
-        summary=f"{len(shown)} lines",
+        summary=counted(len(shown), "line"),
         display=(TextBlock(text=ctx.blobs.keep(body)),),
         data={"artifact_id": artifact.id, "first": numbers[0], "last": last, "lines": len(rows)},
     )
@@ -109,9 +110,9 @@ def _told(text: str, args: ReadArtifactArgs, artifact: Artifact, ctx: ToolContex
 
 def _nothing(args: ReadArtifactArgs, artifact: Artifact, lines: int, found: int) -> ToolResult:
     if args.pattern and not found:
-        words = f"No line of {artifact.id} holds {args.pattern!r}; it has {lines} lines."
+        words = f"No line of {artifact.id} holds {args.pattern!r}; it has {counted(lines, 'line')}."
     else:
-        words = f"{artifact.id} has {lines} lines; there is nothing from line {args.offset} on."
+        words = f"{artifact.id} has {counted(lines, 'line')}; there is nothing from line {args.offset} on."
     return ToolResult(
         ok=False,
         content=(TextContent(text=words),),

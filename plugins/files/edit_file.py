@@ -18,12 +18,13 @@ from tui_agent.plugin_api import (
     ToolResult,
     ToolSpec,
     Writes,
+    counted,
 )
 
 from .changing import FileChange, apply, changed, existing, must_be_known, preview_of, result_of
 from .matching import find, line_of, replaced
 from .nearest import explain
-from .text import SNIFF, counted, decode, encode, kind_of, printable
+from .text import SNIFF, decode, encode, kind_of, printable
 
 MAX_BYTES = 20_000_000
 

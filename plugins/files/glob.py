@@ -17,10 +17,11 @@ from tui_agent.plugin_api import (
     ToolError,
     ToolResult,
     ToolSpec,
+    counted,
     path_pattern,
 )
 
-from .text import counted, printable
+from .text import printable
 
 MAX_RESULTS = 300
 MAX_SECONDS = 20.0

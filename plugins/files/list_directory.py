@@ -18,6 +18,7 @@ from tui_agent.plugin_api import (
     ToolError,
     ToolResult,
     ToolSpec,
+    counted,
 )
 
 from .text import printable, size_words
@@ -69,7 +70,7 @@ class ListDirectory:
         return ToolResult(
             ok=True,
             content=(TextContent(text=text),),
-            summary="1 entry" if len(entries) == 1 else f"{len(entries):,} entries",
+            summary=counted(len(entries), "entry", "entries"),
             display=(TextBlock(text=ctx.blobs.keep(text)),),
             data={"path": args.path, "entries": len(entries)},
         )

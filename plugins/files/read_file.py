@@ -24,9 +24,10 @@ from tui_agent.plugin_api import (
     ToolError,
     ToolResult,
     ToolSpec,
+    counted,
 )
 
-from .text import counted, decode, image_type, kind_of, printable, size_words
+from .text import decode, image_type, kind_of, printable, size_words
 
 MAX_LINES = 2000
 MAX_CHARS = 50_000

@@ -136,11 +136,6 @@ def size_words(size: int) -> str:
     return f"{size:.1f} GB"
 
 
-def counted(count: int, thing: str) -> str:
-    """`1 line`, `2 lines`."""
-    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
-
-
 def printable(path: str) -> str:
     """A path fit for a list: what cannot be printed or encoded is escaped."""
     text = path.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -17,10 +17,10 @@ from tui_agent.plugin_api import (
     ToolResult,
     ToolSpec,
     Writes,
+    counted,
 )
 
 from .changing import FileChange, apply, changed, existing, must_be_known, preview_of, result_of
-from .text import counted
 
 MAX_BYTES = 10_000_000
 

@@ -19,6 +19,7 @@ from tui_agent.plugin_api import (
     ToolContext,
     ToolResult,
     ToolSpec,
+    counted,
 )
 
 from .searching import MAX_BYTES, MAX_NOTES, Found, search
@@ -78,9 +79,7 @@ def _nothing(found: Found) -> str:
     if not found.words:
         return "The query has only words that are in every text. Search for what a note would name."
     searched = found.notes - found.left_out
-    return (
-        f"No note holds any of these words ({'1 note' if searched == 1 else f'{searched:,} notes'} searched)."
-    )
+    return f"No note holds any of these words ({counted(searched, 'note')} searched)."
 
 
 def _unsearched(found: Found) -> list[str]:

@@ -20,6 +20,7 @@ from tui_agent.plugin_api import (
     ToolError,
     ToolResult,
     ToolSpec,
+    counted,
 )
 
 MOST_TOKENS = 8000
@@ -64,7 +65,8 @@ class RepoMapTool:
         return ToolResult(
             ok=True,
             content=(TextContent(text=found.text),),
-            summary=f"{len(found.files)} of {found.total} files" + (", partial" if found.partial else ""),
+            summary=f"{len(found.files):,} of {counted(found.total, 'file')}"
+            + (", partial" if found.partial else ""),
             display=(TextBlock(text=found.text),),
             data={"files": len(found.files), "total": found.total, "partial": found.partial},
             events=(*_built(found, refresh=args.refresh), _used(found, args.query or "")),

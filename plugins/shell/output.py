@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tui_agent.plugin_api import BlobText, LongText
+from tui_agent.plugin_api import BlobText, LongText, counted
 
 HEAD_CHARS = 6_000
 TAIL_CHARS = 10_000
@@ -129,7 +129,7 @@ def shown(output: Whole) -> str:
     head, tail = _head(text), _tail(text)
     left_out = len(text) - len(head) - len(tail)
     missing = lines - head.count("\n") - tail.count("\n") - 2
-    return f"{head}\n[… {max(missing, 0):,} lines, {left_out:,} characters left out{_of_whole(output.kept)} …]\n{tail}"
+    return f"{head}\n[… {counted(max(missing, 0), 'line')}, {counted(left_out, 'character')} left out{_of_whole(output.kept)} …]\n{tail}"
 
 
 def _of_whole(kept: LongText) -> str:

@@ -18,6 +18,7 @@ from tui_agent.plugin_api import (
     ToolError,
     ToolResult,
     ToolSpec,
+    counted,
 )
 
 MAX_CHARS = 60_000
@@ -65,7 +66,7 @@ class ReadSkill:
         return ToolResult(
             ok=True,
             content=(TextContent(text="\n\n".join((text, *notes))),),
-            summary="1 line" if lines == 1 else f"{lines} lines",
+            summary=counted(lines, "line"),
             display=(MarkdownBlock(text=shown) if found.file.endswith(".md") else TextBlock(text=shown),),
             data={"skill": found.name, "file": found.file, "files": list(found.files)},
         )

@@ -20,6 +20,7 @@ from tui_agent.plugin_api import (
     ToolError,
     ToolResult,
     ToolSpec,
+    counted,
 )
 
 from .listing import progress, rows
@@ -50,7 +51,7 @@ class WriteTodos:
 
     def target(self, args: WriteTodosArgs) -> str:
         """How many items."""
-        return "1 item" if len(args.todos) == 1 else f"{len(args.todos)} items"
+        return counted(len(args.todos), "item")
 
     def effects(self, args: WriteTodosArgs) -> tuple[Effect, ...]:
         """Only the session's own list."""

@@ -18,9 +18,10 @@ from tui_agent.cli.output import say, say_json_lines, warn
 from tui_agent.config import paths
 from tui_agent.config.secrets import Keys
 from tui_agent.context.repomap.facade import RepoMap, Showing
-from tui_agent.context.repomap.rendering import clean
+from tui_agent.context.repomap.rendering import clean, left_out
 from tui_agent.context.repomap.views import MapView, RankedFile
 from tui_agent.errors import UsageError
+from tui_agent.letters import counted
 
 EXAMPLES = """\
 examples:
@@ -106,7 +107,7 @@ def look_up(repo_map: RepoMap, arguments: argparse.Namespace) -> int:
     """What the index says as it is: nothing is listed or read for it."""
     files, building = repo_map.state()
     if arguments.state:
-        said = f"{files} files in the index{', which is being built' if building else ''}"
+        said = f"{counted(files, 'file')} in the index{', which is being built' if building else ''}"
         say_json_lines([{"files": files, "building": building}]) if arguments.json else say(said)
         return 0
     found = repo_map.defined(arguments.symbol, MOST_SYMBOLS)
@@ -125,18 +126,11 @@ def why_unpinned(file: Path, path: str, hidden: Sequence[str]) -> str:
     return "is left out of every map (docs/repomap.md)" if file.is_file() else "is not there"
 
 
-_NOUNS = frozenset({"link", "lock file", "session export", "submodule", "translation"})
-"""The reasons that are things; the others say how a file is."""
-
-
 def summary(shown: MapView) -> str:
     """What the objects alone do not tell."""
-    words = f"{len(shown.files)} of {shown.total} files, about {shown.tokens} tokens"
-    left_out = ", ".join(
-        f"{count} {reason}{'s' if reason in _NOUNS and count != 1 else ''}"
-        for reason, count in sorted(shown.skipped.items())
-    )
-    words += f"; left out: {left_out}" if left_out else ""
+    words = f"{len(shown.files):,} of {counted(shown.total, 'file')}, about {counted(shown.tokens, 'token')}"
+    others = ", ".join(left_out(reason, count) for reason, count in sorted(shown.skipped.items()))
+    words += f"; left out: {others}" if others else ""
     return words + ("; the index is still being built" if shown.partial else "")
 
 

@@ -81,11 +81,6 @@ def faint(text: str) -> str:
     return f"\x1b[2m{text}\x1b[0m" if coloured() else text
 
 
-def counted(count: int, noun: str, many: str = "") -> str:
-    """`1 file`, `3 files`."""
-    return f"{count} {noun if count == 1 else many or noun + 's'}"
-
-
 def moment(at: float) -> str:
     """A time as the user's clock shows it."""
     return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S") if at else "-"

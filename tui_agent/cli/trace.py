@@ -5,7 +5,7 @@ import dataclasses
 from pathlib import Path
 
 from tui_agent.cli.options import GROUPS, session_options
-from tui_agent.cli.output import counted, moment, say, say_json, seconds, size, warn, width
+from tui_agent.cli.output import moment, say, say_json, seconds, size, warn, width
 from tui_agent.cli.parts import print_part
 from tui_agent.folds.base import fold
 from tui_agent.folds.measure_words import Units, told
@@ -28,7 +28,7 @@ examples:
   tui-agent trace ~/copied/events.jsonl
   tui-agent trace latest --json | jq .cost_usd
 """
-UNITS = Units(counted, size, seconds)
+UNITS = Units(size, seconds)
 WHICH = (
     "a session's id, the beginning of one, latest (the newest of all folders; --continue opens this folder's), "
     "a run's id, or the path of a log"

@@ -15,6 +15,7 @@ from tui_agent.context.priorities import Block, Short
 from tui_agent.context.shrinking import OPEN_FILES, TESTS, path_of
 from tui_agent.context.truncate import head_and_tail, is_artifact
 from tui_agent.folds.forgotten import calls_of, quoted
+from tui_agent.letters import counted
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.events.todo import TodoItem
@@ -176,7 +177,7 @@ def _said_in(said: Sequence[str], pinned: Sequence[bool], whole: str, room: int)
         first = max(1, reach(pieces, room // 4))
         newest = max(1, reach(pieces[:first:-1], room // 2))
         gone = max(0, len(pieces) - first - newest)
-        pieces = [*pieces[:first], f"> [… {gone} messages …]", *pieces[len(pieces) - newest :]]
+        pieces = [*pieces[:first], f"> [… {counted(gone, 'message')} …]", *pieces[len(pieces) - newest :]]
     return Short("\n\n".join([note, *pieces]), cut=True, dropped=gone)
 
 
@@ -233,7 +234,7 @@ def _tasks_in(lines: Sequence[tuple[bool, str]], whole: str, room: int) -> Short
     left = room - _NOTE - sum(len(line) + 1 for line in opened)
     if left < 0:
         fit = max(1, reach(opened, room - _NOTE))
-        note = f"{LEFT_OUT}{len(lines) - fit} tasks; {is_artifact(whole)})"
+        note = f"{LEFT_OUT}{counted(len(lines) - fit, 'task')}; {is_artifact(whole)})"
         return Short("\n".join([*opened[:fit], note]), cut=True, dropped=len(lines) - fit)
     done = [line for was_done, line in lines if was_done]
     kept = reach(done[::-1], left)
@@ -242,7 +243,7 @@ def _tasks_in(lines: Sequence[tuple[bool, str]], whole: str, room: int) -> Short
         seen += was_done
         if not was_done or seen > gone:
             shown.append(line)
-    return Short("\n".join([f"{LEFT_OUT}{gone} that are done)", *shown]))
+    return Short("\n".join([f"{LEFT_OUT}{gone:,} done)", *shown]))
 
 
 def _todo(item: TodoItem) -> str:
@@ -353,4 +354,4 @@ def _said_of(messages: Sequence[Message]) -> dict[CallId, str]:
 
 
 def _artifact(artifact: Artifact) -> str:
-    return f"- {artifact.id}: {artifact.tool}, {artifact.size:,} bytes, {artifact.lines:,} lines"
+    return f"- {artifact.id}: {artifact.tool}, {counted(artifact.size, 'byte')}, {counted(artifact.lines, 'line')}"

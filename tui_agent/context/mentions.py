@@ -18,6 +18,7 @@ from tui_agent.context.definitions import end_of, search_definitions
 from tui_agent.context.evenly import shared
 from tui_agent.context.mentioned import Possible, Wanted, possible
 from tui_agent.errors import EnvironmentFault
+from tui_agent.letters import counted
 from tui_agent.ports.environment import Environment, FileContent, FileInfo
 from tui_agent.ports.knowledge import FindSymbol, SymbolPlace
 from tui_agent.protocol.mentions import Mention
@@ -200,12 +201,12 @@ def _file(wanted: Wanted, content: FileContent) -> _Found:
     decoded = _decoded(content.data)
     if decoded is None:
         head = content.data[:HEX_BYTES].hex(" ")
-        note = f"binary, {len(content.data):,} bytes; only its beginning is here"
+        note = f"binary, {counted(len(content.data), 'byte')}; only its beginning is here"
         text = f"<file path={_quoted(content.path)}>\n[{note}]\n{head}\n</file>"
         return _Found(_counted(mention.model_copy(update={"cut": True, "note": "binary", "text": text})))
     lines, note = _split(decoded[0]), decoded[1]
     if wanted.first_line > max(len(lines), 1):
-        why = f"it has {len(lines):,} lines"
+        why = f"it has {counted(len(lines), 'line')}"
         return _Found(mention.model_copy(update={"kind": "missing", "note": why}))
     first = wanted.first_line or 1
     last = min(wanted.last_line or len(lines), len(lines))

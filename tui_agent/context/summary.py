@@ -14,6 +14,7 @@ from tui_agent.context.priorities import Block, Short, shared_out
 from tui_agent.context.shrinking import chars_of
 from tui_agent.context.truncate import head_and_tail
 from tui_agent.folds.forgotten import call_words, preview
+from tui_agent.letters import counted
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,
@@ -145,7 +146,7 @@ def _gist(chapter: str, room: int, begin: float = 0.6) -> str:
     first = max(1, reach(lines, round(room * begin)))
     last = reach(lines[:first:-1], round(room * (1 - begin)))
     gone = len(lines) - first - last
-    return "\n".join([*lines[:first], f"{LEFT_OUT}{gone} lines)", *lines[len(lines) - last :]])
+    return "\n".join([*lines[:first], f"{LEFT_OUT}{counted(gone, 'line')})", *lines[len(lines) - last :]])
 
 
 def _lines(messages: Sequence[Message], text: Text) -> Iterator[str]:

@@ -6,6 +6,7 @@ Invariant: the kept pieces are whole lines where lines are short, whole characte
 import hashlib
 from dataclasses import dataclass
 
+from tui_agent.letters import counted
 from tui_agent.protocol.artifacts import Artifact
 
 HEAD_SHARE = 0.6
@@ -58,7 +59,7 @@ def head_and_tail(
         return Shown(text, len(raw), len(pieces), digest)
     left_out = omitted.count(b"\n") + (0 if omitted.endswith(b"\n") else 1)
     where = is_artifact(text) if artifact else f"sha256 {digest[:16]}"
-    note = f"[… {left_out} lines, {len(omitted)} bytes left out; {len(raw)} bytes in all, {where} …]"
+    note = f"[… {counted(left_out, 'line')}, {counted(len(omitted), 'byte')} left out; {len(raw):,} bytes in all, {where} …]"
     joint = "" if head.endswith(b"\n") or not head else "\n"
     shown = f"{head.decode()}{joint}{note}\n{tail.decode()}"
     return Shown(shown, len(raw), len(pieces), digest, len(omitted), left_out)

@@ -8,6 +8,7 @@ from tui_agent.export.story import Change, Story, Texts
 from tui_agent.folds.entries import QuestionEntry, ToolEntry, TurnEntry, UserEntry
 from tui_agent.folds.mention_words import mention_name, mention_sent
 from tui_agent.folds.words import TURN_ENDS
+from tui_agent.letters import counted
 from tui_agent.protocol.display import (
     CustomBlock,
     DiffBlock,
@@ -62,11 +63,6 @@ def cost(usd: float | None) -> str:
     return f"${usd:.{2 if usd >= 1 else 3 if usd >= 0.01 else 4}f}"
 
 
-def count(number: int, one: str, many: str = "") -> str:
-    """`1 file`, `2 files`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 def changed_files(story: Story) -> dict[str, tuple[int, int]]:
     """Lines that were added to and removed from each file, without those that are again as they were: of one whose
     permissions changed that is not known."""
@@ -103,8 +99,8 @@ def facts(story: Story) -> list[tuple[str, str]]:
         ("model", story.model),
         ("begun", moment(figures.first_at)),
         ("lasted", duration((figures.last_at - figures.first_at) * 1_000)),
-        ("turns", count(figures.turns, "turn") + f", {count(figures.parts, 'part')}"),
-        ("files", f"{count(files, 'file')} changed, +{added} −{removed}" if files else ""),
+        ("turns", counted(figures.turns, "turn") + f", {counted(figures.parts, 'part')}"),
+        ("files", f"{counted(files, 'file')} changed, +{added} −{removed}" if files else ""),
         ("tokens", tokens if figures.model_calls else ""),
         ("cost", cost(figures.cost_usd)),
     ]
@@ -113,11 +109,11 @@ def facts(story: Story) -> list[tuple[str, str]]:
 
 def turn_end(entry: TurnEntry) -> str:
     """A turn's end row."""
-    files = f"{count(entry.files, 'file')} +{entry.added} −{entry.removed}" if entry.files else ""
+    files = f"{counted(entry.files, 'file')} +{entry.added} −{entry.removed}" if entry.files else ""
     words = [
         TURN_ENDS.get(entry.reason, entry.reason),
         duration(entry.duration_ms),
-        count(entry.iterations, "model call") if entry.iterations else "",
+        counted(entry.iterations, "model call") if entry.iterations else "",
         files,
         cost(entry.cost_usd),
     ]
@@ -167,7 +163,7 @@ def block_text(block: DisplayBlock, texts: Texts) -> str:
         case TextBlock(text=text) | MarkdownBlock(text=text):
             return texts.whole(text)
         case TerminalBlock(text=text, omitted=omitted):
-            return (f"… {count(omitted, 'earlier line')}\n" if omitted else "") + texts.whole(text)
+            return (f"… {counted(omitted, 'earlier line')}\n" if omitted else "") + texts.whole(text)
         case DiffBlock(diff=diff):
             return texts.whole(diff)
         case TableBlock(columns=columns, rows=rows):

@@ -1,6 +1,6 @@
 """L1: a session's measures in words, for a terminal's lines and for the screen.
 
-Invariant: pure; what was not measured has no line. How counts, sizes and times are written says who asks.
+Invariant: pure; what was not measured has no line. How sizes and times are written says who asks.
 """
 
 from collections.abc import Callable
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from tui_agent.folds.measures import MeasuresView
 from tui_agent.folds.metrics import MetricsView
+from tui_agent.letters import counted
 
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """How a count of things, a number of bytes and one of seconds are written."""
+    """How a number of bytes and one of seconds are written."""
 
-    plural: Callable[[int, str, str], str]
     size: Callable[[int], str]
     seconds: Callable[[float], str]
 
@@ -22,16 +22,14 @@ class Units:
 def told(metrics: MetricsView, view: MeasuresView, units: Units) -> list[tuple[str, str]]:
     """The figures of the output, of the context, of the map and of the way to the first edit and test, by name."""
     share = "" if view.compression_ratio is None else f", {view.compression_ratio:.0%} of it told to models"
-    artifacts = (
-        f"{units.plural(view.artifact_count, 'output', '')} put away, {units.size(view.artifact_bytes)}"
-    )
+    artifacts = f"{counted(view.artifact_count, 'output')} put away, {units.size(view.artifact_bytes)}"
     rows = [
         ("output", f"{view.raw_output_chars} characters{share}" if view.raw_output_chars else ""),
         ("context", _context(view, units) if view.context_peak_tokens else ""),
         ("observations", _observations(metrics, view, units)),
         ("artifacts", artifacts if view.artifact_count else ""),
         ("map", _map(view, units)),
-        ("memory", units.plural(view.memory_updates, "update", "") if view.memory_updates else ""),
+        ("memory", counted(view.memory_updates, "update") if view.memory_updates else ""),
         ("first edit", _way(metrics, view, units)),
     ]
     return [(name, value) for name, value in rows if value]
@@ -39,11 +37,11 @@ def told(metrics: MetricsView, view: MeasuresView, units: Units) -> list[tuple[s
 
 def _context(view: MeasuresView, units: Units) -> str:
     real = view.context_real_tokens
-    counted = "" if real is None else f" (the provider counted {real} in the newest it answered)"
+    provider = "" if real is None else f" (the provider counted {real} in the newest it answered)"
     return (
-        f"about {view.context_peak_tokens} tokens at most, {view.context_estimated_tokens} in the newest request{counted}; "
-        f"{units.plural(view.context_compression_count, 'summary', 'summaries')}, outputs shortened "
-        f"{units.plural(view.context_reduction_count, 'time', '')}"
+        f"about {view.context_peak_tokens} tokens at most, {view.context_estimated_tokens} in the newest request{provider}; "
+        f"{counted(view.context_compression_count, 'summary', 'summaries')}, outputs shortened "
+        f"{counted(view.context_reduction_count, 'time')}"
     )
 
 
@@ -54,7 +52,7 @@ def _observations(metrics: MetricsView, view: MeasuresView, units: Units) -> str
     if view.cold_summary_chars:
         said.append(f"a summary of {view.cold_summary_chars} characters for the others")
     if metrics.repeated_reads:
-        said.append(f"{units.plural(metrics.repeated_reads, 'reading', '')} repeated")
+        said.append(f"{counted(metrics.repeated_reads, 'reading')} repeated")
     return ", ".join(said)
 
 
@@ -63,8 +61,8 @@ def _map(view: MeasuresView, units: Units) -> str:
         return ""
     asked = view.repomap_uses - view.repomap_injections
     return (
-        f"built {units.plural(view.repomap_builds, 'time', '')}, in {units.plural(view.repomap_injections, 'request', '')}, "
-        f"asked for {units.plural(asked, 'time', '')}"
+        f"built {counted(view.repomap_builds, 'time')}, in {counted(view.repomap_injections, 'request')}, "
+        f"asked for {counted(asked, 'time')}"
     )
 
 
@@ -78,9 +76,9 @@ def _way(metrics: MetricsView, view: MeasuresView, units: Units) -> str:
     if view.first_target_read_part is not None:
         said.append(f"a file of it first read at part {view.first_target_read_part}")
     if view.search_to_edit_parts is not None:
-        said.append(f"{units.plural(view.search_to_edit_parts, 'part', '')} after the search before it")
+        said.append(f"{counted(view.search_to_edit_parts, 'part')} after the search before it")
     if view.edit_to_test_parts is not None:
-        said.append(f"a test {units.plural(view.edit_to_test_parts, 'part', '')} later")
+        said.append(f"a test {counted(view.edit_to_test_parts, 'part')} later")
     if view.seconds_to_first_test is not None:
         said.append(f"the first test after {units.seconds(view.seconds_to_first_test)}")
     return ", ".join(said)

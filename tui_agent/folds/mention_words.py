@@ -1,5 +1,6 @@
 """L1: what a message mentions, in the words of every pane, export and reader."""
 
+from tui_agent.letters import counted
 from tui_agent.protocol.mentions import Mention
 
 
@@ -16,7 +17,7 @@ def mention_sent(one: Mention, size: str, tokens: str) -> str:
         case "refused":
             return f"not sent: {one.note}"
         case "directory":
-            return "1 entry" if one.size == 1 else f"{one.size} entries"
+            return counted(one.size, "entry", "entries")
         case "image":
             return size
         case "symbol":

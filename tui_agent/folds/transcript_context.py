@@ -5,6 +5,7 @@ from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.entries import NoticeEntry, NoticeLevel
 from tui_agent.folds.transcript_draft import Draft
 from tui_agent.folds.words import CAME, LATER, unmapped
+from tui_agent.letters import counted
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.display import MarkdownBlock
 from tui_agent.protocol.envelope import Envelope
@@ -43,7 +44,7 @@ def short_tokens(count: int) -> str:
 
 @ON_CONTEXT.on(SessionContextLoaded)
 def _loaded(draft: Draft, ev: Envelope, payload: SessionContextLoaded) -> bool:
-    turns = "1 turn" if payload.turns == 1 else f"{payload.turns} turns"
+    turns = counted(payload.turns, "turn")
     words = f"{turns} of {payload.from_session} as a summary; its log is kept"
     head = draft.head(ev, f"notice.{ev.seq}")
     draft.add(NoticeEntry(*head, "context", "info", (words,), (MarkdownBlock(text=payload.summary),)))
@@ -54,7 +55,7 @@ def _loaded(draft: Draft, ev: Envelope, payload: SessionContextLoaded) -> bool:
 def _compacted(draft: Draft, ev: Envelope, payload: ContextCompacted) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
-    turns = "1 turn" if payload.turns == 1 else f"{payload.turns} turns"
+    turns = counted(payload.turns, "turn")
     how = "" if not payload.fault else " from what is recorded, without the model"
     words = f"{turns} summarised{how}: {_became(payload.before_tokens, payload.after_tokens)}"
     why = (f"The model did not do it: {payload.fault}",) if payload.fault else ()
@@ -100,7 +101,7 @@ def _reduced(draft: Draft, ev: Envelope, payload: ContextReduced) -> bool:
         return False
     count = len(payload.call_ids)
     index, known = draft.put_away or (-1, 0)
-    outputs = "1 old output" if known + count == 1 else f"{known + count} old outputs"
+    outputs = counted(known + count, "old output")
     also = f"The agent can read them again. {_LISTED}"
     if known:
         draft.renotice(index, "info", (f"{outputs} put away, bit by bit, for want of room", also))
@@ -116,7 +117,7 @@ def _restored(draft: Draft, ev: Envelope, payload: ContextRestored) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     count = len(payload.seqs)
-    back = "1 message is" if count == 1 else f"{count} messages are"
+    back = counted(count, "message is", "messages are")
     words = "The summary was taken back: all that it stood for is" if payload.compaction is not None else back
     draft.notice(ev, "context", "info", (f"{words} in the context again.",))
     return True
@@ -127,7 +128,7 @@ def _pinned(draft: Draft, ev: Envelope, payload: ContextPinned) -> bool:
     if ev.agent != MAIN_AGENT:
         return False
     one = len(payload.seqs) == 1
-    many = "1 message is" if one else f"{len(payload.seqs)} messages are"
+    many = counted(len(payload.seqs), "message is", "messages are")
     them = "it" if one else "them"
     words = (
         f"{many} pinned: every summary to come keeps {them} word for word."

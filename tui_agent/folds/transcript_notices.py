@@ -11,6 +11,7 @@ from tui_agent.folds.growing import TAIL
 from tui_agent.folds.transcript_context import short_tokens
 from tui_agent.folds.transcript_draft import Draft
 from tui_agent.folds.words import fork_changes, stepped_over, unknown_events, unpriced
+from tui_agent.letters import counted
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.display import TerminalBlock
 from tui_agent.protocol.envelope import Envelope, UnknownEvent
@@ -80,7 +81,7 @@ def _repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> bool:
         lines += [f"What stood in its place is in {payload.side_file}."] if payload.side_file else []
         draft.notice(ev, "repair", "warning", lines)
         return True
-    amount = "1 byte" if payload.moved_bytes == 1 else f"{payload.moved_bytes} bytes"
+    amount = counted(payload.moved_bytes, "byte")
     moved = f"An unfinished line ({amount}) was moved to {payload.side_file}."
     bad = f"{stepped_over(len(payload.bad_lines))}."
     lines = ["The session's log was repaired."]
@@ -279,7 +280,7 @@ def _moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> bool:
 @ON_NOTICES.on(CheckpointRestored)
 def _restored(draft: Draft, ev: Envelope, payload: CheckpointRestored) -> bool:
     count = len(payload.paths) + payload.more
-    words = "1 file was put back." if count == 1 else f"{count} files were put back."
+    words = counted(count, "file was put back.", "files were put back.")
     kept = ", ".join(payload.kept[:3]) + (" …" if len(payload.kept) > 3 else "")
     left = f"Left alone, since you changed it too: {kept}" if kept else ""
     draft.notice(ev, "resume", "warning" if kept else "info", (words, left))

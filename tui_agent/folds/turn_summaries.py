@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from tui_agent.folds.dispatch import Handlers
+from tui_agent.letters import counted
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.eval import TestFinished
@@ -276,7 +277,7 @@ def _fitting(turn: TurnSummary, place: int, others: Sequence[str]) -> str | None
 
 def _head(view: TurnSummariesView, session: str, left_out: int) -> str:
     named = f" ({clip(view.title, 60)})" if view.title else ""
-    count = "1 turn" if len(view.turns) == 1 else f"{len(view.turns)} turns"
+    count = counted(len(view.turns), "turn")
     less = f" The oldest {left_out} of them are left out here." if left_out else ""
     return f"This session carries on from an earlier one of {count}: {session}{named}. What it came to:{less}"
 

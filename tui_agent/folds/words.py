@@ -3,6 +3,7 @@
 from typing import Final
 
 from tui_agent.folds.spans import SpanState
+from tui_agent.letters import counted
 from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.events.tool import ToolStatus
 from tui_agent.protocol.events.turn import TurnEnd
@@ -83,10 +84,9 @@ def unmapped(waited_ms: float) -> str:
 
 def stepped_over(count: int) -> str:
     """How many lines of a log could not be read."""
-    return "1 damaged line was stepped over" if count == 1 else f"{count} damaged lines were stepped over"
+    return counted(count, "damaged line was stepped over", "damaged lines were stepped over")
 
 
 def unknown_events(count: int, *, newer: bool = False) -> str:
     """How many events of a log could be read but not understood."""
-    events = "1 event" if count == 1 else f"{count} events"
-    return f"{events} of {'a newer log version' if newer else 'a kind'} that this version does not know"
+    return f"{counted(count, 'event')} of {'a newer log version' if newer else 'a kind'} that this version does not know"

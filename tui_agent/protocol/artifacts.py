@@ -1,5 +1,6 @@
 """L0: an observation that is kept whole while a model is told only its beginning and end, or a line in its place."""
 
+from tui_agent.letters import counted
 from tui_agent.protocol.base import BlobText, Frozen
 
 
@@ -42,7 +43,7 @@ class Artifact(Frozen):
     @property
     def about(self) -> str:
         """What it is, for a model."""
-        return f"artifact {self.id}: {self.size:,} bytes, {self.lines:,} lines, SHA-256 {self.sha256}"
+        return f"artifact {self.id}: {counted(self.size, 'byte')}, {counted(self.lines, 'line')}, SHA-256 {self.sha256}"
 
 
 PREVIEW = 80

@@ -12,9 +12,9 @@ from tui_agent.config import trust
 from tui_agent.config.paths import Paths, find
 from tui_agent.config.project import Project, projects
 from tui_agent.errors import TuiAgentError
+from tui_agent.letters import counted
 from tui_agent.tui.beginning import configure
 from tui_agent.tui.modals.trusting import Answer, TrustSheet
-from tui_agent.tui.units import plural
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
@@ -82,7 +82,7 @@ class Trusting:
         except TuiAgentError as fault:
             app.say(str(fault), "error")
             return False
-        count = plural(sum(len(one.files.files) for one in looked), "file")
+        count = counted(sum(len(one.files.files) for one in looked), "file")
         said = {
             "trust": f"{count} of this folder in use until one changes. /trust takes it back.",
             "without": f"{count} of this folder left aside. /trust shows them.",

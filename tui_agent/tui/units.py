@@ -146,8 +146,3 @@ def changed_lines(
         (minus, removed, "error"),
     )
     return tuple((f"{sign}{count}", role) for sign, count, role in signs if count)
-
-
-def plural(count: int, noun: str, many: str = "") -> str:
-    """`1 file`, `3 files`."""
-    return f"{count} {noun if count == 1 else many or noun + 's'}"

@@ -49,7 +49,7 @@ async def test_a_pattern_shows_only_the_lines_that_hold_it(bench: Bench) -> None
     result = await bench.run("read_artifact", artifact_id=kept.id, pattern="LINE 299")
     said = text(result)
     assert "2990\tline 2990" in said and " 299\tline 299 " in said and "line 298 " not in said
-    assert f"[11 of 3000 lines of {kept.id} hold 'LINE 299']" in said
+    assert f"[11 of 3,000 lines of {kept.id} hold 'LINE 299']" in said
 
 
 async def test_one_line_without_an_end_is_read_in_rows(bench: Bench) -> None:
@@ -61,7 +61,7 @@ async def test_one_line_without_an_end_is_read_in_rows(bench: Bench) -> None:
 async def test_nothing_there_is_said(bench: Bench) -> None:
     kept = keep(bench, "\n".join(LINES) + "\n")
     beyond = await bench.run("read_artifact", artifact_id=kept.id, offset=9_999)
-    assert not beyond.ok and "3000 lines" in text(beyond)
+    assert not beyond.ok and "3,000 lines" in text(beyond)
     absent = await bench.run("read_artifact", artifact_id=kept.id, pattern="no such words")
     assert not absent.ok and "No line" in text(absent)
 

@@ -9,10 +9,12 @@ from collections.abc import Mapping, Sequence
 
 from tui_agent.context.repomap.budget import DETAIL_SHARE, TAIL, detailed_files, room_of
 from tui_agent.context.repomap.views import RankedFile, Symbol
-from tui_agent.letters import replaced
+from tui_agent.letters import counted, replaced
 
 MAX_FOLDERS = 12
 NOTE_ROOM = 160
+_THINGS = frozenset({"link", "lock file", "session export", "submodule", "translation"})
+"""The reasons for leaving files out that are things; the others say how a file is."""
 IN_ORDER = 10
 MANY_TOPS = 4
 """From so many names at the top on those are told, below it the folders in them."""
@@ -58,13 +60,19 @@ def _head(total: int, *, asked: bool) -> str:
     return f"Files of the repository ({total}), {order}; lines and symbols below a path.\n"
 
 
+def left_out(reason: str, count: int) -> str:
+    """How many files are left out for a reason: `2 links`, `3 binary`."""
+    return counted(count, reason, "" if reason in _THINGS else reason)
+
+
 def _note(skipped: Mapping[str, int], *, partial: bool) -> str:
     parts = [
-        f"{count} {reason}" for reason, count in sorted(skipped.items(), key=lambda each: (-each[1], each[0]))
+        left_out(reason, count)
+        for reason, count in sorted(skipped.items(), key=lambda each: (-each[1], each[0]))
     ]
     note = f"Left out: {', '.join(parts)}.\n" if parts else ""
     if len(note) > NOTE_ROOM:
-        note = f"Left out: {sum(skipped.values())} files.\n"
+        note = f"Left out: {counted(sum(skipped.values()), 'file')}.\n"
     return note + ("The index is still being built: this map is partial.\n" if partial else "")
 
 

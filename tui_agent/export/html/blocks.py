@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from tui_agent.export.html.markup import Child, Safe, el, join
 from tui_agent.export.html.prose import prose
 from tui_agent.export.story import Change, Texts
-from tui_agent.export.words import AUTHORS, block_text, count
+from tui_agent.export.words import AUTHORS, block_text
+from tui_agent.letters import counted
 from tui_agent.protocol.display import DiffBlock, DisplayBlock, ImageBlock, MarkdownBlock, TableBlock
 
 OUTPUT_ROWS = 8
@@ -56,7 +57,7 @@ def output(text: str) -> Safe:
     earlier, last = lines[:-OUTPUT_ROWS], lines[-OUTPUT_ROWS:]
     folded = el(
         "details",
-        el("summary", count(len(earlier), "earlier line")),
+        el("summary", counted(len(earlier), "earlier line")),
         el("pre", "\n".join(earlier), class_="out"),
         class_="fold",
     )
@@ -91,7 +92,7 @@ def diff(path: str, text: str, told: Child = None) -> Safe:
     rest = rows[DIFF_ROWS:]
     folded = el(
         "details",
-        el("summary", count(len(rest), "more line")),
+        el("summary", counted(len(rest), "more line")),
         el("pre", *rest, class_="hunks"),
         class_="fold",
     )

@@ -11,8 +11,9 @@ from tui_agent.export.html.blocks import counts
 from tui_agent.export.html.markup import Safe, el, join
 from tui_agent.export.html.rows import Row, rows
 from tui_agent.export.story import Story
-from tui_agent.export.words import changed_files, cost, count, duration, facts
+from tui_agent.export.words import changed_files, cost, duration, facts
 from tui_agent.folds.entries import TurnEntry, UserEntry
+from tui_agent.letters import counted
 
 HERE = Path(__file__).parent
 FILTERS = {"you": "You", "agent": "Agent", "tools": "Tools", "errors": "Errors", "files": "Files"}
@@ -157,7 +158,7 @@ def _files(story: Story, made: Sequence[Row]) -> list[Safe]:
     for path, (added, removed) in sums.items():
         measure = el("small", counts(added, removed))
         found.append(el("li", el("a", el("span", path), measure, href=f"#e{where.get(path, 0)}")))
-    return [el("h2", count(len(sums), "file")), el("ul", *found)]
+    return [el("h2", counted(len(sums), "file")), el("ul", *found)]
 
 
 def _span(story: Story) -> dict[str, str]:

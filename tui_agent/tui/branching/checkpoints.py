@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, get_args
 from rich.style import Style
 from textual.strip import Strip
 
+from tui_agent.letters import counted
 from tui_agent.tui import units
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.branching.kept import FileRow, Kept, kept_rows
@@ -105,7 +106,7 @@ class CheckpointsScreen(Page):
             title += [(f"{word} {count}" if count else word, style), gap]
         self.head.title = title
         room = self.app.size.width - (0 if self.narrow else 46) - cells(title)
-        said = units.plural(len(self.all), "checkpoint") if self.all else ""
+        said = counted(len(self.all), "checkpoint") if self.all else ""
         self.head.right = [part(said, self.style("t2"))] if len(said) + 8 < room else []
         self.head.show()
 

@@ -5,7 +5,7 @@ Invariant: plain data; a field that is missing or of another type is empty, noth
 
 from dataclasses import dataclass
 
-from tui_agent.tui import units
+from tui_agent.letters import counted
 from tui_agent.tui.outside import JsonRow, json_rows, number_of, text_of
 
 
@@ -45,7 +45,7 @@ class Kept:
     def name(self) -> str:
         """What it holds, in a few words."""
         if self.restored:
-            return f"put back {units.plural(len(self.files) + self.more, 'file')}"
+            return f"put back {counted(len(self.files) + self.more, 'file')}"
         if self.part < 0:
             return "the files as they were found"
         rest = len(self.files) + self.more - 1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.strip import Strip
 
-from tui_agent.tui import units
+from tui_agent.letters import counted
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.branching import forking
 from tui_agent.tui.branching.nodes import Node, tree_rows
@@ -87,8 +87,8 @@ class TreeScreen(Page):
         self.head.title = [("Tree", self.style(bold=True))]
         heads = [one for one in self.nodes if not one.message]
         forks = sum(one.kind == "fork" for one in heads)
-        said = units.plural(len(heads) - forks, "branch", "branches")
-        said += f", {units.plural(forks, 'fork')}" if forks else ""
+        said = counted(len(heads) - forks, "branch", "branches")
+        said += f", {counted(forks, 'fork')}" if forks else ""
         self.head.right = [part(said if heads else "", self.style("t2"))]
         self.head.show()
 

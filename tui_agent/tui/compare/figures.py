@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tui_agent.folds.comparison import Differing, ForkPoint
 from tui_agent.folds.comparison_side import Side
+from tui_agent.letters import counted
 from tui_agent.tui import units
 
 MUCH, VERY_MUCH = 1.1, 10.0
@@ -155,7 +156,7 @@ def _tokens(own: Sums, other: Sums) -> Cell:
 
 
 def _asked(own: Sums, other: Sums) -> Cell:
-    asked = units.plural(own.asked, "time") if own.asked else "never"
+    asked = counted(own.asked, "time") if own.asked else "never"
     return Cell(f"{asked}, {own.denied} denied" if own.denied else asked)
 
 

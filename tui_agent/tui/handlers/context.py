@@ -241,7 +241,7 @@ def _next(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
         if section.state != "whole" and not columns.why(section, width):
             rows += viewer.say(width, section.said, "warning")
     if view.cache_breaks:
-        times = "Once" if view.cache_breaks == 1 else f"{view.cache_breaks} times"
+        times = "Once" if view.cache_breaks == 1 else f"{view.cache_breaks:,} times"
         why = f" Newly written the last time: {view.cache_break}." if view.cache_break else ""
         rows += viewer.say(width, f"{times} the provider could use nothing of its cache.{why}", "t3")
     if view.estimated:

@@ -12,11 +12,12 @@ from textual.strip import Strip
 from tui_agent.errors import BlobMissing
 from tui_agent.folds.files_changed import ChangedFile
 from tui_agent.folds.line_diff import line_diff
+from tui_agent.letters import counted
 from tui_agent.tui.handlers.sheets import newest_only
 from tui_agent.tui.modals.exact import diff_strips
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.rows import Part, part
-from tui_agent.tui.units import changed_lines, plural
+from tui_agent.tui.units import changed_lines
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
@@ -87,7 +88,7 @@ def _named(live: "Live", argument: str) -> list[ChangedFile]:
 
 
 def _count(files: list[ChangedFile]) -> str:
-    return plural(len(files), "file") if files else ""
+    return counted(len(files), "file") if files else ""
 
 
 def _totals(live: "Live", found: dict[str, Compared]) -> str:

@@ -8,6 +8,7 @@ from textual.strip import Strip
 from tui_agent.folds.measure_words import Units, told
 from tui_agent.folds.metrics import MetricsView
 from tui_agent.folds.spans import Span, TraceView
+from tui_agent.letters import counted
 from tui_agent.tui import units
 from tui_agent.tui.handlers.sheets import newest_only, show
 from tui_agent.tui.modals.viewer import Viewer
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from tui_agent.tui.live import Live
 
 MOST_TURNS = 20
-UNITS = Units(units.plural, units.size, units.duration)
+UNITS = Units(units.size, units.duration)
 
 
 def status(live: "Live", argument: str) -> None:
@@ -116,7 +117,7 @@ def _status_pairs(live: "Live") -> list[tuple[str, str]]:
         ("cost", units.money(metrics.cost_usd) or "not known"),
         (
             "tools",
-            units.plural(sum(metrics.tools.values()), "call"),
+            counted(sum(metrics.tools.values()), "call"),
         ),
         ("failed", f"{trace.failed} (calls of tools and models), {trace.denied} denied"),
         ("queue", f"{len(state.queue)} waiting"),

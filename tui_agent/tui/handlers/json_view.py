@@ -7,11 +7,11 @@ from pydantic import JsonValue
 from textual.strip import Strip
 
 from tui_agent.folds.spans import Span
+from tui_agent.letters import counted
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.tui.modals.exact import json_strips
 from tui_agent.tui.modals.json_rows import Line, json_lines
 from tui_agent.tui.modals.viewer import Viewer
-from tui_agent.tui.units import plural
 
 if TYPE_CHECKING:
     from tui_agent.tui.live import Live
@@ -42,7 +42,7 @@ def open_events(live: "Live", span: Span) -> None:
         for value in values:
             lines.extend(json_lines(value))
         viewer.plain = "\n".join(json.dumps(value, ensure_ascii=False) for value in values)
-        viewer.right = plural(len(values), "event")
+        viewer.right = counted(len(values), "event")
         if viewer.is_attached:
             viewer.redraw()
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
+from tui_agent.letters import counted
 from tui_agent.protocol.events.plugin import PluginFailed
-from tui_agent.tui import units
 from tui_agent.tui.actions import Action, groups
 from tui_agent.tui.handlers.context import context
 from tui_agent.tui.handlers.diff import diff
@@ -93,7 +93,7 @@ def tools(live: "Live", argument: str) -> None:
         for name, plugin in sorted(offers(live, "tool")):
             used = counts.get(name, 0)
             rows += viewer.pair(
-                width, name, plugin + (f", used {units.plural(used, 'time')}" if used else ""), names=22
+                width, name, plugin + (f", used {counted(used, 'time')}" if used else ""), names=22
             )
         return rows or viewer.say(width, "No tool is loaded. /plugins tells why.", "t3")
 

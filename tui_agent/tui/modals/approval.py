@@ -11,6 +11,7 @@ from typing import ClassVar
 from textual import events
 from textual.strip import Strip
 
+from tui_agent.letters import counted
 from tui_agent.protocol.commands import DecidePermission
 from tui_agent.protocol.display import DiffBlock
 from tui_agent.protocol.events.policy import Choice, PermissionRequested, Reach
@@ -25,7 +26,6 @@ from tui_agent.tui.modals.field import Field
 from tui_agent.tui.modals.sheet import Sheet
 from tui_agent.tui.panes.base import Looks
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.units import plural
 
 _ACTIONS: dict[str, Answer] = {"yes": "y", "yes_session": "s", "always": "a", "edit_rule": "a"}
 _OPENS_FILES = "sandbox "
@@ -177,7 +177,7 @@ class Approval(Sheet[DecidePermission | None]):
             rows = "the row" if self.sight.unseen == 1 else f"the {self.sight.unseen} rows"
             return Choice(reach=reach, rule=f"first shows {rows} left out above")
         if answer == "y" and self.sight.below and not self.gated:
-            return Choice(reach=reach, rule=f"{plural(self.sight.below, 'row')} not seen yet")
+            return Choice(reach=reach, rule=f"{counted(self.sight.below, 'row')} not seen yet")
         if self.gated:
             why = "to its end first" if self.expanded else "D first, to its end"
             return Choice(reach=reach, rule="", offered=False, why=why)

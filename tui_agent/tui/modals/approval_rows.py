@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
+from tui_agent.letters import counted
 from tui_agent.tui.modals.answers import answer_rows, answers_in_one, typed_row
 from tui_agent.tui.modals.approval_plan import Effects, Plan, plan_change, plan_command
 from tui_agent.tui.modals.effects import question_of
 from tui_agent.tui.rows import Part, part, wrap
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.units import plural
 
 if TYPE_CHECKING:
     from tui_agent.tui.modals.approval import Approval
@@ -84,7 +84,7 @@ class ApprovalRows:
         ground = self._sheet.style("accent", "sunk")
 
         def row(count: int) -> Strip:
-            said = f"  {ellipsis} {plural(count, 'more line')}, D shows all"
+            said = f"  {ellipsis} {counted(count, 'more line')}, D shows all"
             return self._sheet.line(width, [(said, ground)], ground="sunk")
 
         return row
@@ -107,7 +107,7 @@ class ApprovalRows:
                 )
             ]
         elif self._sheet.follow and width >= 60:
-            calls = plural(self._sheet.follow, f"more {self._sheet.request.verb} call")
+            calls = counted(self._sheet.follow, f"more {self._sheet.request.verb} call")
             said = f"{calls} {'follows' if self._sheet.follow == 1 else 'follow'}"
             right = [part(clean_line(said), self._sheet.style("t2"))]
         title: list[Part] = [

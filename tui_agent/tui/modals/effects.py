@@ -5,10 +5,10 @@ Invariant: pure; paths and hosts stand whole, with hidden characters shown; what
 
 from collections.abc import Sequence
 
+from tui_agent.letters import counted
 from tui_agent.protocol.effects import Connects, Effect, Reads, Runs, Writes
 from tui_agent.protocol.events.policy import DeedEffect, PermissionRequested
 from tui_agent.tui.text import named
-from tui_agent.tui.units import plural
 
 _CHANGES = frozenset({"writes", "removes"})
 """The words of effects that are about files."""
@@ -100,7 +100,7 @@ def _undo(request: PermissionRequested, workspace: str, unknown: bool) -> str:
         return "/undo puts its files back, nothing else that it does"
     changed = {one.path for one in effects if isinstance(one, Writes)}
     if changed:
-        return f"/undo puts {plural(len(changed), 'file')} back; /diff shows what changed"
+        return f"/undo puts {counted(len(changed), 'file')} back; /diff shows what changed"
     if any(isinstance(one, Connects) for one in effects):
         return "/undo does not reach what it does elsewhere"
     return "nothing to undo"

@@ -13,13 +13,13 @@ from tui_agent.config.powers import power
 from tui_agent.config.project import Project
 from tui_agent.config.project_files import ProjectFile
 from tui_agent.config.trust import Mark
+from tui_agent.letters import counted
 from tui_agent.tui.modals.sheet import Sheet
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.base import Looks
 from tui_agent.tui.rows import Part, cells, doing, part, wrap
 from tui_agent.tui.text import clean, clean_line, width
 from tui_agent.tui.theme import Role
-from tui_agent.tui.units import plural
 
 Answer: TypeAlias = Literal["trust", "without", "forget", "quit"]
 MOST_SHOWN: Final = 200_000
@@ -113,7 +113,7 @@ class TrustSheet(Sheet[Answer | None]):
         rows = [self.line(width, title, said if cells(title) + cells(said) + 2 <= width else [])]
         rows += self._gap(width)
         if self.app.size.height >= 16:
-            why = f"{plural(len(self.entries), 'file')} could steer this program; what each could do:"
+            why = f"{counted(len(self.entries), 'file')} could steer this program; what each could do:"
             if self._marked:
                 why = "They are not as they were when you decided about them:"
             rows += [self.line(width, [(piece, self.style("t2"))]) for piece in wrap(why, width)]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
+from tui_agent.letters import counted
 from tui_agent.tui import units
 from tui_agent.tui.panes.base import LinePane
 from tui_agent.tui.panes.meter import bar, meter_style
@@ -92,7 +93,7 @@ class Header(LinePane):
             pieces.append([part(jobs, doing(self.style("accent"), "jobs"))])
         subtasks = len(self.state.delegates) if self.state is not None and width >= 70 else 0
         if subtasks:
-            pieces.append([part(units.plural(subtasks, "subtask"), doing(self.style("accent"), "trace"))])
+            pieces.append([part(counted(subtasks, "subtask"), doing(self.style("accent"), "trace"))])
         pieces.append([self._policy(), *self._sandbox(width)])
         cost = self._cost()
         if cost and width >= 30 and not self.shape.tiny:
@@ -119,7 +120,7 @@ class Header(LinePane):
     def _jobs(self, width: int) -> str:
         """How many background jobs run."""
         count = len(self.state.jobs) if self.state is not None and width >= 30 and not self.shape.tiny else 0
-        return units.plural(count, "job") if count else ""
+        return counted(count, "job") if count else ""
 
     def _policy(self) -> Part:
         name = self.state.settings.policy if self.state and self.state.settings else self.policy_hint

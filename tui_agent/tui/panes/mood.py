@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from tui_agent.folds.session_view import COMPACTING
+from tui_agent.letters import counted
 from tui_agent.protocol.settings import PAUSING
-from tui_agent.tui import units
 from tui_agent.tui.panes.spans import ROW, fault_words, short_target
 from tui_agent.tui.panes.status import Mood, StatusView
 from tui_agent.tui.text import clean_line, named
@@ -73,7 +73,7 @@ def _at_rest(state: "SessionStateView", trace: "TraceView") -> StatusView:
         return StatusView("ready", "choose a model to begin")
     if state.moved:
         return StatusView(
-            "ready", "ready", units.plural(len(state.queue), "message") + " held" if state.queue else ""
+            "ready", "ready", counted(len(state.queue), "message") + " held" if state.queue else ""
         )
     mood, word = _ENDS.get(state.last_turn_end or "finished", ("ready", "ready"))
     if state.last_turn_end == "model_error":

@@ -12,12 +12,12 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from tui_agent.letters import counted
 from tui_agent.tui.panes.base import Intent, LinePane, Looks
 from tui_agent.tui.panes.policy import policy_role, policy_words
 from tui_agent.tui.rows import Part, cells, doing, part, row
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme import Role
-from tui_agent.tui.units import plural
 
 WIDEST = 92
 
@@ -213,7 +213,7 @@ class Start(LinePane, can_focus=True):
             facts.append(part(f"   {self.folder_facts}", self.style("t3")))
         rows = [line([("This folder", self.style(bold=True))]), line(facts)]
         if self.left:
-            said: Part = (f"   {plural(self.left, 'file')} of its own not used", self.style("t2"))
+            said: Part = (f"   {counted(self.left, 'file')} of its own not used", self.style("t2"))
             rows.append(
                 line(
                     [said],

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 
+from tui_agent.letters import counted
 from tui_agent.tui import units
 from tui_agent.tui.panes.base import LinePane
 from tui_agent.tui.rows import Part, doing, part, row
@@ -38,7 +39,7 @@ class PaneStrip(LinePane):
         if self.files and self.files.files:
             left += [
                 ("   " if wide else "  ", self.style()),
-                part(units.plural(len(self.files.files), "file"), doing(self.style("t2"), "diff")),
+                part(counted(len(self.files.files), "file"), doing(self.style("t2"), "diff")),
             ]
             for words, role in units.changed_lines(
                 self.files.added, self.files.removed, self.looks.symbols.minus

@@ -13,6 +13,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.strip import Strip
 
+from tui_agent.letters import counted
 from tui_agent.tui.actions import Action, commands
 from tui_agent.tui.panes.base import Intent, LinePane, Looks
 from tui_agent.tui.panes.policy import policy_role, policy_words
@@ -173,7 +174,7 @@ class Prompt(Vertical):
             count = len(self.menu.candidates)
             note = {
                 "command": f"{count} of {len(self.actions)} commands",
-                "file": f"{count} found in {len(self.files.paths.files)} files",
+                "file": f"{count} found in {counted(len(self.files.paths.files), 'file')}",
                 "argument": f"{count} to choose from",
             }[self._token.kind]
         elif self._searching is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from textual.strip import Strip
 
 from tui_agent.folds.jobs import JobView
+from tui_agent.letters import counted
 from tui_agent.protocol.commands import StopJob
 from tui_agent.tui import units
 from tui_agent.tui.actions import Scope
@@ -187,7 +188,7 @@ class JobsScreen(Page):
             self.say("No job runs.", "warning")
             return
         said = [named(f"{job.job_id}  {job.command}") for job in running]
-        title = f"End {units.plural(len(running), 'background job')}?"
+        title = f"End {counted(len(running), 'background job')}?"
         question = Confirm(self.looks_of, title, said, yes=("y", "end them"), no="let them run")
         self.app.push_screen(question, lambda yes: self.live.submit(StopJob()) if yes else None)
 

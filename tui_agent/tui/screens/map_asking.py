@@ -6,7 +6,7 @@ is made anew once that is whole.
 
 from typing import TYPE_CHECKING
 
-from tui_agent.tui import units
+from tui_agent.letters import counted
 from tui_agent.tui.outside import json_rows, number_of
 from tui_agent.tui.screens.map_answers import Answer, answer_of, state_words, words
 
@@ -85,5 +85,5 @@ class Asking:
         """What is waited for; empty where nothing is."""
         if not self.busy and self._built:
             return ""
-        files = f" {units.plural(self._counted, 'file')}" if self._counted else ""
+        files = f" {counted(self._counted, 'file')}" if self._counted else ""
         return f"reading the repository{ellipsis}{files}"

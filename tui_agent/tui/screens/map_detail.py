@@ -5,6 +5,7 @@ Invariant: drawn from what the list knows; nothing is asked for it.
 
 from typing import Final
 
+from tui_agent.letters import counted
 from tui_agent.protocol.settings import MapChoice, SessionSettings
 from tui_agent.tui import units
 from tui_agent.tui.screens.map_answers import MapFile
@@ -62,7 +63,7 @@ class MapDetail(Facts):
         self.heading("For the model")
         self.fact("budget", f"{units.tokens(choice.max_tokens)} tokens")
         if files:
-            self.fact("sees", f"{units.plural(files, 'file')}, as listed")
+            self.fact("sees", f"{counted(files, 'file')}, as listed")
         bare = settings is not None and settings.context_mode == "none"
         auto = settings is not None and settings.repo_map == "auto" and not bare
         when = "with a session's first message, and after a compaction" if auto else "only when it asks"

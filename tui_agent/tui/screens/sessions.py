@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from textual import events, on
 from textual.strip import Strip
 
+from tui_agent.letters import counted
 from tui_agent.tui import units
 from tui_agent.tui.actions import Scope, footer
 from tui_agent.tui.layer import small, takes
@@ -83,7 +84,7 @@ class SessionsScreen(Page):
         """Show the sums of all sessions."""
         spent = [row.cost for row in self.answers.rows if row.cost is not None]
         sums = [
-            units.plural(len(self.answers.rows), "session"),
+            counted(len(self.answers.rows), "session"),
             units.money(sum(spent), digits=2) if spent else "",
         ]
         self.sums.set_sums(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from textual import events
 
+from tui_agent.letters import counted
 from tui_agent.protocol.commands import Rename
 from tui_agent.tui import units
 from tui_agent.tui.branching.forking import fork
@@ -152,7 +153,7 @@ class Deeds:
             "A fork of it keeps what it took. " if forks == 1 else f"Its {forks} forks keep what they took. "
         )
         said = (
-            f"{row.name}, {units.plural(row.events, 'event')}, {units.size(row.size)} of log, with its texts and checkpoints.",
+            f"{row.name}, {counted(row.events, 'event')}, {units.size(row.size)} of log, with its texts and checkpoints.",
             f"{kept * (forks > 0)}Files of the workspace stay as they are. This cannot be undone.",
         )
 

@@ -15,6 +15,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from tui_agent.folds.spans import Span, TraceView
+from tui_agent.letters import counted
 from tui_agent.tui import units
 from tui_agent.tui.panes.base import LinePane, Looks
 from tui_agent.tui.panes.spans import is_folded, is_group, label, state_symbol, took, visible
@@ -380,7 +381,7 @@ class SpanHead(LinePane):
                 ("   ", self.style()),
             ]
         turns = sum(self.view.spans[index].kind == "turn" for index in self.view.roots)
-        right = [part(f"{units.plural(turns, 'turn')}   {units.money(self.cost)}", self.style("t2"))]
+        right = [part(f"{counted(turns, 'turn')}   {units.money(self.cost)}", self.style("t2"))]
         fits = cells(left) + cells(right) + 2 <= width
         title = row(width, left, right if fits else (), fill=self.style())
         if height < 4:

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from tui_agent.folds.entries import ToolEntry
+from tui_agent.letters import counted
 from tui_agent.tui.transcript.look import STATE_COLUMN, Look
 from tui_agent.tui.transcript.rows import Row, Run, width_of
 from tui_agent.tui.transcript.tools import TIME_CELLS
-from tui_agent.tui.units import duration, plural
+from tui_agent.tui.units import duration
 
 QUIET_RUN: Final = 4
 """More calls in a row than this fold into one row."""
@@ -23,7 +24,7 @@ def group_row(members: Sequence[ToolEntry], look: Look) -> Row:
     """`▸ 7 reads, 2 searches   0.1 s`."""
     counts = Counter(_NOUNS.get(entry.verb, "look") for entry in members)
     words = ", ".join(
-        plural(counts[noun], noun, many)
+        counted(counts[noun], noun, many)
         for noun, many in (("read", ""), ("search", "searches"), ("look", ""))
         if counts[noun]
     )

@@ -12,6 +12,7 @@ from rich.style import Style
 from tui_agent.folds.entries import AnswerEntry, QuestionEntry, ReasoningEntry, TurnEntry, UserEntry
 from tui_agent.folds.mention_words import mention_name, mention_sent
 from tui_agent.folds.words import TURN_ENDS
+from tui_agent.letters import counted
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.events.turn import TurnEnd
 from tui_agent.tui.text import clean, clean_line, expand_tabs, width
@@ -21,7 +22,7 @@ from tui_agent.tui.transcript.look import NARROW, STATE_COLUMN, TARGET_COLUMN, T
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, width_of, wrap
 from tui_agent.tui.transcript.stream import MarkdownStream
-from tui_agent.tui.units import changed_lines, duration, money, plural, size, tokens
+from tui_agent.tui.units import changed_lines, duration, money, size, tokens
 
 WIDE: Final = 90
 MESSAGE_ROWS: Final = 16
@@ -119,7 +120,7 @@ def reasoning_rows(entry: ReasoningEntry, look: Look, read: Reader, *, opened: b
     symbol = look.symbols.running if entry.streaming else look.symbols.queued
     count = text.count("\n") + 1
     shown = entry.streaming if opened is None else opened
-    note = "" if shown else f"folded, {plural(count, 'line')}"
+    note = "" if shown else f"folded, {counted(count, 'line')}"
     ahead = [
         Run(" " * STATE_COLUMN, look.ground),
         Run(symbol + " ", look.s("accent" if entry.streaming else "t3")),
@@ -189,8 +190,8 @@ def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
     tone = look.s("t3")
     facts = [f"turn {entry.turn}", duration(entry.duration_ms / 1000)]
     if look.width >= NARROW:
-        facts.append(plural(entry.iterations, "iteration"))
-    facts.append(plural(entry.files, "file") if entry.files else "no files changed")
+        facts.append(counted(entry.iterations, "iteration"))
+    facts.append(counted(entry.files, "file") if entry.files else "no files changed")
     left = [look.gutter()]
     if entry.reason != "finished":
         end_role = _END_ROLES.get(entry.reason, "warning")
