@@ -10,15 +10,31 @@ from functools import lru_cache
 from tui_agent.config.places import is_test
 from tui_agent.context.repomap.words import Query
 
-DEMOTED, SPOKEN_OF = 0.5, 0.7
-"""What a match counts in a test, a document, foreign code or configuration, and where the question speaks of such."""
+DEMOTED = {"doc": 0.3, "test": 0.4, "settings": 0.4, "foreign": 0.5}
+"""What a match counts in a document, a test, configuration or foreign code. Documents least: they say the same as a
+question, in the same words, of everything."""
+SPOKEN_OF = 0.7
+"""The same where the question speaks of such."""
 _DOC = re.compile(
-    r"(?:^|/)(?:docs?|documentation|examples?|samples?|demos?|playgrounds?|changelogs?|changes|news|i18n|locales?)/"
-    r"|(?:^|/)(?:readme|changelog|changes|history|news|authors|contributing|licen[cs]e|release)[^/]*$|\.(?:md|mdx|rst|txt|adoc|po|pot|svg|csv|tsv|ipynb)$"
+    r"(?:^|/)(?:docs?|documentation|examples?|samples?|demos?|playgrounds?|changelogs?)/"
+    r"|\.(?:md|mdx|rst|txt|adoc|po|pot|svg|csv|tsv|ipynb)$"
+)
+_TRANSLATED = re.compile(r"(?:^|/)(?:changes|news|i18n|locales?)/")
+"""What is told of changes, and in other languages: but for what is compiled, which does the telling."""
+_TOLD = re.compile(
+    r"(?:^|/)(?:readme|changelog|changes|history|news|authors|contributing|licen[cs]e|release)[^/]*$"
+)
+"""The same in a file of its own: but for what is code, as history.rs."""
+_COMPILED = re.compile(r"\.(?:c|cc|cpp|cs|go|h|hpp|java|kt|rs|scala|swift)$")
+_CODE = re.compile(
+    r"\.(?:c|cc|clj|cpp|cs|cxx|dart|exs?|go|hh?|hpp|hs|java|jl|[cm]?js|jsx|kts?|lua|mm?|ml|nim|php|p[lmy]|py[ix]|rb|rs|scala|sh|svelte|swift"
+    r"|[cm]?ts|tsx|vue|zig)$"
 )
 _FOREIGN = re.compile(
-    r"(?:^|/)(?:vendor|vendored|_vendor|third[_-]?party|node_modules|deps|external|extern|dist|build|out)/|\.min\."
+    r"(?:^|/)(?:vendor|vendored|_vendor|third[_-]?party|node_modules|deps|external|extern|dist)/|\.min\."
+    r"|^(?:(?!(?:src|source|lib|pkg|internal|app|cmd)/)[^/]+/)?(?:build|out)/"
 )
+"""What was built lies at the top of a repository or of a part of it; a folder `build` among the sources builds."""
 _SETTINGS = re.compile(
     r"\.(?:json|ya?ml|toml|cfg|ini|xml|conf|properties|snap|html|css)$|(?:^|/)\.[^/]+(?:/|$)"
 )
@@ -35,9 +51,17 @@ def kind_of(path: str) -> str:
         return "test"
     if _FOREIGN.search(small):
         return "foreign"
-    if _DOC.search(small):
+    if _is_doc(small):
         return "doc"
     return "settings" if _SETTINGS.search(small) else ""
+
+
+def _is_doc(small: str) -> bool:
+    return (
+        _DOC.search(small) is not None
+        or (_TRANSLATED.search(small) is not None and not _COMPILED.search(small))
+        or (_TOLD.search(small) is not None and not _CODE.search(small))
+    )
 
 
 def weight_of(path: str, query: Query) -> float:
@@ -45,7 +69,7 @@ def weight_of(path: str, query: Query) -> float:
     kind = kind_of(path)
     if not kind:
         return 1.0
-    return SPOKEN_OF if kind in query.about else DEMOTED
+    return SPOKEN_OF if kind in query.about else DEMOTED[kind]
 
 
 @lru_cache(maxsize=65_536)

@@ -1,7 +1,7 @@
 """L3: a question as its comparable words, and the names of code in it."""
 
 import re
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from tui_agent.context.repomap.telling import told, unframed
 from tui_agent.folds.word_forms import pieces, raw_words, split, stem
@@ -45,6 +45,8 @@ ABOUT: dict[str, frozenset[str]] = {
     }.items()
 }
 """Words of a question that speak of a kind of file."""
+SUBJECT = 8
+"""Words at the beginning of a question that say what it is about; what comes behind may only be told beside it."""
 Pair = tuple[str, str]
 
 
@@ -78,7 +80,8 @@ class Query:
             for term in terms
         }
         self.pairs = _pairs([piece for piece in said if piece in self.weights])
-        self.about = frozenset(kind for kind, words in ABOUT.items() if words & self.weights.keys())
+        subject = frozenset(islice(ordered, SUBJECT))
+        self.about = frozenset(kind for kind, words in ABOUT.items() if words & subject)
 
     def __bool__(self) -> bool:
         return bool(self.weights)

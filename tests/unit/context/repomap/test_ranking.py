@@ -196,7 +196,39 @@ def test_words_beside_one_another_in_a_question_count_more_on_one_line(make: Mak
         ("src/player/ground.py", ""),
         ("tests/test_a.py", "test"),
         ("vendor/a.go", "foreign"),
+        ("build/a.js", "foreign"),
+        ("web/out/a.js", "foreign"),
+        ("src/build/arg.rs", ""),
+        ("packages/core/src/node/build/index.ts", ""),
+        ("CHANGELOG.old", "doc"),
+        ("HISTORY", "doc"),
+        ("src/commands/history.rs", ""),
+        ("lib/release_notes.py", ""),
+        ("langs/i18n/translation.go", ""),
+        ("locales/de.ts", "doc"),
     ],
 )
-def test_what_only_shows_how_it_is_used_is_known_by_its_folder(path: str, kind: str) -> None:
+def test_what_only_shows_how_it_is_used_is_known_by_its_place(path: str, kind: str) -> None:
     assert kind_of(path) == kind
+
+
+NOTES = "The coupon of a basket is rounded twice. The rounding of a coupon was fixed.\n" * 3
+
+
+def test_a_document_that_says_the_same_as_the_question_stands_behind_the_code(make: Make) -> None:
+    files = {
+        "CHANGELOG.md": NOTES,
+        "shop/coupon.py": "def rounded_coupon(basket):\n    return round(basket.coupon)\n",
+    }
+    order = make(files | OTHERS).order(
+        "A coupon of a basket is rounded twice: mend the rounding, write the docs"
+    )
+    assert order[:2] == ["shop/coupon.py", "CHANGELOG.md"]
+
+
+def test_a_question_speaks_of_documents_where_it_begins_with_them(make: Make) -> None:
+    files = {"guide/coupon.md": NOTES, "shop/coupon.py": "def coupon_of(basket): ...\n"}
+    assert make(files | OTHERS).order("the guide lacks how a coupon is rounded")[0] == "guide/coupon.md"
+    late = "the coupon of the customer's second basket of this week is rounded twice; write a guide"
+    assert Query("guide of the coupon").about == {"doc"}
+    assert Query(late).about == frozenset()
