@@ -1,6 +1,6 @@
 """L1: the agents of a session and what each is doing."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.protocol.base import text_preview
@@ -38,11 +38,42 @@ class AgentsTreeView:
     agents: tuple[AgentNode, ...] = ()
 
 
+@dataclass(slots=True)
+class _Agent:
+    """What an agent is so far: changed in place by every call of it, and frozen when it is looked at."""
+
+    id: AgentId
+    name: str
+    parent: AgentId | None
+    delegate_level: int
+    state: AgentState = AgentState.LOADING
+    task: str = ""
+    calls: int = 0
+    tokens: int = 0
+    cost_usd: float | None = None
+    summary: str = ""
+
+    def frozen(self) -> AgentNode:
+        """As it is now."""
+        return AgentNode(
+            self.id,
+            self.name,
+            self.parent,
+            self.delegate_level,
+            self.state,
+            self.task,
+            self.calls,
+            self.tokens,
+            self.cost_usd,
+            self.summary,
+        )
+
+
 class AgentsTree:
     """Folds spawning, states, calls and costs of all agents."""
 
     def __init__(self) -> None:
-        self._agents: dict[AgentId, AgentNode] = {}
+        self._agents: dict[AgentId, _Agent] = {}
         self._view: AgentsTreeView | None = None
 
     def apply(self, ev: Envelope) -> bool:
@@ -55,30 +86,24 @@ class AgentsTree:
     def view(self) -> AgentsTreeView:
         """All agents, in order of appearance."""
         if self._view is None:
-            self._view = AgentsTreeView(tuple(self._agents.values()))
+            self._view = AgentsTreeView(tuple(each.frozen() for each in self._agents.values()))
         return self._view
 
-    def node(self, agent: AgentId) -> AgentNode:
-        """The agent's node; one that nothing introduced is made up."""
-        known = self._agents.get(agent)
+    def agent(self, name: AgentId) -> _Agent:
+        """The agent of that name; one that nothing introduced is made up."""
+        known = self._agents.get(name)
         if known is None:
-            parent = None if agent == MAIN_AGENT else MAIN_AGENT
-            level = 0 if agent == MAIN_AGENT else 1
-            known = AgentNode(agent, agent, parent, level, AgentState.LOADING, "", 0, 0, None)
-            self._agents[agent] = known
+            parent = None if name == MAIN_AGENT else MAIN_AGENT
+            known = self._agents[name] = _Agent(name, name, parent, 0 if parent is None else 1)
         return known
 
-    def put(self, node: AgentNode) -> bool:
-        """Replace an agent's node."""
-        self._agents[node.id] = node
-        return True
-
-    def spend(self, agent: AgentId, usage: Usage, cost: float | None) -> bool:
+    def spend(self, name: AgentId, usage: Usage, cost: float | None) -> bool:
         """Add a model call's tokens and cost."""
-        node = self.node(agent)
-        total = node.cost_usd if cost is None else (node.cost_usd or 0.0) + cost
-        tokens = node.tokens + usage.input_tokens + usage.output_tokens
-        return self.put(replace(node, tokens=tokens, cost_usd=total))
+        agent = self.agent(name)
+        agent.tokens += usage.input_tokens + usage.output_tokens
+        if cost is not None:
+            agent.cost_usd = (agent.cost_usd or 0.0) + cost
+        return True
 
 
 _ON: Handlers[AgentsTree] = Handlers()
@@ -86,51 +111,54 @@ _ON: Handlers[AgentsTree] = Handlers()
 
 @_ON.on(SessionStarted)
 def _started(fold: AgentsTree, ev: Envelope, payload: SessionStarted) -> bool:
-    return fold.put(replace(fold.node(MAIN_AGENT), name=payload.settings.agent))
+    fold.agent(MAIN_AGENT).name = payload.settings.agent
+    return True
 
 
 @_ON.on(UserMessageReceived)
 def _message(fold: AgentsTree, ev: Envelope, payload: UserMessageReceived) -> bool:
-    return fold.put(replace(fold.node(ev.agent), task=text_preview(payload.text)))
+    fold.agent(ev.agent).task = text_preview(payload.text)
+    return True
 
 
 @_ON.on(AgentSpawned)
 def _spawned(fold: AgentsTree, ev: Envelope, payload: AgentSpawned) -> bool:
-    return fold.put(
-        replace(
-            fold.node(ev.agent),
-            name=payload.name,
-            parent=payload.parent_agent,
-            delegate_level=payload.delegate_level,
-            state=AgentState.RUNNING,
-            task=text_preview(payload.task),
-        )
+    agent = fold.agent(ev.agent)
+    agent.name, agent.parent, agent.delegate_level = (
+        payload.name,
+        payload.parent_agent,
+        payload.delegate_level,
     )
+    agent.state, agent.task = AgentState.RUNNING, text_preview(payload.task)
+    return True
 
 
 @_ON.on(AgentStateChanged)
 def _state(fold: AgentsTree, ev: Envelope, payload: AgentStateChanged) -> bool:
-    return fold.put(replace(fold.node(ev.agent), state=payload.state))
+    fold.agent(ev.agent).state = payload.state
+    return True
 
 
 @_ON.on(AgentFinished)
 def _finished(fold: AgentsTree, ev: Envelope, payload: AgentFinished) -> bool:
     stopped = payload.reason == "interrupted"
     ended = AgentState.STOPPED if stopped else AgentState.ERROR
-    state = AgentState.FINISHED if payload.success else ended
-    return fold.put(replace(fold.node(ev.agent), state=state, summary=text_preview(payload.summary)))
+    agent = fold.agent(ev.agent)
+    agent.state = AgentState.FINISHED if payload.success else ended
+    agent.summary = text_preview(payload.summary)
+    return True
 
 
 @_ON.on(ToolCalled)
 def _called(fold: AgentsTree, ev: Envelope, payload: ToolCalled) -> bool:
-    node = fold.node(ev.agent)
-    return fold.put(replace(node, calls=node.calls + 1))
+    fold.agent(ev.agent).calls += 1
+    return True
 
 
 @_ON.on(ModelRequested)
 def _requested(fold: AgentsTree, ev: Envelope, payload: ModelRequested) -> bool:
-    node = fold.node(ev.agent)
-    return fold.put(replace(node, calls=node.calls + 1))
+    fold.agent(ev.agent).calls += 1
+    return True
 
 
 @_ON.on(ModelResponded)
