@@ -144,6 +144,8 @@ def in_order(trace: TraceView) -> list[Span]:
 def tokens_of(span: Span) -> str:
     """A request's tokens; of a span with several, what all gave out and the largest that went in."""
     into, out = span.tokens_in or 0, span.tokens_out or 0
+    if span.estimated:
+        return f"about {into}+{out} tokens, not counted by the provider"
     return (
         f"{into}+{out} tokens" if span.kind == "model" else f"{out} tokens out, {into} in the largest request"
     )

@@ -47,6 +47,7 @@ class Node:
     billed_out: int = 0
     failed: int = 0
     denied: int = 0
+    estimated: bool = False
 
 
 GROUPS: frozenset[SpanKind] = frozenset(("turn", "iteration"))
@@ -255,4 +256,5 @@ def _frozen(node: Node) -> Span:
         billed_out=node.billed_out,
         failed=node.failed,
         denied=node.denied,
+        estimated=node.estimated,
     )

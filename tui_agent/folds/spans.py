@@ -20,6 +20,9 @@ class Span:
     hold each other, so their sum would say nothing about size. What was paid for is in `billed_in` and `billed_out`:
     the sums over all calls below it, delegates' too.
 
+    The tokens of a request that was stopped nobody has counted: they are an estimate of what was sent and of the words
+    that had come (`estimated`), and no part of any sum.
+
     `failed` and `denied` count what stands below it in that state (groups have a state, but never count)."""
 
     index: int
@@ -45,6 +48,7 @@ class Span:
     billed_out: int = 0
     failed: int = 0
     denied: int = 0
+    estimated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from tui_agent.folds.shelf import KEEP
 from tui_agent.folds.span_tree import Node, SpanTree
 from tui_agent.folds.spans import Span, SpanKind, SpanState, TraceView
 from tui_agent.folds.words import TOOL_ENDS, TURN_ENDS
-from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.base import BlobText, text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
-from tui_agent.protocol.events.context import ContextCompacted
+from tui_agent.protocol.events.context import ContextCompacted, ContextPacked
 from tui_agent.protocol.events.model import (
     ModelDelta,
     ModelFailed,
@@ -30,6 +30,7 @@ from tui_agent.protocol.events.turn import (
     TurnStarted,
 )
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId
+from tui_agent.protocol.parts import Usage
 
 __all__ = ["Span", "SpanKind", "SpanState", "Trace", "TraceView"]
 
@@ -63,6 +64,8 @@ class Trace:
         self.subtasks: dict[AgentId, Node] = {}
         self.left: dict[CallId, Node] = {}
         """Calls that have not begun and outlived their turn: as they stood in it, for the turn that goes on with them."""
+        self.packed: dict[RequestId, int] = {}
+        """What requests that have not ended have sent, as it was counted before."""
         self.last_at = 0.0
 
     def apply(self, ev: Envelope) -> bool:
@@ -86,7 +89,7 @@ class Trace:
         copy.requests = {key: nodes[node.index] for key, node in self.requests.items()}
         copy.tools = {key: nodes[node.index] for key, node in self.tools.items()}
         copy.subtasks = {key: nodes[node.index] for key, node in self.subtasks.items()}
-        copy.left, copy.last_at = self.left.copy(), self.last_at
+        copy.left, copy.packed, copy.last_at = self.left.copy(), self.packed.copy(), self.last_at
         return copy
 
     def broke_off(self) -> bool:
@@ -110,6 +113,9 @@ class Trace:
             return self.subtasks[agent]
         return self.iterations.get(agent) or self.iterations.get(MAIN_AGENT) or self.turn
 
+
+CHARS_PER_TOKEN = 4.0
+"""Of words that nobody has counted."""
 
 _ON: Handlers[Trace] = Handlers()
 
@@ -150,6 +156,7 @@ def _turn_finished(fold: Trace, ev: Envelope, payload: TurnFinished) -> bool:
     turn.detail = payload.detail
     fold.tree.end(turn, ev, _TURN_STATES.get(payload.reason, "failed"), payload.duration_ms)
     fold.tree.until = None
+    fold.packed.clear()
     for open_spans in (fold.iterations, fold.requests, fold.tools, fold.subtasks):
         open_spans.clear()
     return True
@@ -171,6 +178,12 @@ def _iteration_finished(fold: Trace, ev: Envelope, payload: IterationFinished) -
     node.outcome = fold.tree.calls_in_words(node) or ("answer" if payload.action != "none" else "")
     fold.tree.end(node, ev, fold.tree.worst_below(node), payload.duration_ms)
     return True
+
+
+@_ON.on(ContextPacked)
+def _packed(fold: Trace, ev: Envelope, payload: ContextPacked) -> bool:
+    fold.packed[payload.request_id] = payload.total_tokens
+    return False
 
 
 @_ON.on(ModelRequested)
@@ -198,6 +211,7 @@ def _retried(fold: Trace, ev: Envelope, payload: ModelRetried) -> bool:
 @_ON.on(ModelResponded)
 def _responded(fold: Trace, ev: Envelope, payload: ModelResponded) -> bool:
     node = fold.requests.pop(payload.request_id, None)
+    fold.packed.pop(payload.request_id, None)
     if node is None:
         return False
     node.outcome = f"{payload.usage.output_tokens} out"
@@ -210,12 +224,16 @@ def _responded(fold: Trace, ev: Envelope, payload: ModelResponded) -> bool:
 @_ON.on(ModelFailed)
 def _failed(fold: Trace, ev: Envelope, payload: ModelFailed) -> bool:
     node = fold.requests.pop(payload.request_id, None)
+    sent = fold.packed.pop(payload.request_id, None)
     if node is None:
         return False
     stopped = payload.fault == "cancelled"
     node.outcome = "stopped" if stopped else payload.fault.replace("_", " ")
     node.detail = payload.message
     fold.tree.spend(node, payload.usage, payload.cost_usd)
+    if stopped and sent is not None and payload.usage == Usage():
+        size = payload.partial.size if isinstance(payload.partial, BlobText) else len(payload.partial)
+        node.tokens_in, node.tokens_out, node.estimated = sent, round(size / CHARS_PER_TOKEN), True
     if fold.tree.until is not None:
         return True  # a run broke off in its answer: it lasted as long as the turn, and ends with it
     fold.tree.end(node, ev, "interrupted" if stopped else "failed")

@@ -1,10 +1,11 @@
 """Trace, context meter, approvals, files, todo, agents and metrics: what each adds up."""
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from tests.stubs.story import MODEL, Story, called, finished, requested, responded, started, tool_call
+from tui_agent.cli.trace import tokens_of
 from tui_agent.folds.agents_tree import AgentsTree
 from tui_agent.folds.approvals import Approvals
 from tui_agent.folds.base import Projection, branch
@@ -12,6 +13,7 @@ from tui_agent.folds.context_meter import ContextMeter, next_level, shares_of
 from tui_agent.folds.entries import ToolEntry
 from tui_agent.folds.files_changed import FilesChanged
 from tui_agent.folds.metrics import Metrics
+from tui_agent.folds.spans import Span
 from tui_agent.folds.todo import Todo
 from tui_agent.folds.trace import Trace
 from tui_agent.folds.transcript import Transcript
@@ -117,6 +119,29 @@ def test_what_is_open_when_a_turn_ends_is_interrupted() -> None:
     )
     assert {state for _, _, state in outline(view)} == {"interrupted"}
     assert all(span.end is not None for span in view.spans)
+
+
+def test_what_a_request_sent_that_was_stopped_is_an_estimate_and_no_part_of_a_sum() -> None:
+    def stopped(fault: Literal["cancelled", "auth"], usage: Usage) -> Span:
+        view = told(
+            Trace(),
+            TurnStarted(turn=1),
+            STEP,
+            ContextPacked(
+                request_id=RequestId("r1"), window=9_000, total_tokens=700, total_chars=2_800, sections=()
+            ),
+            requested("r1"),
+            ModelFailed(request_id=RequestId("r1"), fault=fault, message="m", partial="x" * 80, usage=usage),
+        )
+        assert (view.spans[0].tokens_in, view.spans[0].billed_in) == (usage.input_tokens,) * 2
+        return view.spans[2]
+
+    told_by_us = stopped("cancelled", Usage())
+    assert (told_by_us.tokens_in, told_by_us.tokens_out, told_by_us.estimated) == (700, 20, True)
+    assert tokens_of(told_by_us) == "about 700+20 tokens, not counted by the provider"
+    counted = stopped("cancelled", Usage(input_tokens=690, output_tokens=9))
+    assert (counted.tokens_in, counted.tokens_out, counted.estimated) == (690, 9, False)
+    assert not stopped("auth", Usage()).estimated
 
 
 def test_a_request_that_is_retried_stays_one_span() -> None:

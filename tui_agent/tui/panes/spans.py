@@ -147,6 +147,11 @@ def is_folded(span: "Span", view: "TraceView", folds: Mapping[int, bool]) -> boo
     return span.kind == "subtask" and not loud(span, view)
 
 
+def tokens(span: "Span", count: int | None) -> str:
+    """What it sent or got; `~` stands before an estimate."""
+    return "" if count is None else f"{'~' if span.estimated else ''}{units.tokens(count)}"
+
+
 def took(span: "Span", now: float) -> str:
     """Its duration, or how long it has been running."""
     if span.duration_ms is not None:

@@ -10,7 +10,7 @@ from textual.strip import Strip
 
 from tui_agent.tui import units
 from tui_agent.tui.panes.base import Looks
-from tui_agent.tui.panes.spans import is_folded, is_group, label, loud, state_symbol, took, visible
+from tui_agent.tui.panes.spans import is_folded, is_group, label, loud, state_symbol, tokens, took, visible
 from tui_agent.tui.rows import Part, doing, row
 from tui_agent.tui.text import fit
 from tui_agent.tui.theme import Role
@@ -121,5 +121,5 @@ def _measures(span: "Span", looks: Looks, width: int, now: float) -> list[Part]:
     )
     if width < COLUMNS_FROM:
         return [time]
-    tokens = "" if span.tokens_in is None or span.kind == "turn" else units.tokens(span.tokens_in)
-    return [(tokens.rjust(6), quiet), time, (units.money(span.cost_usd).rjust(8), quiet)]
+    sent = "" if span.kind == "turn" else tokens(span, span.tokens_in)
+    return [(sent.rjust(6), quiet), time, (units.money(span.cost_usd).rjust(8), quiet)]

@@ -11,7 +11,7 @@ from tui_agent.folds.spans import Span, TraceView
 from tui_agent.folds.words import SPAN_STATES
 from tui_agent.tui import units
 from tui_agent.tui.panes.base import LinePane, Looks
-from tui_agent.tui.panes.spans import label, state_symbol, took
+from tui_agent.tui.panes.spans import label, state_symbol, tokens, took
 from tui_agent.tui.rows import Part, doing, row, wrap
 from tui_agent.tui.text import clean
 
@@ -106,8 +106,8 @@ def facts_of(span: Span, view: TraceView, live: "Live") -> list[tuple[str, str]]
         ("started", started),
         ("took", took(span, now)),
         ("state", SPAN_STATES[span.state]),
-        ("tokens in", units.tokens(span.tokens_in) if span.tokens_in is not None else ""),
-        ("tokens out", units.tokens(span.tokens_out) if span.tokens_out is not None else ""),
+        ("tokens in", tokens(span, span.tokens_in)),
+        ("tokens out", tokens(span, span.tokens_out)),
         ("cost", units.money(span.cost_usd)),
         ("decided" if span.kind == "tool" else "detail", span.detail),
         ("events", f"{span.first_seq} to {span.last_seq}"),

@@ -18,7 +18,7 @@ from tui_agent.folds.spans import Span, TraceView
 from tui_agent.letters import counted
 from tui_agent.tui import units
 from tui_agent.tui.panes.base import LinePane, Looks
-from tui_agent.tui.panes.spans import is_folded, is_group, label, state_symbol, took, visible
+from tui_agent.tui.panes.spans import is_folded, is_group, label, state_symbol, tokens, took, visible
 from tui_agent.tui.rows import Part, blank, cells, doing, intent_of, part, row
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme import Role
@@ -238,8 +238,8 @@ class SpanList(ScrollView, can_focus=True):
 
     def _measures(self, span: Span, columns: Columns, ground: Role) -> list[Part]:
         tokens_in, tokens_out, time, cost = columns.cells(
-            units.tokens(span.tokens_in) if span.tokens_in is not None else "",
-            units.tokens(span.tokens_out) if span.tokens_out is not None else "",
+            tokens(span, span.tokens_in),
+            tokens(span, span.tokens_out),
             took(span, self.now),
             units.money(span.cost_usd),
         )
