@@ -101,8 +101,8 @@ def test_what_a_direct_client_leaves_out_can_still_be_had() -> None:
 
 
 @pytest.mark.parametrize("module", ["tui_agent.wiring.piped", "tui_agent.wiring.session"])
-def test_the_engine_knows_no_screen(module: str) -> None:
-    assert not loaded(f"import {module}") & {"textual", "rich", "litellm", "tiktoken"}
+def test_the_engine_knows_no_screen_and_nothing_of_what_few_models_need(module: str) -> None:
+    assert not loaded(f"import {module}") & {"textual", "rich", "litellm", "tiktoken", "httpx", "yaml"}
 
 
 @pytest.mark.parametrize(

@@ -9,21 +9,23 @@ import importlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from tui_agent.config.settings import ModelProfile
 from tui_agent.config.vendors import BUILT_IN, CLIENTS, VENDORS
 from tui_agent.errors import ConfigError
-from tui_agent.models import bridging, efforts, pricing, script_format
+from tui_agent.models import bridging, efforts, pricing
 from tui_agent.models.chaos import ChaosClient
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.names import require_name
 from tui_agent.models.replay import Recording, ReplayClient
 from tui_agent.models.routes import Route, Routes
-from tui_agent.models.scripted import ScriptedClient
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import ModelClient
 from tui_agent.protocol.settings import Effort, ModelInfo
+
+if TYPE_CHECKING:
+    from tui_agent.models.script_format import Script
 
 DEFAULT_DEMO = "todo-api"
 DEFAULT_MAX_OUTPUT = 16_384
@@ -46,10 +48,17 @@ _MODULES = {
     "litellm": ("tui_agent.models.litellm_client", "LiteLLMClient"),
 }
 """Clients whose import is slow: loaded when one is made."""
+_SCRIPTED = ("tui_agent.models.scripted", "ScriptedClient")
+_SCRIPT_FORMAT = "tui_agent.models.script_format"
+"""Scripts are YAML, which no other model needs: 16 ms of every start."""
 
 
 class _MakeClient(Protocol):
     def __call__(self, endpoint: Endpoint, clock: Clock) -> ModelClient: ...
+
+
+class _MakeScripted(Protocol):
+    def __call__(self, script: "Script", name: str, clock: Clock, demo: bool) -> ModelClient: ...
 
 
 class ModelFactory:
@@ -114,12 +123,14 @@ class ModelFactory:
         script = self._script_path(name)
         if script is not None:
             demo = name.partition(":")[0] == "demo"
-            return ScriptedClient(script_format.read(script), script.name, self._clock, demo)
+            scripted = cast(_MakeScripted, _named(_SCRIPTED))
+            return scripted(_read(script), script.name, self._clock, demo)
         if info.provider in self._plugins:
             return self._plugins[info.provider](info)
         route = self._routes.find(name, info.base_url)
-        module, made = _MODULES[info.provider if info.provider in _MODULES else route.client]
-        make = cast(_MakeClient, getattr(importlib.import_module(module), made))
+        make = cast(
+            _MakeClient, _named(_MODULES[info.provider if info.provider in _MODULES else route.client])
+        )
         endpoint = Endpoint(
             info.base_url,
             self._routes.key(info, route),
@@ -193,7 +204,7 @@ class ModelFactory:
         script = self._script_path(name)
         if script is None:
             return None
-        read = script_format.read(script)
+        read = _read(script)
         return ModelInfo(
             profile=name if name.startswith("demo") else f"scripted:{script}",
             provider="scripted",
@@ -246,6 +257,17 @@ class ModelFactory:
             cached_price=_first(profile.cached_price, known.cached_price),
             images=known.images if profile.images is None else profile.images,
         )
+
+
+def _named(place: tuple[str, str]) -> object:
+    """What stands in a module under a name; the module is loaded now."""
+    module, name = place
+    return getattr(importlib.import_module(module), name)
+
+
+def _read(script: Path) -> "Script":
+    read: Script = importlib.import_module(_SCRIPT_FORMAT).read(script)
+    return read
 
 
 def _answer(known: int, window: int) -> int:

@@ -65,7 +65,8 @@ class Redactor:
         }
         self._secrets = tuple(sorted(spelled.items(), key=_longest_first))
         sieve = _sieve(self._rules)
-        self._triggers = tuple(sorted(_shortest(sieve.words | set(self._given_bytes()))))
+        given = set(self._given_bytes())
+        self._triggers = tuple(sorted(_shortest(sieve.words | given) if given else sieve.words))
         self._starts = sieve.starts
         self._index = sieve.index
         self._clean: set[str] = set()
