@@ -59,7 +59,7 @@ class Routes:
             return self._vendor_route(vendor, name, "")
         if not slash and self._environ.get(VENDORS["openai"].base_url_env):
             return self._vendor_route(VENDORS["openai"], name, "")
-        if name in pricing.price_map() or (slash and first in pricing.providers()):
+        if pricing.named(name) is not None or (slash and first in pricing.providers()):
             return Route("litellm", "litellm", ModelProfile(model=name))
         raise self.unknown(name)
 

@@ -1,5 +1,8 @@
 """Windows and prices come from the packaged map; cost from the provider's own token counts."""
 
+import subprocess
+import sys
+
 from tui_agent.models import pricing
 from tui_agent.protocol.parts import Usage
 from tui_agent.protocol.settings import ModelInfo
@@ -38,3 +41,23 @@ def test_cost_counts_cached_and_written_tokens_at_their_prices() -> None:
 
 def test_an_unknown_price_is_no_cost_rather_than_zero() -> None:
     assert pricing.cost(info(), Usage(input_tokens=5)) is None
+
+
+def test_a_name_is_read_in_the_map_as_it_stands_in_the_whole_of_it() -> None:
+    whole = pricing.price_map()
+    asked = [*list(whole)[::40], *list(whole)[-3:]]
+    assert len(asked) > 50
+    assert not [name for name in asked if pricing.named(name) != whole[name]]
+    assert [pricing.named(name) for name in ("", "{", "no-such-model", 'a"b')] == [None] * 4
+
+
+def test_what_one_model_costs_is_known_without_reading_the_map_of_all() -> None:
+    program = (
+        "import json; from tui_agent.models import pricing\n"
+        "for name in ('gpt-4.1', 'something-new'): pricing.facts(name, 'openai')\n"
+        "print(json.dumps(pricing.price_map.cache_info().misses))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == "0"
