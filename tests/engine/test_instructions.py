@@ -3,8 +3,10 @@
 import json
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,11 +16,13 @@ from tests.engine.talks import tools as all_tools
 from tests.engine.test_delegating import judged
 from tests.stubs.tool_context import tools_of
 from tui_agent.context.assemble import SEPARATOR
-from tui_agent.context.instructions import LEAST_CHARS, MAX_FILE_CHARS, InstructionFiles, joined
+from tui_agent.context.instructions import LEAST_CHARS, MAX_FILE_CHARS, InstructionFiles, folders_of, joined
 from tui_agent.engine.recorder import Recorder
 from tui_agent.environments.local import LocalEnvironment
 from tui_agent.middleware.instructions import Instructions
+from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.middleware import Middleware
+from tui_agent.ports.tool import Tool
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.commands import Compact, RestoreContext, SubmitPrompt
 from tui_agent.protocol.events.context import ContextCompacted, ContextPacked
@@ -26,6 +30,8 @@ from tui_agent.protocol.events.instructions import InstructionsLoaded
 from tui_agent.protocol.messages import Message, ToolMessage, UserMessage
 from tui_agent.protocol.parts import TextContent
 from tui_agent.store.blobs import BlobStore
+from tui_agent.tools.registry import ToolRegistry
+from tui_agent.wiring.contributing import touched
 
 
 @pytest.fixture
@@ -35,16 +41,26 @@ def workspace(tmp_path: Path) -> Path:
     return folder
 
 
-def _reading(tmp_path: Path, *, project: bool = True) -> Callable[[Recorder], Middleware]:
+def _reading(
+    tmp_path: Path, *, project: bool = True, tools: Sequence[Tool[Any]] = ()
+) -> Callable[[Recorder], Middleware]:
     """The middleware over the bench's workspace, its user folder and its session's blobs."""
     files = InstructionFiles(LocalEnvironment(tmp_path / "workspace"), tmp_path / "config", project=project)
 
     def whole(text: LongText) -> str:
         return BlobStore(tmp_path / "sessions" / "ses_test" / "blobs").text(text)
 
+    registry = ToolRegistry()
+    for one in tools:
+        registry.add("test", one)
+
     def made(recorder: Recorder) -> Middleware:
         return Instructions(
-            files, recorder.state_of, lambda event, agent: recorder.append(event, agent=agent), whole
+            files,
+            recorder.state_of,
+            lambda event, agent: recorder.append(event, agent=agent),
+            whole,
+            partial(touched, registry, RulePolicy()),
         )
 
     return made
@@ -121,6 +137,61 @@ async def test_one_below_the_workspace_joins_once_a_file_of_its_folder_is_read(
     manifest = [event for event in bench.of(ContextPacked) if isinstance(event, ContextPacked)][1]
     assert {section.name for section in manifest.sections} >= {"instructions", "recent_observations"}
     assert loaded[1].order == ("AGENTS.md", "src/AGENTS.md", "src/deep/AGENTS.md")
+
+
+def test_a_folder_that_is_named_itself_is_worked_in() -> None:
+    assert folders_of(["src/deep/", "docs/a.md", "/etc/x", "../up/", "./"]) == ["docs", "src", "src/deep"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat src/deep/a.py",
+        "sed -n 1,5p src/deep/a.py | head -2",
+        "cd src && cat deep/a.py",
+        "grep -rn x src/deep/",
+        "cat src/deep/*.py",
+        "echo 'y = 2' >> src/deep/a.py",
+    ],
+)
+async def test_one_joins_behind_a_command_that_reads_or_writes_below_it_once(
+    tmp_path: Path, workspace: Path, command: str
+) -> None:
+    _put(workspace / "src" / "AGENTS.md", "Rules of src.")
+    _put(workspace / "src" / "deep" / "AGENTS.md", "Rules of deep.")
+    _put(workspace / "src" / "deep" / "a.py", "x = 1\n")
+    _put(workspace / "other" / "AGENTS.md", "Rules of other.")
+    words = json.dumps({"command": command})
+    answers = [call(("run_command", words)), call(("run_command", words)), say("done")]
+    tools = list(tools_of("shell").values())
+    async with running(tmp_path, answers, tools, middlewares=[_reading(tmp_path, tools=tools)]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+    last = [_text(one) for one in bench.model.requests[-1].messages]
+    assert sum("Rules of deep." in one for one in last) == 1
+    assert sum("Rules of src." in one for one in last) == 1
+    assert "Rules of other." not in "".join(last)
+    assert "Rules of deep." in _text(bench.model.requests[1].messages[-1])
+
+
+async def test_no_instructions_join_behind_a_command_that_only_runs_or_names_something_else(
+    tmp_path: Path, workspace: Path
+) -> None:
+    _put(workspace / "src" / "AGENTS.md", "Rules of src.")
+    _put(workspace / "src" / "a.py", "x = 1\n")
+    words = json.dumps(
+        {"command": f"echo src/a.py; cat {tmp_path}/none/../workspace.txt; cat ../src/a.py; ls"}
+    )
+    tools = list(tools_of("shell").values())
+    async with running(
+        tmp_path,
+        [call(("run_command", words)), say("ok")],
+        tools,
+        middlewares=[_reading(tmp_path, tools=tools)],
+    ) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        assert not bench.of(InstructionsLoaded)
 
 
 async def test_one_that_is_changed_holds_from_the_next_turn_on_and_one_that_is_gone_no_more(

@@ -28,6 +28,9 @@ JOINING = 0.10
 """Share of the window that one file may take which joins on the way."""
 MAX_READ_BYTES = 1_000_000
 CHARS_PER_TOKEN = 4
+MOST_PLACES = 50
+"""Of the files and folders that one call's commands name."""
+_PATTERN = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,21 @@ class InstructionFiles:
         told = {(one.path, one.sha256): one for one in known}
         files = [told.get((one.path, one.sha256), one) for one in reading.files]
         return _within(files, reading.notes, told)
+
+    async def places(self, paths: Sequence[str]) -> list[str]:
+        """What of these files and folders lies in the workspace, seen from there; a folder with a `/` behind it, a pattern only
+        where the folder that it begins in is certain."""
+        found, root = list[str](), self._env.root.rstrip("/") + "/"
+        for path in paths[:MOST_PLACES]:
+            near = path.removeprefix(root)
+            if near.startswith(("/", "~")) or _PATTERN.intersection(PurePosixPath(near).parent.as_posix()):
+                continue
+            try:
+                there = await self._env.stat(near)
+            except EnvironmentFault:
+                continue
+            found.append(f"{near}/" if there is not None and there.kind == "directory" else near)
+        return found
 
     async def below(self, folders: Sequence[str], known: Sequence[InstructionFile], room: int) -> Found:
         """Those of folders below the workspace that have not joined yet, the farthest first; each has `room` characters at
@@ -191,10 +209,11 @@ def _lies_below(one: InstructionFile, folder: PurePosixPath) -> bool:
 
 
 def folders_of(paths: Sequence[str]) -> list[str]:
-    """The folders below the workspace that files of these paths lie in, each above those that it holds."""
+    """The folders below the workspace that files of these paths lie in, each above those that it holds; a path that ends
+    with a `/` is such a folder itself."""
     found: dict[str, None] = {}
     for path in paths:
-        parts = PurePosixPath(path).parts[:-1]
+        parts = PurePosixPath(path).parts[: None if path.endswith("/") else -1]
         if path.startswith("/") or ".." in parts:
             continue
         for depth in range(1, len(parts) + 1):

@@ -34,7 +34,7 @@ HEAD = (
 
 class Instructions(BaseMiddleware):
     """AGENTS.md files. `whole` gives a kept text back; `state` is the session as an agent has it now, `append` records
-    for one."""
+    for one; `touched` tells which files and folders the commands of a call read or write."""
 
     name = "instructions"
 
@@ -44,22 +44,22 @@ class Instructions(BaseMiddleware):
         state: Callable[[AgentId], SessionStateView],
         append: Callable[[Payload, AgentId], object],
         whole: Callable[[LongText], str],
+        touched: Callable[[ToolCallPart], Sequence[str]] = lambda call: (),
     ) -> None:
         self._files = files
         self._state = state
         self._append = append
         self._whole = whole
+        self._touched = touched
 
     async def on_turn_start(self, turn: TurnContext) -> None:
         """Read all that hold; recorded where they are others than before. What the message mentions is worked in."""
         for event in _differences(turn.state, await self._files.all(turn.state.instructions)):
             turn.emit(event)
-        await self._join(
-            MAIN_AGENT, [f"{path}." if path.endswith("/") else path for path in turn.state.mentioned]
-        )
+        await self._join(MAIN_AGENT, turn.state.mentioned)
 
     async def wrap_tool(self, call: ToolCallPart, nxt: ToolNext) -> ToolResult:
-        """Behind a call that read or changed a file, the instructions of its folder join."""
+        """Behind a call that read or changed a file, by itself or by commands, the instructions of its folder join."""
         calls = self._state(MAIN_AGENT).open_calls
         agent = next((one.agent for one in calls if one.call_id == call.call_id), MAIN_AGENT)
         before = self._state(agent).read_files
@@ -70,7 +70,7 @@ class Instructions(BaseMiddleware):
             path for path, known in after.read_files.items() if before.get(path) != known and path in words
         ]
         if after.settings is None or after.settings.policy != "read-only-delegate":  # which has none at all
-            await self._join(agent, paths)
+            await self._join(agent, [*paths, *await self._files.places(self._touched(call))])
         return result
 
     async def _join(self, agent: AgentId, paths: Sequence[str]) -> None:

@@ -102,6 +102,19 @@ def written(effects: Sequence[Effect], programs: Table | None = None) -> tuple[s
     )
 
 
+def touched(effects: Sequence[Effect], programs: Table | None = None) -> tuple[str, ...]:
+    """The files and folders that commands read or write, as seen from the workspace; some are patterns."""
+    return tuple(
+        dict.fromkeys(
+            from_cwd(effect, path)
+            for effect in effects
+            if isinstance(effect, Runs)
+            for part in read_runs(effect, programs).parts
+            for path in (*part.reads, *part.writes)
+        )
+    )
+
+
 def _deeds(
     effects: Sequence[Effect], new: Collection[str], programs: Table | None, facts: PolicyFacts | None
 ) -> Iterator[Deed]:

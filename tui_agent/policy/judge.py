@@ -7,7 +7,7 @@ never allowed.
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from tui_agent.policy.explain import git_folders, programs_of, what_it_does, written
+from tui_agent.policy.explain import git_folders, programs_of, touched, what_it_does, written
 from tui_agent.policy.places.paths import Guards, place
 from tui_agent.policy.programs.installed import places_of, with_installed
 from tui_agent.policy.programs.runs import mentioned_paths, read_runs
@@ -120,6 +120,10 @@ class RulePolicy:
     def written(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """See `ports.policy`."""
         return written(effects, self._programs)
+
+    def touched(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+        """See `ports.policy`."""
+        return touched(effects, self._programs)
 
     def _all(self, granted: tuple[str, ...]) -> RuleSet:
         """All rules; sorted again only when the session's change."""

@@ -91,3 +91,8 @@ class Policy(Protocol):
     def written(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """The files that commands write, as seen from the workspace."""
         ...
+
+    def touched(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+        """The files and folders that commands read or write, as far as that is certain, as seen from the workspace. Some are
+        patterns."""
+        ...

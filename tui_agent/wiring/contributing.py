@@ -5,8 +5,10 @@ Invariant: a project's instructions and skills are there only where nothing of i
 
 import platform
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import partial
+
+from pydantic import BaseModel
 
 from tui_agent.context.instructions import InstructionFiles
 from tui_agent.context.skills import FOLDER, SkillShelf
@@ -23,9 +25,12 @@ from tui_agent.ports.delegate import Role
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.knowledge import Knowledge
 from tui_agent.ports.middleware import Middleware
+from tui_agent.ports.policy import Policy
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.ids import AgentId
+from tui_agent.protocol.parts import ToolCallPart
 from tui_agent.store.log import SessionLog
+from tui_agent.tools.registry import ToolRegistry
 from tui_agent.wiring.ground import Ground
 from tui_agent.wiring.mapping import SessionMaps
 
@@ -57,25 +62,41 @@ class Contributing:
         self,
         env: Environment,
         log: SessionLog,
-        tools: Collection[str],
+        tools: ToolRegistry,
+        policy: Policy,
         roles: Sequence[Role],
         loaded: LoadedPlugins,
     ) -> list[Middleware]:
-        """The product's own, in their order, and those of plugins. `tools` are the names of those that are there."""
+        """The product's own, in their order, and those of plugins."""
         config, recorder = self._base.config, self._recorder
         texts = PromptTexts((config.paths.config_dir / "prompts",))
         version = f"{sys.version_info[0]}.{sys.version_info[1]}"
         system = f"{platform.system()} {platform.machine()}, Python {version}"
         files = InstructionFiles(env, config.paths.config_dir, project=not config.ignored)
         return [
-            *prompt_sections(texts, system, "bash", tools, roles),
-            Instructions(files, recorder.state_of, partial(_record, recorder), log.blobs.text),
-            Skills(self._shelf, readable=READ_SKILL in tools),
+            *prompt_sections(texts, system, "bash", tools.names(), roles),
+            Instructions(
+                files,
+                recorder.state_of,
+                partial(_record, recorder),
+                log.blobs.text,
+                partial(touched, tools, policy),
+            ),
+            Skills(self._shelf, readable=READ_SKILL in tools.names()),
             StuckNotice(lambda: recorder.state),
             WorkingMemory(lambda: recorder.state, self._base.redactor.text),
             RepoMapSection(self._maps),
             *(offered.middleware for offered in loaded.middlewares),
         ]
+
+
+def touched(tools: ToolRegistry, policy: Policy, call: ToolCallPart) -> tuple[str, ...]:
+    """The files and folders that a call's commands read or write."""
+    tool = tools.get(call.name)
+    args = None if tool is None else tools.parse(call.name, call.arguments)
+    if tool is None or not isinstance(args, BaseModel):
+        return ()
+    return policy.touched(tool.effects(args))
 
 
 def _record(recorder: Recorder, payload: Payload, agent: AgentId) -> None:

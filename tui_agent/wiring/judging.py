@@ -68,6 +68,10 @@ class FollowingPolicy:
         """See `ports.policy`."""
         return self._policy.written(effects)
 
+    def touched(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+        """See `ports.policy`."""
+        return self._policy.touched(effects)
+
     def _now(self) -> RulePolicy:
         stamp = _stamp(self._path)
         if stamp != self._seen:

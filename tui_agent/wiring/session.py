@@ -176,7 +176,7 @@ def _assemble(
         env=env,
         tools=tools,
         policy=judge,
-        middlewares=said.middlewares(env, log, tools.names(), subagents.roles, loaded),
+        middlewares=said.middlewares(env, log, tools, judge, subagents.roles, loaded),
         agents=agents_of(loaded),
         client=clients.get,
         resolve_model=models.resolve,
