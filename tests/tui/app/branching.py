@@ -4,11 +4,15 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
+
+from textual.worker import Worker
 
 from tests.stubs.branched import AFTER, BEFORE, FORK, SESSION, Branched
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import NOWHERE, Driven, open_app
 from tui_agent.config.options import SessionOptions
+from tui_agent.tui.modals.sheet import Sheet
 
 
 class Told:
@@ -64,20 +68,23 @@ class Walked(Driven):
             await self.quiet()
 
     async def quiet(self) -> None:
-        """Nothing but the session itself, and who waits for an answer, is under way."""
-        resting = ("session",)
-        for _ in range(200):
-            busy = [
-                one
-                for one in self.app.workers
-                if one.group not in resting and one.is_running and one.name not in ("fork", "what if")
-            ]
+        """Nothing but the session itself is under way, and who asks waits for an answer."""
+        still = 0
+        for _ in range(1000):
             await self.pilot.pause()
-            if not busy:
+            busy = [one for one in self.app.workers if not one.is_finished and not self._rests(one)]
+            still = 0 if busy else still + 1
+            if still == 3:
                 break
         else:
             raise AssertionError([(one.name, one.group) for one in busy])
         await self.pilot.pause()
+
+    def _rests(self, worker: Worker[Any]) -> bool:
+        """Whether it waits for what comes from outside: a session for its end, an asker for the sheet on top."""
+        if worker.name in ("fork", "what if"):
+            return isinstance(self.app.screen, Sheet)
+        return worker.group == "session"
 
 
 @asynccontextmanager
