@@ -17,7 +17,7 @@ from tui_agent.context.repomap.kept import Known
 from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.listing import Listing
 from tui_agent.context.repomap.mentioned import Alike, mentioned
-from tui_agent.context.repomap.places import by_first_name, is_entry, kind_of
+from tui_agent.context.repomap.places import by_first_name, is_entry, kind_of, weight_of
 from tui_agent.context.repomap.ranking import Ranked
 from tui_agent.context.repomap.reading import read
 from tui_agent.context.repomap.rendering import rendered
@@ -64,9 +64,10 @@ def from_index(index: Snapshot, listing: Listing, texts: Texts, ask: Ask) -> Bas
     query = ask.query
     if query:
         values = ranking.values_of(query, index.counts(list(query.weights)), len(text))
-        words = ranking.by_index(index, query, values, ask.hidden)
-        past = ranking.by_history(index, query, text.keys())
-        order = ranking.ranked(words, past, query, values, texts.of)
+        weight = ranking.weight_in(index, query)
+        words = ranking.by_index(index, values, ask.hidden, weight)
+        past = ranking.by_history(index, query, text.keys(), weight)
+        order = ranking.ranked(words, past, query, values, texts.of, weight)
         order = ranking.defined_first(order, query, index.symbols)
         order = _named(order, ask, index.alike, lambda path: Lines(texts.of(path), values))
         order = completed(order, index, past, ask.hidden, query)
@@ -116,7 +117,8 @@ def from_scan(
         skipped[reason] = skipped.get(reason, 0) + count
     values = ranking.values_of(ask.query, scan.counts, scan.total)
     reading = _reading(root)
-    order = ranking.ranked(scan.words, {}, ask.query, values, reading)
+    weight: ranking.Weight = lambda path: weight_of(path, ask.query)  # noqa: E731 - as short as a name
+    order = ranking.ranked(scan.words, {}, ask.query, values, reading, weight)
     parsing = _parsing(root, known, cleaner)
     order = ranking.defined_first(order, ask.query, parsing)
     order = _named(order, ask, alike, lambda path: Lines(reading(path), values))

@@ -29,6 +29,8 @@ FULL_TRUST = 0.25
 Reader = Callable[[str], Text]
 Definer = Callable[[str], tuple[Symbol, ...]]
 Looker = Callable[[str], Lines | None]
+Weight = Callable[[str], float]
+"""What a match in a file counts."""
 
 
 class Ranked(NamedTuple):
@@ -57,13 +59,18 @@ def expression(query: Query) -> str:
     )
 
 
-def by_index(index: Snapshot, query: Query, values: Values, hidden: Collection[str]) -> dict[str, float]:
+def weight_in(index: Snapshot, query: Query) -> Weight:
+    """What a match in a file of the index counts, for this question: by its place, and how it stands among the others."""
+    return lambda path: weight_of(path, query) * index.footing(path)
+
+
+def by_index(index: Snapshot, values: Values, hidden: Collection[str], weight: Weight) -> dict[str, float]:
     """What the words of each file, its path and its names are worth, from the index."""
     found = index.matches(values, MATCHES)
-    return {path: score * weight_of(path, query) for path, score in found.items() if path not in hidden}
+    return {path: score * weight(path) for path, score in found.items() if path not in hidden}
 
 
-def by_history(index: Snapshot, query: Query, present: Collection[str]) -> dict[str, float]:
+def by_history(index: Snapshot, query: Query, present: Collection[str], weight: Weight) -> dict[str, float]:
     """What commits with a similar message say of each file; the more the better the best of them fits."""
     found = index.like(expression(query), BEST)
     if not found or found[0][0] <= 0:
@@ -80,13 +87,18 @@ def by_history(index: Snapshot, query: Query, present: Collection[str]) -> dict[
         share = (score / found[0][0]) ** 2 / sqrt(len(files))
         for path in files:
             if path in present:
-                worth[path] = worth.get(path, 0.0) + share * weight_of(path, query)
+                worth[path] = worth.get(path, 0.0) + share * weight(path)
     top = max(worth.values(), default=1.0)
     return {path: trust * value / top for path, value in worth.items()}
 
 
 def ranked(
-    words: Mapping[str, float], past: Mapping[str, float], query: Query, values: Values, read: Reader
+    words: Mapping[str, float],
+    past: Mapping[str, float],
+    query: Query,
+    values: Values,
+    read: Reader,
+    weight: Weight,
 ) -> list[Ranked]:
     """All files that match, best first. The `LOOKED_INTO` best by words are read for their best window."""
     top = max(words.values(), default=1.0)
@@ -95,11 +107,11 @@ def ranked(
         base[path] = base.get(path, 0.0) + HISTORY_SHARE * value
     order = _best_first(base)
     lines = {path: Lines(read(path), values) for path in order[:LOOKED_INTO]}
-    windows = {path: found.best_window() * weight_of(path, query) for path, found in lines.items()}
+    windows = {path: found.best_window() * weight(path) for path, found in lines.items()}
     best = max(windows.values(), default=0.0) or 1.0
     for path, window in windows.items():
         base[path] += WINDOW_SHARE * window / best
-    for path, phrase in _phrases(lines, query, values).items():
+    for path, phrase in _phrases(lines, query, values, weight).items():
         base[path] += PHRASE_SHARE * phrase
     return [
         Ranked(
@@ -112,10 +124,10 @@ def ranked(
     ]
 
 
-def _phrases(lines: Mapping[str, Lines], query: Query, values: Values) -> dict[str, float]:
+def _phrases(lines: Mapping[str, Lines], query: Query, values: Values, weight: Weight) -> dict[str, float]:
     """How much of what the question says in one breath each file has on one line, as a share of the most."""
     pairs = {pair: min(values[pair[0]], values[pair[1]]) for pair in query.pairs}
-    found = {path: one.beside(pairs) * weight_of(path, query) for path, one in lines.items()}
+    found = {path: one.beside(pairs) * weight(path) for path, one in lines.items()}
     most = max(found.values(), default=0.0) or 1.0
     return {path: worth / most for path, worth in found.items()}
 

@@ -10,11 +10,15 @@ from math import log
 
 from tui_agent.context.repomap.kept import Kept, Known
 from tui_agent.context.repomap.listing import Entry
-from tui_agent.context.repomap.places import by_first_name, first_name
+from tui_agent.context.repomap.places import by_first_name, first_name, is_entry, kind_of
 from tui_agent.context.repomap.views import Symbol
 
 PATH, NAMES, BODY = 4.0, 3.0, 1.0
 """What a word counts in a file's path, in the names that it defines, and in all of its text."""
+NO_PROGRAM = frozenset({"", "cmake", "docker", "make"})
+"""Languages of what is no program: none that is known, and recipes."""
+OF_NO_PROGRAM, ALONE = 0.6, 0.9
+"""What a match counts in a file of no language, and in one of which no other file speaks: a script, a leaf."""
 MOST_SHARE = 2.2
 """What BM25 makes at most of one word in one file, before its rarity comes in."""
 MOST_MATCHES, MOST_FILES = 400_000, 2_000
@@ -51,6 +55,22 @@ class Snapshot:
     def paths(self) -> dict[int, str]:
         """The files that have words, by their numbers."""
         return {one.id: path for path, one in self.text.items()}
+
+    def footing(self, path: str) -> float:
+        """What a match in this file counts for how it stands among the others; those by whose place that is known, as
+        tests, are left to `places.weight_of`."""
+        known = self.text.get(path)
+        if known is None or kind_of(path):
+            return 1.0
+        if known.language in NO_PROGRAM:
+            return OF_NO_PROGRAM
+        return ALONE if 0 < known.rank <= self._least and not is_entry(path) else 1.0
+
+    @cached_property
+    def _least(self) -> float:
+        """The rank of a file of which no other one speaks; 0 where none speaks of another."""
+        ranks = {one.rank for one in self.text.values() if one.rank > 0}
+        return min(ranks) if len(ranks) > 1 else 0.0
 
     def listed(self, entries: Sequence[Entry]) -> Sequence[str]:
         """The paths of those of these files that can be shown: not of those that have no words. In their order."""

@@ -26,13 +26,20 @@ class Repository:
 
     def __init__(self, root: Path, kept: Kept, files: Files) -> None:
         self.root, self.kept = root, kept
-        for name, text in files.items():
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_text(text)
-        self.listing = list_files(root, show_all)
-        indexing.update(kept, str(root), self.listing.entries)
+        self.add(files)
         graph.write(kept)
         self.index = Snapshot(kept, kept.files())
+
+    def add(self, files: Files) -> None:
+        """Write files, and have their words in the index."""
+        for name, text in files.items():
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / name).write_text(text)
+        self.listing = list_files(self.root, show_all)
+        known = self.kept.files()
+        new = [one for one in self.listing.entries if one.path not in known]
+        indexing.update(self.kept, str(self.root), new)
+        self.index = Snapshot(self.kept, self.kept.files())
 
     def ranked(self, question: str) -> list[Ranked]:
         """The files, best first."""
@@ -168,7 +175,9 @@ def test_a_file_that_several_wider_commits_touched_counts_more_than_one_that_a_n
             repository.kept.commits.put(
                 f"wide{n}", said, ["lib/f1.py", "lib/f2.py", "lib/f3.py", f"lib/g{n}.py"]
             )
-    past = by_history(repository.index, Query("round discount"), repository.index.text.keys())
+    past = by_history(
+        repository.index, Query("round discount"), repository.index.text.keys(), lambda path: 1.0
+    )
     assert past["lib/f1.py"] > past["lib/f0.py"] > 0
     assert "lib/g0.py" not in past
 
@@ -232,3 +241,35 @@ def test_a_question_speaks_of_documents_where_it_begins_with_them(make: Make) ->
     late = "the coupon of the customer's second basket of this week is rounded twice; write a guide"
     assert Query("guide of the coupon").about == {"doc"}
     assert Query(late).about == frozenset()
+
+
+COUPON = "def coupon_of(basket):\n    return basket.coupon\n"
+
+
+SPEAKS = {"shop/till.py": "from shop.rebates import coupon_of_all\n\nprint(coupon_of_all)\n"}
+
+
+def test_of_files_with_the_same_words_the_one_of_which_others_speak_comes_first(make: Make) -> None:
+    files = {
+        "shop/leaf.py": COUPON.replace("of", "of_each"),
+        "shop/rebates.py": COUPON.replace("of", "of_all"),
+    }
+    order = make(files | SPEAKS | OTHERS).order("the coupon of a basket")
+    assert order[:2] == ["shop/rebates.py", "shop/leaf.py"]
+    alone = make(files | OTHERS).index
+    assert alone.footing("shop/leaf.py") == alone.footing("shop/rebates.py") == 1.0
+
+
+def test_where_a_program_begins_and_a_file_that_is_new_to_the_graph_count_fully(make: Make) -> None:
+    rebates = {"shop/rebates.py": COUPON.replace("of", "of_all")}
+    files = {"shop/main.py": COUPON, "shop/leaf.py": COUPON.replace("of", "of_each")}
+    repository = make(files | rebates | SPEAKS | OTHERS)
+    assert repository.index.footing("shop/main.py") == 1.0
+    assert repository.index.footing("shop/leaf.py") < 1.0
+    repository.add({"shop/new.py": COUPON})
+    assert repository.index.footing("shop/new.py") == 1.0
+
+
+def test_what_is_no_program_stands_behind_one_that_has_the_same_words(make: Make) -> None:
+    files = {"shop/a.schemas": COUPON, "shop/coupon.py": COUPON}
+    assert make(files | OTHERS).order("the coupon of a basket")[0] == "shop/coupon.py"
