@@ -44,7 +44,9 @@ class FileChange:
 
 def must_be_known(content: FileContent, state: SessionStateView) -> None:
     """Refuse a change of a file that was not read, or is no longer what was read."""
-    known = state.read_files.get(content.path)
+    # In the log a byte of a name that is no UTF-8 is a sign.
+    named = content.path.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    known = state.read_files.get(named)
     if known is None:
         raise ToolError(f"{content.path} has not been read in this session.", hint="Read it first.")
     if known.digest != content.digest:

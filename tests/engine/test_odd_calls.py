@@ -1,11 +1,15 @@
 """Calls as providers send them at their worst: each that runs was judged, each has one result, the history stays legal."""
 
+import json
+import os
 from pathlib import Path
 
 import pytest
 
-from tests.engine.harness import Bench, EchoTool, running, say
+from tests.engine.harness import Bench, EchoTool, call, running, say
 from tests.stubs.strict_history import faults_in
+from tests.stubs.tool_context import tools_of
+from tui_agent.middleware.memory import WorkingMemory
 from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.model import Finished, ModelChunk, ToolCallChunk
 from tui_agent.protocol.commands import DecidePermission, Interrupt, SubmitPrompt
@@ -136,3 +140,26 @@ async def test_two_hundred_calls_end_with_one_interruption_at_a_question(tmp_pat
         sound(bench, 200)
         assert len(bench.of(PermissionRequested)) == 1
     assert kit[1].ran == []
+
+
+async def test_a_file_whose_name_is_no_utf_8_is_read_and_changed_by_the_name_that_lists_show(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "workspace").mkdir()
+    odd = tmp_path / "workspace" / os.fsdecode(b"n\xff\xfeame.py")
+    odd.write_text("return 1\n")
+    name = r"n\udcff\udcfeame.py"
+    script = [
+        call(("glob", '{"pattern": "*.py"}')),
+        call(("read_file", json.dumps({"path": name}))),
+        call(("edit_file", json.dumps({"path": name, "old_text": "return 1", "new_text": "return 2"}))),
+        say("done"),
+    ]
+    tools = list(tools_of("files").values())
+    memory = lambda recorder: WorkingMemory(lambda: recorder.state, str)  # noqa: E731 - as short as a name
+    async with running(tmp_path, script, tools, middlewares=[memory]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        shown, *_ = [one for one in bench.results() if one.name == "glob"]
+    (listed,) = shown.content
+    assert isinstance(listed, TextContent) and listed.text == name and odd.read_text() == "return 2\n"

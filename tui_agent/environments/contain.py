@@ -6,6 +6,7 @@ root of the file system without following links (see `opening`), so a link put t
 
 import errno
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -18,6 +19,8 @@ MAX_DEPTH = 1000
 MAX_WAY = 100
 """What a path may have beyond that in `..` and slashes to be looked up."""
 MAX_PATH = 4096
+_ESCAPED = re.compile(r"\\udc([89a-f][0-9a-f])")
+"""A byte of a name that is no UTF-8, as `shown`."""
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 _REASONS = {
@@ -102,13 +105,24 @@ class Containment:
 
     def _resolved(self, path: str, folders: dict[str, str]) -> str:
         _must_be_sound(path)
-        whole = path if path.startswith("/") else f"{self.root}/{path}"
+        path = self._meant(path)
+        whole = self._whole(path)
         if self._exact or _endless(path):  # nothing is looked up of what cannot be opened either
             return "/" + os.path.normpath(whole).lstrip("/")
         try:
             return self._followed(whole, folders)
         except OSError as error:
             raise EnvironmentFault(f"The path {shown(path)} cannot be resolved: {error}.") from error
+
+    def _whole(self, path: str) -> str:
+        return path if path.startswith("/") else f"{self.root}/{path}"
+
+    def _meant(self, path: str) -> str:
+        """The path; where nothing has it, that of the file which is `shown` so, since nobody can type its name."""
+        if self._exact or "\\udc" not in path or _endless(path) or os.path.lexists(self._whole(path)):  # noqa: PTH - as above
+            return path
+        named = _ESCAPED.sub(lambda byte: chr(0xDC00 + int(byte[1], 16)), path)
+        return named if os.path.lexists(self._whole(named)) else path
 
     def _followed(self, path: str, folders: dict[str, str]) -> str:
         """An absolute path where it leads, by that of its folder, which stands in `folders` from then on."""
@@ -134,6 +148,7 @@ class Containment:
     def entry(self, path: str) -> tuple[str, ...]:
         """The same, but a link at the end of the path stands for itself."""
         _must_be_sound(path)
+        path = self._meant(path)
         folder, slash, name = path.rstrip("/").rpartition("/")
         if self._exact or name in ("", ".", ".."):
             return self.parts(path)

@@ -101,7 +101,7 @@ class Shrinker:
         if isinstance(value, str):
             return self._text(value, walk, blob=name in _long_fields(type(model)))
         if isinstance(value, dict | list):
-            return self._json(value, walk, top=True)
+            return self._json(_lists(value), walk, top=True)
         return self._value(value, walk)
 
     def _value(self, value: Walked, walk: "_Walk") -> Walked:
@@ -169,6 +169,13 @@ def plain_json(payload: Payload) -> bytes | None:
         return payload.__pydantic_serializer__.to_json(payload, warnings=False)
     except (PydanticSerializationError, UnicodeEncodeError):
         return None
+
+
+def _lists(value: JsonValue | tuple[JsonValue, ...]) -> JsonValue:
+    """The value with lists for its tuples: JSON knows no others."""
+    if isinstance(value, list | tuple):
+        return [_lists(item) for item in value]
+    return {key: _lists(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def cut(text: str) -> str:

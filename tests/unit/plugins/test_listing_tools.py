@@ -134,3 +134,16 @@ async def test_files_of_an_allowed_folder_outside_are_found_by_pattern(tmp_path,
     bench = Bench(tmp_path, tools_of("files"), inner=inner)
     assert text(await bench.run("glob", pattern="**/*.py", path=str(outside))) == f"{outside}/src/a.py"
     assert text(await bench.run("glob", pattern="src/*", path=str(outside))) == f"{outside}/src/a.py"
+
+
+async def test_a_name_that_is_no_utf_8_is_read_by_what_lists_show_of_it(bench, tmp_path):
+    folder = bench.folder / os.fsdecode(b"d\xe9p")
+    folder.mkdir()
+    (folder / os.fsdecode(b"n\xff\xfeame.py")).write_text("x = 1\n")
+    bench.write(r"plain\udcff.py", "y = 2\n")
+    names = text(await bench.run("glob", pattern="**/*.py")).splitlines()
+    assert names == [r"d\udce9p/n\udcff\udcfeame.py", r"plain\udcff.py"]
+    assert "x = 1" in text(await bench.run("read_file", path=names[0]))
+    assert "y = 2" in text(await bench.run("read_file", path=names[1]))
+    with pytest.raises(ToolError, match="There is no file"):
+        await bench.run("read_file", path=r"n\udcaa.py")

@@ -11,6 +11,7 @@ from tests.stubs.store import said, store
 from tui_agent.errors import BlobMissing, SessionNotFound, StoreError
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.context import MemoryUpdated
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import SessionHeadMoved
@@ -250,3 +251,14 @@ def test_events_of_other_agents_share_the_order(tmp_path: Path) -> None:
     assert isinstance(other, Envelope)
     assert other.parent == 0
     assert log.read()[1] == other
+
+
+def test_texts_in_tuples_of_json_are_made_fit_for_a_line_and_redacted(tmp_path: Path) -> None:
+    log = store(tmp_path).create("s1")
+    token = "ghp_" + "a1B2c3D4e5" * 4
+    noted = MemoryUpdated(newest={"explored_files": ("n\udcff.py", f"key {token[:40]}")})
+    log.append(noted, agent=AgentId("main"))
+    (record,) = log.read()
+    assert isinstance(record, Envelope) and isinstance(record.payload, MemoryUpdated)
+    first, second = record.payload.newest["explored_files"]
+    assert first == "n\ufffd.py" and token[:40] not in second

@@ -148,7 +148,8 @@ def _folders(paths: Sequence[str], room: int) -> str:
 
 
 def clean(text: str) -> str:
-    """One line without anything that a terminal obeys or an eye cannot see; broken bytes of names get a sign."""
+    """One line without anything that a terminal obeys or an eye cannot see; bytes of names that are no UTF-8 are escaped,
+    as every tool that lists names does, and takes them."""
     if text.isascii() and text.isprintable():
         return text
-    return replaced(text.encode("utf-8", "replace").decode("utf-8", "replace"), "�", "").replace("\n", "�")
+    return replaced(text.encode("utf-8", "backslashreplace").decode("utf-8"), "�", "").replace("\n", "�")

@@ -252,10 +252,10 @@ def test_what_cannot_be_parsed_costs_nothing(root: Path, repo_map: Maps) -> None
     assert not view.partial
 
 
-def test_names_that_are_not_utf_8_are_shown_with_a_sign(root: Path, repo_map: Maps) -> None:
+def test_names_that_are_not_utf_8_are_shown_escaped(root: Path, repo_map: Maps) -> None:
     (root / "shop/b\udcffd_coupon.py").write_text("def coupon(): ...\n")
     view = repo_map(root).map("coupon", refresh=True)
-    assert "shop/b?d_coupon.py" in view.text
+    assert r"shop/b\udcffd_coupon.py" in view.text
     view.text.encode()
 
 

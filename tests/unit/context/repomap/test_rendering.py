@@ -1,5 +1,7 @@
 """The text of a map: order, room, grouping, what is left out."""
 
+import os
+
 import pytest
 
 from tui_agent.context.repomap.budget import room_of, symbols_at
@@ -77,4 +79,9 @@ def test_a_better_place_shows_no_fewer_symbols() -> None:
 
 def test_no_path_or_signature_moves_a_terminal() -> None:
     assert clean("a\x1b[31mb\nc") == "a�[31mb�c"
-    assert clean("b\udcffd") == "b?d"
+    assert clean("b\udcffd") == r"b\udcffd"
+
+
+def test_a_name_that_is_no_utf_8_is_shown_as_the_tools_that_list_names_show_it() -> None:
+    assert clean(os.fsdecode(b"d\xe9p/n\xff\xfeame.py")) == r"d\udce9p/n\udcff\udcfeame.py"
+    assert clean("sch\u00f6n\u202e.py") == "sch\u00f6n\ufffd.py"
