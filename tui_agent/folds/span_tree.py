@@ -67,6 +67,8 @@ class SpanTree:
         self._view: TraceView | None = None
         self._failed = 0
         self._denied = 0
+        self._turns = 0
+        self._longest = 0.0
         self.until: float | None = None
         """When the run broke off whose spans are being closed: none of them lasted longer."""
 
@@ -77,6 +79,7 @@ class SpanTree:
         node = Node(index, kind, name, "running", ev.agent, ev.at, ev.seq, ev.seq, parent, depth)
         self._count_all += 1
         self._nodes[index] = node
+        self._turns += kind == "turn"
         if parent is None:
             self._roots.append(index)
             if index - self._spans.packed >= self._spans.room:
@@ -123,6 +126,8 @@ class SpanTree:
         self._count(node, state)
         node.last_seq, node.end = ev.seq, end
         node.duration_ms = duration_ms or max(0.0, (end - node.start) * 1_000)
+        if node.parent is None:
+            self._longest = max(self._longest, node.duration_ms)
         self.touch(node)
 
     def end_below(self, node: Node, ev: Envelope) -> None:
@@ -193,6 +198,7 @@ class SpanTree:
         tree._spans, tree._count_all, tree._roots = self._spans.copy(), self._count_all, self._roots.copy()
         tree._revision, tree._view = self._revision, self._view
         tree._failed, tree._denied, tree.until = self._failed, self._denied, self.until
+        tree._turns, tree._longest = self._turns, self._longest
         return tree, growing
 
     def _freeze(self) -> None:
@@ -227,6 +233,8 @@ class SpanTree:
                 self._revision,
                 self._failed,
                 self._denied,
+                self._turns,
+                self._longest,
             )
         return self._view
 

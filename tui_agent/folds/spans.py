@@ -54,10 +54,13 @@ class Span:
 @dataclass(frozen=True, slots=True)
 class TraceView:
     """All spans in order of start (a tuple, or in a very long session a `Shelf`); `roots` are the turns. `failed` and `denied` count calls of models and tools:
-    the one number of each that every pane shows."""
+    the one number of each that every pane shows. `turns` are those of the roots that are turns, `longest_ms` is what the
+    longest root that is over took: nobody has to look at each for that, and old ones are packed."""
 
     spans: Sequence[Span]
     roots: tuple[int, ...]
     revision: int = 0
     failed: int = 0
     denied: int = 0
+    turns: int = 0
+    longest_ms: float = 0.0

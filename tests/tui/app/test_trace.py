@@ -1,6 +1,8 @@
 """The trace: pane and full screen, live, filtered, in JSON, and of any length."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -111,7 +113,34 @@ def many(count: int) -> TraceView:
         add("turn", f"turn {len(roots)}", None, 0, tuple(range(root + 1, root + 101)))
         for number in range(100):
             add("tool", f"read file {number}", root, 1, ())
-    return TraceView(tuple(spans), tuple(roots))
+    return TraceView(tuple(spans), tuple(roots), turns=len(roots))
+
+
+class Looked(Sequence[Span]):
+    """Spans, and how many of them were looked at."""
+
+    def __init__(self, spans: Sequence[Span]) -> None:
+        self.spans, self.seen = spans, set[int]()
+
+    def __len__(self) -> int:
+        return len(self.spans)
+
+    def __getitem__(self, at: Any) -> Any:
+        self.seen.add(at)
+        return self.spans[at]
+
+
+async def test_old_turns_are_not_looked_at_as_long_as_they_are_folded_and_out_of_sight() -> None:
+    async with open_app(golden("night_shift"), size=(160, 45)) as driven:
+        await driven.press("f3")
+        listed, view = driven.app.screen.query_one(SpanList), many(50_000)
+        looked = Looked(view.spans)
+        listed.set_view(replace(view, spans=looked), 1.0)
+        await driven.press("end")
+        await driven.until(lambda: "read file 99" in driven.text())
+        assert len(listed.shown) == len(view.roots) + 3 * 100
+        far = {at for at in looked.seen if at < view.roots[-3] and at not in listed.shown[-300 - 60 :]}
+        assert not far, sorted(far)[:5]
 
 
 async def test_fifty_thousand_spans_are_listed_and_only_those_in_sight_are_drawn() -> None:

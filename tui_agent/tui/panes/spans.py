@@ -124,14 +124,17 @@ def loud(span: "Span", view: "TraceView") -> bool:
 def visible(view: "TraceView", folds: Mapping[int, bool], roots: Sequence[int]) -> list[int]:
     """The spans to show under these roots, given which are folded (True) or opened (False) by hand or by the pane.
 
-    What nobody folded or opened stands open, but for subtasks that went well.
+    What nobody folded or opened stands open, but for subtasks that went well. What is folded is not looked at: of a long
+    session it is packed.
     """
     shown: list[int] = []
     stack = list(reversed(roots))
     while stack:
         index = stack.pop()
-        span = view.spans[index]
         shown.append(index)
+        if folds.get(index):
+            continue
+        span = view.spans[index]
         if not is_folded(span, view, folds):
             stack.extend(reversed(span.children))
     return shown

@@ -229,12 +229,10 @@ class SpanList(ScrollView, can_focus=True):
     @property
     def columns(self) -> Columns:
         """Where the measures of every row stand."""
-        roots = (self.view.spans[index] for index in self.view.roots)
-        long = any(
-            ((self.now - one.start) * 1000 if one.duration_ms is None else one.duration_ms) >= LONG_S * 1000
-            for one in roots
-        )
-        return Columns.of(self.size.width, long=long)
+        newest = self.view.spans[self.view.roots[-1]] if self.view.roots else None
+        running = newest is not None and newest.end is None
+        lasts = (self.now - newest.start) * 1000 if newest is not None and running else 0.0
+        return Columns.of(self.size.width, long=max(lasts, self.view.longest_ms) >= LONG_S * 1000)
 
     def _measures(self, span: Span, columns: Columns, ground: Role) -> list[Part]:
         tokens_in, tokens_out, time, cost = columns.cells(
@@ -380,8 +378,7 @@ class SpanHead(LinePane):
                 (f" {count}" if count else "", style),
                 ("   ", self.style()),
             ]
-        turns = sum(self.view.spans[index].kind == "turn" for index in self.view.roots)
-        right = [part(f"{counted(turns, 'turn')}   {units.money(self.cost)}", self.style("t2"))]
+        right = [part(f"{counted(self.view.turns, 'turn')}   {units.money(self.cost)}", self.style("t2"))]
         fits = cells(left) + cells(right) + 2 <= width
         title = row(width, left, right if fits else (), fill=self.style())
         if height < 4:
