@@ -12,7 +12,7 @@ from tui_agent.folds.context_meter import ContextMeter
 from tui_agent.folds.learnt_windows import LearntWindows
 from tui_agent.folds.model_messages import ModelMessages
 from tui_agent.folds.session_state import SessionState
-from tui_agent.folds.standing import Standing, dumped, loaded, standing
+from tui_agent.folds.standing import Standing, dumped, loaded, outlined, standing
 from tui_agent.protocol.envelope import Envelope, Record
 
 
@@ -79,6 +79,9 @@ def test_a_kept_fold_and_the_rest_equal_the_whole_fold(name: str) -> None:
         data = dumped(kept)
         again = loaded(data)
         assert again is not None
+        outline = outlined(data)
+        assert outline is not None
+        assert (outline.state, outline.meter, outline.branches) == (again.state, again.meter, again.branches)
         taken_up = Folds(again)
         assert taken_up.views() == live.views(), record.seq
         found = taken_up.kept()
@@ -101,3 +104,15 @@ def test_nothing_is_kept_in_the_middle_of_a_turn() -> None:
 @pytest.mark.parametrize("data", [b"", b"{}", b"null", b'{"state": 1}', b"\xff\xfe", b"[" * 100_000])
 def test_what_is_no_kept_fold_is_none(data: bytes) -> None:
     assert loaded(data) is None
+    assert outlined(data) is None
+
+
+def test_an_outline_does_not_read_the_messages() -> None:
+    folds = Folds()
+    folds.apply(branch(golden("night_shift")))
+    kept = folds.kept()
+    assert kept is not None
+    outline, _, rest = dumped(kept).partition(b"\n")
+    assert b'"messages":' in rest
+    assert len(rest) > len(outline)
+    assert outlined(outline + b"\nwhatever stands here") == outlined(dumped(kept)) is not None

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from tui_agent.folds.branches import Branches, on_branch, stretches
 from tui_agent.folds.context_meter import ContextMeter
 from tui_agent.folds.session_state import SessionState
-from tui_agent.folds.standing import Standing
+from tui_agent.folds.standing import Outline
 from tui_agent.folds.views import Views
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import SessionHeadMoved
 
 
-def begun(kept: Standing, seq: int, tail: Sequence[Record]) -> Views | None:
+def begun(kept: Outline, seq: int, tail: Sequence[Record]) -> Views | None:
     """Views as of the last record of `tail`, where the fold was kept after the event `seq`; `kept` is used up.
 
     None where the two do not meet, or where the head was moved since.

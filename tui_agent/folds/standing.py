@@ -3,7 +3,7 @@
 Invariant: derived; whoever cannot read it folds the log instead. Taken up and folded on, it equals the whole fold.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Final
 
@@ -18,19 +18,28 @@ from tui_agent.folds.model_messages import MessagesState, ModelMessages
 from tui_agent.folds.session_draft import FoldState
 from tui_agent.folds.session_state import SessionState
 
-FORMAT: Final = 29
+FORMAT: Final = 30
 """Counts up whenever a fold in it holds, or makes, something else of the same events."""
 MOST_MESSAGES: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """The states of the folds. To be dumped, or taken up, before anything is folded on."""
+class Outline:
+    """What a screen begins with: the folds that do not grow with what was said."""
 
     state: FoldState
-    messages: MessagesState
     meter: MeterState
     branches: BranchesState
+
+
+_OUTLINE: Final = {one.name for one in fields(Outline)}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing(Outline):
+    """The states of the folds. To be dumped, or taken up, before anything is folded on."""
+
+    messages: MessagesState
     commits: CommitsState
     calibration: dict[str, float]
     windows: dict[str, LearntWindow]
@@ -39,6 +48,11 @@ class Standing:
 @cache
 def _adapter() -> TypeAdapter[Standing]:
     return TypeAdapter(Standing)
+
+
+@cache
+def _outlines() -> TypeAdapter[Outline]:
+    return TypeAdapter(Outline)
 
 
 def standing(
@@ -62,9 +76,9 @@ def standing(
         return None
     return Standing(
         state.kept(),
-        kept,
         meter.kept(),
         branches.kept(),
+        kept,
         commits.kept(),
         calibration.kept(),
         windows.kept(),
@@ -72,13 +86,22 @@ def standing(
 
 
 def dumped(found: Standing) -> bytes:
-    """As JSON."""
-    return _adapter().dump_json(found)
+    """As two lines of JSON: the outline, and the rest."""
+    return _outlines().dump_json(found) + b"\n" + _adapter().dump_json(found, exclude=_OUTLINE)
 
 
 def loaded(data: bytes) -> Standing | None:
-    """From JSON; None where it is not what this version wrote."""
+    """From what was dumped; None where it is not what this version wrote."""
+    outline, _, rest = data.partition(b"\n")
     try:
-        return _adapter().validate_json(data)
+        return _adapter().validate_json(outline[:-1] + b"," + rest[1:])
+    except ValidationError:
+        return None
+
+
+def outlined(data: bytes) -> Outline | None:
+    """What a screen begins with: the messages, which are most of what was dumped, are not read (40 MB for ten thousand)."""
+    try:
+        return _outlines().validate_json(data.partition(b"\n")[0])
     except ValidationError:
         return None

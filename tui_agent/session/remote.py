@@ -18,7 +18,7 @@ from anyio import to_thread
 from tui_agent.config.options import SessionOptions
 from tui_agent.engine.mailbox import Mailbox
 from tui_agent.errors import TuiAgentError
-from tui_agent.folds.standing import FORMAT, Standing, loaded
+from tui_agent.folds.standing import FORMAT, Outline, outlined
 from tui_agent.protocol.commands import Close, Command
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.ids import CommandId, SessionId
@@ -95,12 +95,13 @@ class RemoteSession:
         if self._opened is None:
             self._kept_from = max(self._kept_from, held.last_seq + 1)
 
-    async def kept(self) -> tuple[int, Standing] | None:
-        """The fold that is kept beside the log, with the event after which it stands; None where there is none."""
+    async def kept(self) -> tuple[int, Outline] | None:
+        """Of the fold that is kept beside the log what a screen begins with, and the event after which it stands; None where
+        there is none."""
         folder = await self.folder()
         found = None if folder is None else await to_thread.run_sync(kept, folder, FORMAT)
-        standing = None if found is None else await to_thread.run_sync(loaded, found[1])
-        return None if found is None or standing is None else (found[0].seq, standing)
+        outline = None if found is None else await to_thread.run_sync(outlined, found[1])
+        return None if found is None or outline is None else (found[0].seq, outline)
 
     async def opened(self) -> Opened:
         """Wait until the engine holds the session. Raises what kept it from that."""

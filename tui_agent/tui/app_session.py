@@ -6,7 +6,7 @@ Invariant: protocols only; a test's session and the remote one fit them alike.
 from collections.abc import Sequence
 from typing import Protocol
 
-from tui_agent.folds.standing import Standing
+from tui_agent.folds.standing import Outline
 from tui_agent.ports.session import Session
 from tui_agent.protocol.envelope import Record
 
@@ -58,7 +58,7 @@ class AppSession(Session, Protocol):
         """The newest records as it was opened, at most `count`."""
         ...
 
-    async def kept(self) -> tuple[int, Standing] | None:
+    async def kept(self) -> tuple[int, Outline] | None:
         """What was kept of an earlier fold, with the event after which it stands; None where nothing was."""
         ...
 
