@@ -125,6 +125,12 @@ def test_the_apps_process_loads_no_engine(code: str) -> None:
     assert not [name for name in done.stdout.split() if name.startswith(packages)]
 
 
+def test_the_apps_process_loads_nothing_that_looks_for_secrets() -> None:
+    """What it is told has been looked through by the engine; it looks itself only at what a failure says."""
+    found = modules("import tui_agent.tui.live, tui_agent.session.remote")
+    assert not [name for name in found if name.startswith("tui_agent.store.redaction")]
+
+
 FIRST_PAINT = "import tui_agent.cli.app, tui_agent.session.engine_handle, tui_agent.tui.app"
 LIBRARY = """
 from textual.app import App

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
+from typing import Protocol
 
 from pydantic import JsonValue
 from pydantic_core import from_json
@@ -16,7 +17,6 @@ from tui_agent.errors import BlobMissing, StoreError, StoreFull
 from tui_agent.ports.log import StoredFile
 from tui_agent.protocol.base import BlobText, JsonMap, LongText
 from tui_agent.store.files import FileOps, SystemFiles, advice, make_folder, sync_path, write_file
-from tui_agent.store.redaction.redactor import Redactor
 
 TEXT_LIMIT = 8 * 1024
 """Bytes of UTF-8 up to which a text stands in its event."""
@@ -30,6 +30,13 @@ CONTAINER_MARKER = frozenset(("blob_json", "size", "preview"))
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
+class Redacting(Protocol):
+    """What takes secrets out before anything is stored: `redaction.redactor`. Who only reads blobs needs none of it."""
+
+    def text(self, text: str) -> str: ...
+    def content(self, data: bytes) -> bytes: ...
+
+
 class BlobStore:
     """The blobs of one session's folder. Readers and the one writer may use it from several threads.
 
@@ -40,7 +47,7 @@ class BlobStore:
         self,
         folder: Path,
         *,
-        redactor: Redactor | None = None,
+        redactor: Redacting | None = None,
         ops: FileOps | None = None,
         elders: Callable[[], Sequence[Path]] = tuple,
     ) -> None:

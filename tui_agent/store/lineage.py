@@ -13,13 +13,12 @@ from tui_agent.errors import StoreError
 from tui_agent.folds.branches import Move, Stretch, on_branch
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionForked
-from tui_agent.store.blobs import BlobStore
+from tui_agent.store.blobs import BlobStore, Redacting
 from tui_agent.store.branching import NEWEST, branch_of, moves
 from tui_agent.store.files import FileOps
 from tui_agent.store.line import decode
 from tui_agent.store.names import is_session_id
 from tui_agent.store.pieces import first_line, line_at
-from tui_agent.store.redaction.redactor import Redactor
 
 CRC_PLACE = slice(-10, -2)
 """Where the checksum stands in a line without its newline."""
@@ -154,6 +153,6 @@ def elder_blobs(folder: Path) -> Sequence[Path]:
     return [origin.folder / "blobs" for origin in chain]
 
 
-def blobs_of(folder: Path, *, redactor: Redactor | None = None, ops: FileOps | None = None) -> BlobStore:
+def blobs_of(folder: Path, *, redactor: Redacting | None = None, ops: FileOps | None = None) -> BlobStore:
     """The blobs of a session: its own and, for reading, its parents'."""
     return BlobStore(folder / "blobs", redactor=redactor, ops=ops, elders=cache(partial(elder_blobs, folder)))
