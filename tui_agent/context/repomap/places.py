@@ -15,6 +15,8 @@ DEMOTED = {"doc": 0.3, "test": 0.4, "settings": 0.4, "foreign": 0.5}
 question, in the same words, of everything."""
 SPOKEN_OF = 0.7
 """The same where the question speaks of such."""
+DECLARING = 0.85
+"""What a match counts in a file that gives names and types to what other files do."""
 _DOC = re.compile(
     r"(?:^|/)(?:docs?|documentation|examples?|samples?|demos?|playgrounds?|changelogs?)/"
     r"|\.(?:md|mdx|rst|txt|adoc|po|pot|svg|csv|tsv|ipynb)$"
@@ -37,6 +39,9 @@ _FOREIGN = re.compile(
 """What was built lies at the top of a repository or of a part of it; a folder `build` among the sources builds."""
 _SETTINGS = re.compile(
     r"\.(?:json|ya?ml|toml|cfg|ini|xml|conf|properties|snap|html|css)$|(?:^|/)\.[^/]+(?:/|$)"
+)
+_DECLARING = re.compile(
+    r"(?:^|/)(?:types?|typings|interfaces?|constants?|consts|errors?|exceptions?|globals?)\.[a-z]+$|\.d\.[cm]?ts$|\.pyi$"
 )
 _ENTRY = re.compile(
     r"(?:^|/)(?:__main__|main|app|cli|cmd|server|index|lib|mod|manage|wsgi|asgi|setup|application|program)\.[a-z]+$|(?:^|/)cmd/[^/]+/main\.go$"
@@ -68,8 +73,13 @@ def weight_of(path: str, query: Query) -> float:
     """What a match in this file counts, for this question."""
     kind = kind_of(path)
     if not kind:
-        return 1.0
+        return DECLARING if _is_declaring(path) else 1.0
     return SPOKEN_OF if kind in query.about else DEMOTED[kind]
+
+
+@lru_cache(maxsize=65_536)
+def _is_declaring(path: str) -> bool:
+    return _DECLARING.search(path.lower()) is not None
 
 
 @lru_cache(maxsize=65_536)

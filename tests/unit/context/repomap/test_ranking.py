@@ -273,3 +273,9 @@ def test_where_a_program_begins_and_a_file_that_is_new_to_the_graph_count_fully(
 def test_what_is_no_program_stands_behind_one_that_has_the_same_words(make: Make) -> None:
     files = {"shop/a.schemas": COUPON, "shop/coupon.py": COUPON}
     assert make(files | OTHERS).order("the coupon of a basket")[0] == "shop/coupon.py"
+
+
+@pytest.mark.parametrize("declaring", ["shop/types.py", "shop/coupon.pyi", "shop/errors.py"])
+def test_what_only_declares_stands_behind_what_does_it(make: Make, declaring: str) -> None:
+    files = {declaring: COUPON, "shop/voucher.py": COUPON}
+    assert make(files | OTHERS).order("the coupon of a basket")[:2] == ["shop/voucher.py", declaring]
