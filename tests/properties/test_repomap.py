@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui_agent.context.repomap.facade import RepoMap
+from tui_agent.context.repomap.languages import KNOWN, Languages, Ready
 from tui_agent.context.repomap.symbols import symbols_of
 from tui_agent.context.repomap.tally import times_of, told
 from tui_agent.context.repomap.words import Query
@@ -72,6 +73,66 @@ def test_any_bytes_have_symbols_within_the_file(suffix: str, data: bytes) -> Non
     last = data.count(b"\n") + 1
     assert all(1 <= one.line <= one.end <= last for one in symbols)
     assert all(one.name and "\n" not in one.signature for one in symbols)
+
+
+class Whole(Languages):
+    """Nothing is left out of what is parsed."""
+
+    def ready(self, name: str) -> Ready | None:
+        found = super().ready(name)
+        return found and found._replace(idle=None)
+
+
+WHOLE = Whole()
+PYTHON = [
+    "def f(a, b=(1, 2)):\n    return g(a,\n        b)\n",
+    "X = (1,\n    # note (this\n    )\n",
+    '"""Doc (bar\n    baz\n"""\n',
+    "# see (this\n",
+    "class A(B, metaclass=C):\n    y = 'it (s'\n    def m(self, x: int = (3)) -> (int): pass\n",
+    "from x import (a, b)\n",
+    'Z = "a (" + f(1) + "b)"\n',
+    "Q = '''(\n'''\n",
+    "R = '''')'''\n",
+    "with (a as b, c as d):\n    E = 1\n",
+    "match (x):\n    case (1, 2):\n        K = 1\n",
+    'T = "don\'t ("\n',
+    "W = 1 # )\n",
+]
+JAVA = [
+    'int g() { if (a) { b("x) {"); } }\n',
+    "record R(int a) { int b() { return 1; } }\n",
+    "interface I { void m(); int C = 1; }\n",
+    "enum E { A(1) { void z() { } }; E(int i) { } }\n",
+    "Object o = new T(1) { void run() { go(); } };\n",
+    'void s() { String t = "() { \\" }"; }\n',
+    "void c() { char d = '\"'; }\n",
+    "void m() { class L { void n() { } } }\n",
+    '/* f() { " */\n// g() { "x\n/** {@code h() { x } } */\n',
+    'String w = """\n  f() { a }\n  """;\n',
+    "@interface N { int v() default 1; }\n",
+]
+
+
+@given(
+    code=st.one_of(
+        st.tuples(st.just("python"), st.lists(st.sampled_from(PYTHON), max_size=8).map("".join)),
+        st.tuples(
+            st.just("java"),
+            st.lists(st.sampled_from(JAVA), max_size=8).map(
+                lambda parts: f"class M {{\n{''.join(parts)}}}\n"
+            ),
+        ),
+    )
+)
+@settings(max_examples=300)
+def test_what_is_left_out_of_parsing_defines_nothing(code: tuple[str, str]) -> None:
+    language, text = code
+    name, data, ready = f"a.{language[:4].replace('pyth', 'py')}", text.encode(), KNOWN.ready(language)
+    assert ready is not None
+    assert ready.parser.parse(data).root_node.has_error or symbols_of(name, data) == symbols_of(
+        name, data, WHOLE
+    )
 
 
 @given(

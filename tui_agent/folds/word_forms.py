@@ -13,11 +13,11 @@ _WORD = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
 _PIECE = re.compile(
     r"(?:(?<![A-Za-z0-9])[a-z]|[A-Z])[0-9]+[a-z](?![a-z0-9])"
     r"|(?<![A-Za-z0-9])[0-9](?:[a-z]{1,2}|[A-Z]{1,2})(?![A-Za-z0-9])"
-    r"|[A-Z]{2,}[a-z](?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+"
+    r"|[A-Z]?[a-z]+|[A-Z]{2,}[a-z](?![a-z])|[A-Z]+(?![a-z])|[0-9]+|[^\W\d_a-zA-Z]+"
 )
 """What is compared on its own; a word as i18n, k8s or 2fa, whose letters would say nothing, stays whole, and so do URLs and
 IPv4, which would be cut before their last capital."""
-_LETTERS = re.compile(r"[A-Z]{2,}[a-z](?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_LETTERS = re.compile(r"[A-Z]?[a-z]+|[A-Z]{2,}[a-z](?![a-z])|[A-Z]+(?![a-z])")
 """The same for a word without digits and other letters than those of ASCII."""
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 MAX_WORD = 64
@@ -77,11 +77,9 @@ def split(word: str) -> tuple[str, ...]:
     """The comparable pieces of one identifier or word."""
     if len(word) > MAX_WORD:
         return ()
-    if word.isascii() and word.isalpha() and word.islower():
-        form = _formed(word)
-        return (form,) if form else ()
-    if word.isascii() and word.replace("_", "a").isalpha():
-        return tuple(filter(None, map(_formed, _LETTERS.findall(word))))
+    if word.isascii() and (word.isalpha() or word.replace("_", "a").isalpha()):
+        parts = word.split("_") if word.islower() or word.isupper() else _LETTERS.findall(word)
+        return tuple(filter(None, map(_formed, parts)))
     if len(word) >= LEAST_MADE and any(map(_is_made, _RUN.findall(word))):
         return ()
     found: list[str] = []

@@ -13,8 +13,9 @@ from tui_agent.context.repomap.views import Symbol
 
 FREE = frozenset("heading section id rule test label block stage target".split())  # noqa: SIM905
 """Kinds whose names are any text."""
-_VALUE = re.compile(r"[\"'`]|= ?\S*\d|\d\w*\d\w*\d")
-"""What a signature with a value in it has: without one it names things only."""
+_VALUE = re.compile(r"[\"'`=\d](?:(?<=[\"'`])|(?<==) ?\S*\d|(?<=\d)\w*\d\w*\d)")
+"""What a signature with a value in it has: without one it names things only. It begins with the signs that one of its
+kinds can begin with, which are found far quicker than one kind after the other."""
 
 
 class _Redacting(Protocol):
@@ -46,20 +47,27 @@ class Cleaner:
         """Load what redacts, for many files."""
         assert self._redactor
 
-    def shown(self, texts: Sequence[tuple[str, str]]) -> list[str]:
-        """Signatures with their kinds, redacted; each for itself, as in the file others stand between them."""
-        made = [text for _, text in texts]
-        if not self._given_in(made):
-            looked = [at for at, (kind, _) in enumerate(texts) if kind in FREE]
-            if _VALUE.search("\n".join(made)):
-                looked = [at for at, (kind, text) in enumerate(texts) if kind in FREE or _VALUE.search(text)]
-        else:
-            looked = list(range(len(made)))
-        if looked and self._suspects("\n".join([made[at] for at in looked])):
-            for at in looked:
-                if self._suspects(made[at]):
-                    made[at] = self._redactor.text(made[at])
+    def shown(self, texts: list[str], kinds: Sequence[str]) -> list[str]:
+        """Signatures of these kinds, redacted; each for itself, as in the file others stand between them. The same object
+        where there is nothing to redact."""
+        looked = range(len(texts)) if self._given_in(texts) else self._looked_at(texts, kinds)
+        if not looked or not self._suspects("\n".join([texts[at] for at in looked])):
+            return texts
+        made = texts.copy()
+        for at in looked:
+            if self._suspects(made[at]):
+                made[at] = self._redactor.text(made[at])
         return made
+
+    def _looked_at(self, texts: Sequence[str], kinds: Sequence[str]) -> Sequence[int]:
+        """The places of those that may have a value in them."""
+        if _VALUE.search("\n".join(texts)):
+            return [
+                at
+                for at, (text, kind) in enumerate(zip(texts, kinds, strict=True))
+                if kind in FREE or _VALUE.search(text)
+            ]
+        return [] if FREE.isdisjoint(kinds) else [at for at, kind in enumerate(kinds) if kind in FREE]
 
     def _suspects(self, text: str) -> bool:
         return self._redactor.suspects(text.encode("utf-8", "replace"))

@@ -14,7 +14,7 @@ from tui_agent.context.repomap.languages import KNOWN, Languages
 from tui_agent.context.repomap.listing import Entry
 from tui_agent.context.repomap.reading import read
 from tui_agent.context.repomap.symbols import symbols_of
-from tui_agent.context.repomap.tally import name_hash, pieces_of, times_of, told
+from tui_agent.context.repomap.tally import name_hash, pieces_of, pieces_of_names, times_of, told
 from tui_agent.context.repomap.views import Symbol
 
 BATCH = 200
@@ -34,9 +34,7 @@ def find(
     if source.reason:
         return Found(entry, "", source.reason)
     language, symbols = symbols_of(entry.path, source.data, known, parse=parse, cleaner=cleaner)
-    times = times_of(cleaner.body(source.data))
-    spoken_of, body = told(times)
-    named = "\n".join({symbol.name for symbol in symbols}).encode("utf-8", "replace")
+    spoken_of, body = told(times_of(cleaner.body(source.data)))
     return Found(
         entry,
         language,
@@ -45,7 +43,7 @@ def find(
         array("I", spoken_of).tobytes(),
         definitions(symbols),
         pieces_of(entry.path.encode("utf-8", "replace").decode()),
-        told(times_of(named))[1],
+        pieces_of_names({symbol.name for symbol in symbols}),
         body,
     )
 

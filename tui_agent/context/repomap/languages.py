@@ -5,6 +5,7 @@ the table of patterns stands in for it. One parser and one compiled query for ea
 """
 
 import hashlib
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
@@ -25,6 +26,7 @@ class Grammar(NamedTuple):
     """Where a language's grammar is: a module's function, and the name of its query.
 
     `most`: bytes up to which it is used, 0 for any; patterns read what is longer. `ascii`: it takes no other characters.
+    `idle`: a pattern in whose first group nothing stands that the query asks for, whatever is in it.
     """
 
     module: str
@@ -32,25 +34,46 @@ class Grammar(NamedTuple):
     query: str
     most: int = 0
     ascii: bool = False
+    idle: bytes = b""
 
 
 class Ready(NamedTuple):
-    """A language that can be parsed. `most` and `ascii` as in `Grammar`."""
+    """A language that can be parsed. `most`, `ascii` and `idle` as in `Grammar`."""
 
     parser: "Parser"
     cursor: "QueryCursor"
     most: int = 0
     ascii: bool = False
+    idle: re.Pattern[bytes] | None = None
 
+
+_STRINGS = rb'"(?:[^"\\\n]++|\\.)*+"' rb"|'(?:[^'\\\n]++|\\.)*+'"
+_LONG_STRINGS = rb'"""(?:[^"\\]++|\\.|"(?!""))*+(?:""")?' rb"|'''(?:[^'\\]++|\\.|'(?!''))*+(?:''')?"
+_EXPRESSION = rb"(?:[^()\[\]{}\"'#\\]++|%b)" % _STRINGS
+_ARGUMENTS = rb"(?s)%b|%b|#[^\n]*+|\((?<!import \()((?:%b|\(%b*+\)|\[%b*+\])*+)\)" % (
+    _LONG_STRINGS,
+    _STRINGS,
+    *(_EXPRESSION,) * 3,
+)
+"""Brackets of Python, which hold expressions only; strings and comments are passed over."""
+_COMMENTS = rb"//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?"
+_STATEMENTS = rb"(?s)%b|%b|%b|\)\s*+\{((?:[^{}\"'/]++|%b|%b|/)*+)\}" % (
+    _LONG_STRINGS,
+    _STRINGS,
+    _COMMENTS,
+    _STRINGS,
+    _COMMENTS,
+)
+"""What stands in Java behind parameters or a condition: without brackets of its own it defines nothing."""
 
 GRAMMARS: dict[str, Grammar] = {
-    "python": Grammar("tree_sitter_python", "language", "python"),
+    "python": Grammar("tree_sitter_python", "language", "python", idle=_ARGUMENTS),
     "javascript": Grammar("tree_sitter_javascript", "language", "javascript"),
     "typescript": Grammar("tree_sitter_typescript", "language_typescript", "typescript"),
     "tsx": Grammar("tree_sitter_typescript", "language_tsx", "typescript"),
     "go": Grammar("tree_sitter_go", "language", "go"),
     "rust": Grammar("tree_sitter_rust", "language", "rust"),
-    "java": Grammar("tree_sitter_java", "language", "java"),
+    "java": Grammar("tree_sitter_java", "language", "java", idle=_STATEMENTS),
     "c": Grammar("tree_sitter_c", "language", "c"),
     "cpp": Grammar("tree_sitter_cpp", "language", "cpp"),
     "ruby": Grammar("tree_sitter_ruby", "language", "ruby"),
@@ -172,7 +195,8 @@ def _builtin(name: str) -> Ready | None:
         return None
     query = (QUERIES / f"{known.query}.scm").read_text(encoding="utf-8")
     made = _made(getattr(module, known.function)(), query)
-    return made._replace(most=known.most, ascii=known.ascii)
+    idle = re.compile(known.idle) if known.idle else None
+    return made._replace(most=known.most, ascii=known.ascii, idle=idle)
 
 
 def _taught(one: MapLanguage) -> Ready | None:
@@ -212,5 +236,6 @@ def _builtin_digest() -> str:
         repr(sorted(PATTERNS.items())),
         repr(sorted(_SUFFIXES.items())),
         repr([name for name, one in GRAMMARS.items() if find_spec(one.module) is None]),
+        repr([one.idle for one in GRAMMARS.values()]),
     ]
     return _short("\n".join(parts))

@@ -6,9 +6,11 @@ Invariant: the same bytes give the same text; what is remembered of words is bou
 import re
 import zlib
 from collections import Counter
-from collections.abc import Mapping
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import chain, islice, repeat
 from operator import itemgetter
+from typing import TypeAlias
 
 from tui_agent.folds.word_forms import MAX_WORD, raw_words, split
 
@@ -28,13 +30,16 @@ def name_hash(name: str) -> int:
     return zlib.crc32(name.encode("utf-8", "replace"))
 
 
-class Words(dict[str, tuple[int, tuple[str, ...]]]):
+Known: TypeAlias = tuple[int, tuple[str, ...]]
+
+
+class Words(dict[str, Known]):
     """Of each word what is kept of it: its hash where it may name something, else 0, and its pieces; worked out once.
     Bounded: it forgets all when it holds `LIMIT` words."""
 
     LIMIT = 200_000
 
-    def __missing__(self, word: str) -> tuple[int, tuple[str, ...]]:
+    def __missing__(self, word: str) -> Known:
         if len(self) >= self.LIMIT:
             self.clear()
         found = self[word] = (name_hash(word) if _is_telling(word) else 0, split(word))
@@ -53,28 +58,31 @@ _hash_of = itemgetter(0)
 
 def times_of(data: bytes) -> "Counter[str]":
     """How often each identifier and word occurs in a text, which is UTF-8 but for broken bytes."""
-    plain = data.isascii()
-    if not plain:
-        data = b"\n".join([line if line.isascii() else _wordy(line) for line in data.split(b"\n")])
-    found = Counter(data.translate(_BLANKED).decode().split())
-    bared = [word for word in found if word[0] == "_" or word[-1] == "_"]
-    if bared and not plain:
-        return _bare(found)
-    for word in bared:
+    plain = data.translate(_BLANKED)
+    if not data.isascii():
+        return _bare(_decoded(Counter(plain.split())))
+    found = Counter(plain.decode().split())
+    for word in [word for word in found if word[0] == "_" or word[-1] == "_"]:
         times, bare = found.pop(word), word.strip("_")
         if bare:
             found[bare] += times
     return found
 
 
-def _wordy(line: bytes) -> bytes:
-    return " ".join(raw_words(line.decode("utf-8", "replace"))).encode()
+def _decoded(runs: Mapping[bytes, int]) -> Iterator[tuple[str, int]]:
+    """The words of runs of bytes between which nothing of a word stands."""
+    for run, times in runs.items():
+        if run.isascii():
+            yield run.decode(), times
+        else:
+            for word in raw_words(run.decode("utf-8", "replace")):
+                yield word, times
 
 
-def _bare(words: "Counter[str]") -> "Counter[str]":
+def _bare(words: Iterable[tuple[str, int]]) -> "Counter[str]":
     """The same words in their order without signs beside them."""
     found: Counter[str] = Counter()
-    for word, times in words.items():
+    for word, times in words:
         if bare := word.strip("_"):
             found[bare] += times
     return found
@@ -84,20 +92,39 @@ def told(words: Mapping[str, int]) -> tuple[list[int], str]:
     """The first names that a file speaks of, as hashes in order; and the pieces of its words, as often as they occur, in
     order."""
     known = list(map(_words.__getitem__, words))
-    names = sorted(set(islice(filter(None, map(_hash_of, known)), MAX_REFS)))
+    names = set(islice(filter(None, map(_hash_of, known)), MAX_REFS))
+    return sorted(names), _text(known, words.values())
+
+
+def pieces_of_names(names: Iterable[str]) -> str:
+    """The pieces of the words of names, in order."""
+    words = times_of("\n".join(names).encode("utf-8", "replace"))
+    return _text(map(_words.__getitem__, words), words.values())
+
+
+def _text(known: Iterable[Known], times: Iterable[int]) -> str:
     found: dict[str, int] = {}
     get = found.get
-    for (_, pieces), times in zip(known, words.values(), strict=True):
+    for (_, pieces), count in zip(known, times, strict=True):
         for piece in pieces:
-            found[piece] = get(piece, 0) + times
-    return names, " ".join(
-        [
-            piece if (n := found[piece]) == 1 else " ".join([piece] * min(n, MAX_TIMES))
-            for piece in sorted(found)
-        ]
-    )
+            found[piece] = get(piece, 0) + count
+    order = sorted(found)
+    counts = list(map(found.__getitem__, order))
+    if max(counts, default=0) > MAX_TIMES:
+        counts = [min(count, MAX_TIMES) for count in counts]
+    return " ".join(chain.from_iterable(map(repeat, order, counts)))
 
 
 def pieces_of(path: str) -> str:
     """The pieces of a path, in its order."""
-    return " ".join([piece for word in raw_words(path) for piece in _words[word][1]])
+    folder, _, name = path.rpartition("/")
+    return " ".join([*_pieces_of_folder(folder), *_in_order(name)])
+
+
+@lru_cache(maxsize=1_024)
+def _pieces_of_folder(path: str) -> tuple[str, ...]:
+    return _in_order(path)
+
+
+def _in_order(text: str) -> tuple[str, ...]:
+    return tuple([piece for word in raw_words(text) for piece in _words[word][1]])

@@ -202,6 +202,21 @@ def test_two_hundred_thousand_parentheses_are_no_trouble(name: str) -> None:
     symbols_of(name, b"f(" * 100_000)
 
 
+@pytest.mark.parametrize("language", ["python", "java"])
+@pytest.mark.parametrize("part", ['("(" ', '"""" (', "){/*", '){"){" ', "()", '("\\', "'", ") \n"])
+def test_what_is_left_out_of_parsing_is_found_in_linear_time(language: str, part: str) -> None:
+    ready = KNOWN.ready(language)
+    assert ready is not None
+    assert ready.idle is not None
+    for before in ("", "(", ") {"):
+        assert list(ready.idle.finditer((before + part * 50_000).encode())) is not None
+
+
+def test_a_text_with_errors_is_parsed_whole() -> None:
+    _, found = symbols_of("a.py", b"def f(a, b):\n    return (1, 2)\nclass A(B):\n    x = (1 2)\n)\n")
+    assert [(one.name, one.line, one.end) for one in found[:2]] == [("f", 1, 2), ("A", 3, 4)]
+
+
 def test_a_language_that_is_added_wins_for_its_suffixes_and_is_a_part_of_the_key() -> None:
     added = Languages([MapLanguage("wren", ("wren", "SQL"), (("function", r"^fun (?P<name>\w+)"),))])
     assert [one.name for one in symbols_of("a.wren", b"x\nfun go()\n", added)[1]] == ["go"]
