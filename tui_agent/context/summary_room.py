@@ -16,6 +16,8 @@ FULL_WHEN_CUT: Final = 0.60
 """The same where what must not be lost does not fit at all: it is cut in any case."""
 LEAST_KEPT: Final = 0.05
 """What of the window is left for the newest messages at least."""
+LEAST_TIGHT: Final = 0.02
+"""The same where what must not be lost is whole then: results have a few lines."""
 STORY_SHARE, LEAST_STORY = 0.10, 0.02
 """What of the window the story in a summary may take."""
 LEAST_CHARS: Final = 2_000
@@ -54,19 +56,25 @@ class SummaryRoom:
     ) -> "SummaryRoom":
         """The room in a `window` of which a person's words may take `last`. `needs` are the characters of what must not be
         lost, `own` those of a person's own words in it; `share` is what the request is wished to fill."""
-        whole, kept = window / per_char, round(LEAST_KEPT * window)
+        whole = window / per_char
         wished = round(share * whole) - beside.base_chars
         story = round(min(STORY_SHARE * whole, max(LEAST_STORY * whole, wished - needs)))
         room = max(LEAST_CHARS, round(FULL * whole) - beside.base_chars)
         if needs + LEAST_CHARS // 4 <= room:
             return cls(room, max(wished, story), story, max(1, round(FULL * window) - beside.base))
-        most = max(LEAST_CHARS, round((last - kept) / per_char) - beside.fixed_chars)
-        tokens = max(1, last - kept - beside.fixed)
-        cut = needs + LEAST_CHARS // 4 > most
-        if cut:
-            some = round(FULL_WHEN_CUT * whole) - beside.base_chars
-            most = max(LEAST_CHARS, some, min(most, round(own * _BESIDE) + LEAST_CHARS))
-        return cls(most, max(wished, story), story, tokens, cut)
+
+        def beside_work(kept: int) -> tuple[int, int]:
+            most = max(LEAST_CHARS, round((last - kept) / per_char) - beside.fixed_chars)
+            return most, max(1, last - kept - beside.fixed)
+
+        for least, beside_needs in ((LEAST_KEPT, LEAST_CHARS // 4), (LEAST_TIGHT, 0)):
+            most, tokens = beside_work(round(least * window))
+            if needs + beside_needs <= most:
+                return cls(most, max(wished, story), story, tokens)
+        most, tokens = beside_work(round(LEAST_KEPT * window))
+        some = round(FULL_WHEN_CUT * whole) - beside.base_chars
+        most = max(LEAST_CHARS, some, min(most, round(own * _BESIDE) + LEAST_CHARS))
+        return cls(most, max(wished, story), story, tokens, cut=True)
 
 
 _NAMES: Final[dict[SectionName, str]] = {
