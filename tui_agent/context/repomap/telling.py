@@ -132,6 +132,8 @@ def _telling(section: _Section) -> list[str]:
             return [section.heading, *section.lines]
         if _lists_places(section):
             return []
+    if match and match.lastgroup == "marked" and _has_only_versions(section) and not _is_comment(section):
+        return []
     left = list(_left(section))
     said = any(line.strip() for line in left)
     if match and not _is_of_form(words) and (said or len(left) == len(section.lines)):
@@ -200,6 +202,23 @@ def _lists_places(section: _Section) -> bool:
     """Whether a section is a list of versions and platforms, and no prose. What a program has printed stands in a fence."""
     said = [line for at, line in enumerate(section.lines) if line.strip() and at not in section.code]
     return 2 * sum(map(_is_listed, said)) >= len(said)
+
+
+def _has_only_versions(section: _Section) -> bool:
+    """Whether all that stands below a heading, in whatever language that is, are versions and platforms."""
+    said = [line for line in section.lines if line.strip()]
+    return not section.code and 0 < len(said) <= _FEW and all(map(_is_version, said))
+
+
+def _is_version(line: str) -> bool:
+    """Whether a line is made of platforms' names and numbers, but for one word where a version stands: `Django 4.2`."""
+    start = _ITEM.match(line)
+    tokens = _TOKEN.findall(_BRACKET.sub(" ", line[start.end() if start else 0 :]))
+    named = sum(one.lower() in _KNOWN for one in tokens)
+    versions = sum(_DOTTED.search(one) is not None for one in tokens)
+    numbers = sum(_NUMBER.match(one.lstrip("vV")) is not None for one in tokens)
+    others = len(tokens) - sum(one.lower() in _KNOWN or _NUMBER.search(one) is not None for one in tokens)
+    return len(tokens) <= _FEW and bool(named or (versions and numbers)) and others <= min(1, versions)
 
 
 def _is_listed(line: str) -> bool:

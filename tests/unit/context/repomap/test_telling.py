@@ -169,3 +169,37 @@ def test_a_long_question_takes_little_time(part: str) -> None:
     started = time.process_time()
     unframed(told(f"\n{part * (20_000 // len(part))}\n"))
     assert time.process_time() - started < 0.5
+
+
+@pytest.mark.parametrize(
+    ("heading", "body"),
+    [
+        ("### Versión", "2.3.1"),
+        ("### Umgebung", "- Windows 11\n- Python 3.11.4"),
+        ("### 版本", "v1.4.2"),
+        ("### Système", "Ubuntu 22.04 (x86_64)"),
+    ],
+)
+def test_a_section_of_versions_alone_is_left_out_in_whatever_language_its_heading_is(
+    heading: str, body: str
+) -> None:
+    text = f"El carrito pierde artículos\n\n{heading}\n\n{body}\n\n### Qué pasa\n\nel total es cero"
+    left = told(text)
+    assert heading not in left and body not in left and "el total es cero" in left and "carrito" in left
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        "### Datei\n\nsrc/cart.py",
+        "### Datei\n\ncart_v1.2.py",
+        "### Función\n\nv2_cart",
+        "### Pasos\n\n1. abrir\n2. pagar",
+        "### Total\n\n3",
+        "### Fallo\n\ncarrito vacío desde 2.3.1",
+        "### Versión\n\n```\ntotal(2.3)\n```",
+    ],
+)
+def test_a_section_that_says_more_than_versions_is_left(section: str) -> None:
+    assert section.splitlines()[-1] in told(f"El carrito pierde artículos\n\n{section}\n\nalgo más")
+    assert section.splitlines()[2] in told(f"El carrito pierde artículos\n\n{section}\n\nalgo más")
