@@ -32,7 +32,9 @@ FILE_S = 8.0
 at low priority a second can take ten."""
 SPLIT_BYTES = 3_000_000
 """From so many bytes on a second process helps."""
-CHUNK_BYTES, MOST_CHUNKS = 1_500_000, 2_000
+CHUNK_BYTES, LEAST_BYTES, MOST_CHUNKS = 1_500_000, 200_000, 2_000
+SHARE = 8
+"""One in so many of the bytes that are left is a chunk's."""
 PATIENCE_S = 60.0
 END_S = 2.0
 _NUMBER = Struct("<I")
@@ -158,7 +160,7 @@ def is_building(index: Path) -> bool:
 
 class _Work(NamedTuple):
     """What one or two processes do. `queue`: a pipe with the numbers of `chunks` that nobody has begun with; the history
-    is behind the last."""
+    has the next number."""
 
     file: Path
     key: str
@@ -174,7 +176,7 @@ def _whole(index: Path, entries: list[Entry], job: dict[str, Any]) -> None:
     chunks = _chunks(entries)
     known = Languages([MapLanguage(*one) for one in job["languages"]])
     cleaner = Cleaner(job["secrets"])
-    queue = _queue(len(chunks) + 1)
+    queue = _queue(len(chunks))
     work = _Work(index, job["key"], job["root"], chunks, queue, known, cleaner, job["lasting"])
     helper = None
     if sum(entry.size for entry in entries) > SPLIT_BYTES and (os.cpu_count() or 1) > 1:
@@ -226,30 +228,36 @@ class _Helper:
 
 
 def _chunks(entries: list[Entry]) -> list[list[Entry]]:
-    """Files that are written together: at most `indexing.BATCH`, and so few bytes that two processes end at about the
-    same time."""
-    most = max(CHUNK_BYTES, sum(entry.size for entry in entries) // MOST_CHUNKS)
+    """Files that are written together: at most `indexing.BATCH`, and so few bytes, the last ones fewest, that two processes
+    end at about the same time."""
+    left = sum(entry.size for entry in entries)
+    largest = max(CHUNK_BYTES, left // MOST_CHUNKS)
+    least = max(LEAST_BYTES, left // MOST_CHUNKS) if left > SPLIT_BYTES else largest
     found: list[list[Entry]] = []
-    size = most
+    size = most = 0
     for entry in entries:
         if size >= most or len(found[-1]) >= indexing.BATCH:
             found.append([])
-            size = 0
+            size, most = 0, min(largest, max(least, left // SHARE))
         found[-1].append(entry)
         size += entry.size
+        left -= entry.size
     return found
 
 
 def _queue(count: int) -> int:
-    """A pipe that holds the numbers below `count`: whoever reads from it has the next piece of work."""
+    """A pipe that holds the numbers up to `count`: whoever reads from it has the next piece of work. The last number is that
+    of the longest, so it does not come last."""
     reads, writes = os.pipe()
-    os.write(writes, b"".join(_NUMBER.pack(number) for number in range(count)))
+    order = [*range(count)]
+    order.insert(count * 3 // 4, count)
+    os.write(writes, b"".join(map(_NUMBER.pack, order)))
     os.close(writes)
     return reads
 
 
 def _read_all(keeping: kept.Kept, work: _Work, process: int) -> None:
-    """Do pieces of work as long as there are any; behind the files comes the history."""
+    """Do pieces of work as long as there are any."""
     hard = ended_by(work.file)
     note = Note(work.file, process)
     while _goes_on(work) and (drawn := os.read(work.queue, _NUMBER.size)):

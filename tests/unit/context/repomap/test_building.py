@@ -126,3 +126,13 @@ worker.main()
     assert {*kept.files(), begun} == {entry.path for entry in entries} and begun not in kept.files()
     assert kept.meta("graph") == "ready"
     kept.close()
+
+
+def test_the_last_pieces_of_work_are_the_smallest_so_that_two_processes_end_together() -> None:
+    entries = [Entry(f"f{number}", 50_000, 0, 0) for number in range(400)]
+    chunks = worker._chunks(entries)
+    assert [entry for chunk in chunks for entry in chunk] == entries
+    sizes = [sum(entry.size for entry in chunk) for chunk in chunks]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] <= sizes[0] // 4
+    assert len(worker._chunks(entries[:50])) == 2
