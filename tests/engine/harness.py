@@ -206,11 +206,15 @@ class Bench:
         self.troubles.append(error)
         self._tell()
 
+    async def until_so(self, done: Callable[[], object]) -> None:
+        """Wait until something that was recorded or went wrong makes it so."""
+        with anyio.fail_after(30):
+            while not done():
+                await self._news.wait()
+
     async def until_trouble(self) -> TuiAgentError:
         """Wait until the engine could not store something."""
-        with anyio.fail_after(30):
-            while not self.troubles:
-                await self._news.wait()
+        await self.until_so(lambda: self.troubles)
         return self.troubles[0]
 
     on_event: Callable[[Envelope], None] | None = None

@@ -3,7 +3,6 @@
 import errno
 from pathlib import Path
 
-import anyio
 import pytest
 
 from tests.engine.harness import EchoTool, call, running, say
@@ -49,9 +48,7 @@ async def _filled_after(tmp_path: Path, number: int) -> bool:
 
         bench.on_event = fill
         bench.submit(SubmitPrompt(text="go"))
-        with anyio.fail_after(30):
-            while not bench.troubles and not _ended(bench.kinds()):
-                await anyio.sleep(0.005)
+        await bench.until_so(lambda: bench.troubles or _ended(bench.kinds()))
         if not bench.troubles:
             assert bench.recorder.state.last_turn_end == "finished"
             return False
