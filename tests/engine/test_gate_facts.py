@@ -134,7 +134,7 @@ async def test_a_home_is_a_name_as_any_other_to_a_tool_that_runs_nothing(tmp_pat
 
 
 @pytest.mark.parametrize("runs", [True, False])
-@pytest.mark.parametrize(("limit", "told"), [(20.0, 20.0), (None, 5.0)])
+@pytest.mark.parametrize(("limit", "told"), [(20.0, 20.0), (None, 30.0)])
 async def test_only_what_runs_says_how_long_it_may_and_what_confines_it(
     tmp_path: Path, runs: bool, limit: float | None, told: float
 ) -> None:
