@@ -13,7 +13,7 @@ from tui_agent.folds.timeline import timeline
 from tui_agent.protocol.commands import PlanRevert, Revert
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
-from tui_agent.tui.replay.playhead import Playhead
+from tui_agent.tui.replay.playhead import SPEEDS, Playhead
 from tui_agent.tui.replay.screen import ReplayScreen
 
 NIGHT = golden("night_shift")
@@ -299,6 +299,7 @@ async def test_elsewhere_a_replay_of_the_open_session_stays_and_only_its_line_gr
 async def test_a_replay_that_plays_goes_on_playing_while_the_session_grows() -> None:
     async with open_app(NIGHT[:151], size=(160, 45)) as driven:
         screen = await replaying(driven, "/replay 60")
+        screen.playhead.change_speed(-len(SPEEDS))  # it is not to be at its end before the session grows
         await driven.press("space")
         played = screen.playhead.seconds
         driven.session.records.extend(NIGHT[151:])
