@@ -166,3 +166,20 @@ def doubtful_calls(source: Source) -> Iterator[str]:
 def test_tests_neither_patch_our_modules_nor_sleep() -> None:
     tests = [source for source in tooling() if source.name.startswith("tests/")]
     assert not [place for source in tests for place in doubtful_calls(source)]
+
+
+def test_no_handler_of_the_screen_calls_its_base() -> None:
+    """Textual calls a handler of each class by itself, the subclass's first: one that called its base's was carried out
+    twice. A key that was taken (`takes`) goes to no other class, and the app's own `on_event` is no handler."""
+    called = [
+        where(source, node)
+        for source in package()
+        if source.name.startswith("tui_agent/tui/")
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr.startswith("on_")
+        and node.func.attr not in ("on_event", "on_key")
+        and ast.unparse(node.func.value) == "super()"
+    ]
+    assert not called

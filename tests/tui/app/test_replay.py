@@ -13,6 +13,7 @@ from tui_agent.folds.timeline import timeline
 from tui_agent.protocol.commands import PlanRevert, Revert
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
+from tui_agent.tui.replay.following import FollowingScreen
 from tui_agent.tui.replay.playhead import SPEEDS, Playhead
 from tui_agent.tui.replay.screen import ReplayScreen
 
@@ -294,6 +295,19 @@ async def test_elsewhere_a_replay_of_the_open_session_stays_and_only_its_line_gr
         assert [row[:100] for row in driven.rows()[1:36]] == chat
         await driven.press("end")
         assert "event 196 of 196" in driven.text()
+
+
+async def test_a_replay_of_the_open_session_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, really = [], FollowingScreen._read
+
+    async def counted(screen: FollowingScreen) -> None:
+        read.append(screen)
+        await really(screen)
+
+    monkeypatch.setattr(FollowingScreen, "_read", counted)
+    async with open_app(NIGHT[:120], size=(160, 45)) as driven:
+        screen = await replaying(driven, "/replay 60")
+        assert read == [screen]
 
 
 async def test_a_replay_that_plays_goes_on_playing_while_the_session_grows() -> None:

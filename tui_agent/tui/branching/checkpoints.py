@@ -56,7 +56,6 @@ class CheckpointsScreen(Page):
         self._diffs: dict[tuple[str | None, str | None], Compared] = {}
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.head.columns = lambda width: _columns(width, self.looks_of())
         self.show_head()
         self._follow()

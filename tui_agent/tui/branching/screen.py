@@ -39,7 +39,6 @@ class TreeScreen(Page):
         self._stand: object = None
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.head.columns = lambda width: column_names(width, self.looks_of())
         self.show_head()
         self._follow()

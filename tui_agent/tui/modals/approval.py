@@ -83,7 +83,6 @@ class Approval(Sheet[DecidePermission | None]):
 
     def on_mount(self) -> None:
         self.add_class("-warning")
-        super().on_mount()
         if self.request.wrong and "edit_rule" not in self.without:
             self.chosen, self.rule = "a", Field(self.request.wrong_rule)
             self._set_typing(on=True)

@@ -150,7 +150,6 @@ class Picker(Sheet[str | None]):
 
     def on_resize(self) -> None:
         self._drawn.clear()
-        super().on_resize()
 
     def _nothing(self) -> str:
         return f'Nothing matches "{self.field.text}". Esc clears.'

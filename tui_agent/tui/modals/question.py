@@ -66,7 +66,6 @@ class Question(Sheet[AnswerQuestion | None]):
             self.add_class("-warning")
         self._text = text_preview(self.question.text)
         self._text = self._blob(self.question.text, self._arrived)
-        super().on_mount()
 
     def _arrived(self, text: str) -> None:
         self._text = text

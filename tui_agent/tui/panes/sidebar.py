@@ -65,8 +65,7 @@ class Sidebar(LinePane):
                 self.folds[index] = not self._is_folded(index)
                 event.stop()
                 self.show()
-            return
-        super().on_click(event)
+            event.prevent_default()
 
     def _is_folded(self, index: int) -> bool:
         from_hand = self.folds.get(index)

@@ -260,7 +260,6 @@ class Start(LinePane, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         self.focus()
-        super().on_click(event)
 
     def choose(self, number: str) -> None:
         """A click on a numbered row."""

@@ -35,7 +35,6 @@ class FollowingScreen(ReplayScreen):
         self._looking = False
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.set_interval(LOOK_S, self._look)
 
     def _look(self) -> None:

@@ -44,7 +44,6 @@ class JobsScreen(Page):
         self._stand: object = None
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.head.columns = lambda width: _columns(width, self.looks_of(), empty=not self.shown)
         self.follow()
         self.set_interval(FOLLOW_S, self.follow)

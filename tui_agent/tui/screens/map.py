@@ -93,7 +93,6 @@ class MapScreen(Page):
         self.choice = MapChoice() if live.state.settings is None else live.state.settings.map
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.asking.begin()
         self.set_interval(FOLLOW_S, self.follow)
         self.set_interval(COUNT_S, self.asking.look_at_index)

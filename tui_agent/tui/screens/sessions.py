@@ -60,7 +60,6 @@ class SessionsScreen(Page):
         self.here_only = False
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.painter.here = self.live.app.session_id
         self.answers.read()
 
