@@ -6,7 +6,7 @@ size, and follows nothing that a text names; what is left out is told in a note.
 
 import hashlib
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -76,10 +76,18 @@ class _Reading:
 
 class InstructionFiles:
     """Reads them. `user` is the folder of the user's own file; without `project` the repository's files are left alone,
-    and the note says so."""
+    and the note says so. `may_read` tells of a path, and of where it leads, why it is not to be read."""
 
-    def __init__(self, env: Environment, user: Path, *, project: bool = True) -> None:
+    def __init__(
+        self,
+        env: Environment,
+        user: Path,
+        *,
+        project: bool = True,
+        may_read: Callable[[str, str], str] = lambda path, real: "",
+    ) -> None:
         self._env = env
+        self._may_read = may_read
         self._user = user
         self._project = project
 
@@ -178,7 +186,11 @@ class InstructionFiles:
                 found = await self._env.stat(path)
                 if found is None:
                     continue
-                if found.kind == "link" and not _names_instructions(self._env.resolve(path)):
+                real = self._env.resolve(path)
+                if why := self._may_read(path, real):
+                    reading.notes.append(f"{path} is left out: {why}.")
+                    continue
+                if found.kind == "link" and not _names_instructions(real):
                     reading.notes.append(f"{path} is left out: it is a link to something else.")
                     continue
                 content = await self._env.read(path, MAX_READ_BYTES)

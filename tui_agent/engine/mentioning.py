@@ -7,14 +7,11 @@ from typing import TypeVar
 
 from tui_agent.context.mentions import MAX_ALL_CHARS, Sources, expand, may_mention
 from tui_agent.engine.parts import EngineParts
-from tui_agent.ports.policy import PolicyFacts
+from tui_agent.engine.unasked import why_not
 from tui_agent.protocol.base import LongText
-from tui_agent.protocol.effects import Reads
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
 
 MessageT = TypeVar("MessageT", UserMessageReceived, UserSteered)
-READER = "read_file"
-"""The tool whose rules hold for what is mentioned."""
 SHARE = 0.25
 """Of the model's window, at most, for what one message mentions."""
 
@@ -51,15 +48,7 @@ class Mentioning:
         )
 
     def _why_not(self, path: str, real: str) -> str:
-        """Why a file is not read though the user names it: a rule or a guard denies it, or it lies elsewhere."""
         parts = self._parts
-        state = parts.recorder.state
-        facts = PolicyFacts(
-            workspace=parts.env.root,
-            policy=state.settings.policy if state.settings else "ask",
-            resolved={path: real},
-            granted=state.granted,
-            allowed_tools=parts.allowed_tools,
+        return why_not(
+            parts.policy, parts.recorder.state, parts.env.root, path, real, allowed=parts.allowed_tools
         )
-        decision = parts.policy.decide(READER, (Reads(path=path),), facts)
-        return decision.reason if decision.verdict == "deny" else ""

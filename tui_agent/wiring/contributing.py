@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from tui_agent.context.instructions import InstructionFiles
 from tui_agent.context.skills import FOLDER, SkillShelf
 from tui_agent.engine.recorder import Recorder
+from tui_agent.engine.unasked import why_not
 from tui_agent.middleware.instructions import Instructions
 from tui_agent.middleware.memory import WorkingMemory
 from tui_agent.middleware.prompts import PromptTexts
@@ -72,7 +73,12 @@ class Contributing:
         texts = PromptTexts((config.paths.config_dir / "prompts",))
         version = f"{sys.version_info[0]}.{sys.version_info[1]}"
         system = f"{platform.system()} {platform.machine()}, Python {version}"
-        files = InstructionFiles(env, config.paths.config_dir, project=not config.ignored)
+        files = InstructionFiles(
+            env,
+            config.paths.config_dir,
+            project=not config.ignored,
+            may_read=lambda path, real: why_not(policy, recorder.state, env.root, path, real),
+        )
         return [
             *prompt_sections(texts, system, "bash", tools.names(), roles),
             Instructions(
