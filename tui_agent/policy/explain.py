@@ -5,7 +5,7 @@ rows that are too many, those of commands that destroy or act with other rights 
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from tui_agent.policy.programs.part import GIT, Part, started
 from tui_agent.policy.programs.runs import from_cwd, read_runs
@@ -90,27 +90,25 @@ def git_folders(effects: Sequence[Effect], programs: Table | None = None) -> tup
 
 def written(effects: Sequence[Effect], programs: Table | None = None) -> tuple[str, ...]:
     """The files that commands write, as seen from the workspace."""
-    return tuple(
-        dict.fromkeys(
-            from_cwd(effect, path)
-            for effect in effects
-            if isinstance(effect, Runs)
-            for part in read_runs(effect, programs).parts
-            for path in part.writes
-            if path not in part.patterns
-        )
-    )
+    return _named(effects, programs, lambda part: (one for one in part.writes if one not in part.patterns))
 
 
 def touched(effects: Sequence[Effect], programs: Table | None = None) -> tuple[str, ...]:
     """The files and folders that commands read or write, as seen from the workspace; some are patterns."""
+    return _named(effects, programs, lambda part: (*part.reads, *part.writes))
+
+
+def _named(
+    effects: Sequence[Effect], programs: Table | None, of: Callable[[Part], Iterable[str]]
+) -> tuple[str, ...]:
+    """What `of` gives of each part of the commands, as seen from the workspace, once each."""
     return tuple(
         dict.fromkeys(
             from_cwd(effect, path)
             for effect in effects
             if isinstance(effect, Runs)
             for part in read_runs(effect, programs).parts
-            for path in (*part.reads, *part.writes)
+            for path in of(part)
         )
     )
 
