@@ -3,12 +3,17 @@
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
-from tests.engine.harness import call, say
+from tests.engine.harness import Bench, call, running, say
 from tests.stubs.tool_context import tools_of
+from tui_agent.policy.judge import RulePolicy
 from tui_agent.ports.delegate import INVESTIGATOR, SUBTASK, Delegation, Role
 from tui_agent.ports.model import ModelChunk, ModelRequest
+from tui_agent.protocol.commands import SubmitPrompt
+from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.messages import AssistantMessage, UserMessage
 from tui_agent.protocol.parts import TextContent
 
@@ -80,3 +85,48 @@ def first_words(request: ModelRequest) -> str:
         if isinstance(message, UserMessage):
             return "".join(str(one.text) for one in message.content if isinstance(one, TextContent))
     return ""
+
+
+def judged(tool: str, effects: Any, facts: Any) -> Any:
+    """As the product's own rules do."""
+    return RulePolicy().decide(tool, effects, facts)
+
+
+@asynccontextmanager
+async def talking(
+    tmp_path: Path, talks: Talks, delegation: Delegation | None = None, **more: Any
+) -> AsyncIterator[Bench]:
+    """An engine whose models answer by `talks`; what it is made with can be changed."""
+    async with running(
+        tmp_path,
+        [],
+        [*tools(), *more.pop("more_tools", ())],
+        policy=more.pop("policy", judged),
+        policy_name=more.pop("policy_name", "accept-edits"),
+        delegation=delegation or rules(),
+        **more,
+    ) as bench:
+        bench.use(talks)
+        yield bench
+
+
+async def turn(bench: Bench, text: str = "Main: go") -> TurnFinished:
+    """Send it, and wait for the end of the turn."""
+    bench.submit(SubmitPrompt(text=text))
+    ended = (await bench.until("turn.finished")).payload
+    assert isinstance(ended, TurnFinished)
+    return ended
+
+
+def results(bench: Bench, name: str = "spawn_subtask") -> list[ToolFinished]:
+    """What the calls of this tool ended with, in the order of the calls."""
+    return [one for one in bench.results() if one.name == name]
+
+
+def told(result: ToolFinished) -> dict[str, Any]:
+    """The report of a delegate, as its reader has it."""
+    piece = result.content[0]
+    assert isinstance(piece, TextContent) and isinstance(piece.text, str)
+    found = json.loads(piece.text)
+    assert isinstance(found, dict)
+    return found

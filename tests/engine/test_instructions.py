@@ -11,19 +11,15 @@ from typing import Any
 import pytest
 
 from tests.engine.harness import call, running, say
-from tests.engine.talks import Talks, rules, use
+from tests.engine.talks import Talks, judged, rules, use
 from tests.engine.talks import tools as all_tools
-from tests.engine.test_delegating import judged
 from tests.stubs.tool_context import tools_of
 from tui_agent.context.assemble import SEPARATOR
 from tui_agent.context.instructions import LEAST_CHARS, MAX_FILE_CHARS, InstructionFiles, folders_of, joined
 from tui_agent.engine.recorder import Recorder
-from tui_agent.engine.unasked import why_not
 from tui_agent.environments.local import LocalEnvironment
-from tui_agent.folds.session_state import SessionStateView
 from tui_agent.middleware.instructions import Instructions
 from tui_agent.policy.judge import RulePolicy
-from tui_agent.policy.rules.grammar import parse_rule
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.tool import Tool
 from tui_agent.protocol.base import LongText
@@ -494,21 +490,3 @@ async def test_they_come_back_with_the_session(tmp_path: Path, workspace: Path) 
         await bench.until("turn.finished")
     assert bench.of(InstructionsLoaded) == [], "nothing changed, so nothing is recorded"
     assert "Stay." in bench.model.requests[0].system
-
-
-async def test_what_a_rule_denies_the_agent_to_read_does_not_join_either(
-    tmp_path: Path, workspace: Path
-) -> None:
-    for folder in ("open", "shut"):
-        _put(workspace / folder / "AGENTS.md", f"The rules of {folder}.")
-    policy = RulePolicy([parse_rule("deny read shut/AGENTS.md")])
-    env = LocalEnvironment(workspace)
-    files = InstructionFiles(
-        env,
-        tmp_path / "config",
-        may_read=lambda path, real: why_not(policy, SessionStateView(), str(workspace), path, real),
-    )
-    found = await files.below(("open", "shut"), (), 10_000)
-    assert [one.path for one in found.files] == ["open/AGENTS.md"]
-    (note,) = found.notes
-    assert note.startswith("shut/AGENTS.md is left out: ") and "deny read shut/AGENTS.md" in note
