@@ -112,10 +112,13 @@ async def test_without_a_sandbox_it_is_asked_about_and_a_yes_reads_all() -> None
 
 
 async def test_a_listing_says_what_in_it_is_not_as_it_stands() -> None:
+    of_env = "[the sandbox: .env may hold secrets: what commands see of it, its size and time are not the file's own.]"
     told = (await seen("ls -la", "ask", FILES)).told
+    assert told.endswith(of_env) and told.count("the sandbox") == 1
+    told = (await seen("touch b.txt; ls -la", "accept-edits", FILES)).told
     assert told.endswith(
-        "[the sandbox: .git, .idea, .mcp.json, .tui_agent, .vscode are not there: empty stand-ins of the sandbox, gone after the "
-        "command.]\n[the sandbox: .env may hold secrets: what commands see of it, its size and time are not the file's own.]"
+        "[the sandbox: .git, .idea, .mcp.json, .tui_agent, .vscode, commondir and 1 more are not there: empty stand-ins of the "
+        f"sandbox, gone after the command.]\n{of_env}"
     )
     assert (await seen("ls -la a.txt", "ask", FILES)).told.count("sandbox") == 0
 

@@ -45,6 +45,7 @@ _ONCE_ONLY = tuple(
     Choice(reach=reach, rule="", offered=reach == "once", why="" if reach == "once" else "not offered here")
     for reach in get_args(Reach)
 )
+_READING_PROFILES = frozenset({"plan", "read-only-delegate"})
 NOBODY = "no one is there to answer"
 NO_ONE = f"the policy asks, and {NOBODY}"
 
@@ -72,6 +73,8 @@ class Verdict:
     """Its commands may not write the repository."""
     own: tuple[str, ...] = ()
     """Where its commands find only files of their own."""
+    read_only: bool = False
+    """The sandbox mounts the workspace read-only for its commands."""
 
     def granted(self) -> Granted:
         """What of the sandbox is open to its commands."""
@@ -84,6 +87,7 @@ class Verdict:
             self.below,
             self.sealed,
             self.own,
+            self.read_only,
         )
 
 
@@ -408,24 +412,27 @@ class Gate:
         )
 
     def _allowed(self, case: _Case, decision: Decision, judged: dict[str, str]) -> Verdict:
-        """What was allowed includes the network where its classes name it, and always where nothing is asked."""
+        """What was allowed includes the network where its classes name it, and always where nothing is asked. What nobody was
+        asked about and only reads, and all of `plan`, cannot write the workspace: so a misjudged line changes nothing."""
         network = NETWORK in decision.classes or self._policy(case.agent) == "bypass"
         root = self._parts.env.root.rstrip("/") + "/"
         written = {judged[path] for path in self._parts.policy.written(case.effects) if path in judged}
         written -= set(decision.own)
         outside = tuple(sorted(path for path in written if not f"{path}/".startswith(root)))
         unasked = decision.verdict == "allow"
+        only_reads = unasked and decision.classes == (READ_ONLY,)
         shown = not unasked or decision.named or self._policy(case.agent) == "bypass"
         return Verdict(
             True,
             judged=judged,
             network=network,
             writable=outside,
-            looks=unasked and decision.classes == (READ_ONLY,) and GIT not in self._programs(case),
+            looks=only_reads and GIT not in self._programs(case),
             shown=(*(judged.values() if shown else ()), *opened_by(self._parts.recorder.state.granted)),
             below=decision.below,
             sealed=decision.sealed,
             own=decision.own,
+            read_only=only_reads or self._policy(case.agent) in _READING_PROFILES,
         )
 
     def _programs(self, case: _Case) -> tuple[str, ...]:

@@ -31,6 +31,8 @@ KEPT_BYTES = 1_000_000
 """Of a job's output that are held, the newest."""
 FIRST_WORDS_S = 1.0
 """How long a start waits for the first output, or for an end at once."""
+LAST_WORDS = 24_000
+"""Bytes of its last output from which the environment tells what was refused to it."""
 MOST_WAIT_S = 60.0
 END_S = 6.0
 STAYS_INSIDE = (
@@ -208,7 +210,9 @@ class Jobs:
                     if text:
                         merger.add("output", text)
 
-                result = await self._parts.env.exec(replace(spec, max_output=0), take)
+                result = await self._parts.env.exec(
+                    replace(spec, max_output=LAST_WORDS, newest=LAST_WORDS), take
+                )
         except EnvironmentFault as fault:
             job.wish, job.message = "failed", str(fault)
         except StoreError as error:

@@ -32,6 +32,8 @@ class Granted:
     """See `ExecSpec.sealed`."""
     own: tuple[str, ...] = ()
     """See `ExecSpec.own`."""
+    read_only: bool = False
+    """See `ExecSpec.read_only`."""
 
     def of(self, spec: ExecSpec) -> ExecSpec:
         """The command as it was allowed."""
@@ -43,6 +45,7 @@ class Granted:
             shown=self.shown,
             sealed=self.sealed,
             own=self.own,
+            read_only=self.read_only,
             folder=self.judged.get(spec.cwd, "") if spec.cwd else "",
         )
 

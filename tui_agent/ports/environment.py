@@ -47,6 +47,9 @@ class ExecSpec:
     sealed: bool = False
     """It only reads the workspace's repository: nobody asked about it, and what it changes does not follow from its words.
     Without a sandbox it says nothing."""
+    read_only: bool = False
+    """Mount the workspace and its repository read-only, and nothing writable but temporary folders: the command was judged to only
+    read. Ignored without a sandbox."""
     folder: str = ""
     """The absolute real path that `cwd` led to when it was judged: started there, and nowhere where a link stands on
     the way by now. Empty: wherever `cwd` leads."""

@@ -16,11 +16,17 @@ from tui_agent.ports.environment import SecretFile
 LAST = 6_000
 """Characters of the output that are looked at: a refusal that ends a command stands near the end."""
 _PATH = re.compile(r"(?<![\w.~-])(~?/[^\s'\"`:;,()<>|]+)")
+_SPEAKER = re.compile(r"^\S*/s?bin/\S+: (?:line \d+: )?")
+"""The program that a message begins with: its path is not what was refused."""
 _READ_ONLY = re.compile(r"read-only file ?system|\bEROFS\b|os error 30\b|errno 30\b", re.IGNORECASE)
 _REPOSITORY = re.compile(r"(?<![\w.-])\.git\b|\brepository\b|\bgit/worktrees\b")
 _SEALED = (
     "It wanted to change the repository in .git, which in the sandbox only commands of git do "
     "(git add, git commit and the like: in a call of their own, without a program that runs code)."
+)
+_READS_ONLY = (
+    "It tried to change the workspace, which is read-only to it: under the profile plan, and for every command that was judged "
+    "to only read."
 )
 _BUSY = re.compile(r"device or resource busy|\bEBUSY\b|invalid cross-device link|\bEXDEV\b", re.IGNORECASE)
 DENIED = re.compile(r"permission denied|access denied|\bEACCES\b|os error 13\b|errno 13\b", re.IGNORECASE)
@@ -62,12 +68,22 @@ class Kept(NamedTuple):
     files: tuple[SecretFile, ...] = ()
 
 
-def blocked(output: str, exit_code: int, bounds: Bounds, *, network: bool, sealed: bool = False) -> str:
-    """A sentence about what was refused; empty where nothing points to the sandbox."""
+def blocked(
+    output: str,
+    exit_code: int,
+    bounds: Bounds,
+    *,
+    network: bool,
+    sealed: bool = False,
+    read_only: bool = False,
+) -> str:
+    """A sentence about what was refused; empty where nothing points to the sandbox. `sealed` and `read_only` as in `ExecSpec`."""
     lines = output[-LAST:].splitlines()
     if exit_code == _BAD_CALL or any("bad system call" in line.lower() for line in lines):
         return "It made a system call that the sandbox refuses."
     for line in reversed(lines):
+        if read_only and _READ_ONLY.search(line) and not _paths_outside(line, bounds):
+            return _READS_ONLY
         if sealed and _READ_ONLY.search(line) and _REPOSITORY.search(line):
             return _SEALED
         said = _of_line(line, bounds, network)
@@ -133,10 +149,9 @@ def _variables(one: SecretFile) -> set[str]:
 
 
 def _of_line(line: str, bounds: Bounds, network: bool) -> str:
-    paths = [path.rstrip(".") for path in _PATH.findall(line)]
-    outside = [path for path in paths if not _within(_plain(path, bounds), bounds.root)]
+    outside = _paths_outside(line, bounds)
     if _READ_ONLY.search(line) or _BUSY.search(line):
-        return f"It wanted to change {_named(outside or paths)}, which the sandbox forbids."
+        return f"It wanted to change {_named(outside or _paths(line))}, which the sandbox forbids."
     if _TAKEN.search(line) and any(name in line for name in bounds.absent):
         return "It wanted to make a file of settings, which the sandbox forbids."
     if _KEYS.search(line.lower()):
@@ -153,6 +168,14 @@ def _of_line(line: str, bounds: Bounds, network: bool) -> str:
         unseen = [path for path in outside if _hidden(_plain(path, bounds), bounds)]
         return f"It wanted {_named(unseen)}, which is not seen in the sandbox." if unseen else ""
     return ""
+
+
+def _paths(line: str) -> list[str]:
+    return [path.rstrip(".") for path in _PATH.findall(_SPEAKER.sub("", line))]
+
+
+def _paths_outside(line: str, bounds: Bounds) -> list[str]:
+    return [path for path in _paths(line) if not _within(_plain(path, bounds), bounds.root)]
 
 
 def _hidden(path: str, bounds: Bounds) -> bool:

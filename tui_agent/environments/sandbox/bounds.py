@@ -95,6 +95,13 @@ class Places:
     """They are empty to it; else they cannot be opened."""
     stands: Mapping[str, str] = field(default_factory=dict)
     """Of some of `masked` the file that stands there instead."""
+    read_only: bool = False
+    """This command may read what is `writable`, and not write it."""
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The places that this command may write."""
+        return () if self.read_only else self.writable
 
 
 def places(

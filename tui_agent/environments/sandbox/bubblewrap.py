@@ -62,7 +62,7 @@ def arguments(
     for place in machine.folders:
         words += ["--bind", own[place], place] if place in own else ["--tmpfs", place]
     words += _each("--ro-bind-try", found.shown)
-    words += _each("--bind", found.writable)
+    words += _each("--ro-bind" if found.read_only else "--bind", found.writable)
     words += _each("--ro-bind", found.kept)
     words += _over("/dev/null", found.sockets)
     for path, stand in zip(found.masked, standing(found, private), strict=True):

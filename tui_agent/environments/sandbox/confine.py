@@ -93,20 +93,22 @@ class Confinement:
         own: Sequence[str] = (),
         looks: bool = False,
         shut: bool = False,
+        read_only: bool = False,
     ) -> Iterator[Confined]:
         """A command made ready to start in a folder; what it holds is let go of at the end. `writable` are places outside
-        that were allowed to this command (see `opened`), `shown` files with secrets; `own` and `looks` as in `ExecSpec`, `shut`
-        its `sealed`. Raises `NotConfined`."""
+        that were allowed to this command (see `opened`), `shown` files with secrets; `own`, `looks` and `read_only` as in
+        `ExecSpec`, `shut` its `sealed`. Raises `NotConfined`."""
         why_not = self.bounds.refusal()
         if why_not:
             raise NotConfined(why_not)
         try:
             private = self._folders()
             # What only looks makes no repository: so a plain `ls` shows no stand-ins without a dot.
-            makes = not looks and os.access(self.bounds.root, os.W_OK)
+            makes = not (looks or read_only) and os.access(self.bounds.root, os.W_OK)
             bare = bare_top(self.bounds.root) if makes else BareTop()
+            missing = [] if read_only else self._missing(bare, shut=shut)
             with (
-                self._placeholders.held(self._missing(bare, shut=shut), bare.parts) as held,
+                self._placeholders.held(missing, bare.parts) as held,
                 opened(self.bounds, writable) as more,
             ):
                 found = places(self.bounds, argv, env, [each.path for each in more], own)
@@ -117,8 +119,15 @@ class Confinement:
                 masked = self._masked(found, shown, looks=looks)
                 covers = self._found.machine is not None and not looks
                 stands = _unchanged(masked, Path(private.shut).with_name("unchanged")) if covers else {}
-                found = replace(found, masked=tuple(each.path for each in masked), blank=looks, stands=stands)
-                env = inside(env, private.temporary if self._found.machine is None else "/tmp")
+                found = replace(
+                    found,
+                    masked=tuple(each.path for each in masked),
+                    blank=looks,
+                    stands=stands,
+                    read_only=read_only,
+                )
+                temporary = private.temporary if self._found.machine is None else "/tmp"
+                env = inside(env, temporary, read_only=read_only)
                 env = by_time_and_size(env) if stands else env
                 if self._found.machine is None:
                     words = seatbelt.arguments(found, private.temporary, (), network=network)
@@ -301,4 +310,4 @@ def _shim(found: Places, known: Sequence[Opened], guards: Sequence[str]) -> list
     """What makes sure that these are what they were, restricts itself by Landlock and then becomes the command."""
     python = [os.path.realpath(sys.executable), "-I", "-S", "-B", landlock.__file__]
     same = [f"={each.device}:{each.inode}:{each.path}" for each in known]
-    return [*python, *same, *guards, *found.writable, "/tmp", "/var/tmp", "/dev", "/proc", "--"]
+    return [*python, *same, *guards, *found.written, "/tmp", "/var/tmp", "/dev", "/proc", "--"]

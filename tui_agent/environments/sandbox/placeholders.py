@@ -29,8 +29,8 @@ class Placeholders:
 
     @contextmanager
     def held(self, paths: Sequence[str], one_of: Sequence[str] = ()) -> Iterator[tuple[str, ...]]:
-        """Make what is free of these, and yield what stands there so; while any holds them, nobody takes them away. Of
-        `one_of` the first that is free is one of these.
+        """Make what is free of these, and yield all that stands in the workspace so, whoever holds it; while any holds them,
+        nobody takes them away. Of `one_of` the first that is free is one of these.
 
         Raises OSError where one can neither be made nor is there.
         """
@@ -48,7 +48,7 @@ class Placeholders:
                 for path in made:
                     _make(path, self._content(path))
                 fcntl.flock(descriptor, fcntl.LOCK_SH)
-            yield tuple(path for path in paths if path in standing)
+            yield tuple(sorted(standing))
         finally:
             with self._alone():
                 self._leave(descriptor)

@@ -64,6 +64,7 @@ async def confined(
                     confinement.bounds,
                     network=spec.network,
                     sealed=spec.sealed,
+                    read_only=spec.read_only,
                 )
             )
     told: tuple[str, ...] = ()
@@ -126,6 +127,7 @@ async def _tried(
         own=spec.own,
         looks=spec.looks,
         shut=spec.sealed,
+        read_only=spec.read_only,
     )
     try:
         made = await to_thread.run_sync(ready.__enter__)

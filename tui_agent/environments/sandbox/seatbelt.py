@@ -22,7 +22,7 @@ def profile(found: Places, private: str, missing: Sequence[str], *, network: boo
         "(deny signal (target others))",
         "(deny mach-priv* system-kext* system-privilege nvram*)",
         "(deny file-write*)",
-        _rule("allow file-write*", (*found.writable, private)),
+        _rule("allow file-write*", (*found.written, private)),
         _rule("allow file-write*", _DEVICES, "literal"),
         _rule("deny file-write*", (*found.kept, *missing)),
         _rule("deny file-read* file-write*", [path.rstrip("/") for path in found.hidden]),

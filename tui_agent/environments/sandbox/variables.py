@@ -40,15 +40,19 @@ _CACHES = {
     "NUMBA_CACHE_DIR": "numba",
 }
 """Programs that fail, or are slow, without a cache that they can write."""
+_CACHES_IN_WORKSPACE = {"RUFF_CACHE_DIR": "ruff", "MYPY_CACHE_DIR": "mypy"}
+"""Caches that lie in the workspace elsewhere: a checker fails where it cannot write its own."""
 SAYS = "TUI_AGENT_SANDBOX"
 _SETTINGS = "GIT_CONFIG_PARAMETERS"
 """Settings of git, each in single quotes."""
 
 
-def inside(env: Mapping[str, str], temporary: str) -> dict[str, str]:
-    """The environment as a confined command has it; `temporary` is where it may write what does not last."""
+def inside(env: Mapping[str, str], temporary: str, *, read_only: bool = False) -> dict[str, str]:
+    """The environment as a confined command has it; `temporary` is where it may write what does not last, `read_only` as in
+    `ExecSpec`."""
     kept = {name: value for name, value in env.items() if name not in _WAYS_OUT and name not in _TEMPORARY}
-    caches = {name: f"{temporary}/cache/{folder}" for name, folder in _CACHES.items()}
+    folders = {**_CACHES, **_CACHES_IN_WORKSPACE} if read_only else _CACHES
+    caches = {name: f"{temporary}/cache/{folder}" for name, folder in folders.items()}
     return {**caches, **kept, "TMPDIR": temporary, SAYS: "1"}
 
 
